@@ -1,0 +1,29 @@
+"""Artifacts: the files that devices get, as bytes with a digest.
+
+This is the whole interface between rendering and everything after it. A deployer needs no plan and no template, only a
+folder with a ``manifest.json`` and the files it lists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One file for one device.
+
+    ``path`` is the absolute path on the device without its leading slash (``etc/sysctl.d/90-clusterwright.conf``),
+    ``mode`` its permission bits, ``kind`` the renderer's name (``eos``, ``fboss``, ``opensm``, ``nftables``, ...).
+    """
+
+    device: str
+    path: str
+    content: bytes
+    kind: str
+    mode: int = 0o644
+    sha256: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sha256", hashlib.sha256(self.content).hexdigest())

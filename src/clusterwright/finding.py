@@ -1,0 +1,68 @@
+"""Findings: what is wrong with a spec, where, and how to mend it.
+
+A finding is data. It is produced by reading, by the schema and by rules, and printed by the formatters under
+``clusterwright.cli``; nothing in between formats text for a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Severity(IntEnum):
+    """How bad a finding is; ordered, so that ``--fail-on`` can compare."""
+
+    NOTE = 1
+    WARNING = 2
+    ERROR = 3
+
+    @property
+    def label(self) -> str:
+        """The lower-case word used in every output format."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a source file: line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong.
+
+    ``code`` is the stable rule code (``CW203``), ``message`` one sentence on what is wrong and why it matters, ``hint``
+    one sentence on how to mend it, ``path`` the place in the data (``fabrics[backend].tiers[ctsw].up.links``).
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    hint: str
+    position: Position
+    path: str = ""
+
+    def sort_key(self) -> tuple[Position, str, str]:
+        """Findings are shown in the order of the file, then by code."""
+        return (self.position, self.code, self.message)
+
+
+class ClusterwrightError(Exception):
+    """Base of every error that a user can cause; the CLI prints its text, never a traceback."""
+
+
+class SpecError(ClusterwrightError):
+    """A spec could not be read. Carries every finding of the stage that failed, never just the first."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings: tuple[Finding, ...] = tuple(sorted(findings, key=Finding.sort_key))
+        super().__init__("\n".join(f"{f.position}: {f.code} {f.message} {f.hint}" for f in self.findings))

@@ -1,0 +1,63 @@
+"""Documents: plain YAML data that still knows the file, line and column of every key and value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from clusterwright.finding import Position
+
+# A path into nested data: mapping keys and sequence indexes, outermost first.
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Parsed data with positions.
+
+    ``data`` holds only dict, list, str, int, float, bool and None. ``values`` maps a path to the position of its value,
+    ``keys`` maps the path of a mapping entry to the position of its key. ``comments`` maps (file, line) to the text of
+    the comment on that line, which is where suppressions are read from. ``files`` are the files read, in order.
+    """
+
+    file: str
+    data: Any
+    values: Mapping[Path, Position] = field(repr=False)
+    keys: Mapping[Path, Position] = field(repr=False)
+    comments: Mapping[tuple[str, int], str] = field(repr=False)
+    files: tuple[str, ...] = ()
+
+    def locate(self, path: Path, *, key: bool = False) -> Position:
+        """The position of the value (or key) at ``path``; of its nearest known ancestor when the path is derived."""
+        first = self.keys if key else self.values
+        if path in first:
+            return first[path]
+        for end in range(len(path), -1, -1):
+            if path[:end] in self.values:
+                return self.values[path[:end]]
+        return Position(self.file, 1, 1)
+
+
+def format_path(path: Path, data: Any = None) -> str:
+    """``("fabrics", 0, "tiers")`` as ``fabrics[0].tiers``; list items are shown by name or role where ``data`` has one."""
+    text = ""
+    here = data
+    for part in path:
+        here = _step(here, part)
+        if isinstance(part, int):
+            label: object = part
+            if isinstance(here, dict):
+                label = here.get("name") or here.get("role") or here.get("figure") or here.get("level") or part
+            text += f"[{label}]"
+        else:
+            text += f".{part}" if text else str(part)
+    return text
+
+
+def _step(data: Any, part: str | int) -> Any:
+    if isinstance(data, dict):
+        return data.get(part)
+    if isinstance(data, list) and isinstance(part, int) and 0 <= part < len(data):
+        return data[part]
+    return None
