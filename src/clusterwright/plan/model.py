@@ -1,0 +1,194 @@
+"""The plan: every device, port, cable, address, AS number, GUID, rail and rank of a cluster.
+
+Immutable, complete and free of vendors' syntax: whoever renders, reports or deploys reads this and decides nothing.
+Addresses are integers (a cluster has 100,000 of them); ``format_address`` gives their text.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address, IPv6Address
+
+from clusterwright.spec.model import ClusterSpec, Fabric, Network
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """An instance of a level: rack p03r017, pod p03, ... ``parent`` is the next larger one's name, "" for the cluster.
+
+    ``node_group`` is the spec's node group it holds; "" for racks that hold only switches.
+    """
+
+    name: str
+    level: str
+    index: int
+    parent: str
+    node_group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A machine with a name.
+
+    ``kind`` is ``node`` or ``switch``; ``role`` the spec's word (``node``, ``storage``, ``rtsw``, ``leaf``, ...).
+    ``rack`` and ``unit`` say where it stands (lowest rack unit, from 1; 0 for a cabinet of its own), ``pod`` is the outermost group
+    it lies in ("" when it serves the whole cluster), ``group`` the group it serves or is counted in, ``groups`` all
+    groups around it from the smallest to the largest.
+    ``index`` counts within the role, ``position`` within its group and plane; ``plane`` is its rail or plane, None where
+    its tier has one plane. ``rank`` is a node's first GPU rank. ``state`` is ``active`` or ``drained``.
+    """
+
+    name: str
+    kind: str
+    role: str
+    model: str
+    node_group: str
+    fabric: str
+    tier: int
+    rack: str
+    unit: float
+    pod: str
+    group: str
+    groups: tuple[str, ...]
+    index: int
+    position: int
+    plane: int | None
+    rail: int | None
+    rank: int | None
+    asn: int | None
+    loopback: int | None
+    guid: int | None
+    zone: str | None
+    image: str | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A used port of a device.
+
+    ``side`` is ``host`` (a node's NIC), ``down``, ``up`` or ``management``. ``address`` with ``prefix_length`` is its IP
+    address on an Ethernet fabric, None on InfiniBand and on switch ports of a shared subnet; ``guid`` the port GUID of an
+    InfiniBand NIC.
+    """
+
+    device: str
+    port: str
+    fabric: str
+    side: str
+    speed_gbps: int
+    rail: int | None
+    address: int | None
+    prefix_length: int
+    guid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """A cable between two interfaces: ``a`` is the lower end (the node or the lower tier), ``b`` the upper.
+
+    ``tier`` is the index of the tier that ``b`` belongs to. ``in_service`` is False when the spec takes either port or
+    either switch out of service.
+    """
+
+    fabric: str
+    tier: int
+    a: Interface
+    b: Interface
+    speed_gbps: int
+    medium: str
+    length_m: float
+    in_service: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Subnet:
+    """A prefix with a meaning: ``kind`` is ``host`` (behind the bottom switch ``device``), ``loopbacks``, ``links`` or ``hosts`` (pools).
+
+    ``gateway`` is the switch's own address in a shared host subnet, None otherwise.
+    """
+
+    fabric: str
+    kind: str
+    device: str
+    version: int
+    network: int
+    prefix_length: int
+    gateway: int | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole cluster, expanded. Sequences are in a fixed, meaningful order (groups outermost first, devices by role)."""
+
+    spec: ClusterSpec
+    groups: tuple[Group, ...]
+    devices: tuple[Device, ...]
+    cables: tuple[Cable, ...]
+    subnets: tuple[Subnet, ...]
+
+    @property
+    def name(self) -> str:
+        """The cluster's name."""
+        return self.spec.name
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Device]:
+        """Devices by name."""
+        return {device.name: device for device in self.devices}
+
+    @cached_property
+    def group_by_name(self) -> Mapping[str, Group]:
+        """Groups by name."""
+        return {group.name: group for group in self.groups}
+
+    @cached_property
+    def cables_of(self) -> Mapping[str, tuple[Cable, ...]]:
+        """The cables at each device, in plan order; every device has an entry."""
+        found: dict[str, list[Cable]] = defaultdict(list)
+        for cable in self.cables:
+            found[cable.a.device].append(cable)
+            found[cable.b.device].append(cable)
+        return {device.name: tuple(found.get(device.name, ())) for device in self.devices}
+
+    @cached_property
+    def host_subnet_of(self) -> Mapping[tuple[str, str], Subnet]:
+        """The host subnet behind each bottom switch, by (fabric, switch)."""
+        return {(net.fabric, net.device): net for net in self.subnets if net.kind == "host"}
+
+    def devices_of(self, *roles: str) -> tuple[Device, ...]:
+        """Devices with one of these roles, in plan order."""
+        return tuple(device for device in self.devices if device.role in roles)
+
+    def address_version(self, fabric: str) -> int:
+        """4 or 6: the IP version of an Ethernet fabric. Raises KeyError for a fabric without addresses."""
+        found = self.spec.fabric(fabric)
+        if found is None or found.addressing is None:
+            raise KeyError(fabric)
+        return found.addressing.hosts.version
+
+
+def fabric_of(plan: Plan, name: str) -> Fabric:
+    """The spec's fabric by name. Raises KeyError when there is none."""
+    found = plan.spec.fabric(name)
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
+def format_address(value: int, version: int) -> str:
+    """The text of an address held as an integer."""
+    return str(IPv4Address(value) if version == 4 else IPv6Address(value))
+
+
+def format_guid(value: int) -> str:
+    """A GUID as InfiniBand tools write it: 0x and 16 digits."""
+    return f"0x{value:016x}"
+
+
+def network_bounds(network: Network) -> tuple[int, int]:
+    """First and last address of a network, as integers."""
+    return int(network.network_address), int(network.broadcast_address)

@@ -1,0 +1,139 @@
+"""The hardware catalogue's types: what a model of switch, node or storage system offers.
+
+Knows nothing of clusters. Every figure in the catalogue files carries its source; here only the values remain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PortMode:
+    """One way to run a cage: ``subports`` are the suffixes of the logical ports it then offers, each at ``speed_gbps``.
+
+    ``disables`` names the block whose cage with the same index is lost while a cage of this block runs in this mode
+    (a Minipack2's odd cage at 400G takes the lanes of the even cage beside it).
+    """
+
+    name: str
+    speed_gbps: int
+    subports: tuple[str, ...]
+    disables: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PortBlock:
+    """A run of equal cages: a line card, a port interface module, the QSFP-DD half of a fixed switch."""
+
+    name: str
+    cages: tuple[str, ...]
+    connector: str
+    modes: tuple[PortMode, ...]
+
+    def mode(self, speed_gbps: int, name: str | None = None) -> PortMode | None:
+        """The first mode at this speed, or the one with this name and speed; None where there is none."""
+        for mode in self.modes:
+            if mode.speed_gbps == speed_gbps and name in (None, mode.name):
+                return mode
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ManagementPort:
+    """The out-of-band port of a device (a switch's management port, a node's BMC)."""
+
+    name: str
+    speed_gbps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """One port of a node towards a fabric.
+
+    ``rdma_device`` is the verbs name (``mlx5_0``), ``interface`` the network name our images give it, ``pci`` its address,
+    ``gpu`` the local index of the GPU that shares its PCIe switch, ``numa`` its NUMA node; None where it has none.
+    """
+
+    interface: str
+    rdma_device: str | None
+    pci: str | None
+    gpu: int | None
+    numa: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NicGroup:
+    """NICs of a node that go to the same fabric, in rail order."""
+
+    name: str
+    speed_gbps: int
+    nics: tuple[Nic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """The accelerators of a node: how many, which, and each one's memory."""
+
+    count: int
+    model: str
+    memory_gb: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chips:
+    """The switch chips inside a director: a two-level Clos of its own, visible to the subnet manager.
+
+    ``leaves`` chips carry ``external`` front ports each and one internal link to every one of ``spines`` chips.
+    """
+
+    leaves: int
+    external: int
+    spines: int
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareModel:
+    """One entry of the catalogue.
+
+    ``network_os`` is ``eos``, ``fboss``, ``mlnx-os``, ... or ``unmanaged``; None for nodes and storage. ``units`` is the
+    height in rack units, 0 for what brings its own cabinet. ``capacity_tb`` is the usable storage of one device.
+    ``asic`` names the switch chip (``tomahawk4``) and ``platform`` what the network OS calls the machine.
+    """
+
+    name: str
+    kind: str
+    manufacturer: str
+    part: str
+    technology: tuple[str, ...]
+    network_os: str | None
+    platform: str | None
+    asic: str | None
+    units: float
+    power_w: int
+    weight_kg: float
+    blocks: tuple[PortBlock, ...]
+    management: ManagementPort | None
+    nic_groups: tuple[NicGroup, ...]
+    gpus: Gpus | None
+    chips: Chips | None
+    capacity_tb: float
+    assumed: tuple[str, ...]
+
+    def nic_group(self, name: str) -> NicGroup | None:
+        """The NIC group ``name``, or None."""
+        for group in self.nic_groups:
+            if group.name == name:
+                return group
+        return None
+
+    def block(self, name: str) -> PortBlock | None:
+        """The port block ``name``, or None."""
+        for block in self.blocks:
+            if block.name == name:
+                return block
+        return None
+
+
+Catalogue = Mapping[str, HardwareModel]
