@@ -1,0 +1,81 @@
+# Two commands do the main job: `make up` deploys the RoCE reference cluster's first pod, `make test` proves the project.
+# Whatever is downloaded or built lies under .cache/ and .venv/, named after what it was made from, and is made once.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+STAMPS := .cache/stamps
+SPEC ?= inventory/roce-24k.yaml
+UP := up
+
+export PYTHON
+export UV_CACHE_DIR ?= $(CURDIR)/.cache/uv
+export UV_PYTHON_DOWNLOADS := never
+export UV_NO_CONFIG := 1
+
+INSTALL = "$$(tools/bootstrap-uv)" pip install --quiet --python $(BIN)/python
+COMPILE = "$$(tools/bootstrap-uv)" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header $(UPGRADE)
+
+.PHONY: help setup develop up test lint bench lock golden clean
+
+help: ## lists these targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1	\2/' | expand -t 16
+
+setup: $(STAMPS)/project ## leaves the command at .venv/bin/clusterwright
+
+$(BIN)/python: tools/uv.lock
+	@mkdir -p $(STAMPS)
+	@"$$(tools/bootstrap-uv)" venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+	@touch $@
+
+$(STAMPS)/runtime: requirements.lock $(BIN)/python
+	@$(INSTALL) --require-hashes --no-deps -r requirements.lock
+	@touch $@
+
+$(STAMPS)/project: pyproject.toml requirements-build.lock $(STAMPS)/runtime
+	@$(INSTALL) --no-deps --build-constraints requirements-build.lock --editable .
+	@touch $@
+
+develop: setup $(STAMPS)/develop ## setup, and what lint and tests need in the environment
+
+$(STAMPS)/develop: requirements-dev.lock $(STAMPS)/runtime
+	@$(INSTALL) --require-hashes --no-deps -r requirements-dev.lock
+	@touch $@
+
+$(STAMPS)/nccl: requirements-nccl.lock $(STAMPS)/develop
+	@$(INSTALL) --require-hashes --no-deps -r requirements-nccl.lock
+	@touch $@
+
+up: setup ## deploys the RoCE cluster's upper layer and first pod into up/flash, and writes the report
+	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" \
+		$(BIN)/clusterwright up $(SPEC) --upper --pod first --target directory --root $(UP)
+	@$(BIN)/clusterwright report $(SPEC) --out $(UP)/report
+	@echo "report: $(UP)/report/index.html"
+
+test: lint $(STAMPS)/nccl ## installs what the tests need, then runs lint and all tests
+	@tools/install-debian-packages
+	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/pytest -n 2
+
+lint: develop ## ruff, mypy, yamllint, ansible-lint, j2lint
+	@tools/lint
+
+bench: develop ## measures the figures that the README cites
+	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/python -m benchmarks
+
+golden: develop ## writes the tests' golden files anew; look at the diff before you commit it
+	@PATH="$(BIN):$$PATH" GOLDEN_UPDATE=1 $(BIN)/pytest -n 2
+
+lock: ## resolves pyproject.toml into the lock files; UPGRADE=--upgrade takes newer versions
+	@$(COMPILE) pyproject.toml -o requirements.lock
+	@$(COMPILE) pyproject.toml --group lint --group test -c requirements.lock -o requirements-dev.lock
+	@$(COMPILE) --group nccl -o requirements-nccl.lock
+	@printf 'hatchling==1.27.0\neditables\n' | $(COMPILE) --no-annotate - -o requirements-build.lock
+
+clean: ## removes the environment, caches and what `make up` deployed
+	@rm -rf $(VENV) .cache build dist $(UP) .mypy_cache .ruff_cache .pytest_cache .hypothesis
