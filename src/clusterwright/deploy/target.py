@@ -1,0 +1,101 @@
+"""What carries files to devices, seen from the outside: a target.
+
+A target is told the whole tree that each device is to have and answers with what each device holds afterwards. It
+decides nothing: order, batches and failure budgets are the caller's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+from clusterwright.artifact import Artifact
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+DeviceTree = tuple[Artifact, ...]
+"""Every file that one device is to have; a file that an earlier tree had and this one lacks is removed."""
+
+
+class Status(Enum):
+    """How the attempt on one device ended."""
+
+    APPLIED = "applied"  # something was changed, and the device holds the wanted state
+    UNCHANGED = "unchanged"  # the device held the wanted state already
+    FAILED = "failed"  # the device refused, and holds its previous configuration
+    UNREACHABLE = "unreachable"  # nothing was tried
+    UNKNOWN = "unknown"  # no trustworthy answer: read the device before anything else is done to it
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one device answered.
+
+    ``changed`` names what was changed (in check mode: would be), sorted: paths without their leading slash, and running
+    state that was repaired as ``sysctl:net.ipv4.ip_forward`` or ``nftables:running``. ``digest`` is ``tree_digest`` of
+    what the device holds afterwards, read back from it; "" when that is not known. ``diff`` is text for people.
+    """
+
+    status: Status
+    changed: tuple[str, ...] = ()
+    message: str = ""
+    digest: str = ""
+    diff: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the device is known to hold the wanted state."""
+        return self.status in (Status.APPLIED, Status.UNCHANGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a device was found to hold: path without its leading slash -> SHA-256, of the files put there by a target.
+
+    An unmanaged device holds nothing: an empty mapping.
+    """
+
+    files: Mapping[str, str]
+
+    @property
+    def digest(self) -> str:
+        """Comparable with ``tree_digest``."""
+        return holding_digest(self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """A device that could not be read, and why."""
+
+    message: str
+
+
+class Target(Protocol):
+    """Where trees go: a directory that stands for the devices' flash, or the devices themselves over SSH."""
+
+    def apply(self, batch: Mapping[str, DeviceTree], *, check: bool = False) -> Mapping[str, Outcome]:
+        """Bring each device of ``batch`` (by name) to its tree; an empty tree removes all that was put there before.
+
+        Each device is changed as a whole or not at all. With ``check`` nothing is changed and the outcomes say what
+        would be. Every device of ``batch`` has an outcome; one device's trouble is never another's. Raises
+        ClusterwrightError only when nothing could be tried at all.
+        """
+        ...
+
+    def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
+        """What each of ``devices`` holds now. Every device has an answer. Raises as ``apply`` does."""
+        ...
+
+
+def tree_digest(tree: DeviceTree) -> str:
+    """SHA-256 over paths and contents of a tree, independent of the order of its files."""
+    return holding_digest({artifact.path: artifact.sha256 for artifact in tree})
+
+
+def holding_digest(files: Mapping[str, str]) -> str:
+    """SHA-256 over sorted ``path NUL sha256 LF`` records."""
+    text = "".join(f"{path}\0{sha256}\n" for path, sha256 in sorted(files.items()))
+    return hashlib.sha256(text.encode()).hexdigest()
