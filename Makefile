@@ -69,7 +69,7 @@ bench: develop ## measures the figures that the README cites
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/python -m benchmarks
 
 golden: develop ## writes the tests' golden files anew; look at the diff before you commit it
-	@PATH="$(BIN):$$PATH" GOLDEN_UPDATE=1 $(BIN)/pytest -n 2
+	@PATH="$(BIN):$$PATH" CLUSTERWRIGHT_GOLDEN=write $(BIN)/pytest -n 2
 
 lock: ## resolves pyproject.toml into the lock files; UPGRADE=--upgrade takes newer versions
 	@$(COMPILE) pyproject.toml -o requirements.lock

@@ -1,0 +1,31 @@
+"""Running the renderers over the devices of a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clusterwright.render.registry import RENDERERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from clusterwright.artifact import Artifact
+    from clusterwright.plan.model import Plan
+
+
+def render_device(plan: Plan, device_name: str) -> tuple[Artifact, ...]:
+    """Every file of one device, by path. Raises KeyError when the plan has no such device."""
+    device = plan.by_name[device_name]
+    found = [artifact for entry in RENDERERS if entry.applies(plan, device) for artifact in entry.render(plan, device)]
+    return tuple(sorted(found, key=lambda artifact: artifact.path))
+
+
+def render_devices(plan: Plan, names: Iterable[str] | None = None) -> Iterator[Artifact]:
+    """The files of the devices ``names`` (None: all), in the plan's order. Raises KeyError for an unknown name."""
+    if names is None:
+        wanted = [device.name for device in plan.devices]
+    else:
+        order = {device.name: index for index, device in enumerate(plan.devices)}
+        wanted = sorted(names, key=order.__getitem__)
+    for name in wanted:
+        yield from render_device(plan, name)
