@@ -211,6 +211,7 @@ class Fabric:
 class Mount:
     """A file system that nodes mount from a storage group; ``options`` in mount(8)'s words."""
 
+    name: str
     mountpoint: str
     nodes: tuple[str, ...]
     system: str
@@ -233,8 +234,12 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Traffic that is allowed from one zone to another; everything else is denied. ``ports`` are inclusive ranges."""
+    """Traffic that is allowed from one zone to another; everything else is denied.
 
+    ``ports`` are inclusive ranges of destination ports, empty for every port (and for icmp).
+    """
+
+    name: str
     source: str
     target: str
     protocol: str
