@@ -1,0 +1,73 @@
+"""What an unquoted YAML scalar means: null, boolean, integer, number or text, after YAML 1.2's core schema.
+
+YAML 1.1 and 1.2 disagree about some spellings. Where text is the harmless reading (``no``, ``2024-03-12``,
+``12:30``) it is text; where both readings are numbers, or one is (``010``, ``1_000``), the spelling is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_PREFIXED = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
+_NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_AMBIGUOUS = re.compile(
+    r"[-+]?0[0-9]+(?:\.[0-9]*)?|[-+]?[0-9]+_[0-9_]*(?:\.[0-9_]*)?|[-+]?0b[01_]+|[-+]0[xo][0-9a-fA-F]+"
+)
+# What every JSON reader and every YAML library holds without loss.
+_MAX_INTEGER = 2**63
+_MAX_DIGITS = 32
+
+
+class AmbiguousScalarError(ValueError):
+    """An unquoted scalar that readers of YAML disagree about; ``what`` names it, ``hint`` says how to write it."""
+
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+
+def resolve(text: str) -> Any:
+    """The value of the unquoted scalar ``text``: None, bool, int, float or str. Raises AmbiguousScalarError."""
+    if text in _NULL:
+        return None
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if text[0] not in "-+.0123456789":
+        return text
+    if _NOT_FINITE.fullmatch(text):
+        raise AmbiguousScalarError(f"a number without a value ({text})", "Write a finite number, or leave the key out.")
+    if _AMBIGUOUS.fullmatch(text):
+        shown = text if len(text) <= _MAX_DIGITS else text[:_MAX_DIGITS] + "…"
+        raise AmbiguousScalarError(
+            f"a number that YAML versions read differently ({shown})",
+            "Write it in plain decimal digits, or in quotes if it is text.",
+        )
+    if _INTEGER.fullmatch(text) or _PREFIXED.fullmatch(text):
+        if len(text) > _MAX_DIGITS or abs(number := int(text, 0)) >= _MAX_INTEGER:
+            raise AmbiguousScalarError("an integer beyond 64 bits", "Write a smaller number, or quote it as text.")
+        return number
+    if _NUMBER.fullmatch(text):
+        value = float(text)
+        if value in (float("inf"), float("-inf")):
+            raise AmbiguousScalarError("a number too large to hold", "Write a smaller number, or quote it as text.")
+        return value
+    return text
+
+
+def describe(value: Any) -> str:
+    """What kind of thing ``value`` is, in words for a message: ``a list``, ``text``, ``the number 3``."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"the number {value}"
+    if isinstance(value, str):
+        return f'the text "{value if len(value) <= 40 else value[:39] + "…"}"'
+    return "a list" if isinstance(value, list) else "a mapping"

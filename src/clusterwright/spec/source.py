@@ -1,0 +1,82 @@
+"""The text of a spec file: size and encoding checked, invisible characters refused, before any YAML is parsed."""
+
+from __future__ import annotations
+
+import re
+import stat
+from typing import TYPE_CHECKING
+
+from clusterwright.finding import Finding, Position, Severity, SpecError
+
+if TYPE_CHECKING:
+    from pathlib import Path as FilePath
+
+MAX_BYTES = 4 * 1024 * 1024
+
+# What YAML (and every editor) may disagree about: C0 and C1 controls except tab and line feed, line separators that
+# only some readers count as lines, and the direction marks that make text show in another order than it is read.
+FORBIDDEN_CHARACTER = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+_INDENTING_TAB = re.compile(r"^ *\t+(?=[^\s#])", re.MULTILINE)
+
+
+def read_text(path: FilePath, file: str) -> str:
+    """The UTF-8 text of the regular file ``path``, called ``file`` in findings. Raises SpecError (CW101).
+
+    The size is judged before anything is read, so that a huge file costs nothing.
+    """
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise SpecError([unreadable(file, "this is a directory", "Name a YAML file in it.")])
+        if not stat.S_ISREG(status.st_mode):
+            raise SpecError([unreadable(file, "this is not a regular file", "Name a YAML file.")])
+        too_large = status.st_size > MAX_BYTES
+        content = b""
+        if not too_large:
+            with path.open("rb") as stream:
+                content = stream.read(MAX_BYTES + 1)
+            too_large = len(content) > MAX_BYTES
+    except FileNotFoundError:
+        raise SpecError([unreadable(file, "there is no such file", "Check the path.")]) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        hint = "Check the path and its permissions."
+        raise SpecError([unreadable(file, f"the file cannot be read: {reason}", hint)]) from None
+    if too_large:
+        hint = "State counts rather than each thing by itself; three hundred lines describe 24,576 GPUs."
+        raise SpecError([unreadable(file, f"the file is larger than {MAX_BYTES // 1024 // 1024} MiB", hint)])
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        line_start = before.rfind(b"\n") + 1
+        column = len(before[line_start:].decode("utf-8", "replace")) + 1
+        position = Position(file, before.count(b"\n") + 1, column)
+        what = f"the file is not UTF-8 text (byte 0x{content[error.start]:02x})"
+        raise SpecError([unreadable(file, what, "Save it as UTF-8.", position)]) from None
+
+
+def refuse_characters(text: str, file: str) -> None:
+    """Raises SpecError (CW103) for the first control character or indenting tab in ``text``."""
+    for pattern, what, hint in (
+        (
+            FORBIDDEN_CHARACTER,
+            "the control character U+{:04X}",
+            "Delete it; retype the line if your editor hides it.",
+        ),
+        (_INDENTING_TAB, "tabs as indentation", "Indent with spaces."),
+    ):
+        found = pattern.search(text)
+        if found is None:
+            continue
+        at = found.end() - 1
+        position = Position(file, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+        message = f"specs are plain YAML and do not use {what.format(ord(text[at]))}"
+        raise SpecError([Finding("CW103", Severity.ERROR, message, hint, position)])
+
+
+def unreadable(file: str, message: str, hint: str, position: Position | None = None) -> Finding:
+    """The finding for a file that cannot be read at all (CW101)."""
+    return Finding("CW101", Severity.ERROR, message, hint, position or Position(file, 1, 1))
