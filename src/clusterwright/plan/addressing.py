@@ -1,0 +1,89 @@
+"""Addresses of an Ethernet fabric, cut from its three pools.
+
+Loopbacks are counted up per switch; every link between switches takes the next /127 (RFC 6164) or /31 (RFC 3021); every
+switch with hosts gets one subnet, in which either each NIC has a link of its own or all share it behind a gateway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterwright.spec.model import FabricAddressing
+
+
+class PoolExhausted(Exception):
+    """A pool is too small. ``pool`` is its key in the spec, ``need`` and ``have`` count what it is cut into."""
+
+    def __init__(self, pool: str, need: int, have: int) -> None:
+        super().__init__(f"{pool}: {need} needed, {have} to be had")
+        self.pool = pool
+        self.need = need
+        self.have = have
+
+
+@dataclass(frozen=True, slots=True)
+class FabricAddresses:
+    """Computes addresses as integers. ``bits`` is 32 or 128; ``loopback_bits`` the same for the loopback pool."""
+
+    addressing: FabricAddressing
+    bits: int
+    hosts_start: int
+    links_start: int
+    loopbacks_start: int
+
+    def loopback(self, index: int) -> int:
+        """The address of the index-th switch; the pool's first address is left out."""
+        return self.loopbacks_start + 1 + index
+
+    def link(self, index: int) -> tuple[int, int]:
+        """Lower and upper end of the index-th link between switches."""
+        return self.links_start + 2 * index, self.links_start + 2 * index + 1
+
+    def host_subnet(self, index: int) -> int:
+        """Network address of the index-th switch's host subnet."""
+        return self.hosts_start + (index << (self.bits - self.addressing.hosts_per_switch))
+
+    def gateway(self, subnet: int) -> int | None:
+        """The switch's address in a shared subnet; None where every NIC has its own link."""
+        return subnet + 1 if self.addressing.host_links == "shared" else None
+
+    def host(self, subnet: int, index: int) -> tuple[int, int | None]:
+        """Address of the index-th NIC of a switch, and of the switch's end (None when shared)."""
+        if self.addressing.host_links == "shared":
+            return subnet + 2 + index, None
+        return subnet + 2 * index + 3, subnet + 2 * index + 2
+
+    @property
+    def link_length(self) -> int:
+        """Prefix length of a link between two interfaces."""
+        return self.bits - 1
+
+    @property
+    def host_length(self) -> int:
+        """Prefix length on a NIC."""
+        return self.addressing.hosts_per_switch if self.addressing.host_links == "shared" else self.bits - 1
+
+
+def fabric_addresses(addressing: FabricAddressing) -> FabricAddresses:
+    """Prepare a fabric's pools for cutting."""
+    return FabricAddresses(
+        addressing,
+        addressing.hosts.max_prefixlen,
+        int(addressing.hosts.network_address),
+        int(addressing.links.network_address),
+        int(addressing.loopbacks.network_address),
+    )
+
+
+def check_pools(addressing: FabricAddressing, switches: int, links: int, subnets: int, hosts_per_subnet: int) -> list[PoolExhausted]:
+    """What does not fit: the pools against the numbers of switches, links and host subnets, and the largest subnet."""
+    host_bits = addressing.hosts.max_prefixlen - addressing.hosts_per_switch
+    shared = addressing.host_links == "shared"
+    room = (1 << host_bits) - 3 if shared else ((1 << host_bits) - 2) // 2
+    wanted = (
+        ("loopbacks", switches, addressing.loopbacks.num_addresses - 1),
+        ("links", links, addressing.links.num_addresses // 2),
+        ("hosts", subnets, max(0, 1 << max(0, addressing.hosts_per_switch - addressing.hosts.prefixlen)) if addressing.hosts_per_switch >= addressing.hosts.prefixlen else 0),
+        ("hosts_per_switch", hosts_per_subnet, max(0, room)),
+    )
+    return [PoolExhausted(pool, need, have) for pool, need, have in wanted if need > have]

@@ -1,0 +1,51 @@
+"""From spec to plan: devices with names and places, cables with ports and addresses.
+
+The skeleton decides who is joined to whom; here everything gets its port, address, AS number and GUID. Pure: no clock, no
+randomness, no order that depends on hashing.
+"""
+
+from __future__ import annotations
+
+from clusterwright.finding import Finding, Severity, SpecError
+from clusterwright.plan.cabling import cable_fabric
+from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.placing import place_nodes, place_switches
+from clusterwright.plan.ports import PortShortage
+from clusterwright.plan.racking import Racks
+from clusterwright.plan.skeleton import Skeleton, build_skeleton
+from clusterwright.spec.model import ClusterSpec
+
+
+def build_plan(spec: ClusterSpec, skeleton: Skeleton | None = None) -> Plan:
+    """Expand a spec. The rules have to hold (``lint``); where a switch still lacks ports, SpecError says which tier."""
+    if skeleton is None:
+        skeleton = build_skeleton(spec)
+    racks = Racks(skeleton.layout, spec.site.rack_units)
+    nodes = place_nodes(spec, skeleton, racks)
+    switches = place_switches(spec, skeleton, racks)
+    devices: list[Device] = [*nodes]
+    cables = []
+    subnets = []
+    for fabric, placed in zip(skeleton.fabrics, switches, strict=True):
+        devices.extend(placed)
+        try:
+            fabric_cables, fabric_subnets = cable_fabric(spec, skeleton.layout, fabric, placed, nodes)
+        except PortShortage as error:
+            raise _shortage(spec, fabric.fabric.path, error) from error
+        cables.extend(fabric_cables)
+        subnets.extend(fabric_subnets)
+    return Plan(spec, (*skeleton.layout.groups, *racks.added), tuple(devices), tuple(cables), tuple(subnets))
+
+
+def _shortage(spec: ClusterSpec, path: tuple[str | int, ...], error: PortShortage) -> SpecError:
+    return SpecError(
+        [
+            Finding(
+                "CW201",
+                Severity.ERROR,
+                f"A switch has too few ports: {error}.",
+                "Use a larger model, more switches in the tier, or fewer links.",
+                spec.document.locate(path),
+            )
+        ]
+    )

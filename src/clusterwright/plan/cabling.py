@@ -1,0 +1,217 @@
+"""Cables of one fabric: ports for every link, addresses for every interface.
+
+Order is fixed: first what is attached from the nodes, then the links between switches, lower switch by lower switch. Port n
+of a switch is its n-th link in that order, which is what a technician expects to find.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterwright.plan.addressing import FabricAddresses, fabric_addresses
+from clusterwright.plan.layout import Layout
+from clusterwright.plan.model import Cable, Device, Interface, Subnet
+from clusterwright.plan.placing import hca_guid
+from clusterwright.plan.ports import Allocation, allocate
+from clusterwright.plan.skeleton import FabricSkeleton, joins
+from clusterwright.spec.model import Attach, ClusterSpec, Fabric, NodeGroup
+
+PORT_OUT_OF_SERVICE = "out-of-service"
+
+
+@dataclass(frozen=True, slots=True)
+class _NicEnd:
+    """The node's end of an attachment, as its hardware model describes it."""
+
+    port: str
+    side: str
+
+
+def cable_fabric(
+    spec: ClusterSpec, layout: Layout, skeleton: FabricSkeleton, switches: Sequence[Device], nodes: Sequence[Device]
+) -> tuple[list[Cable], list[Subnet]]:
+    """Cables and subnets of a fabric. Raises PortShortage when a switch runs out of ports."""
+    ports = allocate_fabric(spec, skeleton)
+    addressing = skeleton.fabric.addressing
+    addresses = fabric_addresses(addressing) if addressing else None
+    down_ports = [iter(allocation.down) for allocation in ports]
+    up_ports = [iter(allocation.up) for allocation in ports]
+    drained = {d.name for d in (*switches, *nodes) if d.state == "drained"}
+    names = [switch.name for switch in switches]
+    host_cables, subnets = _attach(spec, layout, skeleton, names, nodes, down_ports, addresses, drained)
+    return [*host_cables, *_link(skeleton, names, down_ports, up_ports, addresses, drained)], subnets
+
+
+def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocation]:
+    """The ports of every switch of a fabric, in seat order; equal demands share one allocation.
+
+    Raises PortShortage when a model has too few. A port out of service is replaced by the first spare of its speed.
+    """
+    dead = _dead_ports(spec)
+    known: dict[tuple[int, tuple[tuple[int, int], ...], bool], Allocation] = {}
+    loose = frozenset(skeleton.loose)
+    found: list[Allocation] = []
+    for number, (seat, speeds) in enumerate(zip(skeleton.seats, skeleton.links_down(), strict=True)):
+        key = (seat.tier, _runs(speeds), number in loose)
+        allocation = known.get(key)
+        if allocation is None:
+            tier = skeleton.fabric.tiers[seat.tier]
+            up = tier.up if number not in loose else None
+            allocation = known[key] = allocate(
+                tier.model,
+                tier.down,
+                speeds,
+                up.side if up else None,
+                up.speed_gbps if up else 0,
+                up.links if up else 0,
+            )
+        if seat.name in dead:
+            allocation = _avoid(allocation, dead[seat.name])
+        found.append(allocation)
+    return found
+
+
+def _runs(speeds: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Speeds as (speed, how many in a row)."""
+    runs: list[tuple[int, int]] = []
+    for speed in speeds:
+        if runs and runs[-1][0] == speed:
+            runs[-1] = (speed, runs[-1][1] + 1)
+        else:
+            runs.append((speed, 1))
+    return tuple(runs)
+
+
+def _dead_ports(spec: ClusterSpec) -> Mapping[str, frozenset[str]]:
+    ports: dict[str, set[str]] = defaultdict(set)
+    for item in spec.exceptions:
+        if item.device and item.port and item.state == PORT_OUT_OF_SERVICE:
+            ports[item.device].add(item.port)
+    return {device: frozenset(names) for device, names in ports.items()}
+
+
+def _avoid(allocation: Allocation, dead: frozenset[str]) -> Allocation:
+    """Move only the links on dead ports, each to a spare port of the same speed; the others stay where they are."""
+    spares = [name for _, names in allocation.spare for name in names if name not in dead]
+    replaced = {}
+    for name in (*allocation.down, *allocation.up):
+        if name in dead and spares:
+            replaced[name] = spares.pop(0)
+    return Allocation(
+        tuple(replaced.get(name, name) for name in allocation.down),
+        tuple(replaced.get(name, name) for name in allocation.up),
+        tuple((speed, tuple(n for n in names if n not in dead and n not in replaced.values())) for speed, names in allocation.spare),
+    )
+
+
+def _nic_ends(group: NodeGroup, attach: Attach) -> list[_NicEnd]:
+    if attach.is_management:
+        return [_NicEnd(group.model.management.name, "management")] if group.model.management else []
+    nics = group.model.nic_group(attach.nics or "")
+    return [_NicEnd(nic.interface, "host") for nic in nics.nics] if nics else []
+
+
+def _attach(
+    spec: ClusterSpec,
+    layout: Layout,
+    skeleton: FabricSkeleton,
+    names: Sequence[str],
+    nodes: Sequence[Device],
+    down_ports: Sequence[Iterator[str]],
+    addresses: FabricAddresses | None,
+    drained: set[str],
+) -> tuple[list[Cable], list[Subnet]]:
+    fabric = skeleton.fabric
+    ends = _ends_by_group(spec, fabric)
+    prefix = fabric.subnet_manager.guid_prefix if fabric.subnet_manager else None
+    attached_before: dict[int, int] = defaultdict(int)
+    subnet_index: dict[int, int] = {}
+    cables: list[Cable] = []
+    subnets: list[Subnet] = []
+    for item in skeleton.attachments:
+        switch = names[item.seat]
+        tier = fabric.tiers[skeleton.seats[item.seat].tier]
+        address = upper_address = None
+        length = 0
+        if addresses is not None:
+            if item.seat not in subnet_index:
+                subnet_index[item.seat] = len(subnet_index)
+                subnets.append(_host_subnet(fabric, switch, addresses, subnet_index[item.seat]))
+            length = addresses.host_length
+            address, upper_address = addresses.host(subnets[subnet_index[item.seat]].network, attached_before[item.seat])
+        attached_before[item.seat] += 1
+        if item.node >= 0:
+            device = nodes[item.node].name
+            end = ends[layout.nodes[item.node].node_group][item.nic]
+        else:
+            device = item.switch
+            end = _NicEnd(item.port, "management")
+        rail = item.nic if end.side == "host" else None
+        guid = hca_guid(prefix, item.node, item.nic) if prefix is not None and item.node >= 0 else None
+        lower = Interface(device, end.port, fabric.name, end.side, item.speed_gbps, rail, address, length, guid)
+        upper = Interface(
+            switch, next(down_ports[item.seat]), fabric.name, "down", item.speed_gbps, rail, upper_address, length
+        )
+        in_service = not (drained and (device in drained or switch in drained))
+        cables.append(
+            Cable(
+                fabric.name,
+                skeleton.seats[item.seat].tier,
+                lower,
+                upper,
+                item.speed_gbps,
+                tier.down.medium,
+                tier.down.length_m,
+                in_service,
+            )
+        )
+    return cables, subnets
+
+
+def _host_subnet(fabric: Fabric, switch: str, addresses: FabricAddresses, index: int) -> Subnet:
+    network = addresses.host_subnet(index)
+    version = 4 if addresses.bits == 32 else 6
+    length = addresses.addressing.hosts_per_switch
+    return Subnet(fabric.name, "host", switch, version, network, length, addresses.gateway(network))
+
+
+def _ends_by_group(spec: ClusterSpec, fabric: Fabric) -> list[list[_NicEnd]]:
+    """For each node group of the spec, its NICs on this fabric."""
+    wanted = {attach.nodes: attach for attach in fabric.attach}
+    ends = []
+    for group in spec.node_groups:
+        attach = wanted.get(group.name) or wanted.get(None)
+        ends.append(_nic_ends(group, attach) if attach else [])
+    return ends
+
+
+def _link(
+    skeleton: FabricSkeleton,
+    names: Sequence[str],
+    down_ports: Sequence[Iterator[str]],
+    up_ports: Sequence[Iterator[str]],
+    addresses: FabricAddresses | None,
+    drained: set[str],
+) -> list[Cable]:
+    fabric = skeleton.fabric
+    cables: list[Cable] = []
+    number = 0
+    for bundle in skeleton.bundles:
+        for lower, upper in joins(skeleton, bundle):
+            up = fabric.tiers[skeleton.seats[lower].tier].up
+            if up is None:
+                continue
+            low_address, high_address = addresses.link(number) if addresses else (None, None)
+            length = addresses.link_length if addresses else 0
+            rail = skeleton.seats[lower].rail
+            speed = up.speed_gbps
+            a = Interface(names[lower], next(up_ports[lower]), fabric.name, "up", speed, rail, low_address, length)
+            b = Interface(names[upper], next(down_ports[upper]), fabric.name, "down", speed, rail, high_address, length)
+            in_service = not (drained and (names[lower] in drained or names[upper] in drained))
+            cables.append(
+                Cable(fabric.name, bundle.tier, a, b, speed, up.side.medium, up.side.length_m, in_service)
+            )
+            number += 1
+    return cables

@@ -1,0 +1,90 @@
+"""InfiniBand's view of a switch: the chips that a subnet manager sees, their GUIDs and port numbers.
+
+A fixed switch is one chip. A director is a two-level Clos of chips (``HardwareModel.chips``): its front ports belong to
+leaf chips, and every leaf chip has one link to every spine chip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.hardware import HardwareModel
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A switch as the subnet manager counts them: ``kind`` is ``switch`` (the whole device), ``leaf`` or ``spine``."""
+
+    name: str
+    guid: int
+    kind: str
+    ports: int
+
+
+@dataclass(frozen=True, slots=True)
+class InternalLink:
+    """A trace between two chips of a director: indexes into ``chips_of``, ports counted from 1."""
+
+    leaf: int
+    leaf_port: int
+    spine: int
+    spine_port: int
+
+
+def chips_of(plan: Plan, device: Device) -> tuple[Chip, ...]:
+    """The chips of an InfiniBand switch, leaf chips first.
+
+    A director's chips take the GUIDs after the device's own, in order. Raises ValueError for a device without a GUID.
+    """
+    if device.guid is None:
+        raise ValueError(f"{device.name} has no GUID: it is no InfiniBand switch")
+    model = plan.spec.catalogue[device.model]
+    inside = model.chips
+    if inside is None:
+        return (Chip(device.name, device.guid, "switch", _port_count(model)),)
+    first = device.guid + 1
+    leaf_ports = inside.external + inside.spines
+    leaves = [Chip(f"{device.name} leaf {at}", first + at, "leaf", leaf_ports) for at in range(inside.leaves)]
+    spines = [
+        Chip(f"{device.name} spine {at}", first + inside.leaves + at, "spine", inside.leaves)
+        for at in range(inside.spines)
+    ]
+    return (*leaves, *spines)
+
+
+def internal_links(model: HardwareModel) -> Iterator[InternalLink]:
+    """The traces inside a director; nothing for a fixed switch."""
+    if model.chips is None:
+        return
+    for leaf in range(model.chips.leaves):
+        for spine in range(model.chips.spines):
+            yield InternalLink(leaf, model.chips.external + 1 + spine, model.chips.leaves + spine, leaf + 1)
+
+
+def chip_ports(model: HardwareModel) -> dict[str, tuple[int, int]]:
+    """Where each front port sits: port name to (index into ``chips_of``, port number of that chip, from 1).
+
+    Ports are numbered in the order of the cages; a cage that can be split keeps a number for each of its subports.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    number = 0
+    for block in model.blocks:
+        width = max(len(mode.subports) for mode in block.modes)
+        for cage in block.cages:
+            for mode in block.modes:
+                for at, suffix in enumerate(mode.subports):
+                    found.setdefault(cage + suffix, _place(model, number + at))
+            number += width
+    return found
+
+
+def _place(model: HardwareModel, number: int) -> tuple[int, int]:
+    if model.chips is None:
+        return 0, number + 1
+    return number // model.chips.external, number % model.chips.external + 1
+
+
+def _port_count(model: HardwareModel) -> int:
+    return sum(len(block.cages) * max(len(mode.subports) for mode in block.modes) for block in model.blocks)

@@ -1,0 +1,64 @@
+"""Figures of a cluster by dotted name, as ``expect:`` writes them, computed from the skeleton without expanding it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from clusterwright.plan.layout import group_counts
+from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
+from clusterwright.spec.model import ClusterSpec
+
+TB_PER_PB = 1000
+
+
+def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
+    """All figures, in a fixed order.
+
+    ``nodes`` and ``gpus`` count machines with GPUs and their GPUs; ``racks`` the racks that hold nodes;
+    ``groups.LEVEL.NODEGROUP`` instances of a level; ``switches.ROLE``; ``links.FABRIC.ROLE`` cables that end at a tier from
+    below; ``ports_used.ROLE`` all used ports of a role's switches in that fabric; ``oversubscription.FABRIC.ROLE`` the
+    bandwidth of all NICs at or below a tier over the bandwidth of that tier's uplinks; ``storage_pb`` usable petabytes.
+    """
+    found: dict[str, float] = {
+        "nodes": sum(group.count for group in spec.node_groups if group.model.gpus),
+        "gpus": sum(group.count * group.model.gpus.count for group in spec.node_groups if group.model.gpus),
+    }
+    for group in spec.node_groups:
+        for level, count in group_counts(group).items():
+            found[f"groups.{level}.{group.name}"] = count
+    found["racks"] = sum(value for name, value in found.items() if name.startswith("groups.rack."))
+    for fabric in skeleton.fabrics:
+        for name, value in _fabric_figures(fabric).items():
+            found[name] = found.get(name, 0) + value
+    petabytes = sum(group.count * group.model.capacity_tb for group in spec.node_groups) / TB_PER_PB
+    if petabytes:
+        found["storage_pb"] = petabytes
+    return found
+
+
+def _fabric_figures(skeleton: FabricSkeleton) -> dict[str, float]:
+    fabric = skeleton.fabric
+    seats = Counter(seat.tier for seat in skeleton.seats)
+    down = Counter(skeleton.seats[attachment.seat].tier for attachment in skeleton.attachments)
+    hosts_gbps: Counter[int] = Counter()
+    for attachment in skeleton.attachments:
+        hosts_gbps[skeleton.seats[attachment.seat].tier] += attachment.speed_gbps
+    up: Counter[int] = Counter()
+    for bundle in skeleton.bundles:
+        for lower in bundle.lowers:
+            tier = skeleton.seats[lower].tier
+            uplinks = fabric.tiers[tier].up
+            links = uplinks.links if uplinks else 0
+            up[tier] += links
+            down[bundle.tier] += links
+    found: dict[str, float] = {}
+    below_gbps = 0
+    for depth, tier in enumerate(fabric.tiers):
+        below_gbps += hosts_gbps[depth]
+        found[f"switches.{tier.role}"] = seats[depth]
+        found[f"links.{fabric.name}.{tier.role}"] = down[depth]
+        found[f"ports_used.{tier.role}"] = down[depth] + up[depth]
+        if tier.up and up[depth]:
+            found[f"oversubscription.{fabric.name}.{tier.role}"] = below_gbps / (up[depth] * tier.up.speed_gbps)
+    return found

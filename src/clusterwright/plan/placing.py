@@ -1,0 +1,136 @@
+"""Devices: nodes and switches with their names, places, AS numbers, GUIDs and ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clusterwright.plan.addressing import fabric_addresses
+from clusterwright.plan.model import Device
+from clusterwright.plan.racking import Racks
+from clusterwright.plan.skeleton import FabricSkeleton, Seat, Skeleton
+from clusterwright.spec.model import ClusterSpec, Tier
+
+# Planned GUIDs below the 24-bit prefix: 8 bits of kind and tier, then 32 bits of number (switches keep 8 of them for chips).
+SWITCH_KIND = 0x10
+HCA_KIND = 0x80
+CHIP_BITS = 8
+
+
+def switch_guid(prefix: int, tier: int, index: int) -> int:
+    """Planned node GUID of a switch; its chips, if it is a director, take the numbers that follow."""
+    return (prefix << 40) | ((SWITCH_KIND + tier) << 32) | (index << CHIP_BITS)
+
+
+def hca_guid(prefix: int, node: int, nic: int) -> int:
+    """Planned port GUID (and node GUID) of a NIC."""
+    return (prefix << 40) | (HCA_KIND << 32) | (node << CHIP_BITS) | nic
+
+
+def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[Device, ...]:
+    """All nodes in order, each on top of its rack's pile."""
+    layout = skeleton.layout
+    images = _images(spec)
+    states = _states(spec)
+    placed: list[Device] = []
+    rank = 0
+    for number, slot in enumerate(layout.nodes):
+        group = spec.node_groups[slot.node_group]
+        around = tuple(layout.groups[at].name for at in slot.groups)
+        rack = next((layout.groups[at].name for at in slot.groups if layout.groups[at].level == "rack"), around[0])
+        gpus = group.model.gpus
+        override = next((images[name] for name in (slot.name, *around) if name in images), group.image)
+        placed.append(
+            Device(
+                name=slot.name,
+                kind="node",
+                role=group.role,
+                model=group.model.name,
+                node_group=group.name,
+                fabric="",
+                tier=-1,
+                rack=rack,
+                unit=racks.place(rack, group.model.units),
+                pod=around[-1],
+                group=around[0],
+                groups=around,
+                index=number,
+                position=slot.slot,
+                plane=None,
+                rail=None,
+                rank=rank if gpus else None,
+                asn=None,
+                loopback=None,
+                guid=None,
+                zone=group.zone,
+                image=override,
+                state=states.get(slot.name, "active"),
+            )
+        )
+        rank += gpus.count if gpus else 0
+    return tuple(placed)
+
+
+def place_switches(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[tuple[Device, ...], ...]:
+    """The switches of each fabric, in the skeleton's order."""
+    states = _states(spec)
+    return tuple(
+        tuple(_switch(skeleton, fabric, number, seat, racks, states) for number, seat in enumerate(fabric.seats))
+        for fabric in skeleton.fabrics
+    )
+
+
+def _switch(
+    skeleton: Skeleton, fabric: FabricSkeleton, number: int, seat: Seat, racks: Racks, states: Mapping[str, str]
+) -> Device:
+    layout = skeleton.layout
+    tier = fabric.fabric.tiers[seat.tier]
+    around = tuple(layout.groups[at].name for at in layout.around[seat.group]) if seat.group >= 0 else ()
+    rack, unit = racks.place_switch(seat.group, tier.model.units)
+    manager = fabric.fabric.subnet_manager
+    addressing = fabric.fabric.addressing
+    return Device(
+        name=seat.name,
+        kind="switch",
+        role=tier.role,
+        model=tier.model.name,
+        node_group="",
+        fabric=fabric.fabric.name,
+        tier=seat.tier,
+        rack=rack,
+        unit=unit,
+        pod=around[-1] if around else "",
+        group=around[0] if around else "",
+        groups=around,
+        index=seat.index,
+        position=seat.position,
+        plane=seat.plane,
+        rail=seat.rail,
+        rank=None,
+        asn=_asn(tier, seat, fabric),
+        loopback=fabric_addresses(addressing).loopback(number) if addressing else None,
+        guid=switch_guid(manager.guid_prefix, seat.tier, seat.index) if manager else None,
+        zone=None,
+        image=None,
+        state=states.get(seat.name, "active"),
+    )
+
+
+def _asn(tier: Tier, seat: Seat, fabric: FabricSkeleton) -> int | None:
+    if tier.asn is None:
+        return None
+    if tier.asn.per == "tier":
+        return tier.asn.base
+    if tier.asn.per == "switch":
+        return tier.asn.base + seat.index
+    per_group = tier.count * fabric.planes[seat.tier]
+    return tier.asn.base + seat.index // per_group
+
+
+def _images(spec: ClusterSpec) -> Mapping[str, str]:
+    """Image overrides by device or group name."""
+    return {item.device or item.group or "": item.image for item in spec.exceptions if item.image}
+
+
+def _states(spec: ClusterSpec) -> Mapping[str, str]:
+    """States of whole devices that the spec takes out."""
+    return {item.device: item.state for item in spec.exceptions if item.device and item.state and not item.port}

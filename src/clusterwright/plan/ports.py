@@ -1,0 +1,117 @@
+"""Which ports of a switch carry which links.
+
+A cage in one mode offers its subports in order; a mode may disable a cage of another block. Ports are handed out in the
+order of the blocks, so that equal switches use equal ports and a technician finds link n at the same place everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from clusterwright.spec.hardware import HardwareModel, PortBlock
+from clusterwright.spec.model import Side
+
+
+class PortShortage(Exception):
+    """A switch has fewer ports than its links need. ``side`` is ``down`` or ``up``, ``have`` what it offers there."""
+
+    def __init__(self, side: str, speed_gbps: int, need: int, have: int) -> None:
+        super().__init__(f"{side}: {need} ports at {speed_gbps}G needed, {have} to be had")
+        self.side = side
+        self.speed_gbps = speed_gbps
+        self.need = need
+        self.have = have
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Port names in link order; ``spare`` maps a speed to the ports that are left at it, in order of the blocks."""
+
+    down: tuple[str, ...]
+    up: tuple[str, ...]
+    spare: tuple[tuple[int, tuple[str, ...]], ...]
+
+    def spare_at(self, speed_gbps: int) -> tuple[str, ...]:
+        """Ports left at this speed."""
+        return dict(self.spare).get(speed_gbps, ())
+
+
+def allocate(
+    model: HardwareModel,
+    down: Side,
+    down_speeds: Sequence[int],
+    up: Side | None,
+    up_speed_gbps: int,
+    up_links: int,
+) -> Allocation:
+    """Hand out the ports of one switch: first the downlinks in order, then the uplinks from what is left.
+
+    ``down_speeds`` is the speed in Gb/s of each downlink. Raises PortShortage, counting what the side offers in all.
+    """
+    taken: set[tuple[str, int]] = set()
+    reserved = set(up.blocks) if up is not None and up.blocks else set()
+    down_blocks = _blocks(model, down.blocks) if down.blocks else [b for b in model.blocks if b.name not in reserved]
+    down_names = tuple(_take(down_blocks, down_speeds, down.mode, taken, "down"))
+    up_names: tuple[str, ...] = ()
+    if up is not None and up_links:
+        up_blocks = _blocks(model, up.blocks) if up.blocks else list(model.blocks)
+        up_names = tuple(_take(up_blocks, [up_speed_gbps] * up_links, up.mode, taken, "up"))
+    speeds = sorted({*down_speeds, *([up_speed_gbps] if up_names else [])})
+    used = {*down_names, *up_names}
+    spare = tuple((speed, tuple(n for n in _free_ports(model.blocks, speed, None, taken) if n not in used)) for speed in speeds)
+    return Allocation(down_names, up_names, spare)
+
+
+def capacity(model: HardwareModel, blocks: Sequence[str], speed_gbps: int, mode: str | None = None) -> int:
+    """How many ports a model offers at one speed over these blocks (all when empty), with nothing else in use."""
+    return sum(1 for _ in _free_ports(_blocks(model, blocks) if blocks else model.blocks, speed_gbps, mode, set()))
+
+
+def _blocks(model: HardwareModel, names: Sequence[str]) -> list[PortBlock]:
+    return [block for name in names if (block := model.block(name)) is not None]
+
+
+def _take(
+    blocks: Sequence[PortBlock], speeds: Sequence[int], mode: str | None, taken: set[tuple[str, int]], side: str
+) -> Iterator[str]:
+    """Port names for links at these speeds; ``taken`` fills up with the cages used and disabled."""
+    start = 0
+    while start < len(speeds):
+        speed = speeds[start]
+        end = start
+        while end < len(speeds) and speeds[end] == speed:
+            end += 1
+        run = end - start
+        found: list[str] = []
+        before = set(taken)
+        for name in _free_ports(blocks, speed, mode, taken, claim=True):
+            found.append(name)
+            if len(found) == run:
+                break
+        if len(found) < run:
+            have = sum(1 for _ in _free_ports(blocks, speed, mode, before))
+            raise PortShortage(side, speed, run, have)
+        yield from found
+        start = end
+
+
+def _free_ports(
+    blocks: Sequence[PortBlock], speed_gbps: int, mode_name: str | None, taken: set[tuple[str, int]], *, claim: bool = False
+) -> Iterator[str]:
+    """The ports that free cages offer at a speed, in order. With ``claim`` each cage is taken when its first port is."""
+    lost = taken if claim else set(taken)
+    for block in blocks:
+        mode = block.mode(speed_gbps, mode_name)
+        if mode is None:
+            continue
+        for index, cage in enumerate(block.cages):
+            if (block.name, index) in lost:
+                continue
+            if mode.disables is not None:
+                if (mode.disables, index) in lost:
+                    continue
+                lost.add((mode.disables, index))
+            lost.add((block.name, index))
+            for suffix in mode.subports:
+                yield cage + suffix
