@@ -152,7 +152,7 @@ class _Merge:
             Finding(
                 "CW105",
                 Severity.ERROR,
-                f'there is no item with {key} "{value}" in the base to remove',
+                f'there is no item with {key} "{value}" in the base to remove.',
                 f"Name one that {self.base.file} has, or drop these lines.",
                 self.overlay.locate((*path, "remove"), key=True),
                 format_path(path, self.overlay.data),
@@ -176,7 +176,7 @@ def _base_path(overlay: Document) -> str:
 
 
 def _refused(code: str, overlay: Document, message: str, hint: str) -> SpecError:
-    return SpecError([Finding(code, Severity.ERROR, message, hint, overlay.locate(("extends",)), "extends")])
+    return SpecError([Finding(code, Severity.ERROR, f"{message}.", hint, overlay.locate(("extends",)), "extends")])
 
 
 def _without_extends(document: Document) -> Document:

@@ -170,7 +170,7 @@ class _Builder:
                 Finding(
                     "CW102",
                     Severity.ERROR,
-                    f'the key "{name}" is already given on line {first}, and only one of the two would count',
+                    f'the key "{name}" is already given on line {first}, and only one of the two would count.',
                     "Keep one of them.",
                     position,
                     format_path(path, self.data),
@@ -230,7 +230,9 @@ class _Builder:
 
     def _trick(self, event: Event, what: str, hint: str) -> None:
         self._note(
-            Finding("CW103", Severity.ERROR, f"specs are plain YAML and do not use {what}", hint, self._position(event))
+            Finding(
+                "CW103", Severity.ERROR, f"specs are plain YAML and do not use {what}.", hint, self._position(event)
+            )
         )
 
     def _note(self, finding: Finding) -> None:

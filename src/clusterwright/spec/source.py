@@ -73,10 +73,10 @@ def refuse_characters(text: str, file: str) -> None:
             continue
         at = found.end() - 1
         position = Position(file, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
-        message = f"specs are plain YAML and do not use {what.format(ord(text[at]))}"
+        message = f"specs are plain YAML and do not use {what.format(ord(text[at]))}."
         raise SpecError([Finding("CW103", Severity.ERROR, message, hint, position)])
 
 
 def unreadable(file: str, message: str, hint: str, position: Position | None = None) -> Finding:
     """The finding for a file that cannot be read at all (CW101)."""
-    return Finding("CW101", Severity.ERROR, message, hint, position or Position(file, 1, 1))
+    return Finding("CW101", Severity.ERROR, f"{message}.", hint, position or Position(file, 1, 1))

@@ -1,0 +1,230 @@
+"""JSON Schema errors said for people: what is wrong in the words of the spec, what to write instead, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, TypeAlias
+
+from clusterwright.finding import Finding, Severity
+from clusterwright.spec.document import Document, Path, format_path
+from clusterwright.spec.scalars import describe
+
+# jsonschema.ValidationError, whose published types call every attribute possibly unset although none is here.
+SchemaError: TypeAlias = Any
+
+UNKNOWN_KEY = "CW110"
+MISSING_KEY = "CW111"
+WRONG_TYPE = "CW112"
+NOT_ALLOWED = "CW113"
+OUT_OF_BOUNDS = "CW114"
+
+_TYPE_WORDS = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "null": "nothing",
+    "number": "a number",
+    "object": "a mapping",
+    "string": "text",
+}
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
+_TRUTH_WORDS = frozenset({"yes", "no", "on", "off", "y", "n"})
+_MAX_LISTED = 24
+
+
+def findings_of(error: SchemaError, document: Document) -> Iterator[Finding]:
+    """The findings that one error of jsonschema amounts to; more than one where several keys share a fault."""
+    path = tuple(error.absolute_path)
+    if error.validator in {"anyOf", "oneOf"}:
+        yield from _alternatives(error, path, document)
+    elif "propertyNames" in error.relative_schema_path:
+        yield _key_name(error, path, document)
+    elif error.validator in {"additionalProperties", "unevaluatedProperties"}:
+        yield from _unknown_keys(error, path, document)
+    elif error.validator in {"required", "dependentRequired"}:
+        yield from _missing_keys(error, path, document)
+    else:
+        yield _value(error, path, document)
+
+
+def _finding(code: str, message: str, hint: str, path: Path, document: Document, *, key: bool = False) -> Finding:
+    return Finding(
+        code, Severity.ERROR, f"{message}.", hint, document.locate(path, key=key), format_path(path, document.data)
+    )
+
+
+def _place(path: Path, document: Document) -> str:
+    return format_path(path, document.data) or "the top level"
+
+
+def _unknown_keys(error: SchemaError, path: Path, document: Document) -> Iterator[Finding]:
+    schema = _mapping(error.schema)
+    allowed = list(_mapping(schema.get("properties")))
+    patterns = list(_mapping(schema.get("patternProperties")))
+    unused = [key for key in allowed if key not in error.instance]
+    for key in error.instance:
+        if key in allowed or any(re.search(pattern, key) for pattern in patterns):
+            continue
+        message = f'unknown key "{key}" in {_place(path, document)}'
+        hint = _suggestion(key, unused) + f"Allowed here: {_listed(allowed)}."
+        yield _finding(UNKNOWN_KEY, message, hint, (*path, key), document, key=True)
+
+
+def _missing_keys(error: SchemaError, path: Path, document: Document) -> Iterator[Finding]:
+    wanted: Sequence[str]
+    if error.validator == "required":
+        wanted = _names(error.validator_value)
+        because = ""
+    else:
+        key = next(key for key, names in error.validator_value.items() if key in error.instance and names)
+        wanted, because = _names(error.validator_value[key]), f", which {key}: needs beside it"
+    properties = _mapping(_mapping(error.schema).get("properties"))
+    for name in wanted:
+        if name in error.instance:
+            continue
+        description = str(_mapping(properties.get(name)).get("description", ""))
+        hint = f"Add `{name}:`. {description}".rstrip()
+        message = f'{_place(path, document)} lacks the key "{name}"{because}'
+        yield _finding(MISSING_KEY, message, hint, path, document)
+
+
+def _key_name(error: SchemaError, path: Path, document: Document) -> Finding:
+    name = error.instance
+    at = (*path, name)
+    if error.validator == "enum":
+        allowed = [str(value) for value in error.validator_value]
+        hint = _suggestion(name, allowed) + f"Allowed here: {_listed(allowed)}."
+        return _finding(UNKNOWN_KEY, f'unknown key "{name}" in {_place(path, document)}', hint, at, document, key=True)
+    message = f'"{name}" cannot be a key of {_place(path, document)}: {_bound(error)}'
+    return _finding(OUT_OF_BOUNDS, message, _described(error, "Choose another name."), at, document, key=True)
+
+
+def _alternatives(error: SchemaError, path: Path, document: Document) -> Iterator[Finding]:
+    branches: list[Any] = list(error.validator_value)
+    needs = [_names(_mapping(branch).get("required")) for branch in branches]
+    if all(needs) and all(set(branch) == {"required"} for branch in branches):
+        yield _choice_of_keys(error, needs, path, document)
+        return
+    by_branch: dict[int, list[SchemaError]] = {}
+    for inner in error.context or ():
+        by_branch.setdefault(int(inner.schema_path[0]), []).append(inner)
+    if len(by_branch) < len(branches):
+        message = f"{_place(path, document)} fits more than one of the forms allowed there"
+        yield _finding(NOT_ALLOWED, message, "Keep the keys of one form.", path, document)
+        return
+    misfits = [
+        inner for errors in by_branch.values() for inner in errors if inner.validator == "type" and not inner.path
+    ]
+    if len({inner.schema_path[0] for inner in misfits}) == len(branches):
+        wanted = list(dict.fromkeys(word for inner in misfits for word in _types(inner.validator_value)))
+        yield _wrong_type(error.instance, wanted, path, document)
+        return
+    for inner in min(by_branch.values(), key=_distance):
+        yield from findings_of(inner, document)
+
+
+def _distance(errors: list[SchemaError]) -> tuple[int, int, int]:
+    """How far a branch is from what was written: another type or another discriminator first, then by errors."""
+    types = sum(1 for error in errors if error.validator == "type" and not error.path)
+    consts = sum(1 for error in errors if error.validator == "const")
+    return types, consts, len(errors)
+
+
+def _choice_of_keys(error: SchemaError, needs: Sequence[Sequence[str]], path: Path, document: Document) -> Finding:
+    place = _place(path, document)
+    choices = ", or ".join(" and ".join(f"`{name}:`" for name in names) for names in needs)
+    given = [names for names in needs if all(name in error.instance for name in names)]
+    if len(given) > 1:
+        both = " and ".join(f"`{name}:`" for names in given for name in names)
+        message = f"{place} has {both}, which exclude each other"
+        return _finding(NOT_ALLOWED, message, "Keep one of them.", (*path, given[-1][0]), document, key=True)
+    return _finding(MISSING_KEY, f"{place} needs {choices}", "Add one of them.", path, document)
+
+
+def _value(error: SchemaError, path: Path, document: Document) -> Finding:
+    if error.validator == "type":
+        return _wrong_type(error.instance, _types(error.validator_value), path, document)
+    place = _place(path, document)
+    if error.validator in {"enum", "const"}:
+        values = error.validator_value if error.validator == "enum" else [error.validator_value]
+        allowed = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+        hint = _suggestion(str(error.instance), allowed) + f"Allowed here: {_listed(allowed)}."
+        return _finding(NOT_ALLOWED, f"{place} cannot be {_shown(error.instance)}", hint, path, document)
+    message = f"{place} is {_shown(error.instance)}, but {_bound(error)}"
+    return _finding(OUT_OF_BOUNDS, message, _described(error, "Change it."), path, document)
+
+
+def _wrong_type(value: Any, wanted: Sequence[str], path: Path, document: Document) -> Finding:
+    expected = " or ".join(_TYPE_WORDS.get(word, word) for word in wanted)
+    hint = f"Write {expected}."
+    if isinstance(value, str):
+        if "boolean" in wanted and value.lower() in _TRUTH_WORDS:
+            hint = "Write true or false; yes, no, on and off are text."
+        elif {"integer", "number"} & set(wanted) and _NUMBER.fullmatch(value):
+            hint = "Take it out of its quotes." if "." not in value or "number" in wanted else hint
+    elif "string" in wanted and isinstance(value, int | float):
+        hint = "Put it in quotes."
+    elif "array" in wanted and not isinstance(value, list):
+        hint = "Begin each item with a dash, or put brackets around it."
+    elif value is None:
+        hint = f"Write {expected} after the colon, or leave the key out."
+    place = _place(path, document)
+    return _finding(WRONG_TYPE, f"{place} must be {expected}, not {describe(value)}", hint, path, document)
+
+
+_BOUNDS = {
+    "minimum": "must be at least {}",
+    "maximum": "must be at most {}",
+    "exclusiveMinimum": "must be more than {}",
+    "exclusiveMaximum": "must be less than {}",
+    "multipleOf": "must be a multiple of {}",
+    "minLength": "needs at least {} characters",
+    "maxLength": "can have at most {} characters",
+    "minItems": "needs at least {} items",
+    "maxItems": "can have at most {} items",
+    "minProperties": "needs at least {} keys",
+    "maxProperties": "can have at most {} keys",
+    "uniqueItems": "must not say anything twice",
+    "pattern": "must match {}",
+}
+
+
+def _bound(error: SchemaError) -> str:
+    text = _BOUNDS.get(str(error.validator))
+    if text is None:
+        return f"must satisfy {error.validator}"
+    return text.format(error.validator_value)
+
+
+def _described(error: SchemaError, otherwise: str) -> str:
+    """What the schema says that the value is; the best advice where a pattern or a bound is missed."""
+    return str(_mapping(error.schema).get("description", otherwise))
+
+
+def _suggestion(word: str, known: Sequence[str]) -> str:
+    close = get_close_matches(word, known, n=1)
+    return f'Did you mean "{close[0]}"? ' if close else ""
+
+
+def _listed(words: Sequence[str]) -> str:
+    if len(words) <= _MAX_LISTED:
+        return ", ".join(words) or "nothing"
+    return ", ".join(words[:_MAX_LISTED]) + f" and {len(words) - _MAX_LISTED} more"
+
+
+def _shown(value: Any) -> str:
+    return describe(value).removeprefix("the text ").removeprefix("the number ")
+
+
+def _types(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [str(item) for item in value]
+
+
+def _names(value: Any) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
