@@ -1,0 +1,57 @@
+"""What changes on a device, in lines of configuration."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from clusterwright.artifact import Artifact
+from clusterwright.deploy.target import DeviceTree
+
+CONTEXT_LINES = 1
+
+
+def changed_lines(before: DeviceTree, after: DeviceTree) -> Iterator[str]:
+    """Lines for people: each changed file with its mark (``+`` new, ``-`` removed, ``~`` changed), then its lines.
+
+    Files of more than one line carry a unified diff without its header; a new or removed file only its length.
+    """
+    old = {artifact.path: artifact for artifact in before}
+    new = {artifact.path: artifact for artifact in after}
+    for path in sorted(old.keys() | new.keys()):
+        if path not in new:
+            yield f"- {path} ({_length(old[path])})"
+        elif path not in old:
+            yield f"+ {path} ({_length(new[path])}, mode {new[path].mode:04o})"
+        else:
+            yield from _changed_file(old[path], new[path])
+
+
+def bounded(lines: Iterator[str], limit: int) -> list[str]:
+    """The first ``limit`` lines, and one that says how many more there are."""
+    kept = list(lines)
+    if len(kept) <= limit:
+        return kept
+    return [*kept[: limit - 1], f"... and {len(kept) - limit + 1} more lines"]
+
+
+def _changed_file(old: Artifact, new: Artifact) -> Iterator[str]:
+    if old.mode != new.mode:
+        yield f"~ {new.path} (mode {old.mode:04o} -> {new.mode:04o})"
+    if old.sha256 == new.sha256:
+        return
+    try:
+        before, after = old.content.decode().splitlines(), new.content.decode().splitlines()
+    except UnicodeDecodeError:
+        yield f"~ {new.path} (binary, {len(old.content)} -> {len(new.content)} bytes)"
+        return
+    yield f"~ {new.path}"
+    diff = difflib.unified_diff(before, after, lineterm="", n=CONTEXT_LINES)
+    for number, line in enumerate(diff):
+        if number > 1:  # the first two name the files, which the line above did
+            yield f"  {line}"
+
+
+def _length(artifact: Artifact) -> str:
+    count = artifact.content.count(b"\n")
+    return f"{count} line{'' if count == 1 else 's'}"

@@ -1,0 +1,145 @@
+"""The embedded target: a directory that stands for the devices' flash, one folder a device.
+
+A device is changed as a whole or not at all. New files are written aside and flushed, a journal says what is about to
+be replaced, and only then are files renamed into place; an error rolls back at once, a crash is rolled back by the next
+attempt. Only files that this target put there are ever removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from clusterwright.artifact import Artifact
+from clusterwright.deploy.journal import OWN_FOLDER, Journal, Step, read_record, write_durably, write_record
+from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, tree_digest
+
+
+class Refused(Exception):
+    """The device cannot take the tree; the text says which path and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryTarget:
+    """``<root>/<device>/<path>`` for every device; implements ``Target``."""
+
+    root: Path
+
+    def apply(self, batch: Mapping[str, DeviceTree], *, check: bool = False) -> Mapping[str, Outcome]:
+        """See ``Target.apply``."""
+        return {device: self._apply_one(device, tree, check=check) for device, tree in batch.items()}
+
+    def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
+        """See ``Target.read``: the files are read and hashed now, the record says only which ones to look at."""
+        return {device: self._read_one(device) for device in devices}
+
+    def _read_one(self, device: str) -> Holding | Unreachable:
+        home = self.root / device
+        try:
+            owned = read_record(home)
+            return Holding(
+                {path: digest for path in sorted(owned) if (digest := _file_digest(home / path)) is not None}
+            )
+        except OSError as error:
+            return Unreachable(_reason(error))
+
+    def _apply_one(self, device: str, tree: DeviceTree, *, check: bool) -> Outcome:
+        home = self.root / device
+        try:
+            if not check:
+                Journal(home).roll_back()
+            owned = read_record(home)
+            steps = _steps(home, tree, owned)
+            changed = tuple(sorted(step.path for step in steps))
+            recorded = {artifact.path for artifact in tree}
+            if not steps and owned == recorded:
+                return Outcome(Status.UNCHANGED, digest=tree_digest(tree))
+            if check:
+                return Outcome(Status.APPLIED if steps else Status.UNCHANGED, changed)
+            _carry_out(home, steps, owned, recorded)
+        except (OSError, Refused) as error:
+            return Outcome(Status.FAILED, message=_reason(error))
+        return self._outcome(device, tree, changed)
+
+    def _outcome(self, device: str, tree: DeviceTree, changed: tuple[str, ...]) -> Outcome:
+        """Success is what the device holds now, not that nothing was raised."""
+        held = self._read_one(device)
+        if isinstance(held, Unreachable):
+            return Outcome(Status.UNKNOWN, changed, held.message)
+        if held.digest != tree_digest(tree):
+            return Outcome(Status.UNKNOWN, changed, "what was read back is not what was written", held.digest)
+        return Outcome(Status.APPLIED if changed else Status.UNCHANGED, changed, digest=held.digest)
+
+
+def _steps(home: Path, tree: DeviceTree, owned: frozenset[str]) -> tuple[Step, ...]:
+    """What has to be put and dropped. Raises Refused for a path that leaves the folder or meets a directory."""
+    puts = [Step(artifact.path, artifact) for artifact in tree if _differs(_place(home, artifact.path), artifact)]
+    wanted = {artifact.path for artifact in tree}
+    drops = [Step(path, None) for path in sorted(owned - wanted) if os.path.lexists(_place(home, path))]
+    return (*puts, *drops)
+
+
+def _place(home: Path, path: str) -> Path:
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or parts[0] == OWN_FOLDER:
+        raise Refused(f"{path}: not a path inside the device's folder")
+    place = home.joinpath(*parts)
+    if not place.parent.resolve().is_relative_to(home.resolve()):
+        raise Refused(f"{path}: a symbolic link on the way leads out of the device's folder")
+    if place.is_dir() and not place.is_symlink():
+        raise Refused(f"{path}: a directory is in the way")
+    return place
+
+
+def _differs(place: Path, artifact: Artifact) -> bool:
+    if _file_digest(place) != artifact.sha256:
+        return True
+    return place.stat().st_mode & 0o7777 != artifact.mode
+
+
+def _file_digest(place: Path) -> str | None:
+    """SHA-256 of a regular file; None for anything else, and for nothing."""
+    if place.is_symlink() or not place.is_file():
+        return None
+    return hashlib.sha256(place.read_bytes()).hexdigest()
+
+
+def _carry_out(home: Path, steps: tuple[Step, ...], owned: frozenset[str], wanted: Collection[str]) -> None:
+    journal = Journal(home)
+    try:
+        for number, step in enumerate(steps):
+            if step.artifact is not None:
+                write_durably(journal.staged(number), step.artifact.content, step.artifact.mode)
+        journal.open(steps, owned)
+        for number, step in enumerate(steps):
+            journal.carry_out(number, step)
+        write_record(home, wanted)
+    except BaseException:
+        journal.roll_back()
+        raise
+    journal.close()
+    for step in steps:
+        if step.artifact is None:
+            _remove_empty_folders(home, (home / step.path).parent)
+    if not wanted:
+        shutil.rmtree(home / OWN_FOLDER)
+        _remove_empty_folders(home.parent, home)
+
+
+def _remove_empty_folders(stop: Path, folder: Path) -> None:
+    while folder != stop:
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+        folder = folder.parent
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)

@@ -1,0 +1,90 @@
+"""The Pulumi program: one stack of a cluster as components cluster -> pod -> rack or switch.
+
+Run by Pulumi through ``stacks/__main__.py``. The stack's configuration says which spec, which layer, which target and
+which folder; relative paths count from the Pulumi project's folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import pulumi
+
+from clusterwright.deploy.provider import KINDS
+from clusterwright.deploy.store import Store
+from clusterwright.deploy.units import Stack, Unit, choose, cut
+from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.build import build_plan
+from clusterwright.render.engine import render_devices
+from clusterwright.spec.load import load_spec
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A stack's configuration: ``layer`` is ``upper``, ``pod0``, ...; ``root`` holds flash, objects and state."""
+
+    spec: Path
+    layer: str
+    target: str
+    root: Path
+
+
+class TargetProvider(pulumi.ProviderResource):
+    """The provider with its target; ``root`` and ``target`` are its whole configuration."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__("clusterwright", "target", {"root": str(settings.root), "target": settings.target})
+
+
+class UnitResource(pulumi.CustomResource):
+    """A unit; ``trees`` maps its devices to the digests of their trees in the object store."""
+
+    def __init__(self, unit: Unit, trees: Mapping[str, str], options: pulumi.ResourceOptions) -> None:
+        super().__init__(f"clusterwright:index:{KINDS[unit.kind]}", unit.name, {"devices": dict(trees)}, options)
+
+
+def run() -> None:
+    """The whole program. A mistake in spec or configuration ends it with one message, never with a traceback."""
+    try:
+        declare(read_settings())
+    except ClusterwrightError as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def read_settings() -> Settings:
+    """The running stack's configuration."""
+    config = pulumi.Config("clusterwright")
+    return Settings(
+        Path(config.require("spec")).resolve(),
+        config.require("layer"),
+        config.get("target", "directory"),
+        Path(config.require("root")).resolve(),
+    )
+
+
+def declare(settings: Settings) -> None:
+    """Registers every unit of the stack's layer. Raises ClusterwrightError for a spec or layer that is not sound."""
+    plan = build_plan(load_spec(settings.spec))
+    (stack,) = choose(cut(plan), [settings.layer])
+    names = [name for unit in stack.units for name in unit.devices]
+    store = Store(settings.root / "objects")
+    artifacts = groupby(render_devices(plan, names), key=lambda artifact: artifact.device)
+    trees = {device: store.put_tree(tuple(files)) for device, files in artifacts}
+    _register(plan.name, stack, trees, TargetProvider(settings))
+
+
+def _register(cluster: str, stack: Stack, trees: Mapping[str, str], provider: pulumi.ProviderResource) -> None:
+    options = pulumi.ResourceOptions(providers={"clusterwright": provider})
+    parent: pulumi.Resource = pulumi.ComponentResource("clusterwright:index:Cluster", cluster, None, options)
+    if stack.pod:
+        below = pulumi.ResourceOptions(parent=parent)
+        parent = pulumi.ComponentResource("clusterwright:index:Pod", stack.pod, None, below)
+    for unit in stack.units:
+        wanted = {name: trees[name] for name in unit.devices if name in trees}
+        if wanted:  # an unmanaged switch has no files of its own
+            UnitResource(unit, wanted, pulumi.ResourceOptions(parent=parent))
+    pulumi.export("units", len(stack.units))
+    pulumi.export("devices", len(trees))

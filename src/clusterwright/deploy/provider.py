@@ -1,0 +1,203 @@
+"""The Pulumi provider: units of a cluster as resources, served by ``pulumi-resource-clusterwright``.
+
+A resource's inputs and state name each device's tree by digest; the bytes come from the object store. What a device
+held before and what it is to hold are therefore known whatever the target is, and a preview shows the lines between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pulumi.provider.experimental.property_value import PropertyValue
+from pulumi.provider.experimental.provider import (
+    CheckFailure,
+    CheckRequest,
+    CheckResponse,
+    ConfigureRequest,
+    ConfigureResponse,
+    CreateRequest,
+    CreateResponse,
+    DeleteRequest,
+    DiffRequest,
+    DiffResponse,
+    PropertyDiff,
+    PropertyDiffKind,
+    Provider,
+    ReadRequest,
+    ReadResponse,
+    UpdateRequest,
+    UpdateResponse,
+)
+
+from clusterwright import __version__
+from clusterwright.deploy.changes import bounded, changed_lines
+from clusterwright.deploy.serving import EngineLog, PartialFailure, serve
+from clusterwright.deploy.store import MissingObject, Store
+from clusterwright.deploy.target import Outcome, Target, Unreachable, tree_digest
+from clusterwright.deploy.targets import open_target
+from clusterwright.finding import ClusterwrightError
+
+KINDS = {"rack": "Rack", "switch": "Switch", "service": "Service"}
+"""A unit's kind and the name of its resource type in the package ``clusterwright``."""
+
+SHOWN_LINES = 40
+"""Lines of configuration that a preview shows of one unit; `clusterwright diff` shows all."""
+
+Properties = Mapping[str, PropertyValue]
+
+
+def text_of(properties: Properties, name: str) -> str:
+    """A text property; "" when it is absent."""
+    found = properties.get(name)
+    return found.value if found is not None and isinstance(found.value, str) else ""
+
+
+def map_of(properties: Properties, name: str) -> dict[str, str]:
+    """A property that maps texts to texts; empty when it is absent."""
+    found = properties.get(name)
+    if found is None or not isinstance(found.value, Mapping):
+        return {}
+    return {key: item.value for key, item in found.value.items() if isinstance(item.value, str)}
+
+
+def as_map(values: Mapping[str, str]) -> PropertyValue:
+    """The property that ``map_of`` reads."""
+    return PropertyValue({key: PropertyValue(value) for key, value in sorted(values.items())})
+
+
+class ClusterwrightProvider(Provider):
+    """Create, update, read and delete of units. ``devices`` maps device to tree digest; "" is a device that differs."""
+
+    def __init__(self, log: EngineLog) -> None:
+        self._log = log
+        self._store: Store | None = None
+        self._target: Target | None = None
+
+    async def configure(self, request: ConfigureRequest) -> ConfigureResponse:
+        """Opens the store and the target that the stack's configuration names."""
+        root = Path(text_of(request.args, "root"))
+        self._store = Store(root / "objects")
+        self._target = open_target(text_of(request.args, "target"), root)
+        return ConfigureResponse(accept_secrets=False, supports_preview=True, accept_resources=False)
+
+    async def diff_config(self, request: DiffRequest) -> DiffResponse:
+        """Another place of the same store and target changes no device."""
+        return DiffResponse(changes=False)
+
+    async def check(self, request: CheckRequest) -> CheckResponse:
+        """Every unit has at least one device."""
+        if not map_of(request.new_inputs, "devices"):
+            return CheckResponse(request.new_inputs, [CheckFailure("devices", "a unit without devices")])
+        return CheckResponse(request.new_inputs)
+
+    async def diff(self, request: DiffRequest) -> DiffResponse:
+        """Compares tree digests, and shows the lines that change."""
+        old, new = map_of(request.old_state, "devices"), map_of(request.new_inputs, "devices")
+        failed = map_of(request.old_state, "failed")
+        changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name) or name in failed]
+        if not changed:
+            return DiffResponse(changes=False)
+        lines = [line for name in changed for line in self._lines(name, old.get(name), new.get(name))]
+        await self._log.info(request.urn, "\n".join(bounded(iter(lines), SHOWN_LINES)))
+        return DiffResponse(
+            changes=True,
+            diffs=["devices"],
+            detailed_diff={f"devices[{name!r}]".replace("'", '"'): _kind(name, old, new) for name in changed},
+        )
+
+    async def create(self, request: CreateRequest) -> CreateResponse:
+        """Brings the unit's devices to their trees. Raises PartialFailure when one of them does not get there."""
+        if request.preview:
+            return CreateResponse(request.name, dict(request.properties))
+        state = await self._bring_about(request.name, map_of(request.properties, "devices"), {})
+        return CreateResponse(request.name, state)
+
+    async def update(self, request: UpdateRequest) -> UpdateResponse:
+        """As create; devices that left the unit lose what was put on them."""
+        if request.preview:
+            return UpdateResponse(dict(request.news))
+        old = map_of(request.olds, "devices")
+        return UpdateResponse(await self._bring_about(request.name, map_of(request.news, "devices"), old))
+
+    async def delete(self, request: DeleteRequest) -> None:
+        """Removes what was put on the unit's devices, and nothing else."""
+        await self._bring_about(request.name, {}, map_of(request.properties, "devices"))
+
+    async def read(self, request: ReadRequest) -> ReadResponse:
+        """Asks the devices what they hold; the next update mends one that holds something else."""
+        wanted = map_of(request.properties, "devices")
+        store, target = self._opened()
+        holdings = await asyncio.to_thread(target.read, sorted(wanted))
+        found: dict[str, str] = {}
+        for name, digest in wanted.items():
+            held = holdings[name]
+            if isinstance(held, Unreachable):
+                raise ClusterwrightError(f"{name} could not be read: {held.message}")
+            matches = bool(digest) and held.digest == tree_digest(store.get_tree(name, digest))
+            found[name] = digest if matches else ""
+        if wanted and not any(holdings[name].files for name in wanted):  # type: ignore[union-attr] # checked above
+            return ReadResponse()
+        state = {"devices": as_map(found)}
+        return ReadResponse(request.resource_id, state, state)
+
+    async def _bring_about(
+        self, unit: str, wanted: Mapping[str, str], before: Mapping[str, str]
+    ) -> dict[str, PropertyValue]:
+        store, target = self._opened()
+        batch = {name: store.get_tree(name, digest) for name, digest in wanted.items()}
+        batch |= {name: () for name in before if name not in wanted}
+        outcomes = await asyncio.to_thread(target.apply, batch)
+        failed = {name: _complaint(outcome) for name, outcome in outcomes.items() if not outcome.ok}
+        state = {"devices": as_map(wanted)}
+        if not failed:
+            return state
+        # A device that kept its previous configuration keeps its previous digest: the next diff starts from there.
+        kept = {name: before.get(name, "") if name in failed else digest for name, digest in wanted.items()}
+        kept |= {name: before[name] for name in failed if name not in wanted}
+        told = "; ".join(f"{name}: {reason}" for name, reason in sorted(failed.items()))
+        raise PartialFailure(
+            f"{len(failed)} of {len(batch)} devices of {unit} did not reach the wanted state: {told}. "
+            "The others did. Mend the cause and run the same command again.",
+            unit,
+            {"devices": as_map(kept), "failed": as_map(failed)},
+        )
+
+    def _lines(self, name: str, old: str | None, new: str | None) -> Iterator[str]:
+        store, target = self._opened()
+        after = store.get_tree(name, new) if new else ()
+        try:
+            before = store.get_tree(name, old) if old else ()
+        except MissingObject:
+            before, old = (), ""
+        if old == "":
+            # What the device holds is not in the store: ask the device itself.
+            outcome = target.apply({name: after}, check=True)[name]
+            yield f"{name}: what it holds differs from what it was given"
+            yield from (f"  ~ {path}" for path in outcome.changed)
+            return
+        yield f"{name}:"
+        yield from (f"  {line}" for line in changed_lines(before, after))
+
+    def _opened(self) -> tuple[Store, Target]:
+        if self._store is None or self._target is None:
+            raise ClusterwrightError("the provider was not configured: the stack names no target")
+        return self._store, self._target
+
+
+def _kind(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> PropertyDiff:
+    if name not in old:
+        return PropertyDiff(PropertyDiffKind.ADD, input_diff=True)
+    if name not in new:
+        return PropertyDiff(PropertyDiffKind.DELETE, input_diff=True)
+    return PropertyDiff(PropertyDiffKind.UPDATE, input_diff=True)
+
+
+def _complaint(outcome: Outcome) -> str:
+    return f"{outcome.status.value}, {outcome.message}" if outcome.message else outcome.status.value
+
+
+def main() -> None:
+    """The console script ``pulumi-resource-clusterwright``."""
+    serve(ClusterwrightProvider, __version__)

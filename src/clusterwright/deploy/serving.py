@@ -1,0 +1,117 @@
+"""Serving the provider to Pulumi's engine: errors as the engine expects them, and lines for its display.
+
+The SDK's servicer turns every error into one with a traceback in its text. A device that refuses a configuration is no
+bug, so here it becomes what the engine calls a partial failure: the resource is recorded with what was done, and the
+same command takes it up again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from google.rpc import status_pb2
+from pulumi.provider.experimental.property_value import PropertyValue
+from pulumi.provider.experimental.provider import Provider
+from pulumi.provider.experimental.server import ProviderServicer
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
+
+from clusterwright.finding import ClusterwrightError
+
+_MESSAGE_LIMIT_BYTES = 400 * 1024 * 1024  # the engine's own limit for one message
+
+
+class PartialFailure(ClusterwrightError):
+    """Some devices of a unit hold the wanted state and others do not; carries the unit's id and new state."""
+
+    def __init__(self, message: str, resource_id: str, properties: Mapping[str, PropertyValue]) -> None:
+        super().__init__(message)
+        self.resource_id = resource_id
+        self.properties = properties
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLog:
+    """The engine's display."""
+
+    engine_address: str
+
+    async def info(self, urn: str, message: str) -> None:
+        """Shows ``message`` under the resource ``urn``, in previews and updates alike."""
+        async with grpc.aio.insecure_channel(self.engine_address) as channel:
+            await engine_pb2_grpc.EngineStub(channel).Log(
+                engine_pb2.LogRequest(severity=engine_pb2.INFO, message=message, urn=urn)
+            )
+
+
+class Servicer(ProviderServicer):
+    """The SDK's servicer with the errors of this project."""
+
+    async def Create(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's name
+        """See the provider protocol."""
+        return await _answer(super().Create, request, context)
+
+    async def Update(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's name
+        """See the provider protocol."""
+        return await _answer(super().Update, request, context)
+
+    async def Delete(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's name
+        """See the provider protocol."""
+        return await _answer(super().Delete, request, context)
+
+    async def Diff(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's name
+        """See the provider protocol."""
+        return await _answer(super().Diff, request, context)
+
+    async def Read(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's name
+        """See the provider protocol."""
+        return await _answer(super().Read, request, context)
+
+    async def Configure(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's name
+        """See the provider protocol."""
+        return await _answer(super().Configure, request, context)
+
+
+async def _answer(method: Callable[[Any, Any], Awaitable[Any]], request: Any, context: Any) -> Any:
+    try:
+        return await method(request, context)
+    except Exception as error:
+        cause = error.__context__  # the SDK wraps what the provider raised
+        if isinstance(cause, PartialFailure):
+            await context.abort(grpc.StatusCode.UNKNOWN, str(cause), _partial_failure_metadata(cause))
+        if isinstance(cause, ClusterwrightError):
+            await context.abort(grpc.StatusCode.UNKNOWN, str(cause))
+        raise
+
+
+def _partial_failure_metadata(failure: PartialFailure) -> tuple[tuple[str, bytes], ...]:
+    detail = provider_pb2.ErrorResourceInitFailed(
+        id=failure.resource_id,
+        properties=PropertyValue.marshal_map(dict(failure.properties)),
+        reasons=[str(failure)],
+    )
+    status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=str(failure))
+    status.details.add().Pack(detail)
+    return (("grpc-status-details-bin", status.SerializeToString()),)
+
+
+def serve(make_provider: Callable[[EngineLog], Provider], version: str) -> None:
+    """Serves until the engine ends the process. The engine's address is the first argument that is not an option."""
+    address = next(argument for argument in sys.argv[1:] if not argument.startswith("-"))
+    asyncio.run(_serve(make_provider(EngineLog(address)), version, address))
+
+
+async def _serve(provider: Provider, version: str, address: str) -> None:
+    limits = [("grpc.max_receive_message_length", _MESSAGE_LIMIT_BYTES)]
+    server = grpc.aio.server(options=limits)
+    servicer = Servicer(sys.argv[1:], version, provider, engine_address=address)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    await server.wait_for_termination()

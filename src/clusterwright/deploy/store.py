@@ -1,0 +1,75 @@
+"""The object store: every file that was ever rendered for a deployment, by its digest.
+
+Pulumi's state names trees by digest only. The store gives the bytes behind a digest, so that a change can be shown in
+lines of configuration and applied without rendering again, whatever the target is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterwright.artifact import Artifact
+from clusterwright.deploy.target import DeviceTree
+from clusterwright.finding import ClusterwrightError
+
+
+class MissingObject(ClusterwrightError):
+    """The store lacks what a digest names, or holds damaged bytes under it."""
+
+    def __init__(self, digest: str, folder: Path) -> None:
+        super().__init__(f"{folder} does not hold {digest}; run `clusterwright preview` on the spec again to refill it")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A folder of files named by the SHA-256 of their content; readable by their owner only, for configurations are."""
+
+    folder: Path
+
+    def put(self, content: bytes) -> str:
+        """Keeps ``content`` and returns its digest. A file is complete or absent, even after a crash of the writer."""
+        digest = hashlib.sha256(content).hexdigest()
+        path = self._path(digest)
+        try:
+            if path.stat().st_size == len(content):
+                return digest
+        except FileNotFoundError:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=".")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(aside).replace(path)
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        """The bytes with this digest. Raises MissingObject when they are absent or damaged."""
+        try:
+            content = self._path(digest).read_bytes()
+        except OSError:
+            raise MissingObject(digest, self.folder) from None
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise MissingObject(digest, self.folder)
+        return content
+
+    def put_tree(self, tree: DeviceTree) -> str:
+        """Keeps a device's whole tree; the digest covers paths, modes and contents, not the device's name."""
+        files = [
+            {"path": artifact.path, "mode": artifact.mode, "kind": artifact.kind, "sha256": self.put(artifact.content)}
+            for artifact in sorted(tree, key=lambda artifact: artifact.path)
+        ]
+        return self.put(json.dumps(files, sort_keys=True, separators=(",", ":")).encode())
+
+    def get_tree(self, device: str, digest: str) -> DeviceTree:
+        """The tree with this digest, as ``device``'s. Raises MissingObject."""
+        return tuple(
+            Artifact(device, file["path"], self.get(file["sha256"]), file["kind"], file["mode"])
+            for file in json.loads(self.get(digest))
+        )
+
+    def _path(self, digest: str) -> Path:
+        return self.folder / digest[:2] / digest[2:]

@@ -1,0 +1,87 @@
+"""Cutting a plan into stacks and units: what may fail together, and what changes together.
+
+A stack is a blast radius: a pod, or the layer above the pods. A unit is one resource of it: a rack with the switches
+that serve that rack alone and the nodes in it, or a single switch or service machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.model import Device, Plan
+
+UPPER = "upper"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One resource: ``kind`` is ``rack``, ``switch`` or ``service``; ``pod`` is "" above the pods."""
+
+    name: str
+    kind: str
+    pod: str
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """One Pulumi stack: ``name`` is ``<cluster>-<layer>``, ``layer`` what a user calls it (``pod0``, ``upper``)."""
+
+    name: str
+    layer: str
+    pod: str
+    units: tuple[Unit, ...]
+
+
+def cut(plan: Plan) -> tuple[Stack, ...]:
+    """All stacks of a plan in the order in which they are deployed; every device is in exactly one unit.
+
+    The upper layer comes first: pods lean on it, so a fault there stops the update before any pod is touched, and a
+    pod's uplinks come up against neighbours that already expect them.
+    """
+    stacks: list[Stack] = []
+    upper = tuple(_units(plan, ""))
+    if upper:
+        stacks.append(Stack(f"{plan.name}-{UPPER}", UPPER, "", upper))
+    for pod in _pods(plan):
+        group = plan.group_by_name[pod]
+        layer = f"{group.level}{group.index}"
+        stacks.append(Stack(f"{plan.name}-{layer}", layer, pod, tuple(_units(plan, pod))))
+    return tuple(stacks)
+
+
+def choose(stacks: Collection[Stack], layers: Collection[str]) -> tuple[Stack, ...]:
+    """The stacks of the named layers (or pods) in deployment order; all of them when none is named.
+
+    Raises ClusterwrightError for a layer that does not exist.
+    """
+    unknown = [layer for layer in layers if not any(layer in (stack.layer, stack.pod) for stack in stacks)]
+    if unknown:
+        names = [stack.layer for stack in stacks]
+        shown = ", ".join(names if len(names) <= 12 else [*names[:10], "...", names[-1]])
+        raise ClusterwrightError(f"there is no layer {unknown[0]!r}; this cluster has {shown}")
+    return tuple(stack for stack in stacks if not layers or stack.layer in layers or stack.pod in layers)
+
+
+def _pods(plan: Plan) -> Iterator[str]:
+    """The pods in the order of their first device."""
+    seen = dict.fromkeys(device.pod for device in plan.devices)
+    return (pod for pod in seen if pod)
+
+
+def _units(plan: Plan, pod: str) -> Iterator[Unit]:
+    racks: dict[str, list[str]] = {}
+    single: list[Device] = []
+    for device in plan.devices:
+        if device.pod != pod:
+            continue
+        if pod and device.rack and (device.kind == "node" or device.group == device.rack):
+            racks.setdefault(device.rack, []).append(device.name)
+        else:
+            single.append(device)
+    for rack in sorted(racks):
+        yield Unit(rack, "rack", pod, tuple(sorted(racks[rack])))
+    for device in sorted(single, key=lambda device: device.name):
+        yield Unit(device.name, "switch" if device.kind == "switch" else "service", pod, (device.name,))
