@@ -94,12 +94,21 @@ class Chips:
 
 
 @dataclass(frozen=True, slots=True)
+class Buffer:
+    """The packet buffer of a switch, handed out in cells of ``cell_bytes``."""
+
+    size_bytes: int
+    cell_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class HardwareModel:
     """One entry of the catalogue.
 
     ``network_os`` is ``eos``, ``fboss``, ``mlnx-os``, ... or ``unmanaged``; None for nodes and storage. ``units`` is the
     height in rack units, 0 for what brings its own cabinet. ``capacity_tb`` is the usable storage of one device.
-    ``asic`` names the switch chip (``tomahawk4``) and ``platform`` what the network OS calls the machine.
+    ``asic`` names the switch chip (``tomahawk4``) and ``platform`` what the network OS calls the machine. ``assumed``
+    lists what no source gives, each as ``figure: reason``.
     """
 
     name: str
@@ -120,6 +129,7 @@ class HardwareModel:
     chips: Chips | None
     capacity_tb: float
     assumed: tuple[str, ...]
+    buffer: Buffer | None = None
 
     def nic_group(self, name: str) -> NicGroup | None:
         """The NIC group ``name``, or None."""
