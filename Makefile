@@ -54,7 +54,7 @@ $(STAMPS)/nccl: requirements-nccl.lock $(STAMPS)/develop
 
 up: setup ## deploys the RoCE cluster's upper layer and first pod into up/flash, and writes the report
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" \
-		$(BIN)/clusterwright up $(SPEC) --upper --pod first --target directory --root $(UP)
+		$(BIN)/clusterwright up $(SPEC) --upper --pod pod0 --target directory --root $(UP)
 	@$(BIN)/clusterwright report $(SPEC) --out $(UP)/report
 	@echo "report: $(UP)/report/index.html"
 

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pulumi
 
-from clusterwright.deploy.provider import KINDS
 from clusterwright.deploy.store import Store
-from clusterwright.deploy.units import Stack, Unit, choose, cut
+from clusterwright.deploy.units import KINDS, Stack, Unit, choose, cut
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.build import build_plan
 from clusterwright.render.engine import render_devices

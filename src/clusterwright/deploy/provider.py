@@ -39,9 +39,6 @@ from clusterwright.deploy.target import Outcome, Target, Unreachable, tree_diges
 from clusterwright.deploy.targets import open_target
 from clusterwright.finding import ClusterwrightError
 
-KINDS = {"rack": "Rack", "switch": "Switch", "service": "Service"}
-"""A unit's kind and the name of its resource type in the package ``clusterwright``."""
-
 SHOWN_LINES = 40
 """Lines of configuration that a preview shows of one unit; `clusterwright diff` shows all."""
 

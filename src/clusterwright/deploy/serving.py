@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc
-from google.rpc import status_pb2
 from pulumi.provider.experimental.property_value import PropertyValue
 from pulumi.provider.experimental.provider import Provider
 from pulumi.provider.experimental.server import ProviderServicer
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc, status_pb2
 
 from clusterwright.finding import ClusterwrightError
 

@@ -14,6 +14,9 @@ from clusterwright.plan.model import Device, Plan
 
 UPPER = "upper"
 
+KINDS = {"rack": "Rack", "switch": "Switch", "service": "Service"}
+"""A unit's kind and the name of its resource type in the Pulumi package ``clusterwright``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -27,7 +30,10 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """One Pulumi stack: ``name`` is ``<cluster>-<layer>``, ``layer`` what a user calls it (``pod0``, ``upper``)."""
+    """One Pulumi stack: ``name`` is ``<cluster>-<layer>``, ``layer`` what a user calls it.
+
+    That is ``upper``, ``pod0`` for a pod of the cluster's main nodes, ``storage-pod0`` for one of another node group.
+    """
 
     name: str
     layer: str
@@ -45,9 +51,12 @@ def cut(plan: Plan) -> tuple[Stack, ...]:
     upper = tuple(_units(plan, ""))
     if upper:
         stacks.append(Stack(f"{plan.name}-{UPPER}", UPPER, "", upper))
+    main = next((device.node_group for device in plan.devices if device.role == "node"), "")
     for pod in _pods(plan):
         group = plan.group_by_name[pod]
         layer = f"{group.level}{group.index}"
+        if group.node_group != main:  # storage is cut into pods as well, and counts them from 0 too
+            layer = f"{group.node_group}-{layer}"
         stacks.append(Stack(f"{plan.name}-{layer}", layer, pod, tuple(_units(plan, pod))))
     return tuple(stacks)
 

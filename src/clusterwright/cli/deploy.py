@@ -1,0 +1,73 @@
+"""``clusterwright preview``, ``up`` and ``refresh``: the Pulumi stacks of a spec, in order."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clusterwright.deploy.drive import Deployment, drive
+from clusterwright.deploy.targets import TARGETS
+from clusterwright.deploy.units import UPPER, choose, cut
+from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.build import build_plan
+from clusterwright.spec.load import load_spec
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments that the three commands share."""
+    decorators = (
+        click.argument("spec", type=click.Path(path_type=Path)),
+        click.option("--pod", "pods", multiple=True, metavar="POD", help="Only this pod (pod0, ...); may be repeated."),
+        click.option("--upper", is_flag=True, help="Only the layer above the pods; together with --pod, both."),
+        click.option("--target", type=click.Choice(TARGETS), default=TARGETS[0], show_default=True),
+        click.option(
+            "--root",
+            type=click.Path(path_type=Path, file_okay=False),
+            default=Path("up"),
+            show_default=True,
+            help="The folder that holds state, rendered objects and the directory target.",
+        ),
+    )
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+@click.command()
+@_options
+def preview(spec: Path, pods: tuple[str, ...], upper: bool, target: str, root: Path) -> None:
+    """Show what would change on which device, in lines of configuration."""
+    _run("preview", Deployment(spec, target, root), (*pods, *((UPPER,) if upper else ())))
+
+
+@click.command()
+@_options
+def up(spec: Path, pods: tuple[str, ...], upper: bool, target: str, root: Path) -> None:
+    """Deploy SPEC: the layer above the pods first, then pod by pod, and no further than the first failure."""
+    _run("up", Deployment(spec, target, root), (*pods, *((UPPER,) if upper else ())))
+
+
+@click.command()
+@_options
+def refresh(spec: Path, pods: tuple[str, ...], upper: bool, target: str, root: Path) -> None:
+    """Ask the devices what they hold; the next preview shows what differs, the next up mends it."""
+    _run("refresh", Deployment(spec, target, root), (*pods, *((UPPER,) if upper else ())))
+
+
+def _run(action: str, deployment: Deployment, layers: tuple[str, ...]) -> None:
+    try:
+        stacks = choose(cut(build_plan(load_spec(deployment.spec))), layers)
+        click.echo(f"{action}: {', '.join(stack.name for stack in stacks)}", err=True)
+        status, changes = drive(action, deployment, stacks)
+    except ClusterwrightError as error:
+        click.echo(f"clusterwright: {error}", err=True)
+        sys.exit(2)
+    if status == 0 and action != "preview":
+        same = changes.pop("same", 0)
+        counted = ", ".join(f"{count} {kind}d" for kind, count in sorted(changes.items()))
+        click.echo(f"{counted or 'nothing changed'}; {same} resources are as they were", err=True)
+    sys.exit(status)
