@@ -14,7 +14,7 @@ def expand(pattern: str) -> tuple[str, ...]:
     """Every name that ``pattern`` stands for; the last bracket runs fastest.
 
     ``[1-16]`` is an inclusive range, ``[1-15:2]`` one with a step, ``[01-20]`` keeps its zeros; several brackets are
-    combined. A pattern without a bracket is its own only name. Raises ValueError, saying what is wrong with the pattern.
+    combined. A pattern without a bracket is its own only name. Raises ValueError, saying what is wrong.
     """
     if "[" not in pattern and "]" not in pattern:
         return (pattern,)

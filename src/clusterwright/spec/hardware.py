@@ -52,8 +52,9 @@ class ManagementPort:
 class Nic:
     """One port of a node towards a fabric.
 
-    ``rdma_device`` is the verbs name (``mlx5_0``), ``interface`` the network name our images give it, ``pci`` its address,
-    ``gpu`` the local index of the GPU that shares its PCIe switch, ``numa`` its NUMA node; None where it has none.
+    ``rdma_device`` is the verbs name (``mlx5_0``), ``interface`` the network name our images give it, ``pci`` its
+    address, ``gpu`` the local index of the GPU that shares its PCIe switch, ``numa`` its NUMA node; None where it has
+    none.
     """
 
     interface: str
@@ -105,8 +106,8 @@ class Buffer:
 class HardwareModel:
     """One entry of the catalogue.
 
-    ``network_os`` is ``eos``, ``fboss``, ``mlnx-os``, ... or ``unmanaged``; None for nodes and storage. ``units`` is the
-    height in rack units, 0 for what brings its own cabinet. ``capacity_tb`` is the usable storage of one device.
+    ``network_os`` is ``eos``, ``fboss``, ``mlnx-os``, ... or ``unmanaged``; None for nodes and storage. ``units`` is
+    the height in rack units, 0 for what brings its own cabinet. ``capacity_tb`` is the usable storage of one device.
     ``asic`` names the switch chip (``tomahawk4``) and ``platform`` what the network OS calls the machine. ``assumed``
     lists what no source gives, each as ``figure: reason``.
     """

@@ -148,7 +148,7 @@ class _Loader:
                 name,
                 cages[number * share : (number + 1) * share],
                 ports["connector"],
-                tuple(mode[number] for mode in modes if mode),
+                tuple(mode[number] for mode in modes),
             )
             for number, name in enumerate(names)
         ]
@@ -161,11 +161,11 @@ class _Loader:
             if len(named) != blocks:
                 self.object(
                     (*path, "disables"),
-                    f"{blocks} blocks have this mode, but disables: names {len(named)}.",
-                    "Name one block for each, with the same brackets as in block:.",
+                    f"disables: stands for {len(named)} of the blocks, block: for {blocks}.",
+                    "Write the same brackets in both.",
                 )
-                return []
-            disabled = named
+            else:
+                disabled = named
         return [PortMode(mode["name"], mode["speed_gbps"], tuple(mode["subports"]), other) for other in disabled]
 
     def _names(self, pattern: str, path: Path) -> tuple[str, ...]:
@@ -198,8 +198,8 @@ class _Loader:
                     hint = f"Blocks of this model: {', '.join(sorted(by_name))}."
                 elif other is block or len(other.cages) != len(block.cages):
                     message = (
-                        f'A cage of "{block.name}" ({len(block.cages)} cages) cannot disable the one with the same index in '
-                        f'"{other.name}" ({len(other.cages)} cages).'
+                        f'A cage of "{block.name}" ({len(block.cages)} cages) cannot disable the one with the same '
+                        f'index in "{other.name}" ({len(other.cages)} cages).'
                     )
                     hint = "Name another block with as many cages."
                 else:
@@ -240,8 +240,8 @@ class _Loader:
         if chips.leaves * chips.external != cages:
             self.object(
                 ("chips",),
-                f"{chips.leaves} leaf chips with {chips.external} front ports each make {chips.leaves * chips.external} "
-                f"ports, but the model has {cages} cages.",
+                f"{chips.leaves} leaf chips with {chips.external} front ports each make "
+                f"{chips.leaves * chips.external} ports, but the model has {cages} cages.",
                 "Mend leaves:, external: or the cages.",
             )
         return chips
