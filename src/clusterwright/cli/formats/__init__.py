@@ -1,0 +1,1 @@
+"""The output formats of ``clusterwright lint``: pure functions from a LintResult to text."""

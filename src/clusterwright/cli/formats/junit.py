@@ -1,0 +1,50 @@
+"""JUnit XML: one test case per file that was read; it fails when the file has findings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+# Writes XML only; the parsing functions, which entities could abuse, are not used.
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from clusterwright.finding import Severity
+
+if TYPE_CHECKING:
+    from clusterwright.rules.engine import LintResult
+
+# What XML 1.0 cannot hold, escaped or not.
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render_junit(result: LintResult, fail_on: Severity) -> str:
+    """Findings at or above ``fail_on`` are failures, lesser ones stand in the case's output."""
+    cases = list(dict.fromkeys([*result.files, *(finding.position.file for finding in result.findings)]))
+    failing = {finding.position.file for finding in result.findings if finding.severity >= fail_on}
+    totals = {"tests": str(len(cases)), "failures": str(len(failing)), "errors": "0"}
+    root = Element("testsuites", totals)
+    suite = SubElement(root, "testsuite", {"name": "clusterwright lint", **totals})
+    for file in cases:
+        case = SubElement(suite, "testcase", {"classname": "clusterwright.lint", "name": _xml(file)})
+        lesser: list[str] = []
+        failures: list[tuple[str, str]] = []
+        for finding in result.findings:
+            if finding.position.file != file:
+                continue
+            line = _xml(f"{finding.position}: {finding.code}: {finding.message} {finding.hint}")
+            if finding.severity >= fail_on:
+                failures.append((finding.code, line))
+            else:
+                lesser.append(f"{finding.severity.label}: {line}")
+        if failures:
+            # Most readers of the format know one failure in a case: the first finding names it, its text has them all.
+            failure = SubElement(case, "failure", {"type": failures[0][0], "message": failures[0][1]})
+            failure.text = "\n".join(line for _, line in failures)
+        if lesser:
+            SubElement(case, "system-out").text = "\n".join(lesser)
+    indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _xml(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", text)

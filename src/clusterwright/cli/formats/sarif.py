@@ -1,0 +1,86 @@
+"""SARIF 2.1.0 (OASIS), which code-scanning services show on the lines of a pull request."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from clusterwright import __version__
+from clusterwright.finding import Finding, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clusterwright.rules.engine import LintResult
+    from clusterwright.rules.rule import Rule
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVELS = {Severity.NOTE: "note", Severity.WARNING: "warning", Severity.ERROR: "error"}
+
+
+def render_sarif(result: LintResult, rules: Mapping[str, Rule]) -> str:
+    """One run with every finding as a result, suppressed ones marked so, and the ``rules`` that they name."""
+    found = [*result.findings, *(item.finding for item in result.suppressed)]
+    named = sorted({finding.code for finding in found})
+    index = {code: number for number, code in enumerate(named)}
+    results = [_result(finding, index) for finding in result.findings]
+    results += [
+        {**_result(item.finding, index), "suppressions": [{"kind": "inSource", "justification": item.reason}]}
+        for item in result.suppressed
+    ]
+    log = {
+        "$schema": _SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "clusterwright",
+                        "semanticVersion": __version__,
+                        "rules": [_rule(code, rules.get(code)) for code in named],
+                    }
+                },
+                # libyaml, and so every position here, counts characters and not bytes or UTF-16 units.
+                "columnKind": "unicodeCodePoints",
+                "results": results,
+            }
+        ],
+    }
+    return json.dumps(log, indent=2, ensure_ascii=True) + "\n"
+
+
+def _rule(code: str, rule: Rule | None) -> dict[str, Any]:
+    if rule is None:
+        return {"id": code}
+    return {
+        "id": code,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.why},
+        "help": {"text": rule.mend},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+    }
+
+
+def _result(finding: Finding, index: Mapping[str, int]) -> dict[str, Any]:
+    location: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": {"uri": _uri(finding.position.file)},
+            "region": {"startLine": finding.position.line, "startColumn": finding.position.column},
+        }
+    }
+    if finding.path:
+        location["logicalLocations"] = [{"fullyQualifiedName": finding.path}]
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": index[finding.code],
+        "level": _LEVELS[finding.severity],
+        "message": {"text": f"{finding.message} {finding.hint}"},
+        "locations": [location],
+    }
+
+
+def _uri(file: str) -> str:
+    path = Path(file)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")

@@ -1,0 +1,85 @@
+"""Findings for people: position, message, the line itself with a caret under the place, and what to do."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from clusterwright.finding import Finding, Severity
+
+if TYPE_CHECKING:
+    from clusterwright.rules.engine import LintResult
+
+# Gives the line of a file by number, or None when it cannot be read.
+SourceLine = Callable[[str, int], str | None]
+
+_RESET = "\x1b[0m"
+_BOLD = "\x1b[1m"
+_COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
+_MAX_WIDTH = 160
+_WORD = re.compile(r"""[^\s,:\[\]{}#]+""")
+_INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def render_text(result: LintResult, source_line: SourceLine, *, colour: bool = False) -> str:
+    """All findings and a last line that counts them. ``colour`` adds ANSI escapes for a terminal."""
+    blocks = [
+        _block(finding, source_line(finding.position.file, finding.position.line), colour)
+        for finding in result.findings
+    ]
+    return "".join(f"{block}\n" for block in [*blocks, _summary(result)])
+
+
+def visible(text: str) -> str:
+    """``text`` with control and direction characters written as U+XXXX, so that no file can steer a terminal."""
+    return _INVISIBLE.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
+
+
+def _block(finding: Finding, line: str | None, colour: bool) -> str:
+    severity = finding.severity.label
+    position = visible(str(finding.position))
+    if colour:
+        severity = f"{_COLOURS[finding.severity]}{severity}{_RESET}"
+        position = f"{_BOLD}{position}{_RESET}"
+    rows = [f"{position}: {severity} {finding.code}: {visible(finding.message)}"]
+    if line is not None and line.strip():
+        rows += _excerpt(finding, line)
+    rows.append(f"    = {visible(finding.hint)}")
+    return "\n".join(rows) + "\n"
+
+
+def _excerpt(finding: Finding, line: str) -> Sequence[str]:
+    at = min(finding.position.column - 1, len(line))
+    begin = max(0, at - _MAX_WIDTH // 2) if len(line) > _MAX_WIDTH else 0
+    shown = line[begin : begin + _MAX_WIDTH]
+    word = _WORD.match(line, at)
+    length = min(len(word[0]) if word else 1, max(1, len(shown) - (at - begin)))
+    before, marked = visible(line[begin:at].replace("\t", " ")), visible(line[at : at + length])
+    number = str(finding.position.line)
+    margin = " " * len(number)
+    return (
+        f"  {number} | {visible(shown.replace(chr(9), ' ')).rstrip()}",
+        f"  {margin} | {' ' * _columns(before)}{'^' * max(1, _columns(marked))}",
+    )
+
+
+def _columns(text: str) -> int:
+    """How many terminal columns ``text`` takes."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def _summary(result: LintResult) -> str:
+    counts = Counter(finding.severity for finding in result.findings)
+    parts = [
+        f"{counts[severity]} {severity.label}{'s' if counts[severity] != 1 else ''}"
+        for severity in sorted(Severity, reverse=True)
+        if counts[severity]
+    ]
+    files = f"{len(result.files)} file{'s' if len(result.files) != 1 else ''}"
+    suppressed = f", {len(result.suppressed)} suppressed" if result.suppressed else ""
+    return f"{', '.join(parts) or 'no findings'} in {files}{suppressed}"

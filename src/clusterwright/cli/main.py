@@ -1,0 +1,104 @@
+"""The command line: one group whose subcommands are imported only when they are asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from importlib import import_module
+from typing import Any
+
+import click
+
+from clusterwright import __version__
+from clusterwright.finding import ClusterwrightError
+
+# Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use.
+COMMANDS = {
+    "explain": "clusterwright.cli.explain:explain",
+    "lint": "clusterwright.cli.lint:lint",
+    "preview": "clusterwright.cli.deploy:preview",
+    "refresh": "clusterwright.cli.deploy:refresh",
+    "up": "clusterwright.cli.deploy:up",
+}
+
+EXIT_CANNOT_RUN = 2
+EXIT_INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """A click group over COMMANDS."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all subcommands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The subcommand called ``cmd_name``, imported now; None when there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with a suggestion for a misspelt name."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f' Did you mean "{close[0]}"?' if close else f" There are: {', '.join(sorted(COMMANDS))}."
+            ctx.fail(f'There is no command "{args[0]}".{hint}')
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="clusterwright")
+def cli() -> None:
+    """Infrastructure as code for GPU training clusters: one spec in, every switch and node configured."""
+
+
+def main() -> None:
+    """Entry point of the ``clusterwright`` command. Exits with the status that the subcommand documents.
+
+    What a user can cause is printed as text, exit status 2; a defect of the program as a short notice, with the
+    traceback only where CLUSTERWRIGHT_DEBUG=1 asks for it.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets its escape instead of the user a crash.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> Any:
+    try:
+        status = cli.main(args=arguments, prog_name="clusterwright", standalone_mode=False)
+        sys.stdout.flush()
+        return status
+    except click.ClickException as error:
+        error.show()
+        return EXIT_CANNOT_RUN
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (`| head`). Point stdout elsewhere, or the interpreter complains while it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_CANNOT_RUN
+    except ClusterwrightError as error:
+        click.echo(str(error), err=True)
+        return EXIT_CANNOT_RUN
+    except Exception as error:  # the last resort: whatever else happens is a defect to be reported
+        if os.environ.get("CLUSTERWRIGHT_DEBUG") == "1":
+            traceback.print_exc()
+        click.echo(
+            f"clusterwright {__version__} stopped on a defect of its own: {type(error).__name__}: {error}\n"
+            "Please report this with the command and the spec; CLUSTERWRIGHT_DEBUG=1 shows where it happened.",
+            err=True,
+        )
+        return EXIT_CANNOT_RUN

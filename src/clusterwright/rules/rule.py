@@ -1,0 +1,103 @@
+"""What a rule is: one function that looks at a typed spec, with everything people need to know about it beside it.
+
+A rule lives in a module of this package named for its family and is written so::
+
+    @rule(
+        code="CW203",
+        severity=Severity.ERROR,
+        title="more links than the switch has ports",
+        why="One sentence on what goes wrong when this is left as it is.",
+        mend="One sentence on how to mend it.",
+        docs="Paragraphs for the rule's page, in Markdown.",
+    )
+    def too_few_ports(subject: Subject) -> Iterator[Problem]:
+        ...
+
+The decorator gives back a ``Rule``; the registry finds it by looking through the package's modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+from clusterwright.finding import Severity
+from clusterwright.plan.figures import figures
+from clusterwright.plan.skeleton import Skeleton, build_skeleton
+from clusterwright.spec.document import Path
+from clusterwright.spec.model import ClusterSpec
+
+FAMILIES = {
+    "CW1": "schema and references",
+    "CW2": "topology and capacity",
+    "CW3": "addressing and routing",
+    "CW4": "lossless transport and NCCL",
+    "CW5": "isolation and encryption",
+    "CW6": "images and nodes",
+    "CW7": "power, space and cabling",
+}
+
+
+class Stage(IntEnum):
+    """When a rule runs: ``SKELETON`` rules only once no ``SPEC`` rule found an error, for they need resolved names."""
+
+    SPEC = 1
+    SKELETON = 2
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What rules look at: the typed spec, and for rules of the skeleton stage the skeleton of its plan."""
+
+    spec: ClusterSpec
+
+    @cached_property
+    def skeleton(self) -> Skeleton:
+        """Sizes and joins, not yet devices; built when the first rule asks for it."""
+        return build_skeleton(self.spec)
+
+    @cached_property
+    def figures(self) -> Mapping[str, float]:
+        """The cluster's figures by dotted name."""
+        return figures(self.spec, self.skeleton)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One objection: where in the spec (``key`` points at the key rather than its value), what is wrong, what to do."""
+
+    path: Path
+    message: str
+    hint: str
+    key: bool = False
+
+
+Check = Callable[[Subject], Iterator[Problem]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A stable code and all that is said about it. ``check`` is None where an earlier stage gives the finding out."""
+
+    code: str
+    severity: Severity
+    title: str
+    why: str
+    mend: str
+    docs: str = ""
+    check: Check | None = None
+    stage: Stage = Stage.SPEC
+
+    @property
+    def family(self) -> str:
+        """The field that the code belongs to, in words."""
+        return FAMILIES[self.code[:3]]
+
+
+def rule(
+    *, code: str, severity: Severity, title: str, why: str, mend: str, docs: str = "", stage: Stage = Stage.SPEC
+) -> Callable[[Check], Rule]:
+    """Makes a Rule of a check function; ``docs`` is Markdown for the rule's page, beside its examples."""
+    return lambda check: Rule(code, severity, title, why, mend, docs, check, stage)

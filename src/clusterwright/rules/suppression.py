@@ -1,0 +1,125 @@
+"""Suppressions: a comment that accepts a finding on its line, with the reason why.
+
+``# clusterwright: ignore[CW203] the last rack is wired by hand`` on the line of the finding, or alone on the line
+before it. A suppression without a reason counts for nothing and is itself a finding (CW120), as are one that nothing
+needed (CW121) and one that names a code which does not exist or cannot be suppressed (CW122).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from clusterwright.finding import Finding, Position, Severity
+from clusterwright.spec.document import Document
+
+_COMMENT = re.compile(r"clusterwright:\s*ignore\b\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>.*)")
+_MIN_REASON = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    """A finding that a comment accepts, and the reason it gives."""
+
+    finding: Finding
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Suppression:
+    codes: tuple[str, ...]
+    reason: str
+    comment: Position
+    line: int  # that it speaks of
+
+
+def suppress(
+    findings: Iterable[Finding], document: Document, suppressible: frozenset[str], judged: frozenset[str]
+) -> tuple[list[Finding], tuple[Suppressed, ...]]:
+    """Divides ``findings`` into those that stay and those that a comment of ``document`` accepts.
+
+    Findings about the comments themselves are added to those that stay; only comments of the document's own file are
+    judged, for a file that it extends is linted by itself. ``suppressible`` are the codes that may be suppressed, and
+    ``judged`` those whose rules have run: of the others nobody knows yet whether the suppression is needed.
+    """
+    suppressions = list(_suppressions(document))
+    kept: list[Finding] = []
+    accepted: list[Suppressed] = []
+    used: set[tuple[Position, str]] = set()
+    for finding in findings:
+        match = next((item for item in suppressions if _accepts(item, finding, suppressible)), None)
+        if match is None:
+            kept.append(finding)
+        else:
+            accepted.append(Suppressed(finding, match.reason))
+            used.add((match.comment, finding.code))
+    for item in suppressions:
+        if item.comment.file == document.file:
+            kept += _objections(
+                item, suppressible, judged - {code for comment, code in used if comment == item.comment}
+            )
+    return kept, tuple(accepted)
+
+
+def _accepts(item: _Suppression, finding: Finding, suppressible: frozenset[str]) -> bool:
+    here = (finding.position.file, finding.position.line)
+    return (
+        (item.comment.file, item.line) == here
+        and finding.code in item.codes
+        and finding.code in suppressible
+        and len(item.reason) >= _MIN_REASON
+    )
+
+
+def _suppressions(document: Document) -> Iterator[_Suppression]:
+    occupied = {(at.file, at.line) for places in (document.values, document.keys) for at in places.values()}
+    for (file, line), text in document.comments.items():
+        match = _COMMENT.match(text)
+        if match is None:
+            continue
+        spoken_of = line
+        # A comment alone on its line, perhaps one of several, speaks of the line after them.
+        while (file, spoken_of) not in occupied and (file, spoken_of) in document.comments:
+            spoken_of += 1
+        codes = tuple(dict.fromkeys(code for code in re.split(r"[\s,]+", match["codes"] or "") if code))
+        yield _Suppression(codes, match["reason"].strip(" \t:-"), Position(file, line, 1), spoken_of)
+
+
+def _objections(item: _Suppression, suppressible: frozenset[str], unneeded: frozenset[str]) -> Iterator[Finding]:
+    if not item.codes:
+        yield Finding(
+            "CW122",
+            Severity.ERROR,
+            "This suppression names no code, so that it suppresses nothing.",
+            "Name the finding: `# clusterwright: ignore[CW203] reason`.",
+            item.comment,
+        )
+        return
+    for code in item.codes:
+        if code not in suppressible:
+            close = get_close_matches(code, sorted(suppressible), n=1)
+            yield Finding(
+                "CW122",
+                Severity.ERROR,
+                f'"{code}" is no rule that can be suppressed.',
+                (f'Did you mean "{close[0]}"? ' if close else "") + "`clusterwright explain` lists the rules.",
+                item.comment,
+            )
+        elif len(item.reason) >= _MIN_REASON and code in unneeded:
+            yield Finding(
+                "CW121",
+                Severity.WARNING,
+                f"Nothing on line {item.line} needs the suppression of {code}.",
+                "Remove it, or move it to the line of the finding.",
+                item.comment,
+            )
+    if len(item.reason) < _MIN_REASON:
+        yield Finding(
+            "CW120",
+            Severity.ERROR,
+            "This suppression gives no reason, so that nobody can tell whether it still holds.",
+            f"Write the reason after the bracket: `# clusterwright: ignore[{', '.join(item.codes)}] reason`.",
+            item.comment,
+        )
