@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
+from clusterwright.render import eos, fboss
 
 Renderer = Callable[[Plan, Device], Iterator[Artifact]]
 
@@ -19,4 +20,7 @@ class Entry(NamedTuple):
     render: Renderer
 
 
-RENDERERS: tuple[Entry, ...] = ()
+RENDERERS: tuple[Entry, ...] = (
+    Entry(eos.KIND, eos.applies, eos.render),
+    Entry(fboss.KIND, fboss.applies, fboss.render),
+)

@@ -1,0 +1,38 @@
+"""FBOSS: the configurations of the switch agent and of the BGP daemon, for Meta's rack switches.
+
+Paths are those that the daemons are started with: the agent's from fboss/agent/AgentConfig.cpp, the BGP daemon's from
+FBOSS's CLI documentation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clusterwright.artifact import Artifact
+from clusterwright.render.fboss_agent import agent_config
+from clusterwright.render.fboss_bgp import bgp_config
+from clusterwright.render.json_lines import dump_lines
+from clusterwright.render.switch_view import view_switch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.plan.model import Device, Plan
+
+KIND = "fboss"
+AGENT_PATH = "etc/coop/agent.conf"
+BGP_PATH = "etc/coop/bgpcpp.conf"
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """True for switches that run FBOSS."""
+    return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == "fboss"
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The agent's and, where the switch routes, the BGP daemon's configuration."""
+    view = view_switch(plan, device)
+    yield Artifact(device.name, AGENT_PATH, dump_lines(agent_config(view), depth=3), KIND)
+    bgp = bgp_config(view)
+    if bgp is not None:
+        yield Artifact(device.name, BGP_PATH, dump_lines(bgp, depth=4), KIND)

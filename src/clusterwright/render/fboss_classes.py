@@ -1,0 +1,190 @@
+"""FBOSS's part of lossless transport: QoS maps, queues, priority groups, buffer pools, hashing on the queue pair.
+
+Field names and enum values are those of facebook/fboss, fboss/agent/switch_config.thrift.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.render.switch_view import WATCHDOG_DETECTION_MS, WATCHDOG_RECOVERY_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clusterwright.render.switch_view import ClassView
+
+UNICAST, MULTICAST = 0, 1
+WEIGHTED_ROUND_ROBIN = 0
+SCALING_FACTOR_ONE = 0
+WATCHDOG_NO_DROP = 0
+ECMP, AGGREGATE_PORT = 1, 2
+CRC16_CCITT = 1
+UDF_L4_HEADER = 3
+UDF_HASH = 0
+UDF_L4_UDP = 2
+
+POOL = "lossless"
+PG_CONFIGS = {"down": "downlinks", "up": "uplinks"}
+ROCE_PORT = 4791
+# The destination queue pair: 8 bytes of UDP header and 5 of the base transport header lie before its 3 bytes.
+QUEUE_PAIR_OFFSET_BYTES = 13
+QUEUE_PAIR_BYTES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """Buffer sizes of a chip in cells of ``cell_bytes``: the pools, and each priority group's share and headroom."""
+
+    cell_bytes: int
+    shared_cells: int
+    headroom_cells: int
+    minimum_cells: int
+    resume_cells: int
+    downlink_headroom_cells: int
+    uplink_headroom_cells: int
+
+
+# fboss/agent/hw/test/dataplane_tests/HwTestPfcUtils.cpp, cells from Tomahawk3Asic.h and Tomahawk4Asic.h. Test
+# values: what runs in production is unpublished, and the Tomahawk 3's headroom there is that of the simulated chip.
+BUFFERS = {
+    "tomahawk3": Buffers(254, 117_436, 12_432, 19, 19, 1_156, 1_668),
+    "tomahawk4": Buffers(254, 203_834, 25_383, 19, 19, 2_160, 3_184),
+}
+
+
+def qos_policy(name: str, classes: Sequence[ClassView]) -> dict[str, Any]:
+    """A QosPolicy: DSCP to traffic class, class to queue and priority group, PFC priority to group and queue."""
+    groups = {str(item.number): item.number for item in classes}
+    queues = {str(item.number): item.entry.queue for item in classes}
+    lossless = {str(item.number): item.number for item in classes if item.entry.priority is not None}
+    qos_map: dict[str, Any] = {
+        "dscpMaps": [
+            {"internalTrafficClass": item.number, "fromDscpToTrafficClass": list(item.dscp)} for item in classes
+        ],
+        "expMaps": [],
+        "trafficClassToQueueId": queues,
+    }
+    if lossless:
+        qos_map["pfcPriorityToQueueId"] = {number: queues[number] for number in lossless}
+        qos_map["trafficClassToPgId"] = groups
+        qos_map["pfcPriorityToPgId"] = lossless
+    return {"name": name, "rules": [], "qosMap": qos_map}
+
+
+def port_queues(classes: Sequence[ClassView]) -> list[dict[str, Any]]:
+    """The unicast queues, weighted as the spec says."""
+    return [
+        {
+            "id": item.entry.queue,
+            "streamType": UNICAST,
+            "weight": item.entry.weight,
+            "scheduling": WEIGHTED_ROUND_ROBIN,
+            "name": f"queue{item.entry.queue}.{item.entry.name}",
+        }
+        for item in sorted(classes, key=lambda item: item.entry.queue)
+    ]
+
+
+def port_pfc(side: str) -> dict[str, Any]:
+    """A port's PortPfc: both directions, and a watchdog that ignores pauses for a while rather than drop."""
+    return {
+        "tx": True,
+        "rx": True,
+        "portPgConfigName": PG_CONFIGS[side],
+        "watchdog": {
+            "detectionTimeMsecs": WATCHDOG_DETECTION_MS,
+            "recoveryTimeMsecs": WATCHDOG_RECOVERY_MS,
+            "recoveryAction": WATCHDOG_NO_DROP,
+        },
+    }
+
+
+def priority_groups(classes: Sequence[ClassView], buffers: Buffers) -> dict[str, list[dict[str, Any]]]:
+    """The portPgConfigs for downlinks and uplinks, which differ in headroom because their cables differ in length."""
+    headroom = {"down": buffers.downlink_headroom_cells, "up": buffers.uplink_headroom_cells}
+    return {
+        name: [
+            {
+                "id": item.number,
+                "name": item.entry.name,
+                "scalingFactor": SCALING_FACTOR_ONE,
+                "minLimitBytes": buffers.minimum_cells * buffers.cell_bytes,
+                "headroomLimitBytes": headroom[side] * buffers.cell_bytes if item.entry.priority is not None else 0,
+                "resumeOffsetBytes": buffers.resume_cells * buffers.cell_bytes,
+                "bufferPoolName": POOL,
+            }
+            for item in classes
+        ]
+        for side, name in PG_CONFIGS.items()
+    }
+
+
+def buffer_pools(buffers: Buffers) -> dict[str, dict[str, int]]:
+    """The shared pool and its headroom, in bytes."""
+    return {
+        POOL: {
+            "sharedBytes": buffers.shared_cells * buffers.cell_bytes,
+            "headroomBytes": buffers.headroom_cells * buffers.cell_bytes,
+        }
+    }
+
+
+def load_balancers(*, queue_pairs: bool) -> list[dict[str, Any]]:
+    """Hashing over addresses and ports; with ``queue_pairs`` ECMP adds RoCE's destination queue pair."""
+    fields: dict[str, Any] = {"ipv4Fields": [1, 2], "ipv6Fields": [1, 2], "transportFields": [1, 2], "mplsFields": []}
+    return [
+        {
+            "id": ECMP,
+            "fieldSelection": fields | {"udfGroups": ["dstQueuePair"] if queue_pairs else []},
+            "algorithm": CRC16_CCITT,
+        },
+        {"id": AGGREGATE_PORT, "fieldSelection": fields | {"udfGroups": []}, "algorithm": CRC16_CCITT},
+    ]
+
+
+def queue_pair_udf() -> dict[str, Any]:
+    """The udfConfig that picks RoCE's destination queue pair out of UDP (fboss/agent/test/utils/UdfTestUtils.cpp)."""
+    return {
+        "udfGroups": {
+            "dstQueuePair": {
+                "name": "dstQueuePair",
+                "header": UDF_L4_HEADER,
+                "startOffsetInBytes": QUEUE_PAIR_OFFSET_BYTES,
+                "fieldSizeInBytes": QUEUE_PAIR_BYTES,
+                "udfPacketMatcherIds": ["l4UdpRoce"],
+                "type": UDF_HASH,
+            }
+        },
+        "udfPacketMatcher": {
+            "l4UdpRoce": {
+                "name": "l4UdpRoce",
+                "l2PktType": 0,
+                "l3pktType": 0,
+                "l4PktType": UDF_L4_UDP,
+                "UdfL4DstPort": ROCE_PORT,
+            }
+        },
+    }
+
+
+def cpu_queues() -> list[dict[str, Any]]:
+    """Queues towards the switch's own processor (CoppTestUtils.cpp); a Broadcom CPU port is a multicast one."""
+    return [
+        {
+            "id": queue,
+            "streamType": MULTICAST,
+            "weight": weight,
+            "scheduling": WEIGHTED_ROUND_ROBIN,
+            "name": f"cpuQueue-{name}",
+        }
+        for queue, weight, name in ((0, 1, "low"), (2, 2, "mid"), (9, 4, "high"))
+    ]
+
+
+def cpu_traps() -> list[dict[str, int]]:
+    """Which packets go to which processor queue, by PacketRxReason: neighbour discovery and BGP before all others."""
+    low, mid, high = 0, 2, 9
+    reasons = ((1, high), (10, high), (8, high), (11, high), (12, high), (7, mid), (13, high), (6, low), (9, mid))
+    return [{"rxReason": reason, "queueId": queue} for reason, queue in reasons]
