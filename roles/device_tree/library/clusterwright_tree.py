@@ -1,0 +1,204 @@
+#!/usr/bin/python
+"""Ansible module: gives a device its whole tree of files, and the running state that they stand for, in one task."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: clusterwright_tree
+short_description: Gives a device its whole tree of files, and the running state they stand for
+description:
+  - Replaces, adds and removes files so that the device holds exactly the given tree; files that were never put there by
+    this module are left alone.
+  - Compares running sysctls, kernel modules, the nftables ruleset and the host name with what the tree's files ask
+    for, and sets what differs, whether or not a file changed.
+  - A failure on the way puts files and running state back as they were.
+  - Answers with the SHA-256 of every file of the tree, read from the device at the end.
+options:
+  state:
+    description: C(applied) brings the device to the tree, C(read) only tells what an earlier run left.
+    choices: [applied, read]
+    default: applied
+    type: str
+  payload:
+    description: Base64 of a gzipped tar of plain files with their modes. Needed for C(state=applied).
+    type: str
+  exempt:
+    description:
+      - Running state that this device cannot hold, as shell patterns over C(sysctl:net.core.rmem_max),
+        C(module:mlx5_core), C(nftables:running), C(hostname:NAME). Neither compared nor set, and listed in the answer.
+        For virtual devices.
+    type: list
+    elements: str
+    default: []
+author: [clusterwright]
+"""
+
+EXAMPLES = r"""
+- name: Apply a tree
+  clusterwright_tree:
+    payload: "{{ lookup('ansible.builtin.file', '/srv/bundles/n0001.tar.gz.b64') }}"
+"""
+
+RETURN = r"""
+changes:
+  description: Files and running state that were changed, or in check mode would be.
+  type: list
+  elements: str
+  returned: state=applied
+held:
+  description: Path to SHA-256 of the managed files on the device, read at the end.
+  type: dict
+  returned: always
+exempted:
+  description: Running state that the tree asks for and that was neither compared nor set.
+  type: list
+  elements: str
+  returned: state=applied
+restored:
+  description: Whether the device holds what it held before.
+  type: bool
+  returned: failure
+"""
+
+import os
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.clusterwright_files import Refused, Tree, unpack
+from ansible.module_utils.clusterwright_running import RunningState
+
+
+def main():
+    """Read the arguments, do the work, answer in JSON."""
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["applied", "read"], "default": "applied"},
+            # Not logged on the device: trees hold keys. Nothing of it is ever in the answer either.
+            "payload": {"type": "str", "no_log": True},
+            "exempt": {"type": "list", "elements": "str", "default": []},
+        },
+        required_if=[("state", "applied", ["payload"])],
+        supports_check_mode=True,
+    )
+    os.umask(0o022)
+    tree = Tree()
+    try:
+        if module.params["state"] == "read":
+            module.exit_json(changed=False, held=tree.read_back(tree.managed()))
+        wanted = unpack(module.params["payload"])
+        running = RunningState(wanted, module.params["exempt"], tree)
+        running.check()
+        if module.check_mode:
+            answer = foresee(tree, wanted, running, module._diff)
+        else:
+            with tree.locked():
+                answer = apply(tree, wanted, running, module._diff)
+    except (Refused, OSError) as error:
+        # Whatever was changed has been put back by the time an error arrives here; apply() answers for itself when not.
+        module.fail_json(msg=str(error), restored=True, held={})
+    if answer.pop("failed", False):
+        module.fail_json(**answer)
+    module.exit_json(**answer)
+
+
+def foresee(tree, wanted, running, with_diff):
+    """Check mode: what would change, and nothing changed."""
+    files, states = tree.compare(wanted), running.compare()
+    return _answer(files, states, running, with_diff, tree.read_back(tree.managed()))
+
+
+def apply(tree, wanted, running, with_diff):
+    """Bring the device to the tree, or leave it as it was."""
+    managed = tree.managed()
+    tree.remove_scratch(set(managed) | set(wanted))
+    files = tree.compare(wanted)
+    try:
+        if files:
+            tree.keep_previous(files)
+        if set(managed) | set(wanted) != set(managed):
+            # Before the first file, so that a run killed in the middle leaves no file that nobody knows to be ours.
+            tree.record(dict(managed, **{path: want.sha256 for path, want in wanted.items()}))
+        for change in files:
+            tree.put(change)
+        states = running.converge()
+        held = verify(tree, wanted, running)
+        if held != tree.managed():
+            tree.record(held)
+    except (Refused, OSError) as error:
+        return put_back(tree, running, files, managed, error)
+    return _answer(files, states, running, with_diff, held)
+
+
+def verify(tree, wanted, running):
+    """Read everything once more: success is what the device holds, not that nothing went wrong. Raises Refused."""
+    held = tree.read_back(wanted)
+    differing = sorted(path for path, want in wanted.items() if held.get(path) != want.sha256)
+    differing += [change.name for change in running.compare()]
+    if differing:
+        raise Refused(
+            "changed again right after being set, by somebody else on this device: {}".format(", ".join(differing))
+        )
+    return held
+
+
+def put_back(tree, running, files, managed, cause):
+    """After a failure: everything as it was. Says so when that fails too, which needs a person."""
+    troubles = []
+    for undo in [lambda change=change: tree.put_back(change) for change in reversed(files)] + [
+        running.restore,
+        lambda: tree.record(managed),
+    ]:
+        try:
+            undo()
+        except (Refused, OSError) as error:
+            troubles.append(str(error))
+    tree.remove_made_folders()
+    if troubles:
+        message = "{}; and the previous state could not be restored: {}".format(cause, "; ".join(troubles))
+    else:
+        message = f"{cause}; the previous configuration is in place"
+    return {"failed": True, "msg": message, "restored": not troubles, "held": tree.read_back(managed)}
+
+
+def _answer(files, states, running, with_diff, held):
+    changes = [change.path for change in files] + [change.name for change in states]
+    answer = {"changed": bool(changes), "changes": sorted(changes), "held": held, "exempted": running.exempted()}
+    if with_diff:
+        answer["diff"] = [_file_diff(change) for change in files] + [_state_diff(change) for change in states]
+    return answer
+
+
+def _file_diff(change):
+    before_mode = change.before.mode if change.before else None
+    after_mode = change.after.mode if change.after else None
+    return {
+        "before_header": "/{}{}".format(change.path, f" (mode {before_mode:04o})" if change.before else " (absent)"),
+        "after_header": "/{}{}".format(change.path, f" (mode {after_mode:04o})" if change.after else " (absent)"),
+        "before": _shown(change.before),
+        "after": _shown(change.after),
+    }
+
+
+def _shown(version):
+    if version is None:
+        return ""
+    if not version.mode & 0o004:
+        return "(withheld: not everybody on the device may read this file)\n"
+    if isinstance(version.content, str):
+        return f"link to {version.content}\n"
+    try:
+        return version.content.decode()
+    except UnicodeDecodeError:
+        return f"(binary, {len(version.content)} bytes)\n"
+
+
+def _state_diff(change):
+    return {
+        "before_header": change.name + " (running)",
+        "after_header": change.name + " (wanted)",
+        "before": "(absent)\n" if change.before is None else change.before.rstrip("\n") + "\n",
+        "after": change.after.rstrip("\n") + "\n",
+    }
+
+
+if __name__ == "__main__":
+    main()

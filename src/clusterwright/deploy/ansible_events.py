@@ -1,0 +1,138 @@
+"""From Ansible's events to what each device holds.
+
+An exit code is never taken for success: a device counts as done when its own answer lists the digests that were sent,
+in a run that came to its end. Whatever leaves doubt is ``unknown``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from clusterwright.deploy.target import Holding, Outcome, Status, Unreachable, holding_digest
+
+MODULE = "clusterwright_tree"
+
+# What OpenSSH says when it never got as far as running a program on the device (ssh.c, sshconnect.c, sshconnect2.c of
+# 9.x). Any other way of losing a connection may have lost it in the middle of the work.
+_NEVER_CONNECTED = (
+    "connection refused",
+    "connection timed out",
+    "could not resolve hostname",
+    "host key verification failed",
+    "kex_exchange_identification",
+    "network is unreachable",
+    "no route to host",
+    "operation timed out",
+    "permission denied",
+    "remote host identification has changed",
+)
+
+
+@dataclass(slots=True)
+class Transcript:
+    """What was heard of one run. Filled by ``hear``, event by event, as ansible-runner hands them over."""
+
+    answers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    failures: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    unreachable: dict[str, str] = field(default_factory=dict)
+    complaints: list[str] = field(default_factory=list)
+    ended: bool = False
+
+    def hear(self, event: Mapping[str, Any]) -> bool:
+        """Take in one event. False: ansible-runner need not keep it in a file."""
+        name, data = event.get("event"), event.get("event_data") or {}
+        host, result = str(data.get("host", "")), data.get("res") or {}
+        if name == "runner_on_unreachable":
+            self.unreachable[host] = str(result.get("msg", "no reason given")).strip()
+        elif name == "runner_on_failed":
+            self.failures[host] = result
+        elif name == "runner_on_ok" and data.get("task_action") == MODULE:
+            self.answers[host] = result
+        elif name == "playbook_on_stats":
+            self.ended = True
+        elif name in ("error", "verbose") and event.get("stdout"):
+            self.complaints.append(str(event["stdout"]).strip())
+        return False
+
+
+def outcome_of(transcript: Transcript, device: str, wanted: str, *, check: bool) -> Outcome:
+    """How applying a tree with the digest ``wanted`` ended for ``device``."""
+    if device in transcript.unreachable:
+        return _connection_lost(transcript.unreachable[device])
+    if device in transcript.failures:
+        return _failure(transcript.failures[device])
+    answer = transcript.answers.get(device)
+    if answer is None:
+        return Outcome(Status.UNKNOWN, message=_silence(transcript))
+    held = answer.get("held")
+    changed = answer.get("changes")
+    if not isinstance(held, Mapping) or not isinstance(changed, list):
+        return Outcome(Status.UNKNOWN, message="the answer lacks what the device holds")
+    outcome = Outcome(
+        Status.APPLIED if changed else Status.UNCHANGED,
+        tuple(sorted(str(item) for item in changed)),
+        _exempted(answer.get("exempted") or ()),
+        holding_digest({str(path): str(sha256) for path, sha256 in held.items()}),
+        _diff_text(answer.get("diff") or ()),
+    )
+    if check:
+        return outcome
+    if not transcript.ended:
+        return Outcome(Status.UNKNOWN, outcome.changed, f"{_silence(transcript)}, though the device had answered")
+    if outcome.digest != wanted:
+        return Outcome(Status.UNKNOWN, outcome.changed, "the device holds other files than it was sent", outcome.digest)
+    return outcome
+
+
+def holding_of(transcript: Transcript, device: str) -> Holding | Unreachable:
+    """What ``device`` answered to being read."""
+    if device in transcript.unreachable:
+        return Unreachable(transcript.unreachable[device])
+    if device in transcript.failures:
+        return Unreachable(_complaint(transcript.failures[device]))
+    held = transcript.answers.get(device, {}).get("held")
+    if not isinstance(held, Mapping):
+        return Unreachable(_silence(transcript))
+    return Holding({str(path): str(sha256) for path, sha256 in held.items()})
+
+
+def _connection_lost(message: str) -> Outcome:
+    if any(phrase in message.lower() for phrase in _NEVER_CONNECTED):
+        return Outcome(Status.UNREACHABLE, message=message)
+    return Outcome(Status.UNKNOWN, message=f"the connection was lost, perhaps in the middle of the work: {message}")
+
+
+def _failure(result: Mapping[str, Any]) -> Outcome:
+    held = result.get("held")
+    if result.get("restored") is True and isinstance(held, Mapping):
+        return Outcome(Status.FAILED, message=_complaint(result))
+    return Outcome(Status.UNKNOWN, message=_complaint(result))
+
+
+def _complaint(result: Mapping[str, Any]) -> str:
+    parts = [str(result.get(key, "")).strip() for key in ("msg", "module_stderr", "module_stdout")]
+    return "; ".join(dict.fromkeys(part for part in parts if part)) or "Ansible gave no reason"
+
+
+def _silence(transcript: Transcript) -> str:
+    said = "; ".join(transcript.complaints[-3:])
+    ended = "Ansible ended without a result for this device" if transcript.ended else "Ansible did not come to its end"
+    return f"{ended}: {said}" if said else ended
+
+
+def _exempted(items: Collection[str]) -> str:
+    return f"not held by this device, as declared: {', '.join(sorted(items))}" if items else ""
+
+
+def _diff_text(parts: Collection[Mapping[str, Any]]) -> str:
+    lines: list[str] = []
+    for part in parts:
+        before, after = str(part.get("before", "")), str(part.get("after", ""))
+        headers = str(part.get("before_header", "")), str(part.get("after_header", ""))
+        found = list(difflib.unified_diff(before.splitlines(), after.splitlines(), *headers, lineterm=""))
+        # A change of mode alone has the same text on both sides.
+        lines += found or [f"--- {headers[0]}", f"+++ {headers[1]}"]
+    return "".join(f"{line}\n" for line in lines)

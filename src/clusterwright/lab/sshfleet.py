@@ -1,0 +1,276 @@
+"""A fleet of hosts on one Linux machine, each with a real sshd: what Ansible deploys to in the lab and in tests.
+
+A host is a network namespace on a bridge with mount, process, host-name and IPC namespaces of its own. Its root is an
+overlay over this machine's root, so that it has this machine's programs and a private /etc. The controller is one more
+network namespace: nothing here touches the machine's own network. Needs root, iproute2, util-linux and openssh-server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from clusterwright.finding import ClusterwrightError
+
+_FLEETS = Path("/run/clusterwright-fleets")
+_NETNS = Path("/run/netns")
+_CONTROLLER_ADDRESS = "10.213.0.1"
+_CONTROLLER_MAC = "02:cf:ff:00:00:01"
+_CLONE_NEWNET = 0x40000000
+_START_TIMEOUT_S = 30
+_PROGRAMS = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux", "ssh-keygen": "openssh-client"}
+_SSHD = "/usr/sbin/sshd"
+
+_SSHD_CONFIG = """\
+HostKey /etc/ssh/fleet_host_key
+AuthorizedKeysFile /etc/ssh/fleet_authorized_keys
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+StrictModes no
+UsePAM no
+UseDNS no
+PidFile none
+MaxStartups 100
+"""
+
+# Runs as process 1 of a host. /proc/sys is read-only but for net/: everything else there belongs to the whole machine.
+_HOST_SCRIPT = """
+mount -t tmpfs -o mode=0755 tmpfs "$FLEET/mnt"
+mkdir "$FLEET/mnt/upper" "$FLEET/mnt/work" "$FLEET/mnt/root"
+mount -t overlay -o "lowerdir=/,upperdir=$FLEET/mnt/upper,workdir=$FLEET/mnt/work" overlay "$FLEET/mnt/root"
+root="$FLEET/mnt/root"
+install -m 0600 "$FLEET/$HOST.key" "$root/etc/ssh/fleet_host_key"
+install -m 0600 "$FLEET/id.pub" "$root/etc/ssh/fleet_authorized_keys"
+install -m 0600 "$FLEET/sshd_config" "$root/etc/ssh/fleet_sshd_config"
+cd "$root"
+mount -t proc proc proc
+mount --bind proc/sys proc/sys
+mount --bind proc/sys/net proc/sys/net
+mount -o remount,bind,ro proc/sys
+mount -t sysfs -o ro sysfs sys
+mount --rbind /dev dev
+mount -t tmpfs -o mode=0755 tmpfs run
+mount -t tmpfs -o mode=1777 tmpfs tmp
+mkdir run/sshd run/old
+pivot_root . run/old
+cd /
+umount -l /run/old
+hostname unnamed
+exec /usr/sbin/sshd -D -e -f /etc/ssh/fleet_sshd_config
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetHost:
+    """A running host: ``name`` as asked for, ``address`` where its sshd listens (port 22)."""
+
+    name: str
+    address: str
+    mac: str
+    namespace: str
+
+
+class SshFleet:
+    """Running hosts, as a context manager; leaving it removes every trace.
+
+    ``names`` are the hosts' names. Attributes: ``hosts`` by name, ``private_key`` (path) that root of each host
+    accepts, ``known_hosts`` (path) with every host's own key. What a killed process left is removed by whoever starts
+    a fleet next. Raises ClusterwrightError when a program or a right is missing, or a host does not come up.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        token = secrets.token_hex(3)
+        self._folder = _FLEETS / token
+        self._controller = f"cw-{token}-ctl"
+        self._lock: IO[str] | None = None
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.hosts = {
+            name: FleetHost(
+                name,
+                f"10.213.{index // 250 + 1}.{index % 250 + 1}",
+                f"02:cf:00:00:{index // 256:02x}:{index % 256:02x}",
+                f"cw-{token}-{index}",
+            )
+            for index, name in enumerate(names)
+        }
+        self.private_key = self._folder / "id"
+        self.known_hosts = self._folder / "known_hosts"
+
+    def __enter__(self) -> SshFleet:
+        _require_programs()
+        _FLEETS.mkdir(mode=0o700, exist_ok=True)
+        with (_FLEETS / "lock").open("w") as starting:
+            fcntl.flock(starting, fcntl.LOCK_EX)
+            _remove_leftovers()
+            (self._folder / "mnt").mkdir(parents=True)
+            self._lock = (self._folder / "lock").open("w")
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try:
+            self._make_keys()
+            self._make_network()
+            for host in self.hosts.values():
+                self._processes[host.name] = self._start(host)
+            self._wait_for_sshd()
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._remove()
+
+    @contextlib.contextmanager
+    def as_controller(self) -> Iterator[None]:
+        """Within, this thread, threads started from it and their child processes use the controller's network."""
+        with Path("/proc/thread-self/ns/net").open() as home, (_NETNS / self._controller).open() as controller:
+            _enter(controller.fileno())
+            try:
+                yield
+            finally:
+                _enter(home.fileno())
+
+    def run(self, host: str, *command: str) -> str:
+        """Run a program inside a host, past SSH, and return its standard output. Raises CalledProcessError."""
+        process = self._processes[host].pid
+        inner = Path(f"/proc/{process}/task/{process}/children").read_text().split()[0]
+        return subprocess.run(
+            ["nsenter", "--target", inner, "--all", "--", *command], check=True, capture_output=True, text=True
+        ).stdout
+
+    def cut(self, host: str) -> None:
+        """Unplug a host: its link goes down."""
+        _ip("link set eth0 down\n", namespace=self.hosts[host].namespace)
+
+    def _make_keys(self) -> None:
+        (self._folder / "sshd_config").write_text(_SSHD_CONFIG)
+        for name, comment in [("id", "fleet"), *((f"{host}.key", host) for host in self.hosts)]:
+            command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(self._folder / name)]
+            subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+        public = {host.address: self._folder / f"{host.name}.key.pub" for host in self.hosts.values()}
+        self.known_hosts.write_text("".join(f"{address} {path.read_text()}" for address, path in public.items()))
+
+    def _make_network(self) -> None:
+        hosts = tuple(self.hosts.values())
+        controller = self._controller
+        _ip("".join(f"netns add {name}\n" for name in (controller, *(host.namespace for host in hosts))))
+        # The kernel has one neighbour table for all namespaces: permanent entries keep it from being swept when many
+        # hosts talk at once.
+        _ip(
+            f"link set lo up\nlink add br0 address {_CONTROLLER_MAC} type bridge\nlink set br0 up\n"
+            f"addr add {_CONTROLLER_ADDRESS}/16 dev br0\n"
+            + "".join(
+                f"link add p{index} master br0 type veth peer name eth0 address {host.mac} netns {host.namespace}\n"
+                f"link set p{index} up\n"
+                f"neigh add {host.address} lladdr {host.mac} dev br0 nud permanent\n"
+                for index, host in enumerate(hosts)
+            ),
+            namespace=controller,
+        )
+        for host in hosts:
+            _ip(
+                f"link set lo up\naddr add {host.address}/16 dev eth0\nlink set eth0 up\n"
+                f"neigh add {_CONTROLLER_ADDRESS} lladdr {_CONTROLLER_MAC} dev eth0 nud permanent\n",
+                namespace=host.namespace,
+            )
+
+    def _start(self, host: FleetHost) -> subprocess.Popen[bytes]:
+        with (self._folder / f"{host.name}.log").open("wb") as log:
+            return subprocess.Popen(
+                [
+                    *("nsenter", f"--net={_NETNS / host.namespace}"),
+                    *("unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child=KILL"),
+                    *("/bin/sh", "-euc", _HOST_SCRIPT),
+                ],
+                env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "FLEET": str(self._folder), "HOST": host.name},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def _wait_for_sshd(self) -> None:
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        with self.as_controller():
+            for host in self.hosts.values():
+                while not _answers(host.address):
+                    if self._processes[host.name].poll() is not None or time.monotonic() > deadline:
+                        log = (self._folder / f"{host.name}.log").read_text(errors="replace")
+                        raise ClusterwrightError(f"fleet host {host.name} does not come up: {log.strip()}")
+                    time.sleep(0.02)
+
+    def _remove(self) -> None:
+        _remove_fleet(self._folder)
+        for process in self._processes.values():
+            process.wait()
+        if self._lock is not None:
+            self._lock.close()
+
+
+def _require_programs() -> None:
+    for program, package in _PROGRAMS.items():
+        if shutil.which(program) is None:
+            raise ClusterwrightError(f"an SSH fleet needs the program {program}: install the package {package}")
+    if not Path(_SSHD).exists():
+        raise ClusterwrightError("an SSH fleet needs sshd: install the package openssh-server")
+    if os.geteuid() != 0:
+        raise ClusterwrightError("an SSH fleet is made of namespaces, which takes root: run as root")
+
+
+def _remove_leftovers() -> None:
+    # A fleet's owner holds its lock for as long as it lives, however it dies.
+    for folder in sorted(path for path in _FLEETS.iterdir() if path.is_dir()):
+        with (folder / "lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            _remove_fleet(folder)
+
+
+def _remove_fleet(folder: Path) -> None:
+    namespaces = sorted(path.name for path in _NETNS.glob(f"cw-{folder.name}-*"))
+    for namespace in namespaces:
+        for process in subprocess.run(
+            ["ip", "netns", "pids", namespace], check=True, capture_output=True, text=True
+        ).stdout.split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(process), signal.SIGKILL)
+    _ip("".join(f"netns del {namespace}\n" for namespace in namespaces))
+    shutil.rmtree(folder)
+
+
+def _ip(batch: str, namespace: str | None = None) -> None:
+    where = ["-n", namespace] if namespace else []
+    ended = subprocess.run(["ip", *where, "-batch", "-"], input=batch, capture_output=True, text=True, check=False)
+    if ended.returncode != 0:
+        raise ClusterwrightError(f"ip refused a step of the fleet's network: {ended.stderr.strip()}")
+
+
+def _enter(descriptor: int) -> None:
+    # os.setns came with Python 3.12.
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(descriptor, _CLONE_NEWNET) != 0:
+        raise ClusterwrightError(f"entering the fleet's network: {os.strerror(ctypes.get_errno())}")
+
+
+def _answers(address: str) -> bool:
+    try:
+        with socket.create_connection((address, 22), timeout=1) as connection:
+            return connection.recv(4) == b"SSH-"
+    except OSError:
+        return False
