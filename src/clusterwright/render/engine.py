@@ -22,10 +22,13 @@ def render_device(plan: Plan, device_name: str) -> tuple[Artifact, ...]:
 
 def render_devices(plan: Plan, names: Iterable[str] | None = None) -> Iterator[Artifact]:
     """The files of the devices ``names`` (None: all), in the plan's order. Raises KeyError for an unknown name."""
-    if names is None:
-        wanted = [device.name for device in plan.devices]
-    else:
-        order = {device.name: index for index, device in enumerate(plan.devices)}
-        wanted = sorted(names, key=order.__getitem__)
-    for name in wanted:
+    for name in in_plan_order(plan, names):
         yield from render_device(plan, name)
+
+
+def in_plan_order(plan: Plan, names: Iterable[str] | None = None) -> list[str]:
+    """The names (None: of all devices), each once, as the plan orders them. Raises KeyError for an unknown name."""
+    if names is None:
+        return [device.name for device in plan.devices]
+    order = {device.name: index for index, device in enumerate(plan.devices)}
+    return sorted(set(names), key=order.__getitem__)

@@ -1,0 +1,60 @@
+"""``clusterwright render``: every file of every device, as a folder with a manifest."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import click
+
+from clusterwright.cli.formats.text import render_text
+from clusterwright.cli.lint import source_line
+from clusterwright.finding import ClusterwrightError, Severity
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.model import Plan
+from clusterwright.render.workers import render_tree
+from clusterwright.rules.engine import lint_path
+from clusterwright.spec.load import load_spec
+
+_EXIT_FINDINGS = 1
+
+
+@click.command()
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="The folder to write; replaced whole."
+)
+@click.option("--only", multiple=True, metavar="GLOB", help="Only devices whose name matches; may be repeated.")
+def render(spec: Path, out: Path, only: tuple[str, ...]) -> int:
+    """Writes DIR/<device>/<path on the device> for every device of SPEC, and DIR/manifest.json with their digests.
+
+    SPEC is linted first; errors stop it. DIR is replaced in one step at the end, and left alone when anything fails.
+
+    Exit status: 0 written, 1 the spec has errors, 2 could not run.
+    """
+    result = lint_path(spec)
+    if any(finding.severity is Severity.ERROR for finding in result.findings):
+        click.echo(render_text(result, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
+        return _EXIT_FINDINGS
+    plan = build_plan(load_spec(spec))
+    names = _choose(plan, only)
+    click.echo(f"{plan.name}: rendering {len(names):,} devices", err=True)
+    entries = render_tree(plan, names, out)
+    size_mb = sum(entry.size for entry in entries) / 1e6
+    click.echo(f"{plan.name}: {len(entries):,} files, {size_mb:,.1f} MB, in {out}", err=True)
+    return 0
+
+
+def _choose(plan: Plan, globs: Iterable[str]) -> list[str]:
+    """Names of the devices that match any glob; all when there is none. Raises ClusterwrightError when none matches."""
+    names = [device.name for device in plan.devices]
+    globs = tuple(globs)
+    if not globs:
+        return names
+    chosen = [name for name in names if any(fnmatchcase(name, glob) for glob in globs)]
+    if not chosen:
+        shown = ", ".join(dict.fromkeys((names[0], names[-1])))
+        raise ClusterwrightError(f"no device of {plan.name} matches {' or '.join(globs)}; names look like {shown}")
+    return chosen
