@@ -75,7 +75,9 @@ def fabric_addresses(addressing: FabricAddressing) -> FabricAddresses:
     )
 
 
-def check_pools(addressing: FabricAddressing, switches: int, links: int, subnets: int, hosts_per_subnet: int) -> list[PoolExhausted]:
+def check_pools(
+    addressing: FabricAddressing, switches: int, links: int, subnets: int, hosts_per_subnet: int
+) -> list[PoolExhausted]:
     """What does not fit: the pools against the numbers of switches, links and host subnets, and the largest subnet."""
     host_bits = addressing.hosts.max_prefixlen - addressing.hosts_per_switch
     shared = addressing.host_links == "shared"
@@ -83,7 +85,13 @@ def check_pools(addressing: FabricAddressing, switches: int, links: int, subnets
     wanted = (
         ("loopbacks", switches, addressing.loopbacks.num_addresses - 1),
         ("links", links, addressing.links.num_addresses // 2),
-        ("hosts", subnets, max(0, 1 << max(0, addressing.hosts_per_switch - addressing.hosts.prefixlen)) if addressing.hosts_per_switch >= addressing.hosts.prefixlen else 0),
+        (
+            "hosts",
+            subnets,
+            max(0, 1 << max(0, addressing.hosts_per_switch - addressing.hosts.prefixlen))
+            if addressing.hosts_per_switch >= addressing.hosts.prefixlen
+            else 0,
+        ),
         ("hosts_per_switch", hosts_per_subnet, max(0, room)),
     )
     return [PoolExhausted(pool, need, have) for pool, need, have in wanted if need > have]

@@ -1,6 +1,7 @@
 """From spec to plan: devices with names and places, cables with ports and addresses.
 
-The skeleton decides who is joined to whom; here everything gets its port, address, AS number and GUID. Pure: no clock, no
+The skeleton decides who is joined to whom; here everything gets its port, address, AS number and GUID. Pure: no
+clock, no
 randomness, no order that depends on hashing.
 """
 

@@ -1,6 +1,7 @@
 """Cables of one fabric: ports for every link, addresses for every interface.
 
-Order is fixed: first what is attached from the nodes, then the links between switches, lower switch by lower switch. Port n
+Order is fixed: first what is attached from the nodes, then the links between switches, lower switch by lower switch.
+Port n
 of a switch is its n-th link in that order, which is what a technician expects to find.
 """
 
@@ -14,9 +15,9 @@ from clusterwright.plan.addressing import FabricAddresses, fabric_addresses
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.model import Cable, Device, Interface, Subnet
 from clusterwright.plan.placing import hca_guid
-from clusterwright.plan.ports import Allocation, allocate
+from clusterwright.plan.ports import Allocation, PortShortage, allocate
 from clusterwright.plan.skeleton import FabricSkeleton, joins
-from clusterwright.spec.model import Attach, ClusterSpec, Fabric, NodeGroup
+from clusterwright.spec.model import Attach, ClusterSpec, Fabric, NodeGroup, Tier, Uplinks
 
 PORT_OUT_OF_SERVICE = "out-of-service"
 
@@ -58,19 +59,20 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
         allocation = known.get(key)
         if allocation is None:
             tier = skeleton.fabric.tiers[seat.tier]
-            up = tier.up if number not in loose else None
-            allocation = known[key] = allocate(
-                tier.model,
-                tier.down,
-                speeds,
-                up.side if up else None,
-                up.speed_gbps if up else 0,
-                up.links if up else 0,
-            )
+            try:
+                allocation = known[key] = _allocate_tier(tier, speeds, tier.up if number not in loose else None)
+            except PortShortage as shortage:
+                raise shortage.at(seat.name, seat.tier) from None
         if seat.name in dead:
             allocation = _avoid(allocation, dead[seat.name])
         found.append(allocation)
     return found
+
+
+def _allocate_tier(tier: Tier, down_speeds: Sequence[int], up: Uplinks | None) -> Allocation:
+    if up is None:
+        return allocate(tier.model, tier.down, down_speeds, None, 0, 0)
+    return allocate(tier.model, tier.down, down_speeds, up.side, up.speed_gbps, up.links)
 
 
 def _runs(speeds: Sequence[int]) -> tuple[tuple[int, int], ...]:
@@ -102,7 +104,10 @@ def _avoid(allocation: Allocation, dead: frozenset[str]) -> Allocation:
     return Allocation(
         tuple(replaced.get(name, name) for name in allocation.down),
         tuple(replaced.get(name, name) for name in allocation.up),
-        tuple((speed, tuple(n for n in names if n not in dead and n not in replaced.values())) for speed, names in allocation.spare),
+        tuple(
+            (speed, tuple(n for n in names if n not in dead and n not in replaced.values()))
+            for speed, names in allocation.spare
+        ),
     )
 
 
@@ -140,7 +145,9 @@ def _attach(
                 subnet_index[item.seat] = len(subnet_index)
                 subnets.append(_host_subnet(fabric, switch, addresses, subnet_index[item.seat]))
             length = addresses.host_length
-            address, upper_address = addresses.host(subnets[subnet_index[item.seat]].network, attached_before[item.seat])
+            address, upper_address = addresses.host(
+                subnets[subnet_index[item.seat]].network, attached_before[item.seat]
+            )
         attached_before[item.seat] += 1
         if item.node >= 0:
             device = nodes[item.node].name
@@ -210,8 +217,6 @@ def _link(
             a = Interface(names[lower], next(up_ports[lower]), fabric.name, "up", speed, rail, low_address, length)
             b = Interface(names[upper], next(down_ports[upper]), fabric.name, "down", speed, rail, high_address, length)
             in_service = not (drained and (names[lower] in drained or names[upper] in drained))
-            cables.append(
-                Cable(fabric.name, bundle.tier, a, b, speed, up.side.medium, up.side.length_m, in_service)
-            )
+            cables.append(Cable(fabric.name, bundle.tier, a, b, speed, up.side.medium, up.side.length_m, in_service))
             number += 1
     return cables

@@ -16,7 +16,8 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
     """All figures, in a fixed order.
 
     ``nodes`` and ``gpus`` count machines with GPUs and their GPUs; ``racks`` the racks that hold nodes;
-    ``groups.LEVEL.NODEGROUP`` instances of a level; ``switches.ROLE``; ``links.FABRIC.ROLE`` cables that end at a tier from
+    ``groups.LEVEL.NODEGROUP`` instances of a level; ``switches.ROLE``; ``links.FABRIC.ROLE`` cables that end at a
+    tier from
     below; ``ports_used.ROLE`` all used ports of a role's switches in that fabric; ``oversubscription.FABRIC.ROLE`` the
     bandwidth of all NICs at or below a tier over the bandwidth of that tier's uplinks; ``storage_pb`` usable petabytes.
     """
@@ -47,10 +48,10 @@ def _fabric_figures(skeleton: FabricSkeleton) -> dict[str, float]:
     up: Counter[int] = Counter()
     for bundle in skeleton.bundles:
         for lower in bundle.lowers:
-            tier = skeleton.seats[lower].tier
-            uplinks = fabric.tiers[tier].up
+            below = skeleton.seats[lower].tier
+            uplinks = fabric.tiers[below].up
             links = uplinks.links if uplinks else 0
-            up[tier] += links
+            up[below] += links
             down[bundle.tier] += links
     found: dict[str, float] = {}
     below_gbps = 0

@@ -1,7 +1,8 @@
 """Groups and nodes: who is in which rack, row, pod, and what everything is called.
 
 A node group's levels cut its nodes into runs of equal size; the last run of a level may be short. A group's name is the
-name of the group it is counted in, a letter and a number (pod p03, its 18th rack p03r017), so that it says where to walk.
+name of the group it is counted in, a letter and a number (pod p03, its 18th rack p03r017), so that it says where to
+walk.
 """
 
 from __future__ import annotations

@@ -34,10 +34,12 @@ class Device:
     """A machine with a name.
 
     ``kind`` is ``node`` or ``switch``; ``role`` the spec's word (``node``, ``storage``, ``rtsw``, ``leaf``, ...).
-    ``rack`` and ``unit`` say where it stands (lowest rack unit, from 1; 0 for a cabinet of its own), ``pod`` is the outermost group
+    ``rack`` and ``unit`` say where it stands (lowest rack unit, from 1; 0 for a cabinet of its own), ``pod`` is the
+    outermost group
     it lies in ("" when it serves the whole cluster), ``group`` the group it serves or is counted in, ``groups`` all
     groups around it from the smallest to the largest.
-    ``index`` counts within the role, ``position`` within its group and plane; ``plane`` is its rail or plane, None where
+    ``index`` counts within the role, ``position`` within its group and plane; ``plane`` is its rail or plane, None
+    where
     its tier has one plane. ``rank`` is a node's first GPU rank. ``state`` is ``active`` or ``drained``.
     """
 
@@ -70,8 +72,10 @@ class Device:
 class Interface:
     """A used port of a device.
 
-    ``side`` is ``host`` (a node's NIC), ``down``, ``up`` or ``management``. ``address`` with ``prefix_length`` is its IP
-    address on an Ethernet fabric, None on InfiniBand and on switch ports of a shared subnet; ``guid`` the port GUID of an
+    ``side`` is ``host`` (a node's NIC), ``down``, ``up`` or ``management``. ``address`` with ``prefix_length`` is
+    its IP
+    address on an Ethernet fabric, None on InfiniBand and on switch ports of a shared subnet; ``guid`` the port GUID
+    of an
     InfiniBand NIC.
     """
 
@@ -106,7 +110,7 @@ class Cable:
 
 @dataclass(frozen=True, slots=True)
 class Subnet:
-    """A prefix with a meaning: ``kind`` is ``host`` (behind the bottom switch ``device``), ``loopbacks``, ``links`` or ``hosts`` (pools).
+    """A prefix with a meaning: ``kind`` is ``host``: what lies behind the switch ``device``.
 
     ``gateway`` is the switch's own address in a shared host subnet, None otherwise.
     """
@@ -122,7 +126,7 @@ class Subnet:
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole cluster, expanded. Sequences are in a fixed, meaningful order (groups outermost first, devices by role)."""
+    """A whole cluster, expanded. Sequences are in a fixed order: groups outermost first, nodes before switches."""
 
     spec: ClusterSpec
     groups: tuple[Group, ...]

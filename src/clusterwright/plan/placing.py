@@ -10,7 +10,8 @@ from clusterwright.plan.racking import Racks
 from clusterwright.plan.skeleton import FabricSkeleton, Seat, Skeleton
 from clusterwright.spec.model import ClusterSpec, Tier
 
-# Planned GUIDs below the 24-bit prefix: 8 bits of kind and tier, then 32 bits of number (switches keep 8 of them for chips).
+# Planned GUIDs below the 24-bit prefix: 8 bits of kind and tier, then 32 bits of number (switches keep 8 of them for
+# chips).
 SWITCH_KIND = 0x10
 HCA_KIND = 0x80
 CHIP_BITS = 8

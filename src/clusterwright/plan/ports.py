@@ -14,14 +14,27 @@ from clusterwright.spec.model import Side
 
 
 class PortShortage(Exception):
-    """A switch has fewer ports than its links need. ``side`` is ``down`` or ``up``, ``have`` what it offers there."""
+    """A switch has fewer ports than its links need.
 
-    def __init__(self, side: str, speed_gbps: int, need: int, have: int) -> None:
-        super().__init__(f"{side}: {need} ports at {speed_gbps}G needed, {have} to be had")
+    ``side`` is ``down`` or ``up``, ``have`` what it offers there. ``switch`` and ``tier`` (its index) are known once
+    the
+    allocation belongs to a fabric.
+    """
+
+    def __init__(
+        self, side: str, speed_gbps: int, need: int, have: int, *, switch: str = "a switch", tier: int = 0
+    ) -> None:
+        super().__init__(f"{switch} needs {need} ports at {speed_gbps}G {side}, and has {have} left for them")
         self.side = side
         self.speed_gbps = speed_gbps
         self.need = need
         self.have = have
+        self.switch = switch
+        self.tier = tier
+
+    def at(self, switch: str, tier: int) -> PortShortage:
+        """The same shortage, with the switch it was found at."""
+        return PortShortage(self.side, self.speed_gbps, self.need, self.have, switch=switch, tier=tier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +72,9 @@ def allocate(
         up_names = tuple(_take(up_blocks, [up_speed_gbps] * up_links, up.mode, taken, "up"))
     speeds = sorted({*down_speeds, *([up_speed_gbps] if up_names else [])})
     used = {*down_names, *up_names}
-    spare = tuple((speed, tuple(n for n in _free_ports(model.blocks, speed, None, taken) if n not in used)) for speed in speeds)
+    spare = tuple(
+        (speed, tuple(n for n in _free_ports(model.blocks, speed, None, taken) if n not in used)) for speed in speeds
+    )
     return Allocation(down_names, up_names, spare)
 
 
@@ -97,9 +112,14 @@ def _take(
 
 
 def _free_ports(
-    blocks: Sequence[PortBlock], speed_gbps: int, mode_name: str | None, taken: set[tuple[str, int]], *, claim: bool = False
+    blocks: Sequence[PortBlock],
+    speed_gbps: int,
+    mode_name: str | None,
+    taken: set[tuple[str, int]],
+    *,
+    claim: bool = False,
 ) -> Iterator[str]:
-    """The ports that free cages offer at a speed, in order. With ``claim`` each cage is taken when its first port is."""
+    """The ports that free cages offer at a speed, in order; with ``claim`` a cage is taken with its first port."""
     lost = taken if claim else set(taken)
     for block in blocks:
         mode = block.mode(speed_gbps, mode_name)

@@ -1,6 +1,7 @@
 """Where devices stand: nodes and rack switches in their rack, other switches where there is room.
 
-Switches of a level inside a pod stand in the first of that level's racks with room; those of the outermost level and of the
+Switches of a level inside a pod stand in the first of that level's racks with room; those of the outermost level and
+of the
 whole cluster stand in network racks of their own, filled from the bottom.
 """
 
@@ -46,7 +47,8 @@ class Racks:
         if units == 0:
             return self._new_network_rack(group), 0.0
         layout = self.layout
-        if group >= 0 and len(layout.around[group]) > 1 or (group >= 0 and layout.groups[group].level == "rack"):
+        inside = group >= 0 and (len(layout.around[group]) > 1 or layout.groups[group].level == "rack")
+        if inside:
             for rack in self._inside.get(group, ()):
                 if self._used.get(rack, 0.0) + math.ceil(units) <= self.rack_units:
                     return rack, self.place(rack, units)

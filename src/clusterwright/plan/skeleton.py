@@ -4,8 +4,10 @@ Cheap enough for linting (milliseconds at 24,576 GPUs), and exact: the plan is t
 addresses added, so a rule that holds here holds there.
 
 How a fabric is joined: a link goes up to the lowest tier above that has an instance around it. Within that instance the
-tier's ``join`` says to which plane. In a plane, link j of the i-th lower switch goes to upper switch (i * links + j) modulo
-their number: totals differ by at most one, every upper switch is reached, and each lower switch spreads as evenly as its
+tier's ``join`` says to which plane. In a plane, link j of the i-th lower switch goes to upper switch (i * links + j)
+modulo
+their number: totals differ by at most one, every upper switch is reached, and each lower switch spreads as evenly as
+its
 links allow.
 """
 
@@ -23,8 +25,10 @@ from clusterwright.spec.model import CLUSTER, Attach, ClusterSpec, Fabric, NodeG
 class Seat:
     """A switch before it is a device.
 
-    ``group`` is the index of its group in the layout, -1 for the whole cluster. ``plane`` is None where its tier has one
-    plane; ``rail`` is set while planes are rails. ``position`` counts within group and plane, ``index`` within the tier.
+    ``group`` is the index of its group in the layout, -1 for the whole cluster. ``plane`` is None where its tier has
+    one
+    plane; ``rail`` is set while planes are rails. ``position`` counts within group and plane, ``index`` within the
+    tier.
     """
 
     name: str
@@ -95,7 +99,7 @@ class Skeleton:
 
 
 def joins(fabric: FabricSkeleton, bundle: Bundle) -> Iterable[tuple[int, int]]:
-    """Every link of a bundle as (lower seat, upper seat), in cabling order: lower switch by lower switch, link by link."""
+    """Every link of a bundle as (lower seat, upper seat), in cabling order: switch by switch, link by link."""
     count = len(bundle.uppers)
     start = 0
     for lower in bundle.lowers:
@@ -129,9 +133,7 @@ def rails_of(spec: ClusterSpec, fabric: Fabric) -> int:
     return len(nics.nics) if nics else 1
 
 
-def _fabric(
-    spec: ClusterSpec, layout: Layout, fabric: Fabric, others: Sequence[FabricSkeleton]
-) -> FabricSkeleton:
+def _fabric(spec: ClusterSpec, layout: Layout, fabric: Fabric, others: Sequence[FabricSkeleton]) -> FabricSkeleton:
     served = _served_groups(spec, layout, fabric)
     seats: list[Seat] = []
     seats_in: list[dict[int, list[int]]] = []  # per tier: group index -> its seats

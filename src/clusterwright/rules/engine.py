@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 HARDWARE = "hardware"
+# What a spec names must exist: later rules rely on it, so these findings cannot be suppressed.
+REFERENCES = "CW1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def lint_document(document: Document) -> LintResult:
             of_stage = [rule for rule in rules.values() if rule.stage is stage]
             found += run_rules(subject, of_stage)
             judged |= {rule.code for rule in of_stage}
-    suppressible = frozenset(rule.code for rule in rules.values() if rule.check)
+    suppressible = frozenset(code for code, rule in rules.items() if rule.check and not code.startswith(REFERENCES))
     kept, suppressed = suppress(found, document, suppressible, frozenset(judged))
     return LintResult(tuple(sorted(kept, key=Finding.sort_key)), suppressed, document.files)
 

@@ -40,7 +40,7 @@ class Document:
 
 
 def format_path(path: Path, data: Any = None) -> str:
-    """``("fabrics", 0, "tiers")`` as ``fabrics[0].tiers``; list items are shown by name or role where ``data`` has one."""
+    """``("fabrics", 0, "tiers")`` as ``fabrics[0].tiers``; items by name or role where ``data`` has one."""
     text = ""
     here = data
     for part in path:

@@ -7,6 +7,7 @@ network) is collected here, all of it, and raised together.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path as FilePath
@@ -138,10 +139,8 @@ class _Loader:
             return ip_network(text)
         except ValueError as error:
             hint = "Write the network address and its length."
-            try:
+            with suppress(ValueError):
                 hint = f"Did you mean {ip_network(text, strict=False)}?"
-            except ValueError:
-                pass
             self.problem(BAD_PREFIX, path, f'"{text}" is not a network: {error}.', hint)
             return ip_network("0.0.0.0/32")
 

@@ -108,7 +108,7 @@ class Uplinks:
 
 @dataclass(frozen=True, slots=True)
 class AsnPlan:
-    """AS numbers of a tier: ``base`` counted up per ``switch``, per ``group`` (a pod shares one), or one for the tier."""
+    """AS numbers of a tier: counted up from ``base`` per ``switch`` or per ``group``, or one for the ``tier``."""
 
     base: int
     per: str
@@ -120,7 +120,8 @@ class Tier:
     """One layer of switches.
 
     In every instance of the level ``per`` there are ``count`` switches for each plane. ``join`` says which plane a link
-    from below belongs to: ``all`` (one plane), ``rail`` (one per rail) or ``position`` (one per position that a switch of
+    from below belongs to: ``all`` (one plane), ``rail`` (one per rail) or ``position`` (one per position that a
+    switch of
     the tier below has in its own group).
     """
 
@@ -286,8 +287,10 @@ class NcclProfile:
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """The batch system and how it sees the topology: ``leaf`` is the level that makes one switch of a Slurm tree, or the
-    base block; ``block_sizes`` in nodes, for the block plugin."""
+    """The batch system's view: ``leaf`` is the level that makes one switch of a Slurm tree, or the base block.
+
+    ``block_sizes`` are in nodes, for the block plugin.
+    """
 
     kind: str
     nodes: str

@@ -1,0 +1,57 @@
+"""The rule catalogue: one Markdown page per code, and an index. The pages under docs/rules are made of this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from clusterwright.rules.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A spec that breaks the rule, what ``clusterwright lint`` says of it, and one that does not break it."""
+
+    bad: str
+    output: str
+    good: str
+
+
+def page(rule: Rule, example: Example) -> str:
+    """The page of ``rule``, as ``clusterwright explain`` prints it."""
+    parts = [
+        f"# {rule.code}: {rule.title}",
+        f"{rule.severity.label.capitalize()}, {rule.family}.",
+        rule.why,
+        f"**To mend it:** {rule.mend}",
+        rule.docs,
+        "## What is refused",
+        _code("yaml", example.bad),
+        _code("text", example.output),
+        "## What passes",
+        _code("yaml", example.good),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def index(rules: Iterable[Rule]) -> str:
+    """The table of all rules."""
+    rows = [
+        f"| [{rule.code}]({rule.code}.md) | {rule.severity.label} | {rule.title} | {rule.family} |" for rule in rules
+    ]
+    return "\n".join(
+        [
+            "# Rules",
+            "",
+            "What `clusterwright lint` looks for. `clusterwright explain CODE` prints a page.",
+            "",
+            "| code | severity | what is wrong | family |",
+            "| --- | --- | --- | --- |",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _code(language: str, text: str) -> str:
+    return f"```{language}\n{text.rstrip()}\n```"

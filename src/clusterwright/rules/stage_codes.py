@@ -1,0 +1,148 @@
+"""The codes that reading, schema, typing and suppression give out, described like rules so that they have pages too."""
+
+from __future__ import annotations
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Rule
+
+UNREADABLE = Rule(
+    "CW101",
+    Severity.ERROR,
+    "the file cannot be read",
+    "Nothing can be said about a spec that is missing, empty, too large, not UTF-8 or not YAML.",
+    "Mend the text at the place shown; the parser stops at the first fault, so there may be another behind it.",
+    "Files of more than 4 MiB are refused before they are read: a spec states counts, not each thing by itself.",
+)
+DUPLICATE_KEY = Rule(
+    "CW102",
+    Severity.ERROR,
+    "a key is given twice",
+    "YAML readers keep one of the two in silence, and not all of them the same one.",
+    "Keep the one that is meant.",
+)
+PLAIN_YAML = Rule(
+    "CW103",
+    Severity.ERROR,
+    "a YAML feature that specs do not use",
+    "Anchors, tags, merge keys, several documents, `.nan`, `010` and invisible characters mean different things to"
+    " different readers, or nothing that a reviewer can see.",
+    "Write the value out plainly; what several specs share goes into a base file named by `extends:`.",
+    "Words such as `yes`, `no`, `on` and `off`, dates and `12:30` are text; truth is written `true` and `false`.\n\n"
+    "Limits: 32 levels of nesting, 100,000 values, integers of 64 bits.",
+)
+EXTENDS_CYCLE = Rule(
+    "CW104",
+    Severity.ERROR,
+    "extends: goes in a circle, or through too many files",
+    "A spec that builds on itself has no beginning; one that builds on more than seven others cannot be reviewed.",
+    "Break the circle at the file named, or merge some of the files.",
+)
+EXTENDS_MISSING = Rule(
+    "CW105",
+    Severity.ERROR,
+    "what a spec builds on is not there",
+    "`extends:` names a file that does not exist, or `remove: true` an item that the base does not have.",
+    "Name a file relative to the one that extends it, and an item that is there.",
+    "Mappings merge key by key. Lists of items with a `name` (or `role`, `figure`, `level`, `device`) merge item by"
+    " item; new ones are appended, and `remove: true` takes one away. All else is replaced.",
+)
+UNKNOWN_KEY = Rule(
+    "CW110",
+    Severity.ERROR,
+    "unknown key",
+    "A misspelt key would be ignored, and the cluster built with a default that nobody chose.",
+    "Take the suggestion, or one of the keys that are listed.",
+)
+MISSING_KEY = Rule(
+    "CW111",
+    Severity.ERROR,
+    "a key is missing",
+    "The value cannot be derived from the rest of the spec.",
+    "Add the key; the message says what it is for.",
+)
+WRONG_TYPE = Rule(
+    "CW112",
+    Severity.ERROR,
+    "a value is of another type than expected",
+    'A quoted number is text, `3.0` is no count, and `yes` is the word "yes".',
+    "Write a value of the type that the message names.",
+)
+NOT_ALLOWED = Rule(
+    "CW113",
+    Severity.ERROR,
+    "a value or a combination of keys that is not allowed",
+    "Only the words that are listed mean something here.",
+    "Take the suggestion, or one of the values that are listed; of keys that exclude each other keep one.",
+)
+OUT_OF_BOUNDS = Rule(
+    "CW114",
+    Severity.ERROR,
+    "a value out of bounds",
+    "A number beyond its range or a name with characters that no device accepts would fail late, on the device.",
+    "Keep to the range or pattern in the message.",
+)
+TOO_MANY = Rule(
+    "CW119",
+    Severity.NOTE,
+    "more findings of the schema than are shown",
+    "Fifty findings in one file usually have one cause, such as a wrong indentation near the top.",
+    "Mend the first ones and lint again.",
+)
+NO_REASON = Rule(
+    "CW120",
+    Severity.ERROR,
+    "a suppression without a reason",
+    "Nobody can tell later whether it still holds, so it does not count.",
+    "Write the reason after the bracket.",
+    "A suppression stands on the line of the finding, or alone on the line before it. Findings of reading, schema"
+    " and references (CW1xx) cannot be suppressed.",
+)
+UNUSED = Rule(
+    "CW121",
+    Severity.WARNING,
+    "a suppression that nothing needs",
+    "It would hide the next finding of that code on the line, one that nobody has looked at.",
+    "Remove it, or move it to the line of the finding.",
+)
+UNKNOWN_CODE = Rule(
+    "CW122",
+    Severity.ERROR,
+    "a suppression of a code that does not exist",
+    "It suppresses nothing, though its author believed that it does.",
+    "Name the code that the finding shows; findings of reading, schema and references (CW1xx) cannot be suppressed.",
+)
+DUPLICATE_MODEL = Rule(
+    "CW130",
+    Severity.ERROR,
+    "two hardware models share a name",
+    "A spec that names the model would get one of the two by chance.",
+    "Rename one, or remove it.",
+)
+INCONSISTENT_MODEL = Rule(
+    "CW131",
+    Severity.ERROR,
+    "a hardware model contradicts itself",
+    "Its ports, speeds or interfaces do not fit each other, and every plan that uses the model would be wrong.",
+    "Correct the figure that the message names against the data sheet.",
+)
+UNKNOWN_MODEL = Rule(
+    "CW140",
+    Severity.ERROR,
+    "a hardware model that is not in the catalogue",
+    "Ports, speeds and power come from the catalogue, so nothing can be planned with an unknown model.",
+    "Take the suggestion, or describe the model in a file named under `hardware:`.",
+)
+BAD_PREFIX = Rule(
+    "CW141",
+    Severity.ERROR,
+    "a prefix that is no network",
+    "Bits are set behind the prefix length, or the text is no address: what was meant is a guess.",
+    "Write the network's first address and its length.",
+)
+BAD_RANGE = Rule(
+    "CW142",
+    Severity.ERROR,
+    "a range that runs backwards or too far",
+    "It holds nothing, or values that the protocol does not have.",
+    "Write the lower bound first, and both within the limits.",
+)
