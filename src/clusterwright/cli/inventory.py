@@ -1,0 +1,51 @@
+"""``clusterwright inventory``: a cluster's devices, cables, addresses and totals, for programs and for the floor."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from clusterwright.cli.planning import plan_with_findings
+from clusterwright.finding import ClusterwrightError
+from clusterwright.report.figures import figures
+from clusterwright.report.inventory_ansible import ansible_lines
+from clusterwright.report.inventory_csv import csv_files
+from clusterwright.report.inventory_json import json_lines
+from clusterwright.report.records import Inventory
+from clusterwright.report.writing import replace_files, write_lines
+
+FORMATS = ("json", "csv", "ansible")
+
+
+@click.command()
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(FORMATS), default="json", show_default=True, help="Output format.")
+@click.option("--out", type=click.Path(path_type=Path), help="A file to write instead of stdout; for csv, a folder.")
+@click.option("--pod", help="Only what lies in this pod (or other group), and the cables that end there.")
+def inventory(spec: Path, form: str, out: Path | None, pod: str | None) -> int:
+    r"""Lists every device, cable and address of SPEC.
+
+    \b
+    json     one document, described by inventory/schema/inventory.schema.json
+    csv      devices.csv, cables.csv, addresses.csv in the folder --out
+    ansible  an inventory for `ansible-inventory -i FILE.json`
+
+    Exit status: 0 written, 2 could not run.
+    """
+    if form == "csv" and out is None:
+        raise ClusterwrightError("csv is three files: name the folder for them with --out DIR.")
+    plan, _ = plan_with_findings(spec)
+    chosen = Inventory(plan, pod)
+    if form == "csv" and out is not None:
+        written = replace_files(out, csv_files(chosen))
+        click.echo(f"wrote {', '.join(str(path) for path in written)}", err=True)
+        return 0
+    lines = json_lines(chosen, figures(plan)) if form == "json" else ansible_lines(chosen)
+    if out is None:
+        sys.stdout.writelines(lines)
+    else:
+        write_lines(out, lines)
+        click.echo(f"wrote {out}", err=True)
+    return 0

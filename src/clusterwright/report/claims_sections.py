@@ -1,0 +1,103 @@
+"""The chapters on what is claimed: published figures beside planned ones, findings, assumptions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.finding import Finding, Severity
+from clusterwright.report.page import Block, Cell, Section, Table, code, figure
+from clusterwright.spec.document import format_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.document import Path
+    from clusterwright.spec.model import Expectation
+
+_SEVERITY_STYLE = {Severity.ERROR: "bad", Severity.WARNING: "warning", Severity.NOTE: "quiet"}
+
+
+def is_met(expectation: Expectation, planned: float | None) -> bool:
+    """Whether a planned figure lies within the expectation's relative tolerance; rounding errors are forgiven."""
+    if planned is None:
+        return False
+    return abs(planned - expectation.value) <= expectation.tolerance * abs(expectation.value) + 1e-9
+
+
+def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
+    """Published figures, what the plan comes to, and where the figure was published."""
+    rows = []
+    for expectation in plan.spec.expectations:
+        value = planned.get(expectation.figure)
+        rows.append(
+            (
+                code(expectation.figure),
+                figure(expectation.value),
+                Cell(f"± {expectation.tolerance * 100:g} %" if expectation.tolerance else "exact", "number"),
+                Cell("not in the plan", "number") if value is None else figure(value),
+                Cell("met", "good") if is_met(expectation, value) else Cell("not met", "bad"),
+                Cell(expectation.source or f"assumed: {expectation.assumed}"),
+            )
+        )
+    table = Table(
+        "expectations",
+        "Published figures",
+        ("Figure", "Expected", "Tolerance", "Planned", "Result", "Source"),
+        tuple(rows),
+        frozenset({"Expected", "Tolerance", "Planned"}),
+        "Planned figures are counted in the expanded plan.",
+    )
+    return Section("expectations", "Published figures beside the plan", (Block("", "", (), (table,)),))
+
+
+def findings_section(findings: tuple[Finding, ...]) -> Section:
+    """What lint has to say."""
+    if not findings:
+        return Section("findings", "Findings", (Block("", "Lint has nothing to say about this spec."),))
+    counts = Counter(finding.severity for finding in findings)
+    text = ", ".join(f"{counts[severity]:,} × {severity.label}" for severity in sorted(counts, reverse=True))
+    table = Table(
+        "finding-list",
+        "Findings",
+        ("Severity", "Rule", "Place", "What is wrong", "How to mend it"),
+        tuple(
+            (
+                Cell(finding.severity.label, _SEVERITY_STYLE[finding.severity]),
+                code(finding.code),
+                code(str(finding.position)),
+                Cell(finding.message),
+                Cell(finding.hint),
+            )
+            for finding in findings
+        ),
+    )
+    return Section("findings", "Findings", (Block("", text, (), (table,)),))
+
+
+def assumptions_section(plan: Plan) -> Section:
+    """Everything marked as assumed, with its reason: in the spec, and in the catalogue entries that the plan uses."""
+    rows = [
+        (Cell("spec"), code(place), Cell(reason))
+        for place, reason in _assumed_in(plan.spec.document.data, (), plan.spec.document.data)
+    ]
+    for name in dict.fromkeys(device.model for device in plan.devices):
+        rows += [(Cell("catalogue"), code(name), Cell(reason)) for reason in plan.spec.catalogue[name].assumed]
+    if not rows:
+        return Section("assumptions", "Assumptions", (Block("", "Nothing in the spec or its hardware is assumed."),))
+    table = Table("assumption-list", "Assumptions", ("Where", "Of what", "Assumed, and why"), tuple(rows))
+    return Section("assumptions", "Assumptions", (Block("", "", (), (table,)),))
+
+
+def _assumed_in(value: Any, path: Path, data: Any) -> Iterator[tuple[str, str]]:
+    """Every ``assumed:`` in the spec's document, depth first: the place and the reason."""
+    if isinstance(value, dict):
+        reason = value.get("assumed")
+        if isinstance(reason, str):
+            yield format_path(path, data) or "the cluster", reason
+        for key, item in value.items():
+            yield from _assumed_in(item, (*path, key), data)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _assumed_in(item, (*path, index), data)

@@ -1,0 +1,61 @@
+"""Figures of a plan by dotted name, counted device by device and cable by cable.
+
+The names are those of a spec's ``expect:`` block. Counting what was expanded, instead of multiplying what was
+written, makes this the check on the arithmetic that the plan stage does before it expands.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clusterwright.plan.model import Plan
+
+
+def figures(plan: Plan) -> Mapping[str, float]:
+    """Every figure of ``plan``, by the names and definitions of :func:`clusterwright.plan.figures.figures`."""
+    catalogue = plan.spec.catalogue
+    found: dict[str, float] = defaultdict(float, dict.fromkeys(("nodes", "gpus", "racks"), 0.0))
+    storage_tb = 0.0
+    for device in plan.devices:
+        model = catalogue[device.model]
+        if device.kind == "switch":
+            found[f"switches.{device.role}"] += 1
+        elif model.gpus is not None:
+            found["nodes"] += 1
+            found["gpus"] += model.gpus.count
+        storage_tb += model.capacity_tb
+    for group in plan.groups:
+        if group.node_group:
+            found[f"groups.{group.level}.{group.node_group}"] += 1
+            found["racks"] += group.level == "rack"
+    found.update(_link_figures(plan))
+    if storage_tb:
+        found["storage_pb"] = storage_tb / 1000
+    return dict(sorted(found.items()))
+
+
+def _link_figures(plan: Plan) -> Mapping[str, float]:
+    by_name = plan.by_name
+    found: dict[str, float] = defaultdict(float)
+    nics_gbps: dict[tuple[str, int], int] = defaultdict(int)
+    up_gbps: dict[tuple[str, str], int] = defaultdict(int)
+    for cable in plan.cables:
+        lower, upper = by_name[cable.a.device], by_name[cable.b.device]
+        found[f"links.{cable.fabric}.{upper.role}"] += 1
+        found[f"ports_used.{upper.role}"] += 1
+        if cable.a.side == "up":
+            found[f"ports_used.{lower.role}"] += 1
+            up_gbps[cable.fabric, lower.role] += cable.speed_gbps
+        else:
+            nics_gbps[cable.fabric, cable.tier] += cable.speed_gbps
+    for fabric in plan.spec.fabrics:
+        below_gbps = 0
+        for index, tier in enumerate(fabric.tiers):
+            below_gbps += nics_gbps[fabric.name, index]
+            if up_gbps[fabric.name, tier.role]:
+                found[f"oversubscription.{fabric.name}.{tier.role}"] = below_gbps / up_gbps[fabric.name, tier.role]
+    return found

@@ -1,0 +1,119 @@
+"""The report as one HTML page that asks nothing of the network, with the inventory's CSV files beside it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from clusterwright import data_files
+from clusterwright.report.claims_sections import assumptions_section, expectations_section, findings_section, is_met
+from clusterwright.report.figures import figures
+from clusterwright.report.inventory_csv import csv_files
+from clusterwright.report.network_sections import addresses_section, fabrics_section, isolation_section
+from clusterwright.report.page import Card, Page, plural
+from clusterwright.report.physical_sections import cabling_section, racks_section
+from clusterwright.report.records import Inventory
+from clusterwright.report.totals import RackKind, power_w, rack_kinds, tier_totals
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clusterwright.finding import Finding
+    from clusterwright.plan.model import Plan
+
+PAGE = "index.html"
+_DOWNLOADS = (
+    ("devices.csv", "every device with its place, role and addresses"),
+    ("cables.csv", "every cable, in the order in which the floor lays them"),
+    ("addresses.csv", "every address of every interface"),
+)
+
+
+def report_files(plan: Plan, findings: tuple[Finding, ...]) -> Mapping[str, str]:
+    """File name to text: ``index.html`` and the CSV files that it links to."""
+    return {PAGE: render_page(report_page(plan, findings)), **csv_files(Inventory(plan))}
+
+
+def report_page(plan: Plan, findings: tuple[Finding, ...]) -> Page:
+    """Everything that the page says, as text."""
+    planned = figures(plan)
+    tiers = tier_totals(plan)
+    kinds = rack_kinds(plan)
+    return Page(
+        title=plan.spec.title,
+        cluster=plan.name,
+        source=plan.spec.document.file,
+        cards=_cards(plan, planned, kinds, findings),
+        downloads=_DOWNLOADS,
+        sections=(
+            expectations_section(plan, planned),
+            fabrics_section(plan, tiers),
+            racks_section(plan, kinds),
+            cabling_section(plan),
+            addresses_section(plan),
+            isolation_section(plan),
+            findings_section(findings),
+            assumptions_section(plan),
+        ),
+    )
+
+
+def render_page(page: Page) -> str:
+    """The page as HTML. The content security policy admits its own style sheet and script by digest, nothing else."""
+    style = _asset("report.css")
+    script = _asset("report.js")
+    return (
+        _environment()
+        .get_template("index.html.j2")
+        .render(page=page, style=style, script=script, style_digest=_digest(style), script_digest=_digest(script))
+    )
+
+
+def _cards(
+    plan: Plan, planned: Mapping[str, float], kinds: tuple[RackKind, ...], findings: tuple[Finding, ...]
+) -> tuple[Card, ...]:
+    models = {device.model: plan.spec.catalogue[device.model] for device in plan.devices}
+    nodes = [model for model in models.values() if model.gpus is not None]
+    roles = {name: int(count) for name, count in planned.items() if name.startswith("switches.")}
+    storage_pb = planned.get("storage_pb", 0)
+    met = sum(is_met(expectation, planned.get(expectation.figure)) for expectation in plan.spec.expectations)
+    cards = [
+        Card("GPUs", f"{planned['gpus']:,.0f}", ", ".join(sorted({m.gpus.model for m in nodes if m.gpus is not None}))),
+        Card("Nodes", f"{planned['nodes']:,.0f}", ", ".join(sorted(model.name for model in nodes))),
+        Card("Racks", f"{sum(kind.count for kind in kinds):,}", f"of {plural(len(kinds), 'kind')}"),
+        Card("Switches", f"{sum(roles.values()):,}", f"in {plural(len(roles), 'role')}"),
+        Card("Cables", f"{len(plan.cables):,}", f"in {plural(len(plan.spec.fabrics), 'fabric')}"),
+        Card("Power", _power(power_w(plan)), "as rated in the catalogue"),
+        Card("Published figures", f"{met} of {len(plan.spec.expectations)}", "met by the plan"),
+        Card("Findings", f"{len(findings):,}", "from lint"),
+    ]
+    if storage_pb:
+        cards.insert(6, Card("Storage", f"{storage_pb:,.4g} PB", "usable"))
+    return tuple(cards)
+
+
+def _power(watts: int) -> str:
+    return f"{watts / 1e6:,.2f} MW" if watts >= 1e6 else f"{watts / 1e3:,.1f} kW"
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(data_files.folder("templates") / "report"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=True,
+    )
+
+
+def _asset(name: str) -> str:
+    return (data_files.folder("templates") / "report" / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,79 @@
+"""The inventory as Ansible reads it: JSON in the layout of Ansible's ``yaml`` inventory plugin, one host a line.
+
+JSON, because Ansible reads it in a tenth of the time that it needs for YAML. Save it with the ending ``.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from clusterwright.plan.model import Device
+    from clusterwright.report.records import Inventory
+
+
+def ansible_lines(inventory: Inventory) -> Iterator[str]:
+    """The document, piece by piece.
+
+    Every device is a host in the groups ``role_<role>``, ``pod_<pod>``, ``rack_<rack>`` and ``model_<model>``; devices
+    that nothing can log in to are also in ``unmanaged``. ``ansible_host`` is the address of a switch's management port,
+    and of a node's first NIC on a fabric without lossless transport, because its management port is the BMC.
+    """
+    reach = _reachable_addresses(inventory)
+    members: dict[str, list[str]] = defaultdict(list)
+    yield '{"all": {"hosts": {'
+    between = "\n"
+    for device in inventory.device_list:
+        for group in _groups(inventory, device):
+            members[group].append(device.name)
+        yield f"{between}{json.dumps(device.name)}: {json.dumps(_variables(inventory, device, reach))}"
+        between = ",\n"
+    yield '\n}, "children": {\n'
+    yield ",\n".join(
+        f'{json.dumps(group)}: {{"hosts": {json.dumps(dict.fromkeys(names))}}}'
+        for group, names in sorted(members.items())
+    )
+    yield "\n}}}\n"
+
+
+def group_name(kind: str, name: str) -> str:
+    """A name that Ansible accepts for a group: ``rack``, ``p00-r01`` becomes ``rack_p00_r01``."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", f"{kind}_{name}")
+
+
+def _groups(inventory: Inventory, device: Device) -> Iterator[str]:
+    yield group_name("role", device.role)
+    yield group_name("model", device.model)
+    if device.pod:
+        yield group_name("pod", device.pod)
+    if device.rack:
+        yield group_name("rack", device.rack)
+    if inventory.plan.spec.catalogue[device.model].network_os == "unmanaged":
+        yield "unmanaged"
+
+
+def _variables(inventory: Inventory, device: Device, reach: Mapping[str, str]) -> dict[str, Any]:
+    model = inventory.plan.spec.catalogue[device.model]
+    values: dict[str, Any] = {
+        "ansible_host": reach.get(device.name),
+        "cw_role": device.role,
+        "cw_model": device.model,
+        "cw_pod": device.pod or None,
+        "cw_rack": device.rack or None,
+        "cw_network_os": model.network_os,
+        "cw_state": device.state if device.state != "active" else None,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _reachable_addresses(inventory: Inventory) -> Mapping[str, str]:
+    found = inventory.management_addresses()
+    for fabric in reversed(inventory.plan.spec.fabrics):
+        if fabric.technology == "ethernet" and not any(attach.is_management for attach in fabric.attach):
+            found |= inventory.host_addresses(fabric.name)
+    return found

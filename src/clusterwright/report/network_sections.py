@@ -1,0 +1,201 @@
+"""The chapters on fabrics, addresses and isolation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from clusterwright.report.page import Block, Cell, Section, Table, code, number
+from clusterwright.report.topology_svg import links_text, topology_drawing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clusterwright.plan.model import Plan
+    from clusterwright.report.totals import TierTotals
+    from clusterwright.spec.model import Fabric, Flow
+
+_TECHNOLOGY = {"roce": "Ethernet, RoCE v2", "ethernet": "Ethernet", "infiniband": "InfiniBand"}
+_FULL_SHARE = 0.9995
+_HOW_TO_READ = (
+    "Oversubscription is the bandwidth of all NICs at or below a tier over that of the tier's uplinks. Bisection is "
+    "what crosses between two halves of the cluster by way of a tier; full bisection is half of all NICs at full rate."
+)
+
+
+def fabrics_section(plan: Plan, tiers: tuple[TierTotals, ...]) -> Section:
+    """A picture and a table of tiers for every fabric."""
+    blocks = [_fabric_block(plan, fabric, tiers) for fabric in plan.spec.fabrics]
+    return Section("fabrics", "Fabrics", (Block("", _HOW_TO_READ), *blocks))
+
+
+def addresses_section(plan: Plan) -> Section:
+    """Address pools and how much of them is used."""
+    used: Counter[tuple[str, str]] = Counter()
+    for device in plan.devices:
+        if device.loopback is not None:
+            used[device.fabric, "loopbacks"] += 1
+    for cable in plan.cables:
+        pool = "links" if cable.a.side == "up" else "hosts"
+        used[cable.fabric, pool] += (cable.a.address is not None) + (cable.b.address is not None)
+    rows = []
+    for fabric in plan.spec.fabrics:
+        if fabric.addressing is None:
+            continue
+        pools = (
+            ("loopbacks", fabric.addressing.loopbacks),
+            ("links", fabric.addressing.links),
+            ("hosts", fabric.addressing.hosts),
+        )
+        for name, network in pools:
+            count = used[fabric.name, name]
+            rows.append(
+                (
+                    Cell(fabric.name),
+                    Cell(name),
+                    code(str(network)),
+                    number(count),
+                    Cell(_pool_size(network.max_prefixlen - network.prefixlen), "number"),
+                    Cell(_percent(count / network.num_addresses), "number"),
+                )
+            )
+    table = Table(
+        "pools",
+        "Address pools",
+        ("Fabric", "Pool", "Prefix", "Addresses used", "Addresses in the pool", "Use"),
+        tuple(rows),
+        frozenset({"Addresses used", "Addresses in the pool", "Use"}),
+        "Every single address is in addresses.csv.",
+    )
+    return Section("addresses", "Addresses", (Block("", "", (), (table,)),))
+
+
+def isolation_section(plan: Plan) -> Section:
+    """Zones, and which zone may speak to which; what is not listed is denied."""
+    zones = plan.spec.zones
+    zone_table = Table(
+        "zones",
+        "Zones",
+        ("Zone", "Node groups", "Fabrics", "Prefixes outside"),
+        tuple(
+            (
+                Cell(zone.name),
+                Cell(", ".join(zone.nodes) or "–"),
+                Cell(", ".join(zone.fabrics) or "–"),
+                code(", ".join(str(prefix) for prefix in zone.prefixes) or "–"),
+            )
+            for zone in zones
+        ),
+    )
+    matrix = Table(
+        "flow-matrix",
+        "From (rows) to (columns)",
+        ("From \\ to", *(zone.name for zone in zones)),
+        tuple(
+            (
+                Cell(source.name, "head"),
+                *(
+                    _matrix_cell(f for f in plan.spec.flows if (f.source, f.target) == (source.name, target.name))
+                    for target in zones
+                ),
+            )
+            for source in zones
+        ),
+        note="Whatever is not listed is denied.",
+    )
+    flows = Table(
+        "flows",
+        "Allowed flows",
+        ("Flow", "From", "To", "Protocol", "Ports", "Reason"),
+        tuple(
+            (
+                Cell(flow.name),
+                Cell(flow.source),
+                Cell(flow.target),
+                Cell(flow.protocol),
+                code(_ports(flow)),
+                Cell(flow.reason),
+            )
+            for flow in plan.spec.flows
+        ),
+    )
+    return Section(
+        "isolation",
+        "Zones and flows",
+        (Block("", "", (), (zone_table,)), Block("", "", (), (matrix,)), Block("", "", (), (flows,))),
+    )
+
+
+def _fabric_block(plan: Plan, fabric: Fabric, tiers: tuple[TierTotals, ...]) -> Block:
+    here = [tier for tier in tiers if tier.fabric == fabric.name]
+    table = Table(
+        f"tiers-{fabric.name}",
+        f"Tiers of {fabric.name}",
+        (
+            "Tier",
+            "Model",
+            "Switches",
+            "Links from below",
+            "Ports used",
+            "Ports available",
+            "Oversubscription",
+            "Bisection",
+            "Of full bisection",
+        ),
+        tuple(_tier_row(tier) for tier in reversed(here)),
+        frozenset(
+            {
+                "Switches",
+                "Links from below",
+                "Ports used",
+                "Ports available",
+                "Oversubscription",
+                "Bisection",
+                "Of full bisection",
+            }
+        ),
+    )
+    return Block(
+        fabric.name,
+        f"{_TECHNOLOGY.get(fabric.technology, fabric.technology)}, MTU {fabric.mtu:,}",
+        (topology_drawing(plan, fabric),),
+        (table,),
+    )
+
+
+def _tier_row(tier: TierTotals) -> tuple[Cell, ...]:
+    return (
+        Cell(tier.role),
+        Cell(tier.model),
+        number(tier.switches),
+        Cell(links_text(tier.speeds) or "0", "number"),
+        number(tier.ports_used),
+        number(tier.ports_available),
+        Cell("–" if tier.oversubscription is None else f"{tier.oversubscription:,.2f} : 1", "number"),
+        Cell(_terabits(tier.bisection_tbps), "number"),
+        Cell("100 %" if tier.bisection_share >= _FULL_SHARE else _percent(tier.bisection_share), "number"),
+    )
+
+
+def _terabits(tbps: float) -> str:
+    return f"{tbps:,.0f} Tb/s" if tbps >= 10 else f"{tbps:,.2f} Tb/s"
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.0001:
+        return "< 0.01 %"
+    return f"{share * 100:,.1f} %" if share >= 0.01 else f"{share * 100:,.2f} %"
+
+
+def _pool_size(bits: int) -> str:
+    """IPv6 pools are written as powers of two: their sizes have twenty digits."""
+    return f"{2**bits:,}" if bits <= 24 else f"2^{bits}"
+
+
+def _matrix_cell(flows: Iterable[Flow]) -> Cell:
+    text = "; ".join(f"{flow.protocol} {_ports(flow)}".strip() for flow in flows)
+    return Cell(text, "good") if text else Cell("denied", "quiet")
+
+
+def _ports(flow: Flow) -> str:
+    return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in flow.ports)

@@ -1,0 +1,97 @@
+"""What a report page is made of: cards, sections, pictures, tables. Everything is text; the template lays it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clusterwright.report.drawing import Drawing
+
+FILTER_FROM_ROWS = 20  # a table that fits on a screen needs no filter
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A table cell. ``style`` is one of the style sheet's classes: number, code, good, bad, warning, quiet, head."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: ``numeric`` names the columns whose heads stand right, over their figures. ``note`` stands below it."""
+
+    name: str
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    numeric: frozenset[str] = frozenset()
+    note: str = ""
+
+    @property
+    def has_filter(self) -> bool:
+        """Whether the reader gets a field that narrows the rows."""
+        return len(self.rows) > FILTER_FROM_ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a section: a heading (may be empty), a sentence, pictures side by side, then tables."""
+
+    heading: str
+    text: str = ""
+    drawings: tuple[Drawing, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A chapter of the page; ``name`` is its anchor."""
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A figure in large type."""
+
+    label: str
+    value: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The whole report."""
+
+    title: str
+    cluster: str
+    source: str
+    cards: tuple[Card, ...]
+    downloads: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+
+
+def number(value: float, digits: int = 0) -> Cell:
+    """A figure with thousands separated, right-aligned."""
+    return Cell(f"{value:,.{digits}f}", "number")
+
+
+def figure(value: float) -> Cell:
+    """A figure that may have a fraction: up to three digits after the point, none that say nothing."""
+    text = f"{value:,.3f}"
+    return Cell(text.rstrip("0").rstrip("."), "number")
+
+
+def code(text: str) -> Cell:
+    """A name as it is written in files."""
+    return Cell(text, "code")
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 rack``, ``1,536 racks``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

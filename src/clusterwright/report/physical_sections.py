@@ -1,0 +1,147 @@
+"""The chapters for the floor: racks, their power, devices by model, and the bill of cabling."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from clusterwright.report.page import Block, Cell, Section, Table, code, number, plural
+from clusterwright.report.rack_svg import rack_drawing
+from clusterwright.report.totals import CableTotals, RackKind, cable_totals
+
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
+
+_MOST_ELEVATIONS = 6
+_MOST_RACK_ROWS = 400  # more racks than this are told pod by pod; devices.csv has each
+
+
+def racks_section(plan: Plan, kinds: tuple[RackKind, ...]) -> Section:
+    """Elevations of the most frequent kinds, a table of all kinds, and the racks or pods themselves."""
+    standing = [kind for kind in kinds if any(occupant.unit for occupant in kind.occupants)]
+    drawings = tuple(
+        rack_drawing(kind, plan.spec.site.rack_units, f"rack-{index}")
+        for index, kind in enumerate(standing[:_MOST_ELEVATIONS])
+    )
+    more = len(standing) - len(drawings)
+    text = "The most frequent kinds of rack, from the front." + (
+        f" {plural(more, 'further kind')} of rack {'is' if more == 1 else 'are'} in the table." if more else ""
+    )
+    kind_table = Table(
+        "rack-kinds",
+        "Kinds of rack",
+        ("First one", "Racks", "Contents", "Power of one", "Weight of one", "Power together", "Basis"),
+        tuple(_kind_row(kind) for kind in kinds),
+        frozenset({"Racks", "Power of one", "Weight of one", "Power together"}),
+        "Power is the catalogue's rating of every device, not a measurement; weight is that of the equipment without "
+        "the rack. “assumed” marks kinds with a model whose catalogue entry rests on an assumption.",
+    )
+    return Section(
+        "racks",
+        "Racks and power",
+        (
+            Block("", text, drawings),
+            Block("", "", (), (kind_table,)),
+            Block("", "", (), (_places_table(plan),)),
+            Block("", "", (), (_models_table(plan),)),
+        ),
+    )
+
+
+def cabling_section(plan: Plan) -> Section:
+    """The bill of cabling."""
+    bill = cable_totals(plan)
+    rows = [_cable_row(cables) for cables in bill]
+    out_of_service = sum(not cable.in_service for cable in plan.cables)
+    table = Table(
+        "cabling",
+        "Bill of cabling",
+        ("Fabric", "Medium", "Speed", "Length", "Cables", "Length together"),
+        tuple(rows),
+        frozenset({"Speed", "Length", "Cables", "Length together"}),
+        f"{plural(sum(cables.count for cables in bill), 'cable')} in all, {out_of_service:,} of them out of service. "
+        "cables.csv lists every one in the order in which the floor lays them: rack, unit, port.",
+    )
+    return Section("cabling", "Cabling", (Block("", "", (), (table,)),))
+
+
+def _kind_row(kind: RackKind) -> tuple[Cell, ...]:
+    counts = Counter((occupant.role, occupant.model) for occupant in kind.occupants)
+    contents = ", ".join(f"{count} × {role} {model}" for (role, model), count in counts.items())
+    return (
+        code(kind.example),
+        number(kind.count),
+        Cell(contents),
+        Cell(f"{kind.power_w / 1000:,.1f} kW", "number"),
+        Cell(f"{kind.weight_kg:,.0f} kg", "number"),
+        Cell(f"{kind.power_w * kind.count / 1000:,.0f} kW", "number"),
+        Cell("assumed", "warning") if kind.assumed else Cell("sourced", "good"),
+    )
+
+
+def _cable_row(cables: CableTotals) -> tuple[Cell, ...]:
+    return (
+        Cell(cables.fabric),
+        Cell(cables.medium),
+        Cell(f"{cables.speed_gbps}G", "number"),
+        Cell(f"{cables.length_m:g} m", "number"),
+        number(cables.count),
+        Cell(f"{cables.length_m * cables.count / 1000:,.1f} km", "number"),
+    )
+
+
+def _places_table(plan: Plan) -> Table:
+    """Rack by rack, or pod by pod where there are too many racks to read."""
+    racks = {device.rack for device in plan.devices if device.rack}
+    by_rack = len(racks) <= _MOST_RACK_ROWS
+    catalogue = plan.spec.catalogue
+    devices: dict[str, Counter[str]] = defaultdict(Counter)
+    power_w: Counter[str] = Counter()
+    inside: dict[str, set[str]] = defaultdict(set)
+    for device in plan.devices:
+        place = device.rack if by_rack else device.pod
+        devices[place][device.role] += 1
+        power_w[place] += catalogue[device.model].power_w
+        inside[place].add(device.rack)
+    rows = tuple(
+        (
+            code(place) if place else Cell("outside the pods"),
+            number(len(inside[place] - {""})),
+            Cell(", ".join(f"{count:,} {role}" for role, count in counts.items())),
+            Cell(f"{power_w[place] / 1000:,.1f} kW", "number"),
+        )
+        for place, counts in devices.items()
+    )
+    return Table(
+        "places",
+        "Racks" if by_rack else "Pods and other outermost groups",
+        ("Rack" if by_rack else "Group", "Racks", "Devices", "Power"),
+        rows,
+        frozenset({"Racks", "Power"}),
+        "" if by_rack else f"{plural(len(racks), 'rack')} in all; devices.csv has the rack and unit of each device.",
+    )
+
+
+def _models_table(plan: Plan) -> Table:
+    counts = Counter((device.role, device.model) for device in plan.devices)
+    rows = []
+    for (role, name), count in counts.items():
+        model = plan.spec.catalogue[name]
+        rows.append(
+            (
+                Cell(role),
+                Cell(name),
+                Cell(model.manufacturer),
+                number(count),
+                Cell(f"{model.power_w:,} W", "number"),
+                Cell(f"{model.units:g} U" if model.units else "own cabinet", "number"),
+                Cell(f"{model.power_w * count / 1000:,.0f} kW", "number"),
+            )
+        )
+    return Table(
+        "models",
+        "Devices by role and model",
+        ("Role", "Model", "Manufacturer", "Devices", "Power of one", "Height", "Power together"),
+        tuple(rows),
+        frozenset({"Devices", "Power of one", "Height", "Power together"}),
+    )

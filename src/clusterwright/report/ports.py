@@ -1,0 +1,53 @@
+"""How many ports a switch offers in the modes that its role uses, and how many of them carry a cable."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.hardware import HardwareModel, PortBlock, PortMode
+
+
+def used_ports(plan: Plan) -> Mapping[str, Mapping[str, int]]:
+    """The ports that carry a cable, device by device: port name to speed in Gb/s. Management ports are left out."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for cable in plan.cables:
+        for end in (cable.a, cable.b):
+            if end.side != "management":
+                found[end.device][end.port] = end.speed_gbps
+    return found
+
+
+def available_ports(model: HardwareModel, in_use: Mapping[str, int]) -> int:
+    """How many logical ports ``model`` offers when every block runs in the mode that ``in_use`` shows for it.
+
+    ``in_use`` maps port names to speeds in Gb/s. A block without a used port counts at the fastest speed in use, or in
+    its first mode when it has none at that speed. A block whose cages that costs counts for nothing.
+    """
+    fastest = max(in_use.values(), default=0)
+    used = {block.name: _mode_in_use(block, in_use) for block in model.blocks}
+    chosen = {block.name: used[block.name] or block.mode(fastest) or block.modes[0] for block in model.blocks}
+    lost = {mode.disables for mode in chosen.values() if mode.disables is not None}
+    return sum(
+        len(block.cages) * len(chosen[block.name].subports)
+        for block in model.blocks
+        if used[block.name] is not None or block.name not in lost
+    )
+
+
+def _mode_in_use(block: PortBlock, in_use: Mapping[str, int]) -> PortMode | None:
+    votes = Counter(
+        mode.name
+        for mode in block.modes
+        for cage in block.cages
+        for suffix in mode.subports
+        if in_use.get(cage + suffix) == mode.speed_gbps
+    )
+    if not votes:
+        return None
+    best = max(votes.values())
+    return next(mode for mode in block.modes if votes[mode.name] == best)

@@ -1,0 +1,170 @@
+"""The inventory as flat records: devices, cables, addresses and subnets, in the plan's order.
+
+JSON, CSV and the report all print these, so that a device reads the same everywhere.
+"""
+
+from __future__ import annotations
+
+from socket import AF_INET, AF_INET6, inet_ntop
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.model import format_guid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.plan.model import Cable, Device, Interface, Plan
+
+Record = dict[str, Any]
+
+
+def text_of(address: int, version: int) -> str:
+    """An address held as an integer, as text. The C library's formatter: 30 times faster than ``ipaddress``."""
+    if version == 4:
+        return inet_ntop(AF_INET, address.to_bytes(4, "big"))
+    return inet_ntop(AF_INET6, address.to_bytes(16, "big"))
+
+
+def short_number(value: float) -> float:
+    """A whole number without its fraction, so that counts and units read as people write them."""
+    return int(value) if float(value).is_integer() else value
+
+
+class Inventory:
+    """The records of a plan, or of what one pod of it holds.
+
+    With ``pod``, devices are those that lie in the pod or any smaller group of that name, and cables those with an end
+    at one of them. Raises ClusterwrightError when the plan has no such group.
+    """
+
+    def __init__(self, plan: Plan, pod: str | None = None) -> None:
+        self.plan = plan
+        addressed = {fabric.name: fabric.addressing for fabric in plan.spec.fabrics if fabric.addressing is not None}
+        self._versions = {name: addressing.hosts.version for name, addressing in addressed.items()}
+        self._loopback_versions = {name: addressing.loopbacks.version for name, addressing in addressed.items()}
+        if pod is not None and pod not in plan.group_by_name:
+            known = sorted({device.pod for device in plan.devices} - {""})
+            raise ClusterwrightError(f'{plan.name} has no pod "{pod}"; it has {_shortened(known)}')
+        self.device_list: tuple[Device, ...] = tuple(
+            device for device in plan.devices if pod is None or pod in (device.pod, device.group, *device.groups)
+        )
+        self._names = frozenset(device.name for device in self.device_list)
+
+    @property
+    def cable_list(self) -> Iterator[Cable]:
+        """The cables, each once."""
+        return (cable for cable in self.plan.cables if cable.a.device in self._names or cable.b.device in self._names)
+
+    def devices(self) -> Iterator[Record]:
+        """One record a device."""
+        catalogue = self.plan.spec.catalogue
+        management = self.management_addresses()
+        for device in self.device_list:
+            model = catalogue[device.model]
+            version = self._loopback_versions.get(device.fabric)
+            yield {
+                "name": device.name,
+                "role": device.role,
+                "kind": device.kind,
+                "model": device.model,
+                "rack": device.rack or None,
+                "unit": short_number(device.unit) or None,
+                "pod": device.pod or None,
+                "groups": list(device.groups),
+                "fabric": device.fabric or None,
+                "tier": device.tier if device.kind == "switch" else None,
+                "plane": device.plane,
+                "rail": device.rail,
+                "gpus": model.gpus.count if model.gpus is not None else 0,
+                "rank": device.rank,
+                "asn": device.asn,
+                "loopback": None if device.loopback is None or version is None else text_of(device.loopback, version),
+                "management": management.get(device.name),
+                "guid": None if device.guid is None else format_guid(device.guid),
+                "zone": device.zone,
+                "image": device.image,
+                "network_os": model.network_os,
+                "state": device.state,
+            }
+
+    def cables(self) -> Iterator[Record]:
+        """One record a cable: ``a`` is the lower end."""
+        for cable in self.cable_list:
+            yield {
+                "a": {"device": cable.a.device, "port": cable.a.port},
+                "b": {"device": cable.b.device, "port": cable.b.port},
+                "speed_gbps": cable.speed_gbps,
+                "medium": cable.medium,
+                "length_m": short_number(cable.length_m),
+                "fabric": cable.fabric,
+                "tier": cable.tier,
+                "rail": cable.a.rail,
+                "in_service": cable.in_service,
+            }
+
+    def addresses(self) -> Iterator[Record]:
+        """Every address of a device: loopbacks first, then interfaces in cable order."""
+        for device in self.device_list:
+            version = self._loopback_versions.get(device.fabric)
+            if device.loopback is not None and version is not None:
+                yield {
+                    "address": text_of(device.loopback, version),
+                    "prefix_length": 32 if version == 4 else 128,
+                    "device": device.name,
+                    "port": "loopback",
+                    "side": "loopback",
+                    "fabric": device.fabric,
+                }
+        for cable in self.cable_list:
+            for end in (cable.a, cable.b):
+                if end.address is not None and end.device in self._names:
+                    yield {
+                        "address": text_of(end.address, self._versions[end.fabric]),
+                        "prefix_length": end.prefix_length,
+                        "device": end.device,
+                        "port": end.port,
+                        "side": end.side,
+                        "fabric": end.fabric,
+                    }
+
+    def subnets(self) -> Iterator[Record]:
+        """Prefixes with a meaning: pools, and the host subnet behind each bottom switch."""
+        for subnet in self.plan.subnets:
+            if subnet.device and subnet.device not in self._names:
+                continue
+            yield {
+                "prefix": f"{text_of(subnet.network, subnet.version)}/{subnet.prefix_length}",
+                "kind": subnet.kind,
+                "fabric": subnet.fabric,
+                "device": subnet.device or None,
+                "gateway": None if subnet.gateway is None else text_of(subnet.gateway, subnet.version),
+            }
+
+    def management_addresses(self) -> dict[str, str]:
+        """The address of each device's management port, where it has one."""
+        return {
+            end.device: text_of(end.address, self._versions[end.fabric])
+            for end in self._ends()
+            if end.side == "management" and end.address is not None
+        }
+
+    def host_addresses(self, fabric: str) -> dict[str, str]:
+        """The address of each node's first NIC on ``fabric``."""
+        found: dict[str, str] = {}
+        for end in self._ends():
+            if end.side == "host" and end.fabric == fabric and end.address is not None:
+                found.setdefault(end.device, text_of(end.address, self._versions[fabric]))
+        return found
+
+    def _ends(self) -> Iterator[Interface]:
+        for cable in self.cable_list:
+            yield cable.a
+            yield cable.b
+
+
+def _shortened(names: list[str], limit: int = 8) -> str:
+    if not names:
+        return "none"
+    shown = ", ".join(names[:limit])
+    return shown if len(names) <= limit else f"{shown}, … {names[-1]} ({len(names)} in all)"

@@ -1,0 +1,110 @@
+"""A fabric in short: columns are the outermost groups, rows the tiers, with counts instead of 24,576 of anything.
+
+Equal neighbours are told once, so that eight equal pods read as one pod, eight times.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.plan.model import Device, Plan
+    from clusterwright.spec.model import Fabric
+
+Speeds = tuple[tuple[int, int], ...]  # (speed in Gb/s, links), the fastest first
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one column holds in one row: (role, model, how many), kinds of device, and the links going up from it."""
+
+    members: tuple[tuple[str, str, int], ...]
+    kinds: frozenset[str]
+    uplinks: Speeds
+
+    @property
+    def count(self) -> int:
+        """How many devices it holds."""
+        return sum(count for _, _, count in self.members)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An outermost group; ``cells`` from the endpoints upwards. ``level`` is "" for what lies in no group."""
+
+    name: str
+    level: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring columns with equal contents."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def count(self) -> int:
+        """How many columns it holds."""
+        return len(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A fabric: ``runs`` hold the rows below ``shared``, which are the rows that serve all columns, lowest first."""
+
+    runs: tuple[Run, ...]
+    rows_per_column: int
+    shared: tuple[Cell, ...]
+
+
+def topology(plan: Plan, fabric: Fabric) -> Topology:
+    """The fabric's rows: row 0 the endpoints (nodes, or whatever a management port belongs to), then its tiers."""
+    rows = _rows(plan, fabric)
+    uplinks: dict[tuple[int, str], Counter[int]] = defaultdict(Counter)
+    for cable in plan.cables:
+        if cable.fabric == fabric.name:
+            lower = plan.by_name[cable.a.device]
+            uplinks[lower.tier + 1 if cable.a.side == "up" else 0, lower.pod][cable.speed_gbps] += 1
+
+    def cell(row: int, devices: list[Device], pod: str) -> Cell:
+        counts = Counter((device.role, device.model) for device in devices)
+        members = tuple((role, model, count) for (role, model), count in counts.items())
+        kinds = frozenset(device.kind for device in devices)
+        return Cell(members, kinds, tuple(sorted(uplinks[row, pod].items(), reverse=True)))
+
+    shared_from = next((row for row in range(1, len(rows)) if not any(device.pod for device in rows[row])), len(rows))
+    columns: dict[str, list[list[Device]]] = {}
+    for row, devices in enumerate(rows[:shared_from]):
+        for device in devices:
+            columns.setdefault(device.pod, [[] for _ in range(shared_from)])[row].append(device)
+    groups = plan.group_by_name
+    listed = [
+        Column(pod, groups[pod].level if pod else "", tuple(cell(row, here, pod) for row, here in enumerate(devices)))
+        for pod, devices in columns.items()
+    ]
+    shared = tuple(cell(row, rows[row], "") for row in range(shared_from, len(rows)))
+    return Topology(tuple(_runs(listed)), shared_from, shared)
+
+
+def _rows(plan: Plan, fabric: Fabric) -> list[list[Device]]:
+    endpoints = {cable.a.device for cable in plan.cables if cable.fabric == fabric.name and cable.a.side != "up"}
+    rows = [[device for device in plan.devices if device.name in endpoints]]
+    rows += [
+        [device for device in plan.devices if device.fabric == fabric.name and device.role == tier.role]
+        for tier in fabric.tiers
+    ]
+    return rows
+
+
+def _runs(columns: list[Column]) -> Iterator[Run]:
+    start = 0
+    for index in range(1, len(columns) + 1):
+        ends = index == len(columns)
+        if ends or (columns[index].cells, columns[index].level) != (columns[start].cells, columns[start].level):
+            yield Run(tuple(columns[start:index]))
+            start = index

@@ -1,0 +1,186 @@
+"""Totals that people ask for first: tiers with their bandwidth, racks by kind with their power, the bill of cabling."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusterwright.report.ports import available_ports, used_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clusterwright.plan.model import Device, Plan
+    from clusterwright.spec.hardware import HardwareModel
+
+
+@dataclass(frozen=True, slots=True)
+class TierTotals:
+    """One tier of a fabric.
+
+    ``links`` are the links to what lies below it, ``bandwidth_gbps`` their sum. ``oversubscription`` is the bandwidth
+    of all NICs at or below the tier over that of its uplinks, None at the top. ``bisection_tbps`` is what crosses
+    between two halves of the cluster by way of this tier: half of the smallest sum of links up to here, because the
+    links of a Clos spread evenly. ``bisection_share`` compares it with half of all NICs, which is full bisection; at
+    most 1.
+    """
+
+    fabric: str
+    index: int
+    role: str
+    model: str
+    switches: int
+    links: int
+    speeds: tuple[tuple[int, int], ...]
+    bandwidth_gbps: int
+    bisection_tbps: float
+    bisection_share: float
+    oversubscription: float | None
+    ports_used: int
+    ports_available: int
+
+
+@dataclass(frozen=True, slots=True)
+class Occupant:
+    """What stands in a rack: lowest unit, height in rack units, role and model, how many equal ones share the place."""
+
+    unit: float
+    units: float
+    role: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class RackKind:
+    """Racks with the same contents: how many, the first one's name, the contents from the bottom up.
+
+    Power and weight are those of one rack's equipment; ``assumed`` says whether a model in it has an assumed figure.
+    """
+
+    count: int
+    example: str
+    occupants: tuple[Occupant, ...]
+    power_w: int
+    weight_kg: float
+    assumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CableTotals:
+    """Cables that can be ordered as one line."""
+
+    fabric: str
+    medium: str
+    speed_gbps: int
+    length_m: float
+    count: int
+
+
+def tier_totals(plan: Plan) -> tuple[TierTotals, ...]:
+    """The tiers of every fabric, fabrics in the spec's order, tiers from the bottom."""
+    by_name = plan.by_name
+    speeds: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    nics: dict[tuple[str, int], int] = defaultdict(int)
+    up: dict[tuple[str, str], int] = defaultdict(int)
+    for cable in plan.cables:
+        speeds[cable.fabric, by_name[cable.b.device].role][cable.speed_gbps] += 1
+        if cable.a.side == "up":
+            up[cable.fabric, by_name[cable.a.device].role] += cable.speed_gbps
+        else:
+            nics[cable.fabric, cable.tier] += cable.speed_gbps
+    ports = _ports_by_role(plan)
+    found: list[TierTotals] = []
+    for fabric in plan.spec.fabrics:
+        all_nics = sum(nics[fabric.name, index] for index in range(len(fabric.tiers)))
+        narrowest = nics_below = 0
+        for index, tier in enumerate(fabric.tiers):
+            links = speeds[fabric.name, tier.role]
+            gbps = sum(speed * count for speed, count in links.items())
+            nics_below += nics[fabric.name, index]
+            # NICs that attach higher up are not narrowed by the tiers below them.
+            narrowest = gbps if index == 0 else min(gbps, narrowest + nics[fabric.name, index])
+            up_gbps = up[fabric.name, tier.role]
+            switches, used, available = ports[fabric.name, tier.role]
+            found.append(
+                TierTotals(
+                    fabric=fabric.name,
+                    index=index,
+                    role=tier.role,
+                    model=tier.model.name,
+                    switches=switches,
+                    links=links.total(),
+                    speeds=tuple(sorted(links.items(), reverse=True)),
+                    bandwidth_gbps=gbps,
+                    bisection_tbps=narrowest / 2 / 1000,
+                    bisection_share=min(1.0, narrowest / all_nics) if all_nics else 0.0,
+                    oversubscription=nics_below / up_gbps if up_gbps else None,
+                    ports_used=used,
+                    ports_available=available,
+                )
+            )
+    return tuple(found)
+
+
+def rack_kinds(plan: Plan) -> tuple[RackKind, ...]:
+    """Racks by their contents, the most frequent first; devices without a rack are left out."""
+    contents: dict[str, list[Device]] = defaultdict(list)
+    for device in plan.devices:
+        if device.rack:
+            contents[device.rack].append(device)
+    kinds: dict[tuple[Occupant, ...], list[str]] = defaultdict(list)
+    for rack, devices in contents.items():
+        kinds[tuple(sorted((_occupant(plan, device) for device in devices), key=_from_bottom))].append(rack)
+    found = [_rack_kind(plan.spec.catalogue, occupants, racks) for occupants, racks in kinds.items()]
+    return tuple(sorted(found, key=lambda kind: -kind.count))
+
+
+def cable_totals(plan: Plan) -> tuple[CableTotals, ...]:
+    """The bill of cabling: fabrics in the spec's order, then by medium, speed and length."""
+    counts = Counter((cable.fabric, cable.medium, cable.speed_gbps, cable.length_m) for cable in plan.cables)
+    order = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
+    keys = sorted(counts, key=lambda key: (order[key[0]], key[1:]))
+    return tuple(CableTotals(*key, counts[key]) for key in keys)
+
+
+def power_w(plan: Plan) -> int:
+    """The power of all devices together, in watts, as the catalogue rates them."""
+    counts = Counter(device.model for device in plan.devices)
+    return sum(plan.spec.catalogue[model].power_w * count for model, count in counts.items())
+
+
+def _ports_by_role(plan: Plan) -> Mapping[tuple[str, str], tuple[int, int, int]]:
+    """(fabric, role) to switches, ports used, ports available."""
+    in_use = used_ports(plan)
+    sums: dict[tuple[str, str], tuple[int, int, int]] = defaultdict(lambda: (0, 0, 0))
+    offered: dict[tuple[str, frozenset[tuple[str, int]]], int] = {}
+    for device in plan.devices:
+        if device.kind != "switch":
+            continue
+        ports = in_use.get(device.name, {})
+        pattern = (device.model, frozenset(ports.items()))
+        if pattern not in offered:
+            offered[pattern] = available_ports(plan.spec.catalogue[device.model], ports)
+        switches, used, available = sums[device.fabric, device.role]
+        sums[device.fabric, device.role] = (switches + 1, used + len(ports), available + offered[pattern])
+    return sums
+
+
+def _occupant(plan: Plan, device: Device) -> Occupant:
+    return Occupant(device.unit, plan.spec.catalogue[device.model].units, device.role, device.model)
+
+
+def _from_bottom(occupant: Occupant) -> tuple[float, str, str]:
+    return (occupant.unit, occupant.role, occupant.model)
+
+
+def _rack_kind(catalogue: Mapping[str, HardwareModel], occupants: tuple[Occupant, ...], racks: list[str]) -> RackKind:
+    models = [catalogue[occupant.model] for occupant in occupants]
+    return RackKind(
+        count=len(racks),
+        example=racks[0],
+        occupants=occupants,
+        power_w=sum(model.power_w for model in models),
+        weight_kg=sum(model.weight_kg for model in models),
+        assumed=any(model.assumed for model in models),
+    )

@@ -1,0 +1,53 @@
+"""Writing files so that a reader never sees half of one: beside the place first, then moved into it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clusterwright.finding import ClusterwrightError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_READABLE_BY_ALL = 0o644
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write the pieces of a text to ``path``; on ClusterwrightError the path is as it was."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+                file.writelines(lines)
+            Path(aside).chmod(_READABLE_BY_ALL)
+            Path(aside).replace(path)
+        except BaseException:
+            Path(aside).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def replace_files(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
+    """Write ``files`` (name to text) into ``folder``, which is made when it is missing; other files in it stay.
+
+    All are written aside before the first is moved. Returns their paths. Raises ClusterwrightError when that fails.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as aside:
+            for name, text in files.items():
+                (Path(aside) / name).write_text(text, encoding="utf-8", newline="")
+            for name in files:
+                (Path(aside) / name).replace(folder / name)
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+    return tuple(folder / name for name in files)
+
+
+def _cannot_write(path: Path, error: OSError) -> ClusterwrightError:
+    return ClusterwrightError(f"{path}: cannot be written: {error.strerror}. Name another place with --out.")
