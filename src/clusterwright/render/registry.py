@@ -7,7 +7,18 @@ from typing import NamedTuple
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
-from clusterwright.render import eos, fboss
+from clusterwright.render import (
+    eos,
+    fboss,
+    mounts,
+    nccl,
+    nftables,
+    node_network,
+    node_qos,
+    node_system,
+    opensm,
+    slurm,
+)
 
 Renderer = Callable[[Plan, Device], Iterator[Artifact]]
 
@@ -23,4 +34,12 @@ class Entry(NamedTuple):
 RENDERERS: tuple[Entry, ...] = (
     Entry(eos.KIND, eos.applies, eos.render),
     Entry(fboss.KIND, fboss.applies, fboss.render),
+    Entry(node_network.KIND, node_network.applies, node_network.render),
+    Entry(node_system.KIND, node_system.applies, node_system.render),
+    Entry(node_qos.KIND, node_qos.applies, node_qos.render),
+    Entry(mounts.KIND, mounts.applies, mounts.render),
+    Entry(nccl.KIND, nccl.applies, nccl.render),
+    Entry(nftables.KIND, nftables.applies, nftables.render),
+    Entry(opensm.KIND, opensm.applies, opensm.render),
+    Entry(slurm.KIND, slurm.applies, slurm.render),
 )

@@ -1,0 +1,1 @@
+"""The lab: small copies of a cluster on one machine, made from its plan."""

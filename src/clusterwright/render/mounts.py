@@ -1,0 +1,97 @@
+"""File systems that nodes mount, as systemd mount units with their options pinned.
+
+An NFS export written as a bare path gets the address of a member of its storage system, clients spread over the members
+in turn; one that names its server is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.artifact import Artifact
+from clusterwright.plan.model import Device, Plan, format_address
+from clusterwright.render.node_nics import is_managed, nics_of
+from clusterwright.render.per_plan import per_plan
+from clusterwright.render.templates import template
+from clusterwright.spec.model import Mount
+
+KIND = "mounts"
+FOLDER = "etc/systemd/system"
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:_.")
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image and mount something."""
+    return is_managed(device) and bool(mounts_of(plan, device.node_group))
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """A .mount unit for each mount, and a drop-in that ties them to remote-fs.target."""
+    fabrics = tuple(dict.fromkeys(nic.fabric.name for nic in nics_of(plan, device) if nic.version))
+    for mount in mounts_of(plan, device.node_group):
+        servers = _servers(plan, mount.system, fabrics)
+        server = servers[device.index % len(servers)] if servers else None
+        content = _unit(plan, mount.mountpoint, device.node_group, server)
+        yield Artifact(device.name, f"{FOLDER}/{unit_name(mount.mountpoint)}", content, KIND)
+    yield Artifact(
+        device.name, f"{FOLDER}/remote-fs.target.d/90-clusterwright.conf", _drop_in(plan, device.node_group), KIND
+    )
+
+
+@per_plan
+def mounts_of(plan: Plan, node_group: str) -> tuple[Mount, ...]:
+    """The mounts of a node group, in the spec's order."""
+    return tuple(mount for mount in plan.spec.mounts if node_group in mount.nodes)
+
+
+def unit_name(mountpoint: str) -> str:
+    """The only name that systemd accepts for a mount point's unit (systemd.unit(5), string escaping for paths)."""
+    path = "/".join(part for part in mountpoint.split("/") if part)
+    if not path:
+        return "-.mount"
+    escaped = "".join(
+        "-" if char == "/" else char if char in _PLAIN and not (at == 0 and char == ".") else _escape(char)
+        for at, char in enumerate(path)
+    )
+    return f"{escaped}.mount"
+
+
+def _escape(char: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in char.encode())
+
+
+@per_plan
+def _servers(plan: Plan, system: str, fabrics: tuple[str, ...]) -> tuple[str, ...]:
+    """The addresses of a storage system on the fabrics that a node shares with it, as mount(8) writes them."""
+    found = []
+    for device in plan.devices:
+        if device.kind == "node" and device.node_group == system:
+            for nic in nics_of(plan, device):
+                if nic.fabric.name in fabrics and nic.address is not None:
+                    text = format_address(nic.address, nic.version)
+                    found.append(f"[{text}]" if nic.version == 6 else text)
+                    break
+    return tuple(found)
+
+
+@per_plan
+def _unit(plan: Plan, mountpoint: str, node_group: str, server: str | None) -> bytes:
+    mount = next(each for each in mounts_of(plan, node_group) if each.mountpoint == mountpoint)
+    bare = mount.type.startswith("nfs") and mount.export.startswith("/") and server is not None
+    return (
+        template("node/unit.mount.j2")
+        .render(
+            description=f"{mount.system} at {mount.mountpoint}",
+            what=f"{server}:{mount.export}" if bare else mount.export,
+            where=mount.mountpoint,
+            type=mount.type,
+            options=",".join([*mount.options, *(["_netdev"] if "_netdev" not in mount.options else [])]),
+        )
+        .encode()
+    )
+
+
+@per_plan
+def _drop_in(plan: Plan, node_group: str) -> bytes:
+    units = [unit_name(mount.mountpoint) for mount in mounts_of(plan, node_group)]
+    return template("node/remote-fs.conf.j2").render(units=units).encode()

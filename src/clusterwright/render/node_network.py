@@ -1,0 +1,185 @@
+"""Names, addresses and routes of a node's NICs, for systemd-networkd.
+
+Every NIC has a routing table of its own, chosen by source address or by the interface a socket is bound to: traffic
+leaves by the NIC whose address it bears, which is what keeps a rail a rail. There is never a default route: a node
+knows the way to its own fabrics and to the zones that a flow lets it talk with, and to nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.artifact import Artifact
+from clusterwright.plan.model import Device, Plan, fabric_of, format_address
+from clusterwright.render.node_nics import HostNic, is_managed, nics_by_fabric, nics_of
+from clusterwright.render.per_plan import per_plan
+from clusterwright.render.templates import template
+from clusterwright.render.zone_networks import collapse, contacts_of, zone_covers
+from clusterwright.spec.model import Network
+
+KIND = "node-network"
+FOLDER = "etc/systemd/network"
+SHARED_METRIC = 100  # over all NICs of a fabric
+SINGLE_METRIC = 200  # over one NIC, for when another one is down
+SOURCE_PRIORITY = 1000
+DEVICE_PRIORITY = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A next hop of a route over several NICs."""
+
+    gateway: str
+    interface: str
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route in ``table`` (None: the main table): over one ``gateway``, over several ``hops``, or directly."""
+
+    destination: str
+    gateway: str | None
+    hops: tuple[Hop, ...]
+    table: int | None
+    metric: int | None
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkView:
+    """What the .network file of an Ethernet NIC says. ``source`` is its address as a host prefix."""
+
+    interface: str
+    description: str
+    mtu: int
+    address: str
+    source: str
+    family: str
+    table: int
+    source_priority: int
+    device_priority: int
+    routes: tuple[Route, ...]
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image."""
+    return is_managed(device)
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """One .link file per NIC with a known PCI address, one .network file per NIC, the host name and /etc/hosts."""
+    for nic in nics_of(plan, device):
+        if nic.pci is not None:
+            link = _link_file(plan, nic.interface, nic.pci, nic.fabric.mtu if nic.version else 0)
+            yield Artifact(device.name, f"{FOLDER}/10-{nic.interface}.link", link, KIND)
+        path = f"{FOLDER}/20-{nic.interface}.network"
+        if nic.version:
+            text = template("node/ethernet.network.j2").render(view=_view(plan, device, nic))
+            yield Artifact(device.name, path, text.encode(), KIND)
+        else:
+            yield Artifact(device.name, path, _infiniband_file(plan, nic.interface), KIND)
+    yield Artifact(device.name, "etc/hostname", f"{device.name}\n".encode(), KIND)
+    yield Artifact(device.name, "etc/hosts", _hosts(plan, device), KIND)
+
+
+def node_address(plan: Plan, device: Device) -> str | None:
+    """The address that a node is known by: its first one on a plain Ethernet fabric. None where it has none."""
+    for nic in nics_of(plan, device):
+        if nic.version and nic.address is not None and nic.fabric.technology == "ethernet":
+            return format_address(nic.address, nic.version)
+    return None
+
+
+@per_plan
+def reachable(plan: Plan, node_group: str, zone: str | None, fabric_name: str) -> tuple[str, ...]:
+    """The prefixes that nodes of a group reach over a fabric, none inside another.
+
+    They are the pools of the zones that flows name, as far as those live on this fabric; over a plain Ethernet fabric
+    also what lies on fabrics that the nodes are not attached to, and outside the cluster.
+    """
+    fabric = fabric_of(plan, fabric_name)
+    if fabric.addressing is None:
+        return ()
+    found: list[Network] = [fabric.addressing.hosts] if fabric.technology == "roce" else []
+    for contact in contacts_of(plan, node_group, zone):
+        if fabric_name not in contact.fabrics:
+            continue
+        for other in plan.spec.fabrics:
+            if other.addressing is None or not zone_covers(plan, contact.peer, other):
+                continue
+            elsewhere = not any(attach.nodes == node_group for attach in other.attach)
+            if other is fabric or (elsewhere and fabric.technology == "ethernet"):
+                found.append(other.addressing.hosts)
+        if fabric.technology == "ethernet":
+            found.extend(contact.peer.prefixes)
+    return tuple(str(network) for network in collapse(found) if network.version == fabric.addressing.hosts.version)
+
+
+def _view(plan: Plan, device: Device, nic: HostNic) -> NetworkView:
+    if nic.address is None:
+        raise ValueError(f"{device.name} {nic.interface}: an Ethernet NIC without an address")
+    address = format_address(nic.address, nic.version)
+    gateway = format_address(nic.gateway, nic.version) if nic.gateway is not None else None
+    routes: list[Route] = []
+    if gateway is not None:
+        siblings = nics_by_fabric(plan, device)[nic.fabric.name]
+        if nic.fabric.addressing is not None and nic.fabric.addressing.host_links == "shared":
+            routes.append(Route(_own_subnet(nic), None, (), nic.table, None, None))
+        for prefix in reachable(plan, device.node_group, device.zone, nic.fabric.name):
+            routes.append(Route(prefix, gateway, (), nic.table, None, None))
+            if nic.fabric.technology == "ethernet":
+                routes.append(Route(prefix, gateway, (), None, SINGLE_METRIC, address))
+                if nic is siblings[0] and len(siblings) > 1:
+                    routes.append(Route(prefix, None, _hops(siblings), None, SHARED_METRIC, None))
+    return NetworkView(
+        interface=nic.interface,
+        description=f"{nic.fabric.name}, to {nic.switch} {nic.switch_port}",
+        mtu=nic.fabric.mtu,
+        address=f"{address}/{nic.prefix_length}",
+        source=f"{address}/{32 if nic.version == 4 else 128}",
+        family="ipv4" if nic.version == 4 else "ipv6",
+        table=nic.table,
+        source_priority=SOURCE_PRIORITY + nic.table,
+        device_priority=DEVICE_PRIORITY + nic.table,
+        routes=tuple(routes),
+    )
+
+
+def _own_subnet(nic: HostNic) -> str:
+    """The subnet that a NIC shares with its neighbours: reached directly, and from its own address by itself."""
+    host_bits = (32 if nic.version == 4 else 128) - nic.prefix_length
+    network = (nic.address or 0) >> host_bits << host_bits
+    return f"{format_address(network, nic.version)}/{nic.prefix_length}"
+
+
+def _hops(siblings: tuple[HostNic, ...]) -> tuple[Hop, ...]:
+    return tuple(
+        Hop(format_address(nic.gateway, nic.version), nic.interface) for nic in siblings if nic.gateway is not None
+    )
+
+
+@per_plan
+def _link_file(plan: Plan, interface: str, pci: str, mtu: int) -> bytes:
+    return template("node/nic.link.j2").render(interface=interface, pci=pci, mtu=mtu).encode()
+
+
+@per_plan
+def _infiniband_file(plan: Plan, interface: str) -> bytes:
+    return template("node/infiniband.network.j2").render(interface=interface).encode()
+
+
+def _hosts(plan: Plan, device: Device) -> bytes:
+    """The node itself and the service nodes, which it has to find without DNS; a service node knows every node."""
+    if device.role == "service":
+        known = [other for other in plan.devices if other.kind == "node" and other.image is not None]
+    else:
+        known = [device, *(other for other in plan.devices_of("service") if other is not device)]
+    lines = [line for other in known if (line := _host_line(plan, other)) is not None]
+    return template("node/hosts.j2").render(lines=lines).encode()
+
+
+@per_plan
+def _host_line(plan: Plan, device: Device) -> str | None:
+    address = node_address(plan, device)
+    return None if address is None else f"{address} {device.name}.{plan.spec.site.domain} {device.name}"

@@ -1,0 +1,130 @@
+"""The lossless class on a node's RoCE NICs: trust in DSCP, its priority, PFC, and DCQCN off on it.
+
+The NIC's own map takes a packet's priority from the upper three bits of its DSCP (DSCP 50 is priority 6), which is
+almost never the class that the switches mean. So every DSCP of a class is mapped, and every DSCP that would fall into a
+lossless priority without belonging there is moved out. ``mlnx_qos`` has no ECN option: DCQCN is switched in sysfs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.artifact import Artifact
+from clusterwright.plan.model import Device, Plan
+from clusterwright.render.node_nics import is_managed, nics_by_fabric
+from clusterwright.render.per_plan import per_plan
+from clusterwright.render.templates import template
+from clusterwright.spec.model import Fabric, TrafficClass
+
+KIND = "node-qos"
+PRIORITIES = 8
+DSCPS = 64
+ECN_BITS = 2  # below the DSCP in the traffic class byte
+
+
+@dataclass(frozen=True, slots=True)
+class NicQos:
+    """One fabric's share of the script: NICs and their verbs names, PFC by priority, DSCP moves, traffic class.
+
+    ``forced`` says that all verbs traffic gets it, because no application chooses between several.
+    """
+
+    fabric: str
+    interfaces: str
+    rdma_devices: str
+    pfc: str
+    lossless: str
+    moves: tuple[tuple[int, str], ...]
+    traffic_class: int | None
+    forced: bool
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image and have NICs on a fabric with a lossless class."""
+    return is_managed(device) and any(is_lossless(plan, name) for name in nics_by_fabric(plan, device))
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The script and the unit that runs it before anything uses the NICs."""
+    shape = tuple(
+        (name, tuple((nic.interface, nic.rdma_device) for nic in nics))
+        for name, nics in nics_by_fabric(plan, device).items()
+        if is_lossless(plan, name)
+    )
+    script, unit = _files(plan, shape)
+    yield Artifact(device.name, "usr/local/sbin/roce-qos", script, KIND, 0o755)
+    yield Artifact(device.name, "etc/systemd/system/roce-qos.service", unit, KIND)
+
+
+@per_plan
+def is_lossless(plan: Plan, fabric_name: str) -> bool:
+    """True for a RoCE fabric with a class that has a PFC priority."""
+    fabric = plan.spec.fabric(fabric_name)
+    return fabric is not None and fabric.technology == "roce" and any(c.priority is not None for c in fabric.classes)
+
+
+def priority_of(traffic_class: TrafficClass) -> int:
+    """The NIC priority of a class: its PFC priority, or for a lossy class the number of its queue."""
+    return traffic_class.queue if traffic_class.priority is None else traffic_class.priority
+
+
+def dscp_moves(classes: tuple[TrafficClass, ...]) -> dict[int, tuple[int, ...]]:
+    """Priority to DSCPs, for every DSCP whose priority differs from what the NIC does by itself (DSCP / 8)."""
+    wanted = {dscp: priority_of(each) for each in classes for dscp in each.dscp}
+    lossless = {each.priority for each in classes if each.priority is not None}
+    fallback = next(priority for priority in range(PRIORITIES) if priority not in lossless)
+    moves: dict[int, list[int]] = {}
+    for dscp in range(DSCPS):
+        default = dscp * PRIORITIES // DSCPS
+        priority = wanted.get(dscp, fallback if default in lossless else default)
+        if priority != default:
+            moves.setdefault(priority, []).append(dscp)
+    return {priority: tuple(dscps) for priority, dscps in sorted(moves.items())}
+
+
+def data_class_of(plan: Plan, fabric: Fabric) -> TrafficClass | None:
+    """The class that data travels in: the NCCL profile's choice on its fabric, else the first lossless one."""
+    nccl = plan.spec.nccl
+    if nccl is not None and nccl.fabric == fabric.name and nccl.data_class is not None:
+        return next((each for each in fabric.classes if each.name == nccl.data_class), None)
+    return next((each for each in fabric.classes if each.priority is not None), None)
+
+
+def traffic_class_byte(dscp: int) -> int:
+    """The traffic class byte of a DSCP, with the ECN bits clear: not ECN-capable, as DCQCN is off."""
+    return dscp << ECN_BITS
+
+
+Shape = tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]
+
+
+@per_plan
+def _files(plan: Plan, shape: Shape) -> tuple[bytes, bytes]:
+    views = []
+    for name, nics in shape:
+        fabric = plan.spec.fabric(name)
+        if fabric is not None:
+            views.append(_view(plan, fabric, nics))
+    interfaces = [interface for _, nics in shape for interface, _ in nics]
+    devices = [f"sys-subsystem-net-devices-{interface}.device" for interface in interfaces]
+    script = template("node/roce-qos.sh.j2").render(views=views)
+    unit = template("node/roce-qos.service.j2").render(devices=devices)
+    return script.encode(), unit.encode()
+
+
+def _view(plan: Plan, fabric: Fabric, nics: tuple[tuple[str, str | None], ...]) -> NicQos:
+    lossless = sorted({each.priority for each in fabric.classes if each.priority is not None})
+    data = data_class_of(plan, fabric)
+    nccl = plan.spec.nccl
+    separate_control = nccl is not None and nccl.fabric == fabric.name and nccl.control_dscp is not None
+    return NicQos(
+        fabric=fabric.name,
+        interfaces=" ".join(interface for interface, _ in nics),
+        rdma_devices=" ".join(rdma for _, rdma in nics if rdma is not None),
+        pfc=",".join("1" if priority in lossless else "0" for priority in range(PRIORITIES)),
+        lossless=" ".join(str(priority) for priority in lossless),
+        moves=tuple((priority, " ".join(map(str, dscps))) for priority, dscps in dscp_moves(fabric.classes).items()),
+        traffic_class=traffic_class_byte(data.dscp[0]) if data is not None and data.dscp else None,
+        forced=not separate_control,
+    )

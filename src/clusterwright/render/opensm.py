@@ -1,0 +1,158 @@
+"""The subnet manager's files: opensm.conf, root and compute-node GUIDs, partitions, names.
+
+Only options of upstream opensm are written. ``no_fallback`` follows the routing engine, so that a fabric that is not
+cabled as planned is reported instead of quietly routed in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.artifact import Artifact
+from clusterwright.plan.chips import chips_of
+from clusterwright.plan.model import Device, Plan, format_guid
+from clusterwright.render.node_nics import nics_by_fabric
+from clusterwright.render.opensm_partitions import partition_views
+from clusterwright.render.per_plan import per_plan
+from clusterwright.render.templates import template
+
+KIND = "opensm"
+FOLDER = "etc/opensm"
+HIGHEST_PRIORITY = 15
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerView:
+    """What opensm.conf of one host says. ``guid`` is the port it runs on, ``priority`` decides who is master."""
+
+    fabric: str
+    guid: str
+    priority: int
+    subnet_prefix: str
+    routing_engine: str
+    folder: str
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """The hosts that a fabric's subnet manager runs on."""
+    return device.kind == "node" and any(
+        device.name in manager_hosts(plan, fabric.name) for fabric in plan.spec.fabrics if fabric.subnet_manager
+    )
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """All files of the subnet manager on one host. A host manages the first fabric that chose it."""
+    for fabric in plan.spec.fabrics:
+        hosts = manager_hosts(plan, fabric.name)
+        if device.name not in hosts or fabric.subnet_manager is None:
+            continue
+        guid = next((nic.guid for nic in nics_by_fabric(plan, device).get(fabric.name, ()) if nic.guid is not None), 0)
+        view = ManagerView(
+            fabric=fabric.name,
+            guid=format_guid(guid),
+            priority=HIGHEST_PRIORITY - min(hosts.index(device.name), HIGHEST_PRIORITY),
+            subnet_prefix=format_guid(fabric.subnet_manager.subnet_prefix),
+            routing_engine=routing_engines(fabric.subnet_manager.routing_engine),
+            folder=f"/{FOLDER}",
+        )
+        yield Artifact(
+            device.name, f"{FOLDER}/opensm.conf", template("opensm/opensm.conf.j2").render(view=view).encode(), KIND
+        )
+        yield Artifact(
+            device.name, "etc/default/opensm", template("opensm/default.j2").render(view=view).encode(), KIND
+        )
+        for path, content in _fabric_files(plan, fabric.name):
+            yield Artifact(device.name, path, content, KIND)
+        return
+
+
+@per_plan
+def manager_hosts(plan: Plan, fabric_name: str) -> tuple[str, ...]:
+    """Names of the hosts that run a fabric's subnet manager, the one meant to be master first.
+
+    They are taken from as many outermost groups as there are, one each in turn, so that no pod takes all of them down.
+    """
+    fabric = plan.spec.fabric(fabric_name)
+    if fabric is None or fabric.subnet_manager is None:
+        return ()
+    manager = fabric.subnet_manager
+    by_pod: dict[str, list[str]] = {}
+    for device in plan.devices:
+        if device.kind == "node" and device.node_group == manager.nodes and device.state == "active":
+            by_pod.setdefault(device.pod, []).append(device.name)
+    found: list[str] = []
+    turn = 0
+    while len(found) < manager.count and any(turn < len(names) for names in by_pod.values()):
+        found.extend(names[turn] for names in by_pod.values() if turn < len(names))
+        turn += 1
+    return tuple(found[: manager.count])
+
+
+def routing_engines(engine: str) -> str:
+    """The spec's engine, with falling back to another one forbidden."""
+    return engine if "no_fallback" in engine.split(",") else f"{engine},no_fallback"
+
+
+@per_plan
+def root_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
+    """Node GUIDs of the top tier's switches; of a director its spine chips, the roots that a subnet manager sees."""
+    top = max((d.tier for d in _switches(plan, fabric_name)), default=0)
+    return tuple(
+        chip.guid
+        for device in _switches(plan, fabric_name)
+        if device.tier == top
+        for chip in chips_of(plan, device)
+        if chip.kind != "leaf"
+    )
+
+
+@per_plan
+def compute_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
+    """Port GUIDs of the adapters of nodes with GPUs, in rank and rail order."""
+    return tuple(
+        cable.a.guid
+        for cable in plan.cables
+        if cable.fabric == fabric_name and cable.a.guid is not None and plan.by_name[cable.a.device].rank is not None
+    )
+
+
+def switch_names(plan: Plan, fabric_name: str) -> list[tuple[str, str]]:
+    """Node GUID and name of every switch chip. Adapters say their host's name themselves, switches only their model."""
+    return [
+        (format_guid(chip.guid), chip.name)
+        for device in _switches(plan, fabric_name)
+        for chip in chips_of(plan, device)
+    ]
+
+
+@per_plan
+def _fabric_files(plan: Plan, fabric_name: str) -> tuple[tuple[str, bytes], ...]:
+    roots = [format_guid(guid) for guid in root_guids(plan, fabric_name)]
+    nodes = [format_guid(guid) for guid in compute_guids(plan, fabric_name)]
+    managers = _manager_guids(plan, fabric_name)
+    partitions = partition_views(plan, fabric_name)
+    texts = (
+        ("root_guids.conf", template("opensm/guids.conf.j2").render(guids=roots)),
+        ("cn_guids.conf", template("opensm/guids.conf.j2").render(guids=nodes)),
+        (
+            "partitions.conf",
+            template("opensm/partitions.conf.j2").render(managers=managers, partitions=partitions),
+        ),
+        ("ib-node-name-map", template("opensm/ib-node-name-map.j2").render(names=switch_names(plan, fabric_name))),
+    )
+    return tuple((f"{FOLDER}/{name}", text.encode()) for name, text in texts)
+
+
+def _manager_guids(plan: Plan, fabric_name: str) -> list[str]:
+    """The ports that subnet managers run on: full members of the default partition, whoever is master."""
+    found: list[str] = []
+    for host in manager_hosts(plan, fabric_name):
+        nics = nics_by_fabric(plan, plan.by_name[host]).get(fabric_name, ())
+        found.extend(format_guid(nic.guid) for nic in nics[:1] if nic.guid is not None)
+    return found
+
+
+@per_plan
+def _switches(plan: Plan, fabric_name: str) -> tuple[Device, ...]:
+    return tuple(d for d in plan.devices if d.kind == "switch" and d.fabric == fabric_name and d.guid is not None)

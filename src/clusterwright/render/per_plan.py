@@ -1,0 +1,34 @@
+"""Remembering what many devices of one plan share, such as the text of a file that every node of a group gets.
+
+A plan compares by value, which is far too slow a key; it is remembered by identity, for as long as it lives.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from clusterwright.plan.model import Plan
+
+Key = ParamSpec("Key")
+Value = TypeVar("Value")
+
+
+def per_plan(function: Callable[Concatenate[Plan, Key], Value]) -> Callable[Concatenate[Plan, Key], Value]:
+    """A function of a plan and further hashable arguments, computed once for each combination of them."""
+    known: dict[int, dict[Any, Value]] = {}
+
+    @wraps(function)
+    def remembered(plan: Plan, /, *args: Key.args, **kwargs: Key.kwargs) -> Value:
+        results = known.get(id(plan))
+        if results is None:
+            results = known[id(plan)] = {}
+            weakref.finalize(plan, known.pop, id(plan), None)
+        key = (args, *sorted(kwargs.items())) if kwargs else args
+        if key not in results:
+            results[key] = function(plan, *args, **kwargs)
+        return results[key]
+
+    return remembered

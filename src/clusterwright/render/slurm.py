@@ -1,0 +1,137 @@
+"""Slurm: the controller's files on service nodes, and what makes a compute node ask the controller for the rest.
+
+Compute nodes run configless: slurmd fetches slurm.conf from the controllers, so that it exists once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.artifact import Artifact
+from clusterwright.plan.model import Device, Plan
+from clusterwright.render.mounts import mounts_of
+from clusterwright.render.node_network import node_address
+from clusterwright.render.node_nics import is_managed
+from clusterwright.render.node_qos import applies as has_lossless_nics
+from clusterwright.render.per_plan import per_plan
+from clusterwright.render.slurm_hostlist import hostlist
+from clusterwright.render.slurm_topology import blocks, compute_nodes, tree
+from clusterwright.render.templates import template
+from clusterwright.spec.model import Scheduler
+
+KIND = "slurm"
+FOLDER = "etc/slurm"
+CONTROLLERS = 2  # a controller and its backup; further service nodes do other work
+_CLUSTER_NAME_LENGTH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLine:
+    """A NodeName line: equal nodes in equal state."""
+
+    names: str
+    gres: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmView:
+    """What slurm.conf says. ``controllers`` are ``host(address)``, the acting one first."""
+
+    cluster: str
+    controllers: tuple[str, ...]
+    plugin: str
+    gres_types: str
+    ipv6: bool
+    nodes: tuple[NodeLine, ...]
+    partition: str
+    all_nodes: str
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Controllers, and compute nodes that run an image, where there is a controller."""
+    scheduler = plan.spec.scheduler
+    if scheduler is None or not controllers(plan):
+        return False
+    return device.name in controllers(plan) or (is_managed(device) and device.node_group == scheduler.nodes)
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """slurm.conf, topology.conf, cgroup.conf and gres.conf on controllers; slurmd's options on compute nodes."""
+    scheduler = plan.spec.scheduler
+    if scheduler is None:
+        return
+    if device.name in controllers(plan):
+        for name, content in _controller_files(plan):
+            yield Artifact(device.name, f"{FOLDER}/{name}", content, KIND)
+    else:
+        waits = has_lossless_nics(plan, device)
+        for path, content in _worker_files(plan, device.node_group, waits):
+            yield Artifact(device.name, path, content, KIND)
+
+
+@per_plan
+def controllers(plan: Plan) -> tuple[str, ...]:
+    """The service nodes that run slurmctld, by name: the first ones that are in service."""
+    service = [d.name for d in plan.devices_of("service") if d.kind == "node" and d.state == "active"]
+    return tuple(service[:CONTROLLERS])
+
+
+def slurm_view(plan: Plan, scheduler: Scheduler) -> SlurmView:
+    """Everything slurm.conf needs, from the plan."""
+    by_line: dict[tuple[str, str], list[str]] = {}
+    members = compute_nodes(plan, scheduler)
+    for device in members:
+        gpus = plan.spec.catalogue[device.model].gpus
+        gres = f"gpu:{_word(gpus.model)}:{gpus.count}" if gpus is not None else ""
+        by_line.setdefault((gres, device.state), []).append(device.name)
+    addresses = {name: node_address(plan, plan.by_name[name]) for name in controllers(plan)}
+    return SlurmView(
+        cluster=_word(plan.name)[:_CLUSTER_NAME_LENGTH],
+        controllers=tuple(f"{name}({address})" if address else name for name, address in addresses.items()),
+        plugin=f"topology/{scheduler.plugin}",
+        gres_types="gpu" if any(gres for gres, _ in by_line) else "",
+        ipv6=any(":" in address for address in addresses.values() if address),
+        nodes=tuple(NodeLine(hostlist(names), gres, state) for (gres, state), names in by_line.items()),
+        partition=scheduler.nodes,
+        all_nodes=hostlist(device.name for device in members),
+    )
+
+
+@per_plan
+def _controller_files(plan: Plan) -> tuple[tuple[str, bytes], ...]:
+    scheduler = plan.spec.scheduler
+    if scheduler is None:
+        return ()
+    view = slurm_view(plan, scheduler)
+    if scheduler.plugin == "block":
+        topology = template("slurm/topology-block.conf.j2").render(
+            blocks=blocks(plan, scheduler), sizes=",".join(map(str, scheduler.block_sizes))
+        )
+    else:
+        topology = template("slurm/topology-tree.conf.j2").render(switches=tree(plan, scheduler))
+    texts = (
+        ("slurm.conf", template("slurm/slurm.conf.j2").render(view=view)),
+        ("topology.conf", topology),
+        ("cgroup.conf", template("slurm/cgroup.conf.j2").render()),
+        ("gres.conf", template("slurm/gres.conf.j2").render(nodes=[line for line in view.nodes if line.gres])),
+    )
+    return tuple((name, text.encode()) for name, text in texts)
+
+
+@per_plan
+def _worker_files(plan: Plan, node_group: str, waits_for_qos: bool) -> tuple[tuple[str, bytes], ...]:
+    servers = ",".join(f"{name}:6817" for name in controllers(plan))
+    mountpoints = " ".join(mount.mountpoint for mount in mounts_of(plan, node_group))
+    options = template("slurm/slurmd.j2").render(servers=servers)
+    drop_in = template("slurm/slurmd.service.conf.j2").render(qos=waits_for_qos, mountpoints=mountpoints)
+    return (
+        ("etc/default/slurmd", options.encode()),
+        ("etc/systemd/system/slurmd.service.d/90-clusterwright.conf", drop_in.encode()),
+    )
+
+
+def _word(text: str) -> str:
+    """A name in the letters that Slurm takes for GRES types and clusters."""
+    return "".join(char if char.isalnum() or char in "_-" else "_" for char in text.lower())

@@ -1,0 +1,66 @@
+"""The cluster's topology as Slurm's scheduler sees it: a tree of groups, or blocks.
+
+Leaves are the groups of the scheduler's leaf level; above them stands one switch for each larger group and one for the
+cluster. Real switches and links are left out on purpose: listing them slows scheduling and places no job better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterwright.plan.model import Device, Plan
+from clusterwright.render.slurm_hostlist import hostlist
+from clusterwright.spec.model import CLUSTER, Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSwitch:
+    """A line of topology.conf for the tree plugin: ``members`` are ``Nodes`` of a leaf, else ``Switches``."""
+
+    name: str
+    key: str
+    members: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A line of topology.conf for the block plugin."""
+
+    name: str
+    nodes: str
+
+
+def compute_nodes(plan: Plan, scheduler: Scheduler) -> tuple[Device, ...]:
+    """The nodes that the scheduler places jobs on."""
+    return tuple(d for d in plan.devices if d.kind == "node" and d.node_group == scheduler.nodes)
+
+
+def tree(plan: Plan, scheduler: Scheduler) -> tuple[TreeSwitch, ...]:
+    """Leaves first, then each larger level, the cluster last."""
+    leaves = _leaves(plan, scheduler)
+    switches = [TreeSwitch(name, "Nodes", hostlist(nodes)) for name, nodes in leaves.items()]
+    below = list(leaves)
+    while below != [CLUSTER]:
+        parents: dict[str, list[str]] = {}
+        for name in below:
+            parents.setdefault(plan.group_by_name[name].parent or CLUSTER, []).append(name)
+        switches.extend(TreeSwitch(name, "Switches", hostlist(members)) for name, members in parents.items())
+        below = list(parents)
+    return tuple(switches)
+
+
+def blocks(plan: Plan, scheduler: Scheduler) -> tuple[Block, ...]:
+    """One block for each group of the leaf level."""
+    return tuple(Block(name, hostlist(nodes)) for name, nodes in _leaves(plan, scheduler).items())
+
+
+def _leaves(plan: Plan, scheduler: Scheduler) -> dict[str, list[str]]:
+    """Node names by group of the leaf level; one group of all nodes where the leaf is the cluster."""
+    found: dict[str, list[str]] = {}
+    for device in compute_nodes(plan, scheduler):
+        home = next(
+            (name for name in device.groups if plan.group_by_name[name].level == scheduler.leaf),
+            CLUSTER,
+        )
+        found.setdefault(home, []).append(device.name)
+    return found

@@ -1,0 +1,160 @@
+"""Zones as networks: which prefixes a zone stands for, and where a node belongs to it.
+
+Both packet filters and routes are made of these, so that what is filtered and what is reachable agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses
+
+from clusterwright.plan.model import Plan
+from clusterwright.render.per_plan import per_plan
+from clusterwright.spec.model import Fabric, Flow, Network, Zone
+
+ROCE_PORT = 4791
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneNetwork:
+    """A prefix of a zone; ``fabric`` is the fabric it lies in, "" for networks outside the cluster."""
+
+    fabric: str
+    network: Network
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """A flow as one node sees it: it opens it (``outbound``) or is opened to, towards ``peer``, over ``fabrics``."""
+
+    flow: Flow
+    outbound: bool
+    peer: Zone
+    fabrics: tuple[str, ...]
+
+
+@per_plan
+def zone_networks(plan: Plan, name: str) -> tuple[ZoneNetwork, ...]:
+    """The prefixes of a zone, collapsed and in order: of its fabrics in the spec's order, then those outside.
+
+    A fabric whose addresses all belong to the zone is its whole pool of hosts; else every subnet that holds only
+    members counts as a whole, and members in mixed subnets count one by one.
+    """
+    zone = plan.spec.zone(name)
+    if zone is None:
+        return ()
+    found: list[ZoneNetwork] = []
+    for fabric in plan.spec.fabrics:
+        if zone_covers(plan, zone, fabric):
+            found.extend(ZoneNetwork(fabric.name, network) for network in _fabric_part(plan, fabric, zone))
+    found.extend(ZoneNetwork("", network) for network in collapse(zone.prefixes))
+    return tuple(found)
+
+
+def zone_covers(plan: Plan, zone: Zone, fabric: Fabric) -> bool:
+    """True when the zone has addresses on this fabric.
+
+    A zone that names no fabric is on all that its nodes attach to, except the management network: a BMC belongs to a
+    zone only where the spec says so.
+    """
+    if fabric.addressing is None:
+        return False
+    if zone.fabrics:
+        return fabric.name in zone.fabrics
+    members = set(_members(plan, zone))
+    return any(attach.nodes in members for attach in fabric.attach)
+
+
+@per_plan
+def contacts_of(plan: Plan, node_group: str, zone_name: str | None) -> tuple[Contact, ...]:
+    """The flows that touch a node of this group and zone, in the spec's order."""
+    zones = {zone.name: zone for zone in plan.spec.zones}
+    own = [z for z in plan.spec.zones if z.name == zone_name or node_group in z.nodes]
+    names = {zone.name for zone in own}
+    found: list[Contact] = []
+    for flow in plan.spec.flows:
+        for outbound, mine, other in ((True, flow.source, flow.target), (False, flow.target, flow.source)):
+            if mine in names and other in zones:
+                fabrics = _meeting(plan, node_group, zones[mine], zones[other])
+                if is_rdma(flow):
+                    fabrics = tuple(name for name in fabrics if _is_roce(plan, name))
+                if fabrics:
+                    found.append(Contact(flow, outbound, zones[other], fabrics))
+    return tuple(found)
+
+
+def is_rdma(flow: Flow) -> bool:
+    """True for RoCE v2 itself, which has no business outside a RoCE fabric."""
+    return flow.protocol == "udp" and flow.ports == ((ROCE_PORT, ROCE_PORT),)
+
+
+def _is_roce(plan: Plan, name: str) -> bool:
+    fabric = plan.spec.fabric(name)
+    return fabric is not None and fabric.technology == "roce"
+
+
+def _meeting(plan: Plan, node_group: str, mine: Zone, other: Zone) -> tuple[str, ...]:
+    """The fabrics over which a node reaches another zone: those it shares with it, else its Ethernet fabrics.
+
+    RoCE fabrics carry nothing to zones that do not live on them.
+    """
+    attached = [
+        fabric
+        for fabric in plan.spec.fabrics
+        if fabric.addressing is not None
+        and any(attach.nodes == node_group for attach in fabric.attach)
+        and (not mine.fabrics or fabric.name in mine.fabrics)
+    ]
+    shared = tuple(fabric.name for fabric in attached if zone_covers(plan, other, fabric))
+    return shared or tuple(fabric.name for fabric in attached if fabric.technology == "ethernet")
+
+
+def _members(plan: Plan, zone: Zone) -> tuple[str, ...]:
+    return tuple(g.name for g in plan.spec.node_groups if g.name in zone.nodes or g.zone == zone.name)
+
+
+def _fabric_part(plan: Plan, fabric: Fabric, zone: Zone) -> tuple[Network, ...]:
+    members = _members(plan, zone)
+    if not members:  # a zone of fabrics alone is everything on them
+        return (fabric.addressing.hosts,) if fabric.addressing is not None else ()
+    return _cover(plan, fabric, frozenset(members))
+
+
+def _cover(plan: Plan, fabric: Fabric, members: frozenset[str]) -> tuple[Network, ...]:
+    """The fewest prefixes that hold the members' addresses on a fabric and nobody else's."""
+    if fabric.addressing is None:
+        return ()
+    tenants = _tenants(plan, fabric.name)
+    if all(group in members for by_group in tenants.values() for group in by_group):
+        return (fabric.addressing.hosts,) if tenants else ()
+    kind = IPv4Network if fabric.addressing.hosts.version == 4 else IPv6Network
+    host_bits = 32 if kind is IPv4Network else 128
+    networks: list[Network] = []
+    for switch, by_group in tenants.items():
+        subnet = plan.host_subnet_of.get((fabric.name, switch))
+        if subnet is not None and all(group in members for group in by_group):
+            networks.append(kind((subnet.network, subnet.prefix_length)))
+        else:
+            networks.extend(
+                kind((address, host_bits)) for group in by_group if group in members for address in by_group[group]
+            )
+    return collapse(networks)
+
+
+@per_plan
+def _tenants(plan: Plan, fabric: str) -> dict[str, dict[str, list[int]]]:
+    """Addresses by bottom switch and node group ("" for the management ports of switches)."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for cable in plan.cables:
+        if cable.fabric == fabric and cable.a.address is not None and cable.a.side in ("host", "management"):
+            group = plan.by_name[cable.a.device].node_group
+            found.setdefault(cable.b.device, {}).setdefault(group, []).append(cable.a.address)
+    return found
+
+
+def collapse(networks: Sequence[Network]) -> tuple[Network, ...]:
+    """The same addresses in the fewest prefixes, IPv4 first."""
+    four = [network for network in networks if isinstance(network, IPv4Network)]
+    six = [network for network in networks if isinstance(network, IPv6Network)]
+    return (*collapse_addresses(four), *collapse_addresses(six))
