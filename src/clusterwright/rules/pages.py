@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from clusterwright.rules.rule import Rule
 
+_MAX_OUTPUT = 30
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -27,7 +29,7 @@ def page(rule: Rule, example: Example) -> str:
         rule.docs,
         "## What is refused",
         _code("yaml", example.bad),
-        _code("text", example.output),
+        _code("text", _shortened(example.output)),
         "## What passes",
         _code("yaml", example.good),
     ]
@@ -51,6 +53,15 @@ def index(rules: Iterable[Rule]) -> str:
             "",
         ]
     )
+
+
+def _shortened(output: str) -> str:
+    """``output`` without its middle where it is longer than anybody reads."""
+    lines = output.splitlines()
+    if len(lines) <= _MAX_OUTPUT:
+        return output
+    half = _MAX_OUTPUT // 2
+    return "\n".join([*lines[:half], "...", *lines[-half:]])
 
 
 def _code(language: str, text: str) -> str:

@@ -135,10 +135,10 @@ class _Builder:
 
     def _take_node(self, event: NodeEvent) -> None:
         if isinstance(event, AliasEvent) or event.anchor is not None:
-            sign = "*" if isinstance(event, AliasEvent) else "&"
+            what = f"an alias (*{event.anchor})" if isinstance(event, AliasEvent) else f"an anchor (&{event.anchor})"
             self._trick(
                 event,
-                f"an anchor or alias ({sign}{event.anchor})",
+                what,
                 "Write the value out; what several specs share goes into a base file named by `extends:`.",
             )
             if isinstance(event, AliasEvent):

@@ -68,7 +68,7 @@ def _unknown_keys(error: SchemaError, path: Path, document: Document) -> Iterato
         if key in allowed or any(re.search(pattern, key) for pattern in patterns):
             continue
         message = f'unknown key "{key}" in {_place(path, document)}'
-        hint = _suggestion(key, unused) + f"Allowed here: {_listed(allowed)}."
+        hint = (_suggestion(key, unused) or _suggestion(key, allowed)) + f"Allowed here: {_listed(allowed)}."
         yield _finding(UNKNOWN_KEY, message, hint, (*path, key), document, key=True)
 
 

@@ -1,0 +1,82 @@
+"""Every code has a spec that breaks it, the words lint has for that, a spec that passes, and a page of these."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.golden_files import REFRESH
+
+from clusterwright.cli.formats.text import render_text
+from clusterwright.cli.lint import source_line
+from clusterwright.rules.engine import lint_path
+from clusterwright.rules.pages import Example, index, page
+from clusterwright.rules.registry import all_rules
+
+REPOSITORY = Path(__file__).parents[2]
+EXAMPLES = Path(__file__).parent / "examples"
+PAGES = REPOSITORY / "docs" / "rules"
+INVENTORY = "../../../../inventory/"
+CODES = list(all_rules())
+
+
+def output_of(file: str) -> str:
+    """What lint prints for ``file`` of the current folder, without where the checkout lies."""
+    source_line.__globals__["_lines"].cache_clear()  # examples share the relative name bad.yaml
+    return render_text(lint_path(file), source_line).replace(f"{REPOSITORY}/", "")
+
+
+def example(code: str) -> Example:
+    """The example as its page shows it: the base spec by its bare name."""
+    bad, output, good = ((EXAMPLES / code / name).read_text() for name in ("bad.yaml", "expected.txt", "good.yaml"))
+    return Example(*(text.replace(INVENTORY, "") for text in (bad, output, good)))
+
+
+def same_or_refresh(file: Path, text: str) -> None:
+    if REFRESH:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    assert file.is_file(), f"there is no {file.relative_to(REPOSITORY)}; `make golden` writes it"
+    assert text == file.read_text(), f"{file.relative_to(REPOSITORY)} is stale; `make golden` writes it"
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_bad_example_is_refused_word_for_word(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / code)
+    output = output_of("bad.yaml")
+    assert f" {code}: " in output, output
+    same_or_refresh(EXAMPLES / code / "expected.txt", output)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_good_example_passes_without_an_error(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / code)
+    findings = lint_path("good.yaml").findings
+    assert not findings, render_text(lint_path("good.yaml"), source_line)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_page_is_what_rule_and_example_make(code: str) -> None:
+    same_or_refresh(PAGES / f"{code}.md", page(all_rules()[code], example(code)))
+
+
+def test_the_index_and_the_pages_name_every_rule_and_no_other() -> None:
+    same_or_refresh(PAGES / "README.md", index(all_rules().values()))
+    assert {file.stem for file in PAGES.glob("CW*.md")} == set(CODES)
+    assert {folder.name for folder in EXAMPLES.iterdir() if folder.is_dir()} == set(CODES)
+
+
+def test_every_code_that_the_sources_give_out_is_a_rule() -> None:
+    given = {
+        code for file in (REPOSITORY / "src").rglob("*.py") for code in re.findall(r'"(CW\d{3})"', file.read_text())
+    }
+    assert given <= set(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_rule_says_why_and_what_to_do_in_sentences(code: str) -> None:
+    rule = all_rules()[code]
+    assert rule.why.endswith((".", ")")), rule.why
+    assert rule.mend.endswith("."), rule.mend
+    assert not rule.title.endswith("."), rule.title
