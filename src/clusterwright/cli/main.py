@@ -16,9 +16,11 @@ from clusterwright.finding import ClusterwrightError
 # Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use.
 COMMANDS = {
     "explain": "clusterwright.cli.explain:explain",
+    "inventory": "clusterwright.cli.inventory:inventory",
     "lint": "clusterwright.cli.lint:lint",
     "preview": "clusterwright.cli.deploy:preview",
     "refresh": "clusterwright.cli.deploy:refresh",
+    "report": "clusterwright.cli.report:report",
     "up": "clusterwright.cli.deploy:up",
 }
 
