@@ -125,3 +125,9 @@ def _assert_wins(overlay: Any, result: Any) -> None:
             _assert_wins(item, by_identity[identity(item)])
     else:
         assert overlay == result
+
+
+def test_a_changed_figure_brings_its_own_origin_and_loses_the_old_one() -> None:
+    below = document_of({"expect": [{"figure": "gpus", "value": 8, "source": "a paper"}]}, "base")
+    above = document_of({"expect": [{"figure": "gpus", "value": 16, "assumed": "twice the paper"}]}, "overlay")
+    assert merge(below, above).data == {"expect": [{"figure": "gpus", "value": 16, "assumed": "twice the paper"}]}

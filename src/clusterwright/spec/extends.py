@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_CHAIN = 8
 IDENTITY_KEYS = ("name", "role", "figure", "level", "device")
+# Where a figure comes from: either key of an overlay replaces either key of the base.
+PROVENANCE = frozenset({"source", "assumed"})
 
 Identity = tuple[str, str | int]
 
@@ -100,6 +102,8 @@ class _Merge:
         merged: dict[str, Any] = {}
         for key in [*below, *(key for key in above if key not in below)]:
             here = (*path, key)
+            if key not in above and key in PROVENANCE and not PROVENANCE.isdisjoint(above):
+                continue  # a changed figure brings its own origin, and has only one
             if key not in above:
                 self._place_key(self.base, here, (*below_path, key))
                 merged[key] = self.copy(self.base, here, below[key], (*below_path, key))

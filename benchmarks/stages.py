@@ -1,0 +1,77 @@
+"""Each stage at 1, 4 and 16 pods, as a user starts it: a fresh process, wall-clock seconds and peak memory.
+
+What matters are the ratios: four times the pods should cost about four times the work beyond the start of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.scaled_spec import write_scaled_spec
+
+SIZES = (1, 4, 16)
+RUNS = 3
+
+PLAN = """
+import sys
+from clusterwright.plan.build import build_plan
+from clusterwright.spec.load import load_spec
+build_plan(load_spec(sys.argv[1]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One command at one size: median wall-clock seconds and the largest peak memory in MB over the runs."""
+
+    stage: str
+    pods: int
+    seconds: float
+    memory_mb: float
+
+
+def measure() -> Iterator[Measurement]:
+    """Measure lint, plan, render and inventory; yields as it goes."""
+    command = str(Path(sys.executable).with_name("clusterwright"))
+    with tempfile.TemporaryDirectory() as folder:
+        specs = {pods: write_scaled_spec(pods, Path(folder)) for pods in SIZES}
+        for stage, arguments in (
+            ("lint", [command, "lint", "{spec}"]),
+            ("plan", [sys.executable, "-c", PLAN, "{spec}"]),
+            ("render", [command, "render", "{spec}", "--out", f"{folder}/out"]),
+            ("inventory", [command, "inventory", "{spec}", "--format", "json", "--out", f"{folder}/inventory.json"]),
+        ):
+            for pods, spec in specs.items():
+                runs = [_run([part.format(spec=spec) for part in arguments]) for _ in range(RUNS)]
+                seconds = sorted(run[0] for run in runs)[RUNS // 2]
+                yield Measurement(stage, pods, seconds, max(run[1] for run in runs))
+
+
+def _run(command: list[str]) -> tuple[float, float]:
+    """Seconds and peak memory in MB of one run of a command and its children. Raises CalledProcessError."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    if os.waitstatus_to_exitcode(status):
+        raise subprocess.CalledProcessError(os.waitstatus_to_exitcode(status), command)
+    return seconds, usage.ru_maxrss / 1024
+
+
+def report() -> str:
+    """All measurements as a Markdown table."""
+    lines = ["| stage | pods | seconds | against 1 pod | peak MB |", "| --- | ---: | ---: | ---: | ---: |"]
+    first: dict[str, float] = {}
+    for item in measure():
+        base = first.setdefault(item.stage, item.seconds)
+        lines.append(
+            f"| {item.stage} | {item.pods} | {item.seconds:.2f} | {item.seconds / base:.1f} | {item.memory_mb:.0f} |"
+        )
+    return "\n".join(lines)
