@@ -40,6 +40,7 @@ $(STAMPS)/runtime: requirements.lock $(BIN)/python
 
 $(STAMPS)/project: pyproject.toml requirements-build.lock $(STAMPS)/runtime
 	@$(INSTALL) --no-deps --build-constraints requirements-build.lock --editable .
+	@mkdir -p $(UP)/state # the backend that stacks/Pulumi.yaml names
 	@touch $@
 
 develop: setup $(STAMPS)/develop ## setup, and what lint and tests need in the environment

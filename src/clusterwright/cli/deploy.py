@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import click
 from clusterwright.deploy.drive import Deployment, drive
 from clusterwright.deploy.targets import TARGETS
 from clusterwright.deploy.units import UPPER, choose, cut
-from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
@@ -39,35 +37,31 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @_options
-def preview(spec: Path, pods: tuple[str, ...], upper: bool, target: str, root: Path) -> None:
+def preview(spec: Path, pods: tuple[str, ...], upper: bool, target: str, root: Path) -> int:
     """Show what would change on which device, in lines of configuration."""
-    _run("preview", Deployment(spec, target, root), (*pods, *((UPPER,) if upper else ())))
+    return _run("preview", Deployment(spec, target, root), (*pods, *((UPPER,) if upper else ())))
 
 
 @click.command()
 @_options
-def up(spec: Path, pods: tuple[str, ...], upper: bool, target: str, root: Path) -> None:
+def up(spec: Path, pods: tuple[str, ...], upper: bool, target: str, root: Path) -> int:
     """Deploy SPEC: the layer above the pods first, then pod by pod, and no further than the first failure."""
-    _run("up", Deployment(spec, target, root), (*pods, *((UPPER,) if upper else ())))
+    return _run("up", Deployment(spec, target, root), (*pods, *((UPPER,) if upper else ())))
 
 
 @click.command()
 @_options
-def refresh(spec: Path, pods: tuple[str, ...], upper: bool, target: str, root: Path) -> None:
+def refresh(spec: Path, pods: tuple[str, ...], upper: bool, target: str, root: Path) -> int:
     """Ask the devices what they hold; the next preview shows what differs, the next up mends it."""
-    _run("refresh", Deployment(spec, target, root), (*pods, *((UPPER,) if upper else ())))
+    return _run("refresh", Deployment(spec, target, root), (*pods, *((UPPER,) if upper else ())))
 
 
-def _run(action: str, deployment: Deployment, layers: tuple[str, ...]) -> None:
-    try:
-        stacks = choose(cut(build_plan(load_spec(deployment.spec))), layers)
-        click.echo(f"{action}: {', '.join(stack.name for stack in stacks)}", err=True)
-        status, changes = drive(action, deployment, stacks)
-    except ClusterwrightError as error:
-        click.echo(f"clusterwright: {error}", err=True)
-        sys.exit(2)
+def _run(action: str, deployment: Deployment, layers: tuple[str, ...]) -> int:
+    stacks = choose(cut(build_plan(load_spec(deployment.spec))), layers)
+    click.echo(f"{action}: {', '.join(stack.name for stack in stacks)}", err=True)
+    status, changes = drive(action, deployment, stacks)
     if status == 0 and action != "preview":
         same = changes.pop("same", 0)
         counted = ", ".join(f"{count} {kind}d" for kind, count in sorted(changes.items()))
         click.echo(f"{counted or 'nothing changed'}; {same} resources are as they were", err=True)
-    sys.exit(status)
+    return status

@@ -9,6 +9,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.deploy.target import DeviceTree
 
 CONTEXT_LINES = 1
+SHOWN_COLUMNS = 160
 
 
 def changed_lines(before: DeviceTree, after: DeviceTree) -> Iterator[str]:
@@ -49,7 +50,7 @@ def _changed_file(old: Artifact, new: Artifact) -> Iterator[str]:
     diff = difflib.unified_diff(before, after, lineterm="", n=CONTEXT_LINES)
     for number, line in enumerate(diff):
         if number > 1:  # the first two name the files, which the line above did
-            yield f"  {line}"
+            yield f"  {line}" if len(line) <= SHOWN_COLUMNS else f"  {line[:SHOWN_COLUMNS]}..."
 
 
 def _length(artifact: Artifact) -> str:

@@ -21,7 +21,6 @@ import yaml
 from clusterwright.deploy.units import Stack
 from clusterwright.finding import ClusterwrightError
 
-PROJECT = {"name": "clusterwright", "runtime": "python", "description": "A GPU cluster, one stack a blast radius"}
 PROGRAM = "from clusterwright.deploy.program import run\n\nrun()\n"
 
 ACTIONS: Mapping[str, tuple[str, ...]] = {
@@ -71,9 +70,7 @@ def pulumi_environment(root: Path) -> dict[str, str]:
 
     Raises ClusterwrightError when no ``pulumi`` is on the PATH.
     """
-    # Not resolved: a virtual environment's python is a link to one outside of it.
-    own = Path(sys.executable).parent
-    path = os.pathsep.join((str(own), os.environ.get("PATH", os.defpath)))
+    path = os.pathsep.join((str(_own_programs()), os.environ.get("PATH", os.defpath)))
     if shutil.which("pulumi", path=path) is None:
         raise ClusterwrightError(
             "pulumi is not on the PATH. Install Pulumi's CLI, or build it in a checkout: "
@@ -91,10 +88,17 @@ def pulumi_environment(root: Path) -> dict[str, str]:
     }
 
 
+def _own_programs() -> Path:
+    """Where this installation's python and provider lie. Not resolved: a virtual environment's python is a link."""
+    return Path(sys.executable).parent
+
+
 def _write_project(root: Path) -> Path:
     project = root.resolve() / "project"
     project.mkdir(parents=True, exist_ok=True)
-    (project / "Pulumi.yaml").write_text(yaml.safe_dump(PROJECT, sort_keys=False))
+    plugin = {"name": "clusterwright", "path": str(_own_programs())}
+    content = {"name": "clusterwright", "runtime": "python", "plugins": {"providers": [plugin]}}
+    (project / "Pulumi.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
     (project / "__main__.py").write_text(PROGRAM)
     return project
 

@@ -1,0 +1,269 @@
+"""Stacks deployed by the real Pulumi engine into the directory target."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from clusterwright.data_files import folder
+from clusterwright.deploy.drive import pulumi_environment
+
+CHECKOUT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+STACK = "lab-roce-pod0"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pulumi_on_the_path() -> None:
+    """Pulumi from the PATH, or built once; no Go either is a failure that says what to install."""
+    found = subprocess.run([CHECKOUT / "tools/build-pulumi"], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    os.environ["PATH"] = f"{found.stdout.strip()}{os.pathsep}{os.environ['PATH']}"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A copy of the lab's spec, deployed under a folder of its own."""
+
+    root: Path
+    spec: Path
+
+    def run(self, action: str, *options: str) -> subprocess.CompletedProcess[str]:
+        arguments = (str(self.spec), "--root", str(self.root), *(options or ("--pod", "pod0")))
+        command = (str(BIN / "clusterwright"), action, *arguments)
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def up(self, *options: str) -> subprocess.CompletedProcess[str]:
+        done = self.run("up", *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def edit(self, old: str, new: str) -> None:
+        text = self.spec.read_text()
+        assert text.count(old) == 1
+        self.spec.write_text(text.replace(old, new))
+
+    def give_one_rack_another_image(self) -> None:
+        self.edit(
+            "\nnccl:\n",
+            "  - name: canary\n"
+            '    distribution: "Debian 12"\n'
+            "    modules: [ib_uverbs, mlx5_ib]\n"
+            "    sysctl: {net.core.netdev_max_backlog: 300000}\n"
+            "    limits: {memlock: unlimited, nofile: 1048576}\n"
+            "\nnccl:\n",
+        )
+        self.edit(
+            "\nexpect:\n", '\nexceptions:\n  - {group: p00r01, image: canary, reason: "tried here first"}\n\nexpect:\n'
+        )
+
+    def flash(self) -> dict[str, tuple[int, bytes]]:
+        """Path to inode and content of everything on the devices: a file that was written again has another inode."""
+        files = (path for path in sorted((self.root / "flash").rglob("*")) if path.is_file())
+        return {str(path.relative_to(self.root / "flash")): (path.stat().st_ino, path.read_bytes()) for path in files}
+
+    def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["pulumi", *arguments, "--stack", STACK, "--cwd", self.root / "project", "--non-interactive"],
+            env=pulumi_environment(self.root),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    spec = tmp_path / "lab-roce.yaml"
+    shutil.copy(folder("inventory") / "lab-roce.yaml", spec)
+    return Site(tmp_path / "up", spec)
+
+
+def counts(output: str) -> dict[str, int]:
+    """The engine's own count of resources: ``{"unchanged": 8}``."""
+    section = output.rpartition("Resources:")[2]
+    return {kind: int(count) for count, kind in re.findall(r"(\d+) (\w[\w ]*)", section.split("Duration")[0])}
+
+
+def changed_devices(before: dict[str, tuple[int, bytes]], after: dict[str, tuple[int, bytes]]) -> set[str]:
+    paths = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    return {path.split("/")[0] for path in paths}
+
+
+def test_a_first_update_deploys_every_device_and_a_second_changes_nothing(site: Site) -> None:
+    first = site.up("--upper", "--pod", "pod0")
+    flash = site.flash()
+    second = site.up("--upper", "--pod", "pod0")
+
+    devices = {path.split("/")[0] for path in flash}
+    assert {"atsw-00", "ssw-00", "ctsw-p00-00", "rtsw-p00r00", "gpu-p00r00n0"} <= devices
+    assert not any("p01" in device for device in devices)
+    assert first.stderr.splitlines()[0] == "up: lab-roce-upper, lab-roce-pod0"
+    assert "nothing changed" in second.stderr
+    assert site.flash() == flash
+
+
+def test_a_change_of_one_rack_previews_as_one_resource_with_its_lines_and_applies_alone(site: Site) -> None:
+    site.up()
+    before = site.flash()
+    site.give_one_rack_another_image()
+
+    preview = site.run("preview")
+
+    assert preview.returncode == 0, preview.stderr
+    assert counts(preview.stdout) == {"to update": 1, "unchanged": 7}
+    assert "Rack (p00r01)" in preview.stdout
+    assert "gpu-p00r01n0:" in preview.stdout
+    assert re.search(r"^ *-net\.core\.netdev_max_backlog *= *250000$", preview.stdout, re.MULTILINE)
+    assert re.search(r"^ *\+net\.core\.netdev_max_backlog *= *300000$", preview.stdout, re.MULTILINE)
+    assert site.flash() == before
+
+    done = site.up()
+
+    assert counts(done.stdout) == {"updated": 1, "unchanged": 7}
+    assert changed_devices(before, site.flash()) == {"gpu-p00r01n0", "gpu-p00r01n1"}
+
+
+def test_a_device_that_refuses_keeps_its_configuration_and_the_same_command_picks_up(site: Site) -> None:
+    site.up()
+    before = site.flash()
+    blocked = next(site.root / "flash" / path for path in before if path.startswith("gpu-p00r01n1/etc/sysctl.d/"))
+    kept = {path: entry for path, entry in before.items() if path.startswith("gpu-p00r01n1/")}
+    site.give_one_rack_another_image()
+    blocked.unlink()
+    blocked.mkdir()
+
+    failed = site.run("up")
+
+    assert failed.returncode != 0
+    assert "1 of 4 devices of p00r01" in failed.stdout
+    assert "gpu-p00r01n1: failed, " in failed.stdout
+    assert "a directory is in the way" in failed.stdout
+    assert "Traceback" not in failed.stdout + failed.stderr
+    after = site.flash()
+    gone = str(blocked.relative_to(site.root / "flash"))
+    assert {path: entry for path, entry in after.items() if path.startswith("gpu-p00r01n1/")} == {
+        path: entry for path, entry in kept.items() if path != gone
+    }
+    assert changed_devices(before, after) == {"gpu-p00r01n0", "gpu-p00r01n1"}
+
+    blocked.rmdir()
+    picked_up = site.up()
+
+    assert counts(picked_up.stdout) == {"updated": 1, "unchanged": 7}
+    assert changed_devices(after, site.flash()) == {"gpu-p00r01n1"}
+    assert "nothing changed" in site.up().stderr
+
+
+def test_a_first_update_that_fails_is_taken_up_again(site: Site) -> None:
+    blocker = site.root / "flash" / "rtsw-p00r00"
+    blocker.parent.mkdir(parents=True)
+    blocker.write_text("no folder\n")
+
+    failed = site.run("up")
+
+    assert failed.returncode != 0
+    assert "1 of 4 devices of p00r00" in failed.stdout
+    assert (site.root / "flash" / "gpu-p00r00n0").is_dir()
+
+    blocker.unlink()
+    site.up()
+
+    assert any(path.startswith("rtsw-p00r00/") for path in site.flash())
+    assert "nothing changed" in site.up().stderr
+
+
+def test_a_refresh_finds_what_was_changed_by_hand_and_the_next_update_mends_it(site: Site) -> None:
+    site.up()
+    path = next(path for path in site.flash() if path.startswith("gpu-p00r00n1/etc/"))
+    file = site.root / "flash" / path
+    intended = file.read_bytes()
+    file.write_bytes(intended + b"# changed by hand\n")
+
+    assert site.run("refresh").returncode == 0
+    preview = site.run("preview")
+
+    assert counts(preview.stdout) == {"to update": 1, "unchanged": 7}
+    assert "gpu-p00r00n1: what it holds differs from what it was given" in preview.stdout
+    site.up()
+    assert file.read_bytes() == intended
+
+
+def test_the_state_is_small_and_holds_no_configuration(site: Site) -> None:
+    site.up()
+
+    (state,) = (site.root / "state").rglob(f"stacks/**/{STACK}.json")
+    text = state.read_text()
+
+    assert len(text) < 40_000
+    for path, (_, content) in site.flash().items():
+        for line in content.decode().splitlines():
+            assert len(line) < 30 or line not in text, path
+    resources = json.loads(text)["checkpoint"]["latest"]["resources"]
+    assert max(urn.count("$") for urn in (resource["urn"] for resource in resources)) == 2
+
+
+def test_destroying_a_stack_removes_what_was_put_on_its_devices_and_nothing_else(site: Site) -> None:
+    site.up()
+    theirs = site.root / "flash" / "gpu-p00r00n0" / "etc" / "theirs"
+    theirs.write_text("theirs\n")
+
+    site.pulumi("destroy", "--yes", "--skip-preview")
+
+    assert set(site.flash()) == {"gpu-p00r00n0/etc/theirs"}
+
+
+def test_the_committed_project_deploys_with_pulumis_own_command_line(site: Site, tmp_path: Path) -> None:
+    shutil.copytree(CHECKOUT / "stacks", tmp_path / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "inventory").symlink_to(folder("inventory"))
+    (tmp_path / ".venv").symlink_to(BIN.parent)
+    (tmp_path / "up" / "state").mkdir(parents=True)
+    environment = {
+        "PATH": f"{tmp_path / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "PULUMI_CONFIG_PASSPHRASE": "",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+    }
+    configuration = (tmp_path / "stacks" / f"Pulumi.{STACK}.yaml").read_bytes()
+
+    def pulumi(*arguments: str) -> str:
+        command = ["pulumi", *arguments, "--stack", STACK, "--non-interactive"]
+        done = subprocess.run(
+            command, cwd=tmp_path / "stacks", env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    pulumi("stack", "select", "--create")
+    assert counts(pulumi("up", "--yes", "--skip-preview")) == {"created": 8}
+    assert (tmp_path / "stacks" / f"Pulumi.{STACK}.yaml").read_bytes() == configuration
+    assert "nothing changed" in site.up().stderr
+
+
+def test_without_pulumi_the_command_says_how_to_get_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+
+    done = site.run("up")
+
+    assert done.returncode == 2
+    assert "pulumi is not on the PATH" in done.stderr
+    assert not site.root.exists()
+
+
+def test_a_spec_that_does_not_load_is_refused_before_anything_is_touched(site: Site) -> None:
+    site.edit("name: lab-roce\n", "nam: lab-roce\n")
+
+    done = site.run("up")
+
+    assert done.returncode == 2
+    assert "lab-roce.yaml:4:1" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not site.root.exists()
