@@ -56,8 +56,7 @@ $(STAMPS)/nccl: requirements-nccl.lock $(STAMPS)/develop
 up: setup ## deploys the RoCE cluster's upper layer and first pod into up/flash, and writes the report
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" \
 		$(BIN)/clusterwright up $(SPEC) --upper --pod pod0 --target directory --root $(UP)
-	@$(BIN)/clusterwright report $(SPEC) --out $(UP)/report
-	@echo "report: $(UP)/report/index.html"
+	@report=$$($(BIN)/clusterwright report $(SPEC) --out $(UP)/report); echo "report: $$report"
 
 test: lint $(STAMPS)/nccl ## installs what the tests need, then runs lint and all tests
 	@tools/install-debian-packages
