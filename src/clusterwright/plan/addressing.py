@@ -36,8 +36,12 @@ class FabricAddresses:
         return self.loopbacks_start + 1 + index
 
     def link(self, index: int) -> tuple[int, int]:
-        """Lower and upper end of the index-th link between switches."""
-        return self.links_start + 2 * index, self.links_start + 2 * index + 1
+        """Lower and upper end of the index-th link between switches.
+
+        The pool's first pair is left out: its zero address is the subnet-router anycast address of RFC 4291.
+        """
+        first = self.links_start + 2 * (index + 1)
+        return first, first + 1
 
     def host_subnet(self, index: int) -> int:
         """Network address of the index-th switch's host subnet."""
@@ -84,7 +88,7 @@ def check_pools(
     room = (1 << host_bits) - 3 if shared else ((1 << host_bits) - 2) // 2
     wanted = (
         ("loopbacks", switches, addressing.loopbacks.num_addresses - 1),
-        ("links", links, addressing.links.num_addresses // 2),
+        ("links", links, addressing.links.num_addresses // 2 - 1),
         (
             "hosts",
             subnets,
