@@ -20,6 +20,7 @@ COMMANDS = {
     "lint": "clusterwright.cli.lint:lint",
     "preview": "clusterwright.cli.deploy:preview",
     "refresh": "clusterwright.cli.deploy:refresh",
+    "render": "clusterwright.cli.render:render",
     "report": "clusterwright.cli.report:report",
     "up": "clusterwright.cli.deploy:up",
 }
