@@ -159,15 +159,15 @@ def _value(error: SchemaError, path: Path, document: Document) -> Finding:
 def _wrong_type(value: Any, wanted: Sequence[str], path: Path, document: Document) -> Finding:
     expected = " or ".join(_TYPE_WORDS.get(word, word) for word in wanted)
     hint = f"Write {expected}."
-    if isinstance(value, str):
+    if "array" in wanted and value is not None:
+        hint = "Begin each item with a dash, or put brackets around it."
+    elif isinstance(value, str):
         if "boolean" in wanted and value.lower() in _TRUTH_WORDS:
             hint = "Write true or false; yes, no, on and off are text."
         elif {"integer", "number"} & set(wanted) and _NUMBER.fullmatch(value):
             hint = "Take it out of its quotes." if "." not in value or "number" in wanted else hint
     elif "string" in wanted and isinstance(value, int | float):
         hint = "Put it in quotes."
-    elif "array" in wanted and not isinstance(value, list):
-        hint = "Begin each item with a dash, or put brackets around it."
     elif value is None:
         hint = f"Write {expected} after the colon, or leave the key out."
     place = _place(path, document)

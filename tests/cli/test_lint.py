@@ -1,0 +1,178 @@
+"""The command as a user starts it: exit statuses, paths, outputs, and no traceback whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from clusterwright import data_files
+from clusterwright.cli.main import COMMANDS
+
+INVENTORY = data_files.folder("inventory")
+COMMAND = Path(sys.executable).with_name("clusterwright")
+
+
+def run(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, *arguments],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    """A folder with a spec that has one error, beside the lab that it changes."""
+    shutil.copy(INVENTORY / "lab-roce.yaml", tmp_path / "lab.yaml")
+    (tmp_path / "wrong.yaml").write_text("extends: lab.yaml\ncolour: rot\n")
+    return tmp_path
+
+
+def test_findings_exit_with_1_and_are_shown_on_their_line(wrong: Path) -> None:
+    done = run("lint", "wrong.yaml", cwd=wrong)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[:3] == [
+        'wrong.yaml:2:1: error CW110: unknown key "colour" in the top level.',
+        "  2 | colour: rot",
+        "    | ^^^^^^",
+    ]
+    assert not done.stderr
+    assert "\x1b" not in done.stdout
+
+
+def test_a_folder_is_searched_and_hidden_files_are_left_alone(wrong: Path) -> None:
+    (wrong / ".hidden").mkdir()
+    (wrong / ".hidden" / "x.yaml").write_text("[")
+    done = run("lint", ".", "--format", "json", cwd=wrong)
+    assert done.returncode == 1
+    report = json.loads(done.stdout)
+    assert report["files"] == ["lab.yaml", "wrong.yaml"]
+    assert report["summary"] == {"error": 1, "warning": 0, "note": 0}
+
+
+def test_without_a_path_the_inventory_here_or_else_the_packaged_one_is_checked(wrong: Path) -> None:
+    clean = run("lint", cwd=wrong)
+    assert clean.returncode == 0, clean.stdout
+    assert clean.stdout.startswith("no findings in 1")
+    (wrong / "inventory").mkdir()
+    shutil.move(wrong / "wrong.yaml", wrong / "inventory" / "wrong.yaml")
+    shutil.move(wrong / "lab.yaml", wrong / "inventory" / "lab.yaml")
+    assert run("lint", cwd=wrong).returncode == 1
+
+
+def test_fail_on_sets_the_bar(wrong: Path) -> None:
+    (wrong / "wrong.yaml").write_text("extends: lab.yaml\n# clusterwright: ignore[CW203] a reason\ntitle: x\n")
+    assert run("lint", "wrong.yaml", cwd=wrong).returncode == 1
+    assert run("lint", "wrong.yaml", "--fail-on", "error", cwd=wrong).returncode == 0
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "github", "junit"])
+def test_every_format_can_be_written_to_a_file(wrong: Path, form: str) -> None:
+    printed = run("lint", "wrong.yaml", "--format", form, cwd=wrong)
+    written = run("lint", "wrong.yaml", "--format", form, "--output", "report", cwd=wrong)
+    assert (printed.returncode, written.returncode, written.stdout) == (1, 1, "")
+    assert (wrong / "report").read_text() == printed.stdout
+    assert "CW110" in printed.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["lint", "absent.yaml"], "absent.yaml: there is no such file or folder"),
+        (["lint", "empty"], "no *.yaml file"),
+        (["lint", "wrong.yaml", "--output", "nowhere/report"], "nowhere/report: cannot be written"),
+        (["lint", "--format", "yaml"], "'yaml' is not one of"),
+        (["lnit"], 'Did you mean "lint"?'),
+        (["explain", "CW1O2"], 'Did you mean "CW1'),
+    ],
+)
+def test_what_cannot_run_says_so_and_exits_with_2(wrong: Path, arguments: list[str], said: str) -> None:
+    (wrong / "empty").mkdir()
+    done = run(*arguments, cwd=wrong)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not [file for file in wrong.iterdir() if file.name.startswith(".")]
+
+
+def test_explain_prints_a_page_and_lists_all_rules() -> None:
+    page = run("explain", "cw110")
+    assert page.returncode == 0
+    assert page.stdout.startswith("# CW110: ")
+    listing = run("explain")
+    assert listing.returncode == 0
+    assert "CW203" in listing.stdout
+    assert "\ntopology and capacity\n" in listing.stdout
+
+
+def test_a_terminal_that_cannot_show_every_character_is_served(wrong: Path) -> None:
+    (wrong / "wrong.yaml").write_text("extends: wrong.yaml\n")
+    for encoding, arrow in (("latin-1", "\\u2192"), ("ascii", "→"), ("utf-8", "→")):  # click sends UTF-8 for ASCII
+        done = run("lint", "wrong.yaml", cwd=wrong, PYTHONIOENCODING=encoding, LC_ALL="C")
+        assert done.returncode == 1
+        assert f"wrong.yaml {arrow} wrong.yaml" in done.stdout
+        assert not done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error(wrong: Path) -> None:
+    (wrong / "wrong.yaml").write_text("extends: lab.yaml\n" + "".join(f"key{n}: 1\n" for n in range(60)))
+    done = subprocess.run(
+        ["bash", "-c", f"{COMMAND} lint wrong.yaml wrong.yaml --format json | true"],
+        cwd=wrong,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+    assert done.stderr == ""
+
+
+def test_a_defect_is_told_briefly_and_in_full_only_when_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from clusterwright.cli import main
+
+    monkeypatch.setitem(main.COMMANDS, "lint", "clusterwright.cli.nowhere:lint")
+    monkeypatch.setattr(sys, "argv", ["clusterwright", "lint"])
+    for debug in ("0", "1"):
+        monkeypatch.setenv("CLUSTERWRIGHT_DEBUG", debug)
+        with pytest.raises(SystemExit) as caught:
+            main.main()
+        assert caught.value.code == 2
+        said = capsys.readouterr().err
+        assert "a defect of its own: ModuleNotFoundError" in said
+        assert ("Traceback" in said) == (debug == "1")
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_exists_and_explains_itself(command: str) -> None:
+    done = run(command, "--help")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) > 5
+
+
+def test_linting_loads_nothing_heavy() -> None:
+    heavy = {"pulumi", "numpy", "scipy", "rich", "jinja2", "ansible", "requests", "grpc"}
+    program = "import sys, clusterwright.cli.lint; print(' '.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not heavy & set(loaded)
+
+
+def test_a_24k_spec_is_linted_in_less_than_a_second_and_a_half() -> None:
+    taken = []
+    for _ in range(3):
+        start = time.perf_counter()
+        assert run("lint", INVENTORY / "roce-24k.yaml").returncode == 0
+        taken.append(time.perf_counter() - start)
+    assert min(taken) < 1.5
