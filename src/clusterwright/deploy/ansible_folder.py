@@ -15,13 +15,10 @@ KEPT_RUNS = 10
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """``path`` is ansible-runner's private data folder, ``bundles`` takes the trees, ``control`` SSH's sockets;
-    ``configuration`` is an empty ansible.cfg.
-    """
+    """``path`` is ansible-runner's private data folder, ``bundles`` takes the trees, ``configuration`` is empty."""
 
     path: Path
     bundles: Path
-    control: Path
     configuration: Path
 
 
@@ -34,8 +31,6 @@ def run_folder(folder: Path) -> Iterator[RunFolder]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _tidy(folder)
     path = Path(tempfile.mkdtemp(prefix="run-", dir=folder)).resolve()
-    # A socket's path has at most 107 bytes, which a folder deep in somebody's home may well exceed.
-    control = Path(tempfile.mkdtemp(prefix="cw-ssh-"))
     with (path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         bundles = path / "bundles"
@@ -43,10 +38,9 @@ def run_folder(folder: Path) -> Iterator[RunFolder]:
         configuration = path / "ansible.cfg"
         configuration.touch()
         try:
-            yield RunFolder(path, bundles, control, configuration)
+            yield RunFolder(path, bundles, configuration)
         finally:
             _forget(path)
-            shutil.rmtree(control, ignore_errors=True)
 
 
 def _tidy(folder: Path) -> None:

@@ -17,7 +17,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +27,6 @@ from clusterwright.finding import ClusterwrightError
 
 _FLEETS = Path("/run/clusterwright-fleets")
 _NETNS = Path("/run/netns")
-_CONTROLLER_ADDRESS = "10.213.0.1"
 _CONTROLLER_MAC = "02:cf:ff:00:00:01"
 _CLONE_NEWNET = 0x40000000
 _START_TIMEOUT_S = 30
@@ -76,7 +75,7 @@ exec /usr/sbin/sshd -D -e -f /etc/ssh/fleet_sshd_config
 
 @dataclass(frozen=True, slots=True)
 class FleetHost:
-    """A running host: ``name`` as asked for, ``address`` where its sshd listens (port 22)."""
+    """A running host. Its sshd listens at ``address``, port 22; ``mac`` is that of its one interface."""
 
     name: str
     address: str
@@ -87,25 +86,30 @@ class FleetHost:
 class SshFleet:
     """Running hosts, as a context manager; leaving it removes every trace.
 
-    ``names`` are the hosts' names. Attributes: ``hosts`` by name, ``private_key`` (path) that root of each host
-    accepts, ``known_hosts`` (path) with every host's own key. What a killed process left is removed by whoever starts
-    a fleet next. Raises ClusterwrightError when a program or a right is missing, or a host does not come up.
+    ``addresses`` maps host to its IPv4 or IPv6 address, on the one ``interface`` it has; ``controller`` is the
+    controller's address, of the same IP version. Every pair talks directly, whatever the addresses: a packet filter
+    sees who speaks from where as in the real network, without its routers. Attributes: ``hosts`` by name,
+    ``private_key`` (path) that root of each host accepts, ``known_hosts`` (path) with every host's own key. What a
+    killed process left is removed by whoever starts a fleet next. Raises ClusterwrightError when a program or a right
+    is missing, or a host does not come up.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, addresses: Mapping[str, str], controller: str = "10.213.0.1", interface: str = "eth0") -> None:
         token = secrets.token_hex(3)
         self._folder = _FLEETS / token
         self._controller = f"cw-{token}-ctl"
+        self._controller_address = controller
+        self._interface = interface
         self._lock: IO[str] | None = None
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.hosts = {
             name: FleetHost(
                 name,
-                f"10.213.{index // 250 + 1}.{index % 250 + 1}",
+                address,
                 f"02:cf:00:00:{index // 256:02x}:{index % 256:02x}",
                 f"cw-{token}-{index}",
             )
-            for index, name in enumerate(names)
+            for index, (name, address) in enumerate(addresses.items())
         }
         self.private_key = self._folder / "id"
         self.known_hosts = self._folder / "known_hosts"
@@ -155,7 +159,7 @@ class SshFleet:
 
     def cut(self, host: str) -> None:
         """Unplug a host: its link goes down."""
-        _ip("link set eth0 down\n", namespace=self.hosts[host].namespace)
+        _ip(f"link set {self._interface} down\n", namespace=self.hosts[host].namespace)
 
     def _make_keys(self) -> None:
         (self._folder / "sshd_config").write_text(_SSHD_CONFIG)
@@ -168,15 +172,17 @@ class SshFleet:
     def _make_network(self) -> None:
         hosts = tuple(self.hosts.values())
         controller = self._controller
+        nodad = " nodad" if ":" in self._controller_address else ""
         _ip("".join(f"netns add {name}\n" for name in (controller, *(host.namespace for host in hosts))))
         # The kernel has one neighbour table for all namespaces: permanent entries keep it from being swept when many
         # hosts talk at once.
         _ip(
             f"link set lo up\nlink add br0 address {_CONTROLLER_MAC} type bridge\nlink set br0 up\n"
-            f"addr add {_CONTROLLER_ADDRESS}/16 dev br0\n"
+            f"addr add {self._controller_address} dev br0{nodad}\n"
             + "".join(
-                f"link add p{index} master br0 type veth peer name eth0 address {host.mac} netns {host.namespace}\n"
-                f"link set p{index} up\n"
+                f"link add p{index} master br0 type veth peer name {self._interface} "
+                f"address {host.mac} netns {host.namespace}\nlink set p{index} up\n"
+                f"route add {host.address} dev br0\n"
                 f"neigh add {host.address} lladdr {host.mac} dev br0 nud permanent\n"
                 for index, host in enumerate(hosts)
             ),
@@ -184,8 +190,10 @@ class SshFleet:
         )
         for host in hosts:
             _ip(
-                f"link set lo up\naddr add {host.address}/16 dev eth0\nlink set eth0 up\n"
-                f"neigh add {_CONTROLLER_ADDRESS} lladdr {_CONTROLLER_MAC} dev eth0 nud permanent\n",
+                f"link set lo up\nlink set {self._interface} up\n"
+                f"addr add {host.address} dev {self._interface}{nodad}\n"
+                f"route add {self._controller_address} dev {self._interface}\n"
+                f"neigh add {self._controller_address} lladdr {_CONTROLLER_MAC} dev {self._interface} nud permanent\n",
                 namespace=host.namespace,
             )
 

@@ -1,0 +1,239 @@
+"""The Ansible target against hosts with a real sshd, a kernel's own sysctls and a loaded packet filter each."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from clusterwright.artifact import Artifact
+from clusterwright.deploy.ansible_target import Access, AnsibleTarget
+from clusterwright.deploy.target import DeviceTree, Holding, Status, Unreachable, tree_digest
+from clusterwright.lab.sshfleet import SshFleet
+
+FILTER = """\
+flush ruleset
+table inet lab {{
+    chain input {{
+        type filter hook input priority filter; policy accept;
+        tcp dport {port} counter drop
+    }}
+}}
+"""
+
+
+def tree(device: str, *, forward: int = 1, port: int = 23, **more: str) -> DeviceTree:
+    """A small tree; ``more`` are further files, underscores standing for slashes."""
+    files = {
+        "etc/hostname": (f"{device}\n", 0o644),
+        "etc/nccl.conf": ("NCCL_DEBUG=WARN\n", 0o644),
+        "etc/nftables.conf": (FILTER.format(port=port), 0o640),
+        "etc/sysctl.d/90-lab.conf": (f"net.ipv4.ip_forward = {forward}\nnet.ipv4.tcp_rmem = 4096\t9999 99999\n", 0o644),
+        **{name.replace("_", "/"): (text, 0o600) for name, text in more.items()},
+    }
+    return tuple(Artifact(device, path, text.encode(), "test", mode) for path, (text, mode) in sorted(files.items()))
+
+
+@contextlib.contextmanager
+def fleet_of(*names: str) -> Iterator[SshFleet]:
+    with SshFleet({name: f"10.213.1.{index}" for index, name in enumerate(names, 1)}) as fleet, fleet.as_controller():
+        yield fleet
+
+
+def target_for(
+    fleet: SshFleet, folder: Path, known_hosts: Path | None = None, run_timeout_s: int = 60
+) -> AnsibleTarget:
+    addresses = {name: host.address for name, host in fleet.hosts.items()}
+    access = Access(addresses, fleet.private_key, known_hosts or fleet.known_hosts)
+    return AnsibleTarget(folder / "runs", access, run_timeout_s=run_timeout_s, connect_timeout_s=3)
+
+
+def observed(fleet: SshFleet, host: str) -> Mapping[str, str]:
+    """What a host is seen to hold, past Ansible: files with modes, running sysctls, packet filter and name."""
+    script = {
+        "files": "cd /etc; find . -xdev -newer /etc/ssh/fleet_host_key -type f -printf '%m %U ' -exec sha256sum {} +",
+        "forward": "cat /proc/sys/net/ipv4/ip_forward",
+        "rmem": "cat /proc/sys/net/ipv4/tcp_rmem",
+        "filter": "nft --stateless list ruleset",
+        "name": "hostname",
+    }
+    return {what: fleet.run(host, "sh", "-c", f"{command} 2>/dev/null || true") for what, command in script.items()}
+
+
+def test_a_tree_arrives_with_modes_sysctls_filter_and_name_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
+    with fleet_of("n0", "n1") as fleet:
+        target = target_for(fleet, tmp_path)
+        batch = {name: tree(name) for name in fleet.hosts}
+        before = observed(fleet, "n0")
+
+        foreseen = target.apply(batch, check=True)["n0"]
+        assert observed(fleet, "n0") == before
+        assert not fleet.run("n0", "sh", "-c", "ls /var/lib/clusterwright 2>/dev/null || true")
+
+        first = target.apply(batch)
+        assert {name: outcome.status for name, outcome in first.items()} == dict.fromkeys(batch, Status.APPLIED)
+        assert first["n0"].changed == (
+            "etc/hostname",
+            "etc/nccl.conf",
+            "etc/nftables.conf",
+            "etc/sysctl.d/90-lab.conf",
+            "hostname:n0",
+            "nftables:running",
+            "sysctl:net.ipv4.ip_forward",
+            "sysctl:net.ipv4.tcp_rmem",
+        )
+        assert foreseen.changed == first["n0"].changed
+        assert (
+            "--- /etc/nccl.conf (absent)\n+++ /etc/nccl.conf (mode 0644)\n@@ -0,0 +1 @@\n+NCCL_DEBUG=WARN\n"
+            in foreseen.diff
+        )
+        assert "--- sysctl:net.ipv4.ip_forward (running)\n" in foreseen.diff
+        assert first["n0"].digest == tree_digest(batch["n0"])
+
+        assert fleet.run("n1", "hostname") == "n1\n"
+        assert fleet.run("n1", "cat", "/proc/sys/net/ipv4/ip_forward") == "1\n"
+        assert fleet.run("n1", "cat", "/proc/sys/net/ipv4/tcp_rmem").split() == ["4096", "9999", "99999"]
+        assert "tcp dport 23 counter" in fleet.run("n1", "nft", "list", "ruleset")
+        assert fleet.run("n1", "stat", "-c", "%a %U", "/etc/nftables.conf", "/etc/nccl.conf") == "640 root\n644 root\n"
+
+        second = target.apply(batch)
+        assert {outcome.status for outcome in second.values()} == {Status.UNCHANGED}
+        assert target.read(batch)["n1"] == Holding({artifact.path: artifact.sha256 for artifact in batch["n1"]})
+
+
+def test_drift_of_the_running_kernel_is_repaired_and_named_while_the_files_are_right(tmp_path: Path) -> None:
+    with fleet_of("n0") as fleet:
+        target = target_for(fleet, tmp_path)
+        assert target.apply({"n0": tree("n0")})["n0"].ok
+        fleet.run("n0", "sysctl", "-w", "net.ipv4.ip_forward=0")
+        fleet.run("n0", "nft", "insert", "rule", "inet", "lab", "input", "tcp", "dport", "23", "accept")
+
+        outcome = target.apply({"n0": tree("n0")})["n0"]
+
+        assert (outcome.status, outcome.changed) == (Status.APPLIED, ("nftables:running", "sysctl:net.ipv4.ip_forward"))
+        assert fleet.run("n0", "cat", "/proc/sys/net/ipv4/ip_forward") == "1\n"
+        assert "dport 23 accept" not in fleet.run("n0", "nft", "list", "ruleset")
+
+
+def test_hosts_out_of_reach_are_named_while_the_others_succeed(tmp_path: Path) -> None:
+    with fleet_of("cut", "impostor", "well") as fleet:
+        fleet.cut("cut")
+        known_hosts = tmp_path / "known_hosts"
+        keys = fleet.known_hosts.read_text().splitlines()
+        keys[1] = keys[1].split()[0] + " " + keys[2].split(maxsplit=1)[1]
+        known_hosts.write_text("\n".join(keys) + "\n")
+        target = target_for(fleet, tmp_path, known_hosts)
+
+        outcomes = target.apply({name: tree(name) for name in ("cut", "impostor", "well", "nowhere")})
+
+        assert {name: outcome.status for name, outcome in outcomes.items()} == {
+            "cut": Status.UNREACHABLE,
+            "impostor": Status.UNREACHABLE,
+            "well": Status.APPLIED,
+            "nowhere": Status.UNREACHABLE,
+        }
+        assert "timed out" in outcomes["cut"].message or "No route to host" in outcomes["cut"].message
+        assert "Host key verification failed" in outcomes["impostor"].message
+        assert fleet.run("impostor", "hostname") == "unnamed\n"
+        held = target.read(["cut", "well"])
+        assert isinstance(held["cut"], Unreachable)
+        assert held["well"] == Holding({artifact.path: artifact.sha256 for artifact in tree("well")})
+
+
+BROKEN = {
+    "syntax": (
+        {"etc/nftables.conf": "flush ruleset\ntable inet lab {\n  chain input { typo }\n}\n"},
+        "/etc/nftables.conf:3:",
+    ),
+    "adding": ({"etc/nftables.conf": "table inet lab {\n}\n"}, "loaded twice it would hold every rule twice"),
+    "value": (
+        {"etc/sysctl.d/95-late.conf": "net.ipv4.tcp_sack = banana\n"},
+        "sysctl net.ipv4.tcp_sack = banana: Invalid argument",
+    ),
+    "key": ({"etc/sysctl.d/95-late.conf": "net.ipv4.no_such = 1\n"}, "sysctl net.ipv4.no_such = 1: No such file"),
+    "line": ({"etc/sysctl.d/95-late.conf": "what is this\n"}, "/etc/sysctl.d/95-late.conf:1: 'what is this'"),
+    "module": ({"etc/modules-load.d/x.conf": "no_such_module\n"}, "kernel module no_such_module:"),
+    "parent": ({"etc/passwd/below": "a file is in the way of this folder\n"}, "/etc/passwd"),
+    "folder": ({"etc/ssh": "a folder is in the way of this file\n"}, "/etc/ssh is neither a file nor a link"),
+    "outside": ({"etc/../../x": "x\n"}, "'etc/../../x', which is not a plain file below the root"),
+    "name": ({"etc/hostname": "not a name\n"}, "/etc/hostname: 'not a name' is not a host name"),
+}
+
+
+def test_trees_that_fail_leave_the_previous_configuration_whole(tmp_path: Path) -> None:
+    with fleet_of(*BROKEN, "well") as fleet:
+        target = target_for(fleet, tmp_path)
+        good = {name: tree(name) for name in fleet.hosts}
+        assert {outcome.status for outcome in target.apply(good).values()} == {Status.APPLIED}
+        before = {name: observed(fleet, name) for name in BROKEN}
+        worse = {name: {item.path: item for item in tree(name, forward=0, port=24)} for name in fleet.hosts}
+        for name, (files, _) in BROKEN.items():
+            worse[name] |= {path: Artifact(name, path, text.encode(), "test") for path, text in files.items()}
+
+        outcomes = target.apply({name: tuple(files.values()) for name, files in worse.items()})
+
+        assert outcomes["well"].status is Status.APPLIED
+        assert {name: outcomes[name].status for name in BROKEN} == dict.fromkeys(BROKEN, Status.FAILED)
+        assert {name: message in outcomes[name].message for name, (_, message) in BROKEN.items()} == dict.fromkeys(
+            BROKEN, True
+        ), outcomes
+        assert {name: observed(fleet, name) for name in BROKEN} == before
+        again = target.apply({name: good[name] for name in BROKEN})
+        assert {outcome.status for outcome in again.values()} == {Status.UNCHANGED}
+
+
+def test_only_files_that_were_put_there_are_ever_removed(tmp_path: Path) -> None:
+    with fleet_of("n0") as fleet:
+        target = target_for(fleet, tmp_path)
+        fleet.run("n0", "sh", "-c", "echo own > /etc/sysctl.d/10-own.conf")
+        assert target.apply({"n0": tree("n0", etc_nccl_d_extra="x\n")})["n0"].ok
+
+        outcome = target.apply({"n0": tree("n0")})["n0"]
+
+        assert (outcome.status, outcome.changed) == (Status.APPLIED, ("etc/nccl/d/extra",))
+        assert fleet.run("n0", "cat", "/etc/sysctl.d/10-own.conf") == "own\n"
+        assert target.apply({"n0": ()})["n0"].digest == tree_digest(())
+        assert fleet.run("n0", "cat", "/etc/sysctl.d/10-own.conf") == "own\n"
+        assert fleet.run("n0", "sh", "-c", "ls /etc/nccl.conf 2>&1 || true").endswith("No such file or directory\n")
+
+
+def test_a_secret_is_shown_in_no_diff_and_stays_in_no_folder_of_the_control_node(tmp_path: Path) -> None:
+    with fleet_of("n0") as fleet:
+        target = target_for(fleet, tmp_path)
+        wanted = tree("n0", etc_psk="hunter2-hunter2\n")
+        foreseen = target.apply({"n0": wanted}, check=True)["n0"]
+        assert target.apply({"n0": wanted})["n0"].ok
+        assert "/etc/psk (mode 0600)" in foreseen.diff
+        assert "hunter2" not in foreseen.diff
+        found = subprocess.run(["grep", "-rl", "hunter2", tmp_path], capture_output=True, text=True, check=False)
+        assert found.stdout == ""
+        assert not [*tmp_path.rglob("bundles"), *tmp_path.rglob("command")]
+
+
+def test_a_run_that_is_ended_from_outside_is_unknown_never_success(tmp_path: Path) -> None:
+    with fleet_of("n0") as fleet:
+        fleet.run("n0", "mkdir", "-p", "/var/lib/clusterwright")
+        fleet.run("n0", "sh", "-c", "flock /var/lib/clusterwright/lock sleep 30 >/dev/null 2>&1 &")
+        outcome = target_for(fleet, tmp_path, run_timeout_s=3).apply({"n0": tree("n0")})["n0"]
+        assert outcome.status is Status.UNKNOWN
+        assert outcome.message.startswith("Ansible did not come to its end")
+
+
+def test_a_fleet_whose_owner_was_killed_is_removed_by_the_next(tmp_path: Path) -> None:
+    script = (
+        "from clusterwright.lab.sshfleet import SshFleet\n"
+        "with SshFleet({'left': '10.213.1.1'}) as fleet:\n"
+        "    print(fleet.hosts['left'].namespace, flush=True)\n"
+        "    input()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stdout is not None
+        namespace = owner.stdout.readline().strip()
+        owner.kill()
+    assert (Path("/run/netns") / namespace).exists()
+    with fleet_of("next"):
+        assert not (Path("/run/netns") / namespace).exists()
