@@ -21,12 +21,7 @@ BIN = Path(sys.executable).parent
 STACK = "lab-roce-pod0"
 
 
-@pytest.fixture(scope="session", autouse=True)
-def pulumi_on_the_path() -> None:
-    """Pulumi from the PATH, or built once; no Go either is a failure that says what to install."""
-    found = subprocess.run([CHECKOUT / "tools/build-pulumi"], capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stderr
-    os.environ["PATH"] = f"{found.stdout.strip()}{os.pathsep}{os.environ['PATH']}"
+pytestmark = pytest.mark.usefixtures("pulumi_on_the_path")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from clusterwright.deploy.drive import Deployment, drive
-from clusterwright.deploy.targets import TARGETS
+from clusterwright.deploy.targets import TARGETS, Chosen
 from clusterwright.deploy.units import UPPER, choose, cut
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
@@ -22,6 +22,11 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--pod", "pods", multiple=True, metavar="POD", help="Only this pod (pod0, ...); may be repeated."),
         click.option("--upper", is_flag=True, help="Only the layer above the pods; together with --pod, both."),
         click.option("--target", type=click.Choice(TARGETS), default=TARGETS[0], show_default=True),
+        click.option(
+            "--access",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="The target ansible: the file with keys and addresses.",
+        ),
         click.option(
             "--root",
             type=click.Path(path_type=Path, file_okay=False),
@@ -37,26 +42,27 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @_options
-def preview(spec: Path, pods: tuple[str, ...], upper: bool, target: str, root: Path) -> int:
+def preview(spec: Path, pods: tuple[str, ...], upper: bool, target: str, access: Path | None, root: Path) -> int:
     """Show what would change on which device, in lines of configuration."""
-    return _run("preview", Deployment(spec, target, root), (*pods, *((UPPER,) if upper else ())))
+    return _run("preview", Deployment(spec, Chosen(target, root, access)), (*pods, *((UPPER,) if upper else ())))
 
 
 @click.command()
 @_options
-def up(spec: Path, pods: tuple[str, ...], upper: bool, target: str, root: Path) -> int:
+def up(spec: Path, pods: tuple[str, ...], upper: bool, target: str, access: Path | None, root: Path) -> int:
     """Deploy SPEC: the layer above the pods first, then pod by pod, and no further than the first failure."""
-    return _run("up", Deployment(spec, target, root), (*pods, *((UPPER,) if upper else ())))
+    return _run("up", Deployment(spec, Chosen(target, root, access)), (*pods, *((UPPER,) if upper else ())))
 
 
 @click.command()
 @_options
-def refresh(spec: Path, pods: tuple[str, ...], upper: bool, target: str, root: Path) -> int:
+def refresh(spec: Path, pods: tuple[str, ...], upper: bool, target: str, access: Path | None, root: Path) -> int:
     """Ask the devices what they hold; the next preview shows what differs, the next up mends it."""
-    return _run("refresh", Deployment(spec, target, root), (*pods, *((UPPER,) if upper else ())))
+    return _run("refresh", Deployment(spec, Chosen(target, root, access)), (*pods, *((UPPER,) if upper else ())))
 
 
 def _run(action: str, deployment: Deployment, layers: tuple[str, ...]) -> int:
+    deployment.target.carries(())  # a bad access file is refused before anything is touched
     stacks = choose(cut(build_plan(load_spec(deployment.spec))), layers)
     click.echo(f"{action}: {', '.join(stack.name for stack in stacks)}", err=True)
     status, changes = drive(action, deployment, stacks)

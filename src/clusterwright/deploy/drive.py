@@ -18,6 +18,7 @@ from pathlib import Path
 
 import yaml
 
+from clusterwright.deploy.targets import Chosen
 from clusterwright.deploy.units import Stack
 from clusterwright.finding import ClusterwrightError
 
@@ -33,11 +34,10 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Where a cluster is deployed from and to: the spec, the target's name and the root folder."""
+    """Where a cluster is deployed from and to."""
 
     spec: Path
-    target: str
-    root: Path
+    target: Chosen
 
 
 def drive(action: str, deployment: Deployment, stacks: Iterable[Stack]) -> tuple[int, Counter[str]]:
@@ -46,8 +46,8 @@ def drive(action: str, deployment: Deployment, stacks: Iterable[Stack]) -> tuple
     Returns the exit status of the last Pulumi that ran, and how many resources of which stacks were what (``same``,
     ``create``, ``update``, ``delete``). Raises ClusterwrightError when Pulumi is not to be found.
     """
-    environment = pulumi_environment(deployment.root)
-    project = _write_project(deployment.root)
+    environment = pulumi_environment(deployment.target.root)
+    project = _write_project(deployment.target.root)
     changes: Counter[str] = Counter()
     for stack in stacks:
         _write_configuration(project, deployment, stack)
@@ -107,12 +107,15 @@ def _write_configuration(project: Path, deployment: Deployment, stack: Stack) ->
     """Writes the stack's configuration; what Pulumi itself keeps in the file (its encryption salt) stays."""
     file = project / f"Pulumi.{stack.name}.yaml"
     content = yaml.safe_load(file.read_text()) if file.exists() else {}
+    target = deployment.target
     content["config"] = {
         "clusterwright:spec": str(deployment.spec.resolve()),
         "clusterwright:layer": stack.layer,
-        "clusterwright:target": deployment.target,
-        "clusterwright:root": str(deployment.root.resolve()),
+        "clusterwright:target": target.name,
+        "clusterwright:root": str(target.root.resolve()),
     }
+    if target.access:
+        content["config"]["clusterwright:access"] = str(target.access.resolve())
     file.write_text(yaml.safe_dump(content))
 
 

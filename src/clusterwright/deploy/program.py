@@ -14,6 +14,7 @@ from pathlib import Path
 import pulumi
 
 from clusterwright.deploy.store import Store
+from clusterwright.deploy.targets import DIRECTORY, Chosen
 from clusterwright.deploy.units import KINDS, Stack, Unit, choose, cut
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.build import build_plan
@@ -23,19 +24,19 @@ from clusterwright.spec.load import load_spec
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A stack's configuration: ``layer`` is ``upper``, ``pod0``, ...; ``root`` holds flash, objects and state."""
+    """A stack's configuration: ``layer`` is ``upper``, ``pod0``, ..."""
 
     spec: Path
     layer: str
-    target: str
-    root: Path
+    target: Chosen
 
 
 class TargetProvider(pulumi.ProviderResource):
-    """The provider with its target; ``root`` and ``target`` are its whole configuration."""
+    """The provider with its target."""
 
-    def __init__(self, settings: Settings) -> None:
-        super().__init__("clusterwright", "target", {"root": str(settings.root), "target": settings.target})
+    def __init__(self, target: Chosen) -> None:
+        access = {"access": str(target.access)} if target.access else {}
+        super().__init__("clusterwright", "target", {"root": str(target.root), "target": target.name, **access})
 
 
 class UnitResource(pulumi.CustomResource):
@@ -56,23 +57,24 @@ def run() -> None:
 def read_settings() -> Settings:
     """The running stack's configuration."""
     config = pulumi.Config("clusterwright")
-    return Settings(
-        Path(config.require("spec")).resolve(),
-        config.require("layer"),
-        config.get("target", "directory"),
+    access = config.get("access")
+    target = Chosen(
+        config.get("target", DIRECTORY),
         Path(config.require("root")).resolve(),
+        Path(access).resolve() if access else None,
     )
+    return Settings(Path(config.require("spec")).resolve(), config.require("layer"), target)
 
 
 def declare(settings: Settings) -> None:
     """Registers every unit of the stack's layer. Raises ClusterwrightError for a spec or layer that is not sound."""
     plan = build_plan(load_spec(settings.spec))
     (stack,) = choose(cut(plan), [settings.layer])
-    names = [name for unit in stack.units for name in unit.devices]
-    store = Store(settings.root / "objects")
+    names = settings.target.carries([name for unit in stack.units for name in unit.devices])
+    store = Store(settings.target.root / "objects")
     artifacts = groupby(render_devices(plan, names), key=lambda artifact: artifact.device)
     trees = {device: store.put_tree(tuple(files)) for device, files in artifacts}
-    _register(plan.name, stack, trees, TargetProvider(settings))
+    _register(plan.name, stack, trees, TargetProvider(settings.target))
 
 
 def _register(cluster: str, stack: Stack, trees: Mapping[str, str], provider: pulumi.ProviderResource) -> None:
@@ -81,9 +83,11 @@ def _register(cluster: str, stack: Stack, trees: Mapping[str, str], provider: pu
     if stack.pod:
         below = pulumi.ResourceOptions(parent=parent)
         parent = pulumi.ComponentResource("clusterwright:index:Pod", stack.pod, None, below)
+    units = 0
     for unit in stack.units:
         wanted = {name: trees[name] for name in unit.devices if name in trees}
-        if wanted:  # an unmanaged switch has no files of its own
+        if wanted:  # an unmanaged switch has no files of its own, and the target may not reach every device
             UnitResource(unit, wanted, pulumi.ResourceOptions(parent=parent))
-    pulumi.export("units", len(stack.units))
+            units += 1
+    pulumi.export("units", units)
     pulumi.export("devices", len(trees))

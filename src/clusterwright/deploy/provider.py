@@ -36,7 +36,7 @@ from clusterwright.deploy.changes import bounded, changed_lines
 from clusterwright.deploy.serving import EngineLog, PartialFailure, serve
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import Outcome, Target, Unreachable, tree_digest
-from clusterwright.deploy.targets import open_target
+from clusterwright.deploy.targets import Chosen
 from clusterwright.finding import ClusterwrightError
 
 SHOWN_LINES = 40
@@ -76,7 +76,8 @@ class ClusterwrightProvider(Provider):
         """Opens the store and the target that the stack's configuration names."""
         root = Path(text_of(request.args, "root"))
         self._store = Store(root / "objects")
-        self._target = open_target(text_of(request.args, "target"), root)
+        access = text_of(request.args, "access")
+        self._target = Chosen(text_of(request.args, "target"), root, Path(access) if access else None).open()
         return ConfigureResponse(accept_secrets=False, supports_preview=True, accept_resources=False)
 
     async def diff_config(self, request: DiffRequest) -> DiffResponse:

@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
+from clusterwright.deploy.ansible_target import Access, AnsibleTarget
 from clusterwright.deploy.directory import DirectoryTarget
 from clusterwright.deploy.target import Target
-from clusterwright.finding import ClusterwrightError
+from clusterwright.finding import ClusterwrightError, SpecError
+from clusterwright.spec.reader import read_document
+from clusterwright.spec.schema import check
 
-TARGETS = ("directory",)
+DIRECTORY, ANSIBLE = "directory", "ansible"
+TARGETS = (DIRECTORY, ANSIBLE)
 
 
-def open_target(name: str, root: Path) -> Target:
-    """The target called ``name``, kept under ``root``. Raises ClusterwrightError for an unknown name."""
-    if name == "directory":
-        return DirectoryTarget(root / "flash")
-    raise ClusterwrightError(f"there is no target {name!r}; choose one of: {', '.join(TARGETS)}")
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which target, and where: ``root`` is the deployment's folder, ``access`` the file that Ansible needs."""
+
+    name: str
+    root: Path
+    access: Path | None = None
+
+    def open(self) -> Target:
+        """The target. Raises ClusterwrightError for an unknown name, and for an access file that is missing or bad."""
+        if self.name == DIRECTORY:
+            return DirectoryTarget(self.root / "flash")
+        return AnsibleTarget(self.root / "ansible", self._access())
+
+    def carries(self, devices: Collection[str]) -> tuple[str, ...]:
+        """Those of ``devices`` that the target can reach, in their order. Raises as ``open`` does."""
+        if self.name == DIRECTORY:
+            return tuple(devices)
+        addresses = self._access().addresses
+        return tuple(device for device in devices if device in addresses)
+
+    def _access(self) -> Access:
+        if self.name != ANSIBLE:
+            raise ClusterwrightError(f"there is no target {self.name!r}; choose one of: {', '.join(TARGETS)}")
+        if self.access is None:
+            raise ClusterwrightError("the target ansible needs an access file (--access FILE): keys and addresses")
+        return read_access(self.access)
+
+
+def read_access(path: Path) -> Access:
+    """The access file; its form is ``access.schema.json``. Raises SpecError with every mistake in it."""
+    document = read_document(path)
+    findings = check(document, "access")
+    if findings:
+        raise SpecError(findings)
+    data = dict(document.data)
+    for key in ("private_key", "known_hosts"):
+        data[key] = (path.parent / data[key]).resolve()
+    data["exempt"] = tuple(data.get("exempt", ()))
+    return Access(**data)

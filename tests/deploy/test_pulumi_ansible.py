@@ -1,0 +1,76 @@
+"""Pulumi decides, Ansible carries: a pod's nodes deployed over SSH by the same command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from clusterwright import data_files
+from clusterwright.deploy.targets import read_access
+from clusterwright.finding import SpecError
+from clusterwright.lab.sshfleet import SshFleet
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.model import Plan, format_address
+from clusterwright.spec.load import load_spec
+
+BIN = Path(sys.executable).parent
+NODES = [f"gpu-p00r0{rack}n{slot}" for rack in range(2) for slot in range(2)]
+# A network namespace lacks these: they belong to the whole machine, or to hardware.
+EXEMPT = ["module:*", "sysctl:net.core.netdev_max_backlog", "sysctl:net.*.neigh.default.gc_thresh[123]", "sysctl:vm.*"]
+
+pytestmark = pytest.mark.usefixtures("pulumi_on_the_path")
+
+
+def frontend_address(plan: Plan, device: str) -> str:
+    """The address that the packet filter lets the service node reach."""
+    interface = next(cable.a for cable in plan.cables_of[device] if (cable.fabric, cable.a.port) == ("frontend", "fe0"))
+    assert interface.address is not None
+    return format_address(interface.address, plan.address_version("frontend"))
+
+
+def test_a_pod_is_deployed_over_ssh_and_a_node_that_refuses_is_named_and_taken_up_again(tmp_path: Path) -> None:
+    spec = data_files.folder("inventory") / "lab-roce.yaml"
+    plan = build_plan(load_spec(spec))
+    addresses = {name: frontend_address(plan, name) for name in NODES}
+    controller = frontend_address(plan, plan.devices_of("service")[0].name)
+    access = tmp_path / "access.yaml"
+    root = tmp_path / "up"
+
+    def up() -> subprocess.CompletedProcess[str]:
+        options = ("--pod", "pod0", "--target", "ansible", "--access", str(access), "--root", str(root))
+        command = (str(BIN / "clusterwright"), "up", str(spec), *options)
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    with SshFleet(addresses, controller, "fe0") as fleet, fleet.as_controller():
+        keys = {"private_key": str(fleet.private_key), "known_hosts": str(fleet.known_hosts)}
+        access.write_text(yaml.safe_dump({**keys, "addresses": addresses, "exempt": EXEMPT}))
+        fleet.run(NODES[3], "mkdir", "/etc/nccl.conf")
+
+        first = up()
+
+        assert first.returncode != 0
+        assert f"1 of 2 devices of p00r01 did not reach the wanted state: {NODES[3]}: failed" in first.stdout
+        for name in NODES[:3]:
+            assert fleet.run(name, "test", "-s", "/etc/nccl.conf") == ""
+
+        fleet.run(NODES[3], "rmdir", "/etc/nccl.conf")
+        second = up()
+
+        assert second.returncode == 0, second.stdout + second.stderr
+        assert fleet.run(NODES[3], "test", "-s", "/etc/nccl.conf") == ""
+        assert "nothing changed" in up().stderr
+
+
+def test_a_bad_access_file_is_refused_with_positions(tmp_path: Path) -> None:
+    access = tmp_path / "access.yaml"
+    access.write_text("private_key: id\nknown_host: known_hosts\naddresses: {}\n")
+
+    with pytest.raises(SpecError) as refused:
+        read_access(access)
+
+    assert [finding.position.line for finding in refused.value.findings][-2:] == [2, 3]
+    assert "known_hosts" in str(refused.value)
