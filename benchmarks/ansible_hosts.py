@@ -1,0 +1,67 @@
+"""What a host costs when trees go out over SSH, to hosts with real sshd on this machine: both ends share its cores.
+
+Run as root: ``python -m benchmarks.ansible_hosts [HOSTS …]``.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from clusterwright.artifact import Artifact
+from clusterwright.deploy.ansible_target import Access, AnsibleTarget
+from clusterwright.deploy.target import DeviceTree
+from clusterwright.lab.sshfleet import SshFleet
+
+NETWORK_FILES = 20  # of 400 bytes, as a node with ten NICs has
+
+
+def tree(device: str) -> DeviceTree:
+    """As many files as a GPU node has, with running state in three of them."""
+    files = {
+        "etc/hostname": f"{device}\n",
+        "etc/nftables.conf": "flush ruleset\ntable inet bench {\n  chain input { ct state established accept; }\n}\n",
+        "etc/sysctl.d/90-bench.conf": "net.ipv4.ip_forward = 1\nnet.ipv4.conf.all.rp_filter = 1\n",
+        **{f"etc/systemd/network/20-{number}.network": "#" * 400 for number in range(NETWORK_FILES)},
+    }
+    return tuple(Artifact(device, path, text.encode(), "bench") for path, text in files.items())
+
+
+def cost(work: Callable[[], object]) -> tuple[float, float]:
+    """Wall time, and processor time of the control node's processes, in seconds."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    work()
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(hosts: int) -> None:
+    """Print one line for each kind of run over ``hosts`` hosts."""
+    addresses = {f"n{index}": f"10.213.{index // 250 + 1}.{index % 250 + 1}" for index in range(hosts)}
+    batch = {device: tree(device) for device in addresses}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SshFleet(addresses) as fleet,
+        fleet.as_controller(),
+    ):
+        target = AnsibleTarget(Path(folder), Access(addresses, fleet.private_key, fleet.known_hosts))
+        for name, work in (
+            ("first apply", lambda: target.apply(batch)),
+            ("nothing to change", lambda: target.apply(batch)),
+            ("check", lambda: target.apply(batch, check=True)),
+            ("read", lambda: target.read(batch)),
+        ):
+            wall_s, processor_s = cost(work)
+            print(
+                f"{hosts:4} hosts  {name:18} {wall_s:6.2f} s  {hosts / wall_s:5.1f} hosts/s  "
+                f"control node {1000 * processor_s / hosts:4.0f} ms a host"
+            )
+
+
+if __name__ == "__main__":
+    for count in [int(text) for text in sys.argv[1:]] or [10, 40]:
+        measure(count)
