@@ -1,4 +1,4 @@
-"""What the deployment tests share."""
+"""What tests in several folders share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="session")
