@@ -22,7 +22,6 @@ from clusterwright.spec.model import Scheduler
 
 KIND = "slurm"
 FOLDER = "etc/slurm"
-CONTROLLERS = 2  # a controller and its backup; further service nodes do other work
 _CLUSTER_NAME_LENGTH = 40
 
 
@@ -73,9 +72,9 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 @per_plan
 def controllers(plan: Plan) -> tuple[str, ...]:
-    """The service nodes that run slurmctld, by name: the first ones that are in service."""
+    """The service nodes that run slurmctld, by name: the first one in service. A backup would need shared state."""
     service = [d.name for d in plan.devices_of("service") if d.kind == "node" and d.state == "active"]
-    return tuple(service[:CONTROLLERS])
+    return tuple(service[:1])
 
 
 def slurm_view(plan: Plan, scheduler: Scheduler) -> SlurmView:

@@ -1,7 +1,8 @@
 """The cluster's topology as Slurm's scheduler sees it: a tree of groups, or blocks.
 
-Leaves are the groups of the scheduler's leaf level; above them stands one switch for each larger group and one for the
-cluster. Real switches and links are left out on purpose: listing them slows scheduling and places no job better.
+Leaves are the groups of the scheduler's leaf level; above them stands one switch for each larger group at which a tier
+of the fabric ends (a pod, but not a row of racks), and one for the cluster. Real switches and links are left out on
+purpose: listing them slows scheduling and places no job better.
 """
 
 from __future__ import annotations
@@ -39,14 +40,32 @@ def tree(plan: Plan, scheduler: Scheduler) -> tuple[TreeSwitch, ...]:
     """Leaves first, then each larger level, the cluster last."""
     leaves = _leaves(plan, scheduler)
     switches = [TreeSwitch(name, "Nodes", hostlist(nodes)) for name, nodes in leaves.items()]
+    boundaries = _boundaries(plan, scheduler)
     below = list(leaves)
     while below != [CLUSTER]:
         parents: dict[str, list[str]] = {}
         for name in below:
-            parents.setdefault(plan.group_by_name[name].parent or CLUSTER, []).append(name)
+            parents.setdefault(_parent(plan, name, boundaries), []).append(name)
         switches.extend(TreeSwitch(name, "Switches", hostlist(members)) for name, members in parents.items())
         below = list(parents)
     return tuple(switches)
+
+
+def _boundaries(plan: Plan, scheduler: Scheduler) -> set[str]:
+    """The levels at which bandwidth may change: those that the tiers of the jobs' fabric stand in."""
+    nccl = plan.spec.nccl
+    fabrics = [f for f in plan.spec.fabrics if any(attach.nodes == scheduler.nodes for attach in f.attach)]
+    if nccl is not None and nccl.nodes == scheduler.nodes:
+        fabrics = [fabric for fabric in fabrics if fabric.name == nccl.fabric]
+    return {tier.per for fabric in fabrics for tier in fabric.tiers}
+
+
+def _parent(plan: Plan, name: str, boundaries: set[str]) -> str:
+    """The next larger group at a boundary; the cluster above all."""
+    above = plan.group_by_name[name].parent
+    while above and plan.group_by_name[above].level not in boundaries:
+        above = plan.group_by_name[above].parent
+    return above or CLUSTER
 
 
 def blocks(plan: Plan, scheduler: Scheduler) -> tuple[Block, ...]:
