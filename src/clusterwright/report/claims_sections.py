@@ -42,12 +42,12 @@ def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
             )
         )
     table = Table(
-        "expectations",
-        "Published figures",
+        "expectation-list",
+        "Expected, and counted in the plan",
         ("Figure", "Expected", "Tolerance", "Planned", "Result", "Source"),
         tuple(rows),
         frozenset({"Expected", "Tolerance", "Planned"}),
-        "Planned figures are counted in the expanded plan.",
+        "Planned figures are counted device by device and cable by cable, not multiplied.",
     )
     return Section("expectations", "Published figures beside the plan", (Block("", "", (), (table,)),))
 

@@ -14,7 +14,7 @@ from clusterwright.report.claims_sections import assumptions_section, expectatio
 from clusterwright.report.figures import figures
 from clusterwright.report.inventory_csv import csv_files
 from clusterwright.report.network_sections import addresses_section, fabrics_section, isolation_section
-from clusterwright.report.page import Card, Page, plural
+from clusterwright.report.page import Card, Page, plural, power, storage
 from clusterwright.report.physical_sections import cabling_section, racks_section
 from clusterwright.report.records import Inventory
 from clusterwright.report.totals import RackKind, power_w, rack_kinds, tier_totals
@@ -87,17 +87,13 @@ def _cards(
         Card("Racks", f"{sum(kind.count for kind in kinds):,}", f"of {plural(len(kinds), 'kind')}"),
         Card("Switches", f"{sum(roles.values()):,}", f"in {plural(len(roles), 'role')}"),
         Card("Cables", f"{len(plan.cables):,}", f"in {plural(len(plan.spec.fabrics), 'fabric')}"),
-        Card("Power", _power(power_w(plan)), "as rated in the catalogue"),
+        Card("Power", power(power_w(plan)), "as rated in the catalogue"),
         Card("Published figures", f"{met} of {len(plan.spec.expectations)}", "met by the plan"),
         Card("Findings", f"{len(findings):,}", "from lint"),
     ]
     if storage_pb:
-        cards.insert(6, Card("Storage", f"{storage_pb:,.4g} PB", "usable"))
+        cards.insert(6, Card("Storage", storage(storage_pb), "usable"))
     return tuple(cards)
-
-
-def _power(watts: int) -> str:
-    return f"{watts / 1e6:,.2f} MW" if watts >= 1e6 else f"{watts / 1e3:,.1f} kW"
 
 
 @cache

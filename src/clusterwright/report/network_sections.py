@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from clusterwright.report.page import Block, Cell, Section, Table, code, number
+from clusterwright.report.page import Block, Cell, Section, Table, bandwidth, code, number
 from clusterwright.report.topology_svg import links_text, topology_drawing
 
 if TYPE_CHECKING:
@@ -172,13 +172,9 @@ def _tier_row(tier: TierTotals) -> tuple[Cell, ...]:
         number(tier.ports_used),
         number(tier.ports_available),
         Cell("–" if tier.oversubscription is None else f"{tier.oversubscription:,.2f} : 1", "number"),
-        Cell(_terabits(tier.bisection_tbps), "number"),
+        Cell(bandwidth(tier.bisection_tbps * 1000), "number"),
         Cell("100 %" if tier.bisection_share >= _FULL_SHARE else _percent(tier.bisection_share), "number"),
     )
-
-
-def _terabits(tbps: float) -> str:
-    return f"{tbps:,.0f} Tb/s" if tbps >= 10 else f"{tbps:,.2f} Tb/s"
 
 
 def _percent(share: float) -> str:

@@ -87,6 +87,30 @@ def figure(value: float) -> Cell:
     return Cell(text.rstrip("0").rstrip("."), "number")
 
 
+def power(watts: float) -> str:
+    """Watts in the unit in which people speak of as many."""
+    if watts < 1e3:
+        return f"{watts:,.0f} W"
+    return f"{watts / 1e3:,.1f} kW" if watts < 1e6 else f"{watts / 1e6:,.2f} MW"
+
+
+def bandwidth(gbps: float) -> str:
+    """Gb/s, or Tb/s from a thousand on."""
+    if gbps < 1e3:
+        return f"{gbps:,.4g} Gb/s"
+    return f"{gbps / 1e3:,.1f} Tb/s" if gbps < 1e5 else f"{gbps / 1e3:,.0f} Tb/s"
+
+
+def storage(petabytes: float) -> str:
+    """Petabytes, or terabytes below one."""
+    return f"{petabytes:,.4g} PB" if petabytes >= 1 else f"{petabytes * 1e3:,.4g} TB"
+
+
+def distance(metres: float) -> str:
+    """Metres, or kilometres from one on."""
+    return f"{metres:,.0f} m" if metres < 1e3 else f"{metres / 1e3:,.1f} km"
+
+
 def code(text: str) -> Cell:
     """A name as it is written in files."""
     return Cell(text, "code")

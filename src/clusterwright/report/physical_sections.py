@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from clusterwright.report.page import Block, Cell, Section, Table, code, number, plural
+from clusterwright.report.page import Block, Cell, Section, Table, code, distance, number, plural, power
 from clusterwright.report.rack_svg import rack_drawing
 from clusterwright.report.totals import CableTotals, RackKind, cable_totals
 
@@ -54,7 +54,7 @@ def cabling_section(plan: Plan) -> Section:
     rows = [_cable_row(cables) for cables in bill]
     out_of_service = sum(not cable.in_service for cable in plan.cables)
     table = Table(
-        "cabling",
+        "cable-list",
         "Bill of cabling",
         ("Fabric", "Medium", "Speed", "Length", "Cables", "Length together"),
         tuple(rows),
@@ -72,9 +72,9 @@ def _kind_row(kind: RackKind) -> tuple[Cell, ...]:
         code(kind.example),
         number(kind.count),
         Cell(contents),
-        Cell(f"{kind.power_w / 1000:,.1f} kW", "number"),
+        Cell(power(kind.power_w), "number"),
         Cell(f"{kind.weight_kg:,.0f} kg", "number"),
-        Cell(f"{kind.power_w * kind.count / 1000:,.0f} kW", "number"),
+        Cell(power(kind.power_w * kind.count), "number"),
         Cell("assumed", "warning") if kind.assumed else Cell("sourced", "good"),
     )
 
@@ -86,7 +86,7 @@ def _cable_row(cables: CableTotals) -> tuple[Cell, ...]:
         Cell(f"{cables.speed_gbps}G", "number"),
         Cell(f"{cables.length_m:g} m", "number"),
         number(cables.count),
-        Cell(f"{cables.length_m * cables.count / 1000:,.1f} km", "number"),
+        Cell(distance(cables.length_m * cables.count), "number"),
     )
 
 
@@ -108,7 +108,7 @@ def _places_table(plan: Plan) -> Table:
             code(place) if place else Cell("outside the pods"),
             number(len(inside[place] - {""})),
             Cell(", ".join(f"{count:,} {role}" for role, count in counts.items())),
-            Cell(f"{power_w[place] / 1000:,.1f} kW", "number"),
+            Cell(power(power_w[place]), "number"),
         )
         for place, counts in devices.items()
     )
@@ -133,9 +133,9 @@ def _models_table(plan: Plan) -> Table:
                 Cell(name),
                 Cell(model.manufacturer),
                 number(count),
-                Cell(f"{model.power_w:,} W", "number"),
+                Cell(power(model.power_w), "number"),
                 Cell(f"{model.units:g} U" if model.units else "own cabinet", "number"),
-                Cell(f"{model.power_w * count / 1000:,.0f} kW", "number"),
+                Cell(power(model.power_w * count), "number"),
             )
         )
     return Table(

@@ -26,17 +26,16 @@ def available_ports(model: HardwareModel, in_use: Mapping[str, int]) -> int:
     """How many logical ports ``model`` offers when every block runs in the mode that ``in_use`` shows for it.
 
     ``in_use`` maps port names to speeds in Gb/s. A block without a used port counts at the fastest speed in use, or in
-    its first mode when it has none at that speed. A block whose cages that costs counts for nothing.
+    its first mode when it has none at that speed, unless one of the two costs the other its cages.
     """
     fastest = max(in_use.values(), default=0)
-    used = {block.name: _mode_in_use(block, in_use) for block in model.blocks}
-    chosen = {block.name: used[block.name] or block.mode(fastest) or block.modes[0] for block in model.blocks}
-    lost = {mode.disables for mode in chosen.values() if mode.disables is not None}
-    return sum(
-        len(block.cages) * len(chosen[block.name].subports)
-        for block in model.blocks
-        if used[block.name] is not None or block.name not in lost
-    )
+    modes = {block.name: mode for block in model.blocks if (mode := _mode_in_use(block, in_use)) is not None}
+    for block in model.blocks:
+        mode = block.mode(fastest) or block.modes[0]
+        disabled = {other.disables for other in modes.values()}
+        if block.name not in modes and block.name not in disabled and mode.disables not in modes:
+            modes[block.name] = mode
+    return sum(len(block.cages) * len(modes[block.name].subports) for block in model.blocks if block.name in modes)
 
 
 def _mode_in_use(block: PortBlock, in_use: Mapping[str, int]) -> PortMode | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clusterwright.report.drawing import Drawing, Shape, label, line, rectangle, text_width
+from clusterwright.report.page import plural, power
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +40,8 @@ def rack_drawing(kind: RackKind, rack_units: int, name: str) -> Drawing:
         width=_RAIL_WIDTH + _BAY_WIDTH + _MARGIN,
         height=bottom + _MARGIN,
         shapes=tuple(shapes),
-        caption=f"{kind.example}: {kind.count:,} such rack{'' if kind.count == 1 else 's'}, "
-        f"{kind.power_w / 1000:,.1f} kW{' (assumed)' if kind.assumed else ''}, {kind.weight_kg:,.0f} kg of equipment",
+        caption=f"{kind.example}: {plural(kind.count, 'such rack')}, "
+        f"{power(kind.power_w)}{' (assumed)' if kind.assumed else ''}, {kind.weight_kg:,.0f} kg of equipment",
     )
 
 

@@ -114,7 +114,7 @@ def _slots(runs: tuple[Run, ...]) -> list[_Slot]:
         return [
             _Slot(first, _title(first), 1),
             _Slot(second, _title(second), 1),
-            _Slot(None, f"equal {first.level}s", runs[0].count - 3),
+            _Slot(None, "more, all equal", runs[0].count - 3),
             _Slot(last, _title(last), 1),
         ]
     found = [_Slot(run.columns[0], _run_title(run), run.count) for run in runs[:_MOST_FRAMES]]
@@ -148,7 +148,7 @@ def _title(column: Column) -> str:
 
 def _run_title(run: Run) -> str:
     first, last = run.columns[0], run.columns[-1]
-    return _title(first) if run.count == 1 else f"{first.level}s {first.name} – {last.name}"
+    return _title(first) if run.count == 1 else f"{first.level} {first.name} – {last.name}"
 
 
 def _box_width(cell: Cell) -> float:

@@ -1,0 +1,25 @@
+"""The reference specs and their plans, each built once for all tests of a process."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clusterwright.plan.build import build_plan
+from clusterwright.spec.load import load_spec
+
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
+
+INVENTORY = Path(__file__).parents[2] / "inventory"
+SPECS = tuple(sorted(path.stem for path in INVENTORY.glob("*.yaml")))
+
+
+def spec_path(name: str) -> Path:
+    return INVENTORY / f"{name}.yaml"
+
+
+@cache
+def plan_of(name: str) -> Plan:
+    return build_plan(load_spec(spec_path(name)))

@@ -1,0 +1,140 @@
+"""The report page as text: what it says, what it escapes, how large it is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.golden_files import assert_golden
+from tests.report.handmade import handmade_plan
+from tests.report.specs import SPECS, plan_of, spec_path
+
+from clusterwright.finding import Finding, Position, Severity
+from clusterwright.report.figures import figures
+from clusterwright.report.html import report_files, report_page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST_BYTES = 3_000_000
+VOID = {"meta", "link", "input", "br", "hr", "img"}
+
+
+class Structure(HTMLParser):
+    """Collects tags, ids and addresses, and fails on tags that do not nest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.scripts = 0
+        self.targets: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.scripts += tag == "script"
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            elif name in ("href", "src"):
+                self.targets.append(value or "")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def structure(html: str) -> Structure:
+    parser = Structure()
+    parser.feed(html)
+    assert parser.open == []
+    return parser
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_every_reference_spec_has_a_page_that_opens_fast(name: str) -> None:
+    plan = plan_of(name)
+    html = report_files(plan, ())["index.html"]
+    assert len(html.encode()) < MOST_BYTES
+    found = structure(html)
+    assert len(found.ids) == len(set(found.ids))
+    for target in found.targets:
+        assert target == "data:," or target[1:] in found.ids or target.endswith(".csv")
+    assert f"{figures(plan)['gpus']:,.0f}" in html
+    for expectation in plan.spec.expectations:
+        assert expectation.figure in html
+
+
+def test_everything_a_spec_says_is_escaped() -> None:
+    hostile = '<script>alert("x")</script>'
+    finding = Finding("CW101", Severity.ERROR, hostile, hostile, Position(hostile, 1, 1))
+    html = report_files(handmade_plan(title=hostile), (finding,))["index.html"]
+    assert hostile not in html
+    assert "&lt;script&gt;" in html
+    assert structure(html).scripts == 1
+
+
+def test_figures_that_are_met_and_those_that_are_not() -> None:
+    html = report_files(handmade_plan(), ())["index.html"]
+    assert re.search(r'gpus</td>\s*<td class="number">64</td>.*?<td class="good">met</td>', html, re.DOTALL)
+    assert re.search(r'racks</td>\s*<td class="number">5</td>.*?<td class="bad">not met</td>', html, re.DOTALL)
+
+
+def test_the_picture_has_the_numbers_of_the_plan() -> None:
+    html = report_files(handmade_plan(pods=8, racks=192, uplinks=18, upper=24), ())["index.html"]
+    for text in ("24 × atsw", "18 × ctsw", "192 × rtsw", "384 × node", "3,456 × 400G", "432 × 400G", "+ 5"):
+        assert f">{text}</text>" in html
+
+
+def test_golden_totals() -> None:
+    page = report_page(plan_of("lab-roce"), ())
+    lines = [f"{card.label}: {card.value} ({card.detail})" for card in page.cards]
+    for section in page.sections:
+        lines += ["", f"# {section.title}"]
+        for block in section.blocks:
+            lines += [text for text in (block.heading, block.text) if text]
+            lines += [drawing.description for drawing in block.drawings]
+            for table in block.tables:
+                lines += [f"## {table.caption}", " | ".join(table.columns)]
+                lines += [" | ".join(cell.text for cell in row) for row in table.rows]
+    text = "\n".join(lines).replace(str(spec_path("lab-roce").parent), "inventory")
+    assert_golden("report/lab-roce/report.txt", f"{text}\n".encode())
+
+
+def test_the_command_replaces_its_files_and_leaves_others(tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    out.mkdir()
+    (out / "index.html").write_text("old")
+    (out / "notes.txt").write_text("mine")
+    done = subprocess.run(
+        ["clusterwright", "report", str(spec_path("lab-roce")), "--out", str(out)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == str(out / "index.html")
+    assert "<!doctype html>" in (out / "index.html").read_text()
+    assert sorted(path.name for path in out.iterdir()) == [
+        "addresses.csv",
+        "cables.csv",
+        "devices.csv",
+        "index.html",
+        "notes.txt",
+    ]
+
+
+def test_a_figure_that_is_not_met_is_shown_instead_of_refused(tmp_path: Path) -> None:
+    spec = tmp_path / "lab.yaml"
+    text = spec_path("lab-roce").read_text()
+    wrong = re.sub(r"(figure: gpus, value: )\d+", r"\g<1>999", text, count=1)
+    assert wrong != text
+    spec.write_text(wrong)
+    subprocess.run(
+        ["clusterwright", "report", str(spec), "--out", str(tmp_path / "out")], capture_output=True, check=True
+    )
+    html = (tmp_path / "out" / "index.html").read_text()
+    assert '<td class="bad">not met</td>' in html
+    assert "CW203" in html

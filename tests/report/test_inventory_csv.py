@@ -1,0 +1,58 @@
+"""The inventory as CSV: readable by spreadsheets, harmless to them, in the order of the floor."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tests.golden_files import assert_golden
+from tests.report.handmade import handmade_plan
+from tests.report.specs import plan_of, spec_path
+
+from clusterwright.report.inventory_csv import csv_files, natural_key
+from clusterwright.report.records import Inventory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_golden() -> None:
+    for name, text in csv_files(Inventory(plan_of("lab-roce"))).items():
+        assert_golden(f"inventory/lab-roce/{name}", text.encode())
+
+
+def test_cables_are_sorted_by_rack_unit_and_port() -> None:
+    plan = plan_of("lab-roce")
+    found = rows(csv_files(Inventory(plan))["cables.csv"])
+    assert len(found) == len(plan.cables)
+    keys = [(natural_key(r["a_rack"]), float(r["a_unit"] or 0), r["a_device"], natural_key(r["a_port"])) for r in found]
+    assert keys == sorted(keys)
+    assert natural_key("eth1/2/1") < natural_key("eth1/10/1")
+
+
+def test_cells_that_a_spreadsheet_would_run_are_made_text() -> None:
+    plan = handmade_plan()
+    for dangerous in ("=HYPERLINK(1)", "+1", "-1", "@SUM(1)"):
+        devices = (replace(plan.devices[0], image=dangerous), *plan.devices[1:])
+        first = rows(csv_files(Inventory(replace(plan, devices=devices)))["devices.csv"])[0]
+        assert first["image"] == "'" + dangerous
+
+
+def test_the_command_writes_three_files_and_asks_for_a_folder(tmp_path: Path) -> None:
+    command = ["clusterwright", "inventory", str(spec_path("lab-roce")), "--format", "csv"]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "--out DIR" in refused.stderr
+    subprocess.run([*command, "--out", str(tmp_path / "sheets")], capture_output=True, check=True)
+    assert sorted(path.name for path in (tmp_path / "sheets").iterdir()) == [
+        "addresses.csv",
+        "cables.csv",
+        "devices.csv",
+    ]
