@@ -257,7 +257,7 @@ def _bgp(view: SwitchView) -> EosBgp | None:
         return None
     roles = {link.peer.device: link.peer_device.role.upper() for link in view.links}
     sides = {
-        link.peer_device.role.upper(): link.port.side.upper() for link in view.links if link.peer_device.asn is not None
+        link.peer_device.role.upper(): link.port.side.upper() for link in view.links if link.is_to_switch
     }
     return EosBgp(
         asn=view.device.asn,

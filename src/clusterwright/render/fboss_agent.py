@@ -1,9 +1,9 @@
 """The FBOSS agent's configuration (AgentConfig in fboss/agent/agent_config.thrift) as plain data.
 
 Every routed port gets a VLAN and an interface of its own, as FBOSS wants it on chips of the Tomahawk family; hosts that
-share a subnet share one VLAN. Ports without a cable are left out: on these platforms the agent adds and removes ports as
-the configuration lists them, and one that is not listed has no link. ``platform.chip`` stays empty: lane maps and SDK settings come with the platform's image,
-and nothing in a plan decides them.
+share a subnet share one VLAN. Ports without a cable are left out: on these platforms the agent adds and removes ports
+as listed (SaiPlatform.h, supportsAddRemovePort), and one that is not listed has no link. ``platform.chip`` stays
+empty: lane maps and SDK settings come with the platform's image, and nothing in a plan decides them.
 """
 
 from __future__ import annotations

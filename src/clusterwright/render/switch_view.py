@@ -42,6 +42,11 @@ class Link:
         return f"{self.peer.device} {self.peer.port}"
 
     @property
+    def is_to_switch(self) -> bool:
+        """True for a link to a switch of the same fabric; False for a host's NIC or a management port."""
+        return self.peer.side in {"down", "up"} and self.peer_device.asn is not None
+
+    @property
     def is_routed(self) -> bool:
         """True when the link has addresses of its own; False for a port in a shared host subnet."""
         return self.port.address is not None
@@ -101,7 +106,7 @@ class SwitchView:
         """``down`` and ``up``, as far as there are BGP speakers, in service or not."""
         if self.device.asn is None or self.device.loopback is None:
             return ()
-        return tuple(sorted({link.port.side for link in self.links if link.peer_device.asn is not None}))
+        return tuple(sorted({link.port.side for link in self.links if link.is_to_switch}))
 
     @property
     def router_id(self) -> str | None:
@@ -185,8 +190,8 @@ def traffic_classes(fabric: Fabric) -> tuple[ClassView, ...]:
 def spare_ports(model: HardwareModel, used: Mapping[str, int]) -> tuple[str, ...]:
     """Ports that no cable uses, in the catalogue's order, without those that a neighbouring cage's mode disables.
 
-    ``used`` maps port names to the speed in Gb/s they run at, which tells the mode of their cage; an empty cage is shown in
-    its first mode.
+    ``used`` maps port names to the speed in Gb/s they run at, which tells the mode of their cage; an empty cage is
+    shown in its first mode.
     """
     modes: dict[tuple[str, int], PortMode] = {}
     disabled: set[tuple[str, int]] = set()
@@ -217,7 +222,7 @@ def _sessions(device: Device, links: list[Link], version: int) -> list[Session]:
     sessions = []
     for link in links:
         remote_as = link.peer_device.asn
-        if device.asn is None or remote_as is None or not link.cable.in_service:
+        if device.asn is None or remote_as is None or not (link.is_to_switch and link.cable.in_service):
             continue
         if link.port.address is None or link.peer.address is None:
             continue

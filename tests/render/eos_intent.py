@@ -1,0 +1,217 @@
+"""The intent behind an EOS switch as pyavd's structured configuration, taken from the plan, not from our renderer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clusterwright.plan.model import Device, Interface, Plan, fabric_of, format_address
+
+HOSTS_VLAN = 100
+
+
+def structured_config(plan: Plan, device: Device) -> dict[str, Any]:
+    """What a network engineer would hand to pyavd for this switch."""
+    fabric = fabric_of(plan, device.fabric)
+    version = plan.address_version(device.fabric)
+    ends = [(cable, *_own_first(cable.a, cable.b, device)) for cable in plan.cables_of[device.name]]
+    management = next(((own, peer) for _, own, peer in ends if own.side == "management"), None)
+    links = [(cable, own, peer) for cable, own, peer in ends if own.side != "management"]
+    config: dict[str, Any] = {
+        "hostname": device.name,
+        "dns_domain": plan.spec.site.domain,
+        "service_routing_protocols_model": "multi-agent",
+        "ip_routing": True,
+        "management_api_http": {"enable_https": True, "enable_http": False},
+        "ethernet_interfaces": [_ethernet(cable.in_service, own, peer, fabric, version) for cable, own, peer in links],
+    }
+    used = {own.port for _, own, _ in links}
+    model = plan.spec.catalogue[device.model]
+    for block in model.blocks:
+        for cage in block.cages:
+            if not any(cage + suffix in used for mode in block.modes for suffix in mode.subports):
+                name = cage + block.modes[0].subports[0]
+                config["ethernet_interfaces"].append({"name": name, "description": "unused", "shutdown": True})
+    if version == 6:
+        config["ipv6_unicast_routing"] = True
+    _services(config, plan, management)
+    _classes(config, fabric)
+    _routing(config, plan, device, version, links)
+    if fabric.technology == "roce":
+        udp = {"dst_port": 4791, "payload_bytes": "5-7"}
+        config["load_balance"] = {"policies": {"sand_profiles": [{"name": "ROCE", "fields": {"udp": udp}}]}}
+        config["port_channel"] = {"load_balance_sand_profile": "ROCE"}
+        config["platform"] = {"sand": {"lag": {"hardware_only": False}}}  # without it pyavd forgets the profile's use
+    return config
+
+
+def _own_first(a: Interface, b: Interface, device: Device) -> tuple[Interface, Interface]:
+    return (a, b) if a.device == device.name else (b, a)
+
+
+def _ethernet(in_service: bool, own: Interface, peer: Interface, fabric: Any, version: int) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": own.port,
+        "description": f"to {peer.device} {peer.port}" + ("" if in_service else " (out of service)"),
+        "shutdown": not in_service,
+    }
+    speed = {400: "400g-8", 200: "200g-4", 100: "100g-4", 25: "25g", 10: "10g"}.get(own.speed_gbps)
+    if speed is not None:
+        entry["speed"] = speed
+    if fabric.classes:
+        entry["service_profile"] = fabric.name.upper()
+    if own.address is None:
+        access = {"enabled": True, "mode": "access", "access_vlan": HOSTS_VLAN}
+        return entry | {"switchport": access, "spanning_tree_portfast": "edge"}
+    entry |= {"switchport": {"enabled": False}, "mtu": fabric.mtu}
+    address = f"{format_address(own.address, version)}/{own.prefix_length}"
+    return entry | ({"ip_address": address} if version == 4 else {"ipv6_address": address, "ipv6_enable": True})
+
+
+def _services(config: dict[str, Any], plan: Plan, management: tuple[Interface, Interface] | None) -> None:
+    site = plan.spec.site
+    vrf = "default" if management is None else "MGMT"
+    servers = [{"ip_address": server} for server in site.dns]
+    config["ip_name_server"] = {"vrfs": [{"name": vrf, "servers": servers}]}
+    config["ntp"] = {
+        "servers": [{"name": server, "preferred": index == 0} for index, server in enumerate(site.ntp)],
+    }
+    config["logging"] = {"vrfs": [{"name": vrf, "hosts": [{"name": host} for host in site.syslog]}]}
+    if management is None:
+        return
+    own, peer = management
+    gateway = plan.host_subnet_of[own.fabric, peer.device].gateway
+    assert own.address is not None
+    assert gateway is not None
+    config["ntp"] |= {"vrf": "MGMT", "local_interface": {"name": own.port, "vrf": "MGMT"}}
+    config["vrfs"] = [{"name": "MGMT", "ip_routing": False}]
+    config["management_api_http"]["enable_vrfs"] = [{"name": "MGMT"}]
+    config["management_interfaces"] = [
+        {
+            "name": own.port,
+            "description": f"to {peer.device} {peer.port}",
+            "shutdown": False,
+            "vrf": "MGMT",
+            "ip_address": f"{format_address(own.address, 4)}/{own.prefix_length}",
+        }
+    ]
+    config["static_routes"] = [{"vrf": "MGMT", "prefix": "0.0.0.0/0", "next_hop": format_address(gateway, 4)}]
+
+
+def _classes(config: dict[str, Any], fabric: Any) -> None:
+    if not fabric.classes:
+        return
+    named = {dscp for entry in fabric.classes for dscp in entry.dscp}
+    total = sum(entry.weight for entry in fabric.classes)
+    dscps, classes, queues, lossless = [], [], [], []
+    for entry in sorted(fabric.classes, key=lambda entry: entry.queue):
+        taken = entry.dscp or [dscp for dscp in range(64) if dscp not in named]
+        dscps.append(f"{' '.join(str(dscp) for dscp in taken)} to traffic-class {entry.queue}")
+        classes.append(f"{entry.queue} to tx-queue {entry.queue}")
+        queues.append({"id": entry.queue, "priority": "no priority", "bandwidth_percent": 100 * entry.weight // total})
+        if entry.priority is not None:
+            lossless.append({"priority": entry.priority, "no_drop": True})
+    profile: dict[str, Any] = {"name": fabric.name.upper(), "trust": "dscp", "tx_queues": queues}
+    if lossless:
+        profile["priority_flow_control"] = {"enabled": True, "watchdog": {"enabled": True}, "priorities": lossless}
+        watchdog = {"action": "drop", "timeout": "0.20", "polling_interval": "0.10", "recovery_time": "1.00"}
+        config["priority_flow_control"] = {"watchdog": watchdog}
+    config["qos_profiles"] = [profile]
+    config["qos"] = {"map": {"dscp": dscps, "traffic_class": classes}}
+
+
+def _routing(
+    config: dict[str, Any], plan: Plan, device: Device, version: int, links: list[tuple[Any, Interface, Interface]]
+) -> None:
+    assert device.loopback is not None
+    assert device.asn is not None
+    length = 32 if version == 4 else 128
+    ip = "ip" if version == 4 else "ipv6"
+    loopback = f"{format_address(device.loopback, version)}/{length}"
+    config["loopback_interfaces"] = [{"name": "Loopback0", "description": "router", f"{ip}_address": loopback}]
+    own = [loopback]
+    subnet = plan.host_subnet_of.get((device.fabric, device.name))
+    if subnet is not None:
+        own.append(f"{format_address(subnet.network, version)}/{subnet.prefix_length}")
+        assert subnet.gateway is not None
+        gateway = f"{format_address(subnet.gateway, version)}/{subnet.prefix_length}"
+        mtu = fabric_of(plan, device.fabric).mtu
+        config["vlans"] = [{"id": HOSTS_VLAN, "name": "hosts"}]
+        config["vlan_interfaces"] = [
+            {"name": "Vlan100", "description": "hosts", "shutdown": False, "mtu": mtu, f"{ip}_address": gateway}
+        ]
+    speakers = [
+        (cable, mine, peer)
+        for cable, mine, peer in links
+        if peer.side != "management" and plan.by_name[peer.device].asn
+    ]
+    if not speakers:
+        return
+    addressing = fabric_of(plan, device.fabric).addressing
+    assert addressing is not None
+    pools = [f"{addressing.loopbacks} eq {length}", f"{addressing.hosts} eq {addressing.hosts_per_switch}"]
+    config[f"{'' if version == 4 else 'ipv6_'}prefix_lists"] = [
+        {"name": "FABRIC", "sequence_numbers": _sequence([f"permit {pool}" for pool in pools])},
+        {"name": "OWN", "sequence_numbers": _sequence([f"permit {prefix}" for prefix in own])},
+    ]
+    config["ip_community_lists"] = [
+        {"name": "FROM-BELOW", "entries": [{"action": "permit", "communities": ["64512:1"]}]}
+    ]
+    fabric_match = f"{ip} address prefix-list FABRIC"
+    own_match = f"{ip} address prefix-list OWN"
+    sides = {mine.side for _, mine, _ in speakers}
+    maps = []
+    if "down" in sides:
+        maps += [
+            _route_map("FROM-DOWN", (fabric_match, "community 64512:1")),
+            _route_map("TO-DOWN", (own_match, None), (fabric_match, None)),
+        ]
+    if "up" in sides:
+        maps += [
+            _route_map("FROM-UP", (fabric_match, "community none")),
+            _route_map("TO-UP", (own_match, None), ("community FROM-BELOW", None)),
+        ]
+    config["route_maps"] = maps
+    groups = {plan.by_name[peer.device].role.upper(): mine.side.upper() for _, mine, peer in speakers}
+    widths = [sum(1 for cable, mine, _ in speakers if mine.side == "up" and cable.in_service)]
+    below = [plan.by_name[peer.device].group for cable, mine, peer in speakers if mine.side == "down"]
+    widths += [below.count(group) for group in set(below)]
+    paths = max(1, *widths)
+    router_id = f"10.{device.loopback >> 16 & 255}.{device.loopback >> 8 & 255}.{device.loopback & 255}"
+    config["router_bgp"] = {
+        "as": str(device.asn),
+        "router_id": router_id,
+        "bgp": {"default": {"ipv4_unicast": False}},
+        "maximum_paths": {"paths": paths, "ecmp": paths},
+        "peer_groups": [
+            {"name": name, "route_map_in": f"FROM-{side}", "route_map_out": f"TO-{side}"}
+            for name, side in groups.items()
+        ],
+        "neighbors": [
+            {
+                "ip_address": format_address(peer.address or 0, version),
+                "peer_group": plan.by_name[peer.device].role.upper(),
+                "remote_as": str(plan.by_name[peer.device].asn),
+                "description": f"{peer.device} {peer.port}",
+            }
+            for cable, _, peer in speakers
+            if cable.in_service
+        ],
+        f"address_family_ipv{version}": {
+            "peer_groups": [{"name": name, "activate": True} for name in groups],
+            "networks": [{"prefix": prefix} for prefix in own],
+        },
+    }
+
+
+def _sequence(actions: list[str]) -> list[dict[str, Any]]:
+    return [{"sequence": 10 * number, "action": action} for number, action in enumerate(actions, 1)]
+
+
+def _route_map(name: str, *steps: tuple[str, str | None]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "sequence_numbers": [
+            {"sequence": 10 * number, "type": "permit", "match": [match]} | ({"set": [action]} if action else {})
+            for number, (match, action) in enumerate(steps, 1)
+        ],
+    }
