@@ -253,12 +253,34 @@ def test_without_pulumi_the_command_says_how_to_get_it(site: Site, monkeypatch: 
     assert not site.root.exists()
 
 
-def test_a_spec_that_does_not_load_is_refused_before_anything_is_touched(site: Site) -> None:
-    site.edit("name: lab-roce\n", "nam: lab-roce\n")
+@pytest.mark.parametrize(
+    ("old", "new", "position"),
+    [
+        pytest.param("name: lab-roce\n", "nam: lab-roce\n", "lab-roce.yaml:4:1", id="unknown key"),
+        pytest.param("value: 64", "value: 63", "lab-roce.yaml:", id="rule"),
+    ],
+)
+def test_a_spec_with_errors_is_refused_before_anything_is_touched(
+    site: Site, old: str, new: str, position: str
+) -> None:
+    site.edit(old, new)
 
     done = site.run("up")
 
-    assert done.returncode == 2
-    assert "lab-roce.yaml:4:1" in done.stderr
+    assert done.returncode == 1
+    assert position in done.stderr
     assert "Traceback" not in done.stderr
     assert not site.root.exists()
+
+
+def test_pulumis_own_command_line_refuses_a_spec_with_errors_too(site: Site) -> None:
+    site.up()
+    before = site.flash()
+    site.edit("value: 64", "value: 63")
+
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        site.pulumi("up", "--yes", "--skip-preview")
+
+    assert "lab-roce.yaml:" in refused.value.stdout
+    assert "Traceback" not in refused.value.stdout
+    assert site.flash() == before

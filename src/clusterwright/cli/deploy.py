@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from clusterwright.cli.formats.text import render_text
+from clusterwright.cli.lint import source_line
 from clusterwright.deploy.drive import Deployment, drive
 from clusterwright.deploy.targets import TARGETS, Chosen
 from clusterwright.deploy.units import UPPER, choose, cut
+from clusterwright.finding import Severity
 from clusterwright.plan.build import build_plan
+from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
+
+EXIT_FINDINGS = 1
 
 
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,6 +69,10 @@ def refresh(spec: Path, pods: tuple[str, ...], upper: bool, target: str, access:
 
 
 def _run(action: str, deployment: Deployment, layers: tuple[str, ...]) -> int:
+    linted = lint_path(deployment.spec)
+    if any(finding.severity is Severity.ERROR for finding in linted.findings):
+        click.echo(render_text(linted, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
+        return EXIT_FINDINGS
     deployment.target.carries(())  # a bad access file is refused before anything is touched
     stacks = choose(cut(build_plan(load_spec(deployment.spec))), layers)
     click.echo(f"{action}: {', '.join(stack.name for stack in stacks)}", err=True)

@@ -16,9 +16,10 @@ import pulumi
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import DIRECTORY, Chosen
 from clusterwright.deploy.units import KINDS, Stack, Unit, choose, cut
-from clusterwright.finding import ClusterwrightError
+from clusterwright.finding import ClusterwrightError, Severity, SpecError
 from clusterwright.plan.build import build_plan
 from clusterwright.render.engine import render_devices
+from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 
 
@@ -68,6 +69,9 @@ def read_settings() -> Settings:
 
 def declare(settings: Settings) -> None:
     """Registers every unit of the stack's layer. Raises ClusterwrightError for a spec or layer that is not sound."""
+    errors = [finding for finding in lint_path(settings.spec).findings if finding.severity is Severity.ERROR]
+    if errors:
+        raise SpecError(errors)
     plan = build_plan(load_spec(settings.spec))
     (stack,) = choose(cut(plan), [settings.layer])
     names = settings.target.carries([name for unit in stack.units for name in unit.devices])
