@@ -102,9 +102,11 @@ def _key_name(error: SchemaError, path: Path, document: Document) -> Finding:
 
 
 def _alternatives(error: SchemaError, path: Path, document: Document) -> Iterator[Finding]:
+    if not isinstance(error.instance, dict) and _mapping(error.schema).get("type") == "object":
+        return  # the type is wrong, which is a finding of its own
     branches: list[Any] = list(error.validator_value)
     needs = [_names(_mapping(branch).get("required")) for branch in branches]
-    if all(needs) and all(set(branch) == {"required"} for branch in branches):
+    if isinstance(error.instance, dict) and all(needs) and all(set(branch) == {"required"} for branch in branches):
         yield _choice_of_keys(error, needs, path, document)
         return
     by_branch: dict[int, list[SchemaError]] = {}
