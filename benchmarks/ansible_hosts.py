@@ -1,15 +1,14 @@
 """What a host costs when trees go out over SSH, to hosts with real sshd on this machine: both ends share its cores.
 
-Run as root: ``python -m benchmarks.ansible_hosts [HOSTS …]``.
+Needs root: the hosts are network namespaces.
 """
 
 from __future__ import annotations
 
 import resource
-import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
@@ -17,6 +16,7 @@ from clusterwright.deploy.ansible_target import Access, AnsibleTarget
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.lab.sshfleet import SshFleet
 
+HOSTS = (10, 40)
 NETWORK_FILES = 20  # of 400 bytes, as a node with ten NICs has
 
 
@@ -39,8 +39,8 @@ def cost(work: Callable[[], object]) -> tuple[float, float]:
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(hosts: int) -> None:
-    """Print one line for each kind of run over ``hosts`` hosts."""
+def measure(hosts: int) -> Iterator[str]:
+    """One table row for each kind of run over ``hosts`` hosts."""
     addresses = {f"n{index}": f"10.213.{index // 250 + 1}.{index % 250 + 1}" for index in range(hosts)}
     batch = {device: tree(device) for device in addresses}
     with (
@@ -56,12 +56,13 @@ def measure(hosts: int) -> None:
             ("read", lambda: target.read(batch)),
         ):
             wall_s, processor_s = cost(work)
-            print(
-                f"{hosts:4} hosts  {name:18} {wall_s:6.2f} s  {hosts / wall_s:5.1f} hosts/s  "
-                f"control node {1000 * processor_s / hosts:4.0f} ms a host"
-            )
+            yield (f"| {hosts} | {name} | {wall_s:.2f} | {hosts / wall_s:.1f} | {1000 * processor_s / hosts:.0f} |")
 
 
-if __name__ == "__main__":
-    for count in [int(text) for text in sys.argv[1:]] or [10, 40]:
-        measure(count)
+def report() -> str:
+    """The rows for 10 and 40 hosts as a Markdown table."""
+    head = [
+        "| hosts | run | seconds | hosts a second | control node, ms a host |",
+        "| ---: | --- | ---: | ---: | ---: |",
+    ]
+    return "\n".join([*head, *(row for hosts in HOSTS for row in measure(hosts))])

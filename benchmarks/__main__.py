@@ -1,0 +1,27 @@
+"""Prints every figure as Markdown; name sections (`stages`, `eos`, `ansible_hosts`) to print only these."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+SECTIONS = {
+    "stages": "Each stage at 1, 4 and 16 pods of the RoCE cluster (384 nodes each)",
+    "eos": "Rendering one EOS switch, beside pyavd",
+    "ansible_hosts": "Applying a node's tree over SSH, both ends on this machine",
+}
+
+
+def main(names: list[str]) -> int:
+    """Print the sections named, or all of them. Returns 2 for an unknown name."""
+    unknown = [name for name in names if name not in SECTIONS]
+    if unknown:
+        print(f"no section {', '.join(unknown)}; there are: {', '.join(SECTIONS)}", file=sys.stderr)
+        return 2
+    for name in names or SECTIONS:
+        print(f"## {SECTIONS[name]}\n\n{import_module(f'benchmarks.{name}').report()}\n", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
