@@ -1,0 +1,51 @@
+"""Commands that only read go on where a plan can still be drawn, and stop where none can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.report.specs import spec_path
+
+from clusterwright.cli.planning import plan_with_findings
+from clusterwright.finding import SpecError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INTERNET = ('["fd00:1ab:f:fff0::/64"]', '["::/0"]')  # CW501: an error of a rule that looks at the spec alone
+SMALL_POOL = ('hosts: "10.99.0.0/23"', 'hosts: "10.99.0.0/28"')  # CW303: what only the skeleton shows
+
+
+def changed(folder: Path, *changes: tuple[str, str]) -> Path:
+    text = spec_path("lab-roce").read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "lab.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_clean_spec() -> None:
+    plan, findings = plan_with_findings(spec_path("lab-roce"))
+    assert plan.name == "lab-roce"
+    assert findings == ()
+
+
+def test_an_error_that_leaves_a_plan_is_handed_on(tmp_path: Path) -> None:
+    plan, findings = plan_with_findings(changed(tmp_path, INTERNET))
+    assert plan.name == "lab-roce"
+    assert "CW501" in {finding.code for finding in findings}
+
+
+def test_an_error_that_leaves_no_plan_stops(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as refused:
+        plan_with_findings(changed(tmp_path, SMALL_POOL))
+    assert {finding.code for finding in refused.value.findings} == {"CW303"}
+
+
+def test_it_stops_also_where_lint_did_not_come_that_far(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as refused:
+        plan_with_findings(changed(tmp_path, INTERNET, SMALL_POOL))
+    assert {finding.code for finding in refused.value.findings} == {"CW303"}
