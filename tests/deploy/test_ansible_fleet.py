@@ -221,6 +221,45 @@ def test_a_run_that_is_ended_from_outside_is_unknown_never_success(tmp_path: Pat
         assert outcome.message.startswith("Ansible did not come to its end")
 
 
+def test_a_running_systemd_and_networkd_read_what_changed(tmp_path: Path) -> None:
+    unit = "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\nEnvironment=ROUND={}\n"
+    network = "[Match]\nName=lo\n[Network]\nDescription={}\n"
+
+    def systemd_tree(turn: int) -> DeviceTree:
+        return (
+            *tree("n0"),
+            Artifact("n0", "etc/systemd/system/ours.service", unit.format(turn).encode(), "test"),
+            Artifact("n0", "etc/systemd/network/20-lo.network", network.format(turn).encode(), "test"),
+        )
+
+    with SshFleet({"n0": "10.213.1.1"}, systemd=True) as fleet, fleet.as_controller():
+        target = target_for(fleet, tmp_path)
+        fleet.run("n0", "systemctl", "start", "systemd-networkd")
+        first = target.apply({"n0": systemd_tree(1)})["n0"]
+        assert first.ok, first.message
+        assert "systemd:networkd" in first.changed
+        fleet.run("n0", "systemctl", "start", "ours.service")
+        assert "ROUND=1" in fleet.run("n0", "systemctl", "show", "--property=Environment", "ours.service")
+
+        second = target.apply({"n0": systemd_tree(2)})["n0"]
+
+        assert second.changed == (
+            "etc/systemd/network/20-lo.network",
+            "etc/systemd/system/ours.service",
+            "systemd:networkd",
+            "systemd:units",
+        )
+        assert "ROUND=2" in fleet.run("n0", "systemctl", "show", "--property=Environment", "ours.service")
+        assert "20-lo.network" in fleet.run("n0", "networkctl", "status", "lo")
+        # A run that was killed before systemd was told: the files are right, and what runs is not.
+        fleet.run(
+            "n0", "sh", "-c", "sed -i s/ROUND=2/ROUND=3/ /etc/systemd/system/ours.service; systemctl daemon-reload"
+        )
+        fleet.run("n0", "sed", "-i", "s/ROUND=3/ROUND=2/", "/etc/systemd/system/ours.service")
+        assert target.apply({"n0": systemd_tree(2)})["n0"].changed == ("systemd:units",)
+        assert target.apply({"n0": systemd_tree(2)})["n0"].status is Status.UNCHANGED
+
+
 def test_a_fleet_whose_owner_was_killed_is_removed_by_the_next(tmp_path: Path) -> None:
     script = (
         "from clusterwright.lab.sshfleet import SshFleet\n"

@@ -11,6 +11,7 @@ description:
     this module are left alone.
   - Compares running sysctls, kernel modules, the nftables ruleset and the host name with what the tree's files ask
     for, and sets what differs, whether or not a file changed.
+  - Has systemd and networkd read changed units and networks where they run. Services are neither started nor restarted.
   - A failure on the way puts files and running state back as they were.
   - Answers with the SHA-256 of every file of the tree, read from the device at the end.
 options:
@@ -64,7 +65,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.clusterwright_files import Refused, Tree, unpack
-from ansible.module_utils.clusterwright_running import RunningState
+from ansible.module_utils.clusterwright_state import RunningState
 
 
 def main():

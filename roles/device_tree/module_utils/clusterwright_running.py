@@ -42,9 +42,10 @@ def _lines(wanted, folder):
                     yield path, number, stripped
 
 
-def _run(command, stdin=None):
+def run_program(command, stdin=None, refused=""):
+    """Run a program of the device. Raises Refused when it is missing, and with ``refused`` when it fails."""
     try:
-        return subprocess.run(
+        ended = subprocess.run(
             command,
             input=stdin,
             capture_output=True,
@@ -54,6 +55,9 @@ def _run(command, stdin=None):
         )
     except FileNotFoundError as error:
         raise Refused(f"this device lacks {command[0]}, which its tree needs; add it to the image") from error
+    if refused and ended.returncode != 0:
+        raise Refused(f"{refused}: {ended.stderr.strip()}")
+    return ended
 
 
 class KernelModules:
@@ -88,9 +92,8 @@ class KernelModules:
     def converge(self, changes):
         """Load what is missing. Raises Refused when the kernel has no such module."""
         for change in changes:
-            ended = _run(["modprobe", "--", change.name.partition(":")[2]])
-            if ended.returncode != 0:
-                raise Refused("kernel module {}: {}".format(change.name.partition(":")[2], ended.stderr.strip()))
+            name = change.name.partition(":")[2]
+            run_program(["modprobe", "--", name], refused=f"kernel module {name}")
 
     def restore(self, changes):
         """A module that was loaded for a tree that then failed does no harm, and unloading one can: it stays."""
@@ -228,14 +231,12 @@ class Nftables:
                     f"/{NFTABLES_FILE} neither flushes the ruleset nor deletes table {family} {name} first; "
                     "loaded twice it would hold every rule twice"
                 )
-        ended = _run(["nft", "--check", "--file", "-"], self.text)
+        ended = run_program(["nft", "--check", "--file", "-"], self.text)
         if ended.returncode != 0:
             raise Refused(f"nft refuses {ended.stderr.strip()}".replace("/dev/stdin", f"/{NFTABLES_FILE}"))
 
     def _listed(self):
-        ended = _run(["nft", "--json", "--stateless", "list", "ruleset"])
-        if ended.returncode != 0:
-            raise Refused(f"nft cannot list the ruleset: {ended.stderr.strip()}")
+        ended = run_program(["nft", "--json", "--stateless", "list", "ruleset"], refused="nft cannot list the ruleset")
         lines = []
         for entry in json.loads(ended.stdout)["nftables"]:
             ((kind, body),) = entry.items()
@@ -268,10 +269,8 @@ class Nftables:
         """Load the file, which nft does in one transaction, and keep what the kernel then lists."""
         if not changes:
             return
-        self.saved = _run(["nft", "--stateless", "list", "ruleset"]).stdout
-        ended = _run(["nft", "--file", self.tree.full(NFTABLES_FILE)])
-        if ended.returncode != 0:
-            raise Refused(f"nft refuses {ended.stderr.strip()}")
+        self.saved = run_program(["nft", "--stateless", "list", "ruleset"]).stdout
+        run_program(["nft", "--file", self.tree.full(NFTABLES_FILE)], refused="nft refuses what it had accepted")
         marker = {"sha256": self.file.sha256, "ruleset": self._listed()}
         self.tree.write(self.marker, json.dumps(marker, indent=1, sort_keys=True).encode(), 0o600)
 
@@ -280,9 +279,9 @@ class Nftables:
         if self.saved is not None:
             if os.path.exists(self.marker):
                 os.unlink(self.marker)
-            ended = _run(["nft", "--file", "-"], "flush ruleset\n" + self.saved)
-            if ended.returncode != 0:
-                raise Refused(f"the previous ruleset could not be loaded again: {ended.stderr.strip()}")
+            run_program(
+                ["nft", "--file", "-"], "flush ruleset\n" + self.saved, refused="nft refuses the previous ruleset"
+            )
 
 
 def _in_order(value):
@@ -325,45 +324,3 @@ class HostName:
     def restore(self, changes):
         """Set the previous one."""
         self.converge([RunningChange(change.name, change.after, change.before) for change in changes])
-
-
-class RunningState:
-    """All kinds of running state, in the order in which they depend on each other: modules bring sysctls with them."""
-
-    def __init__(self, wanted, exempt_patterns, tree):
-        def exempt(name):
-            return any(fnmatch.fnmatchcase(name, pattern) for pattern in exempt_patterns)
-
-        self.kinds = {
-            "module": KernelModules(wanted, exempt),
-            "sysctl": Sysctls(wanted, exempt),
-            "nftables": Nftables(wanted, exempt, tree),
-            "hostname": HostName(wanted, exempt),
-        }
-        self._tried = []
-
-    def check(self):
-        """Raises Refused for what can be known to fail before anything was touched."""
-        for kind in self.kinds.values():
-            kind.check()
-
-    def compare(self):
-        """All differences between the kernel and the tree."""
-        return [change for kind in self.kinds.values() for change in kind.compare()]
-
-    def converge(self):
-        """Set what differs, kind by kind, and return the changes. Raises Refused at the first that cannot be set."""
-        for kind in self.kinds.values():
-            changes = kind.compare()
-            self._tried.append((kind, changes))
-            kind.converge(changes)
-        return [change for _, changes in self._tried for change in changes]
-
-    def restore(self):
-        """Undo what ``converge`` did, latest first."""
-        for kind, changes in reversed(self._tried):
-            kind.restore(changes)
-
-    def exempted(self):
-        """What the files ask for and this device cannot hold, as declared: said, so that nobody takes it for done."""
-        return sorted(f"{name}:{item}" for name, kind in self.kinds.items() for item in kind.exempted)

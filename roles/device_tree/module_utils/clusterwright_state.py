@@ -1,0 +1,52 @@
+"""All running state of a device that its tree stands for, kind by kind."""
+
+from __future__ import annotations
+
+import fnmatch
+
+from ansible.module_utils.clusterwright_running import HostName, KernelModules, Nftables, Sysctls
+from ansible.module_utils.clusterwright_systemd import Networkd, SystemdUnits
+
+
+class RunningState:
+    """All kinds of running state, in the order in which they depend on each other: modules bring sysctls with them."""
+
+    def __init__(self, wanted, exempt_patterns, tree):
+        def exempt(name):
+            return any(fnmatch.fnmatchcase(name, pattern) for pattern in exempt_patterns)
+
+        self.kinds = (
+            ("module", KernelModules(wanted, exempt)),
+            ("sysctl", Sysctls(wanted, exempt)),
+            ("nftables", Nftables(wanted, exempt, tree)),
+            ("hostname", HostName(wanted, exempt)),
+            ("systemd", SystemdUnits(wanted, exempt, tree)),
+            ("systemd", Networkd(wanted, exempt, tree)),
+        )
+        self._tried = []
+
+    def check(self):
+        """Raises Refused for what can be known to fail before anything was touched."""
+        for _, kind in self.kinds:
+            kind.check()
+
+    def compare(self):
+        """All differences between the kernel and the tree."""
+        return [change for _, kind in self.kinds for change in kind.compare()]
+
+    def converge(self):
+        """Set what differs, kind by kind, and return the changes. Raises Refused at the first that cannot be set."""
+        for _, kind in self.kinds:
+            changes = kind.compare()
+            self._tried.append((kind, changes))
+            kind.converge(changes)
+        return [change for _, changes in self._tried for change in changes]
+
+    def restore(self):
+        """Undo what ``converge`` did, latest first."""
+        for kind, changes in reversed(self._tried):
+            kind.restore(changes)
+
+    def exempted(self):
+        """What the files ask for and this device cannot hold, as declared: said, so that nobody takes it for done."""
+        return sorted(f"{name}:{item}" for name, kind in self.kinds for item in kind.exempted)
