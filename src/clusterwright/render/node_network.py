@@ -21,7 +21,7 @@ from clusterwright.spec.model import Network
 KIND = "node-network"
 FOLDER = "etc/systemd/network"
 SHARED_METRIC = 100  # over all NICs of a fabric
-SINGLE_METRIC = 200  # over one NIC, for when another one is down
+SINGLE_METRIC = 200  # and up, over one NIC each, for when another one is down; equal ones the kernel would join
 SOURCE_PRIORITY = 1000
 DEVICE_PRIORITY = 2000
 
@@ -129,7 +129,7 @@ def _view(plan: Plan, device: Device, nic: HostNic) -> NetworkView:
         for prefix in reachable(plan, device.node_group, device.zone, nic.fabric.name):
             routes.append(Route(prefix, gateway, (), nic.table, None, None))
             if nic.fabric.technology == "ethernet":
-                routes.append(Route(prefix, gateway, (), None, SINGLE_METRIC, address))
+                routes.append(Route(prefix, gateway, (), None, SINGLE_METRIC + siblings.index(nic), address))
                 if nic is siblings[0] and len(siblings) > 1:
                     routes.append(Route(prefix, None, _hops(siblings), None, SHARED_METRIC, None))
     return NetworkView(

@@ -116,7 +116,8 @@ def required_sysctl(plan: Plan, shape: Shape) -> dict[str, str]:
 
     Nodes do not forward and take no routes from the network. With several NICs in one IPv4 fabric each answers ARP
     for its own address alone, and the reverse path is checked loosely, because rules choose routes by source.
-    Neighbour tables hold every neighbour that all NICs can have together, twice over.
+    Routes over two NICs spread connections by port too, or all those with one server would share a NIC. Neighbour
+    tables hold every neighbour that all NICs can have together, twice over.
     """
     settings = {
         "net.ipv4.ip_forward": "0",
@@ -137,6 +138,8 @@ def required_sysctl(plan: Plan, shape: Shape) -> dict[str, str]:
             continue
         version: int = fabric.addressing.hosts.version
         neighbours[version] += nics * _neighbours(plan, name)
+        if fabric.technology == "ethernet" and nics > 1:
+            settings[f"net.ipv{version}.fib_multipath_hash_policy"] = "1"
         if version == 4 and nics > 1:
             settings["net.ipv4.conf.all.rp_filter"] = settings["net.ipv4.conf.default.rp_filter"] = "2"
             settings["net.ipv4.conf.all.arp_ignore"] = "1"
