@@ -1,22 +1,24 @@
-"""CW3xx: addresses, AS numbers, GUIDs and LIDs."""
+"""CW3xx: addresses, MTUs and LIDs. AS numbers are in routing.py."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations
 
 from clusterwright.finding import Severity
 from clusterwright.plan.addressing import check_pools
+from clusterwright.plan.model import network_bounds
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Stage, Subject, rule
 from clusterwright.spec.document import Path
-from clusterwright.spec.model import Network
+from clusterwright.spec.model import FabricAddressing, Network
 
-# RFC 6996: numbers for private use.
-PRIVATE_ASNS = ((64512, 65534), (4200000000, 4294967294))
 # InfiniBand architecture: unicast LIDs are 0x0001 to 0xBFFF.
 UNICAST_LIDS = 0xBFFF
+# InfiniBand architecture: the MTUs that a port may have.
+INFINIBAND_MTUS = (256, 512, 1024, 2048, 4096)
+# The smallest MTU that a link must carry: RFC 791 (every host takes datagrams of 576), RFC 8200.
+SMALLEST_MTU = {4: 576, 6: 1280}
 
 
 @rule(
@@ -32,24 +34,37 @@ def addressing_fits(subject: Subject) -> Iterator[Problem]:
         infiniband = fabric.technology == "infiniband"
         if infiniband and fabric.addressing:
             yield Problem(
-                fabric.addressing.path, f"{fabric.name} is InfiniBand and has no IP addressing.", "Take it away."
+                fabric.addressing.path,
+                f"{fabric.name} is InfiniBand and has no IP addressing.",
+                "Take it away.",
+                key=True,
             )
         if infiniband and fabric.subnet_manager is None:
             yield Problem(
-                fabric.path, f"{fabric.name} is InfiniBand and has no `subnet_manager`.", "Say which nodes run it."
+                (*fabric.path, "technology"),
+                f"{fabric.name} is InfiniBand and has no `subnet_manager`.",
+                "Say which nodes run it: `subnet_manager: {nodes: ..., count: 2, routing_engine: ftree}`.",
             )
         if not infiniband and fabric.addressing is None:
             yield Problem(
-                fabric.path, f"{fabric.name} is {fabric.technology} and has no `addressing`.", "Give it address pools."
+                (*fabric.path, "technology"),
+                f"{fabric.name} is {fabric.technology} and has no `addressing`.",
+                "Give it pools for `loopbacks`, `links` and `hosts`.",
             )
-        if not infiniband and fabric.subnet_manager is not None:
-            path = fabric.subnet_manager.path
-            yield Problem(path, f"{fabric.name} is {fabric.technology} and has no subnet manager.", "Take it away.")
+        for key in ("subnet_manager", "partitions"):
+            if not infiniband and getattr(fabric, key):
+                message = f"{fabric.name} is {fabric.technology}; only InfiniBand has `{key}`."
+                yield Problem((*fabric.path, key), message, "Take it away.", key=True)
+        if infiniband and fabric.classes:
+            message = f"{fabric.name} is InfiniBand, which knows service levels and no DSCP classes."
+            yield Problem((*fabric.path, "classes"), message, "Take `classes` away.", key=True)
         for tier in fabric.tiers:
             if infiniband and tier.asn is not None:
-                yield Problem(tier.asn.path, f"{fabric.name} is InfiniBand and speaks no BGP.", "Take `asn` away.")
+                message = f"Tier {tier.role} has AS numbers, but {fabric.name} is InfiniBand and speaks no BGP."
+                yield Problem(tier.asn.path, message, "Take `asn` away.", key=True)
             if not infiniband and tier.asn is None:
-                yield Problem(tier.path, f"Tier {tier.role} has no AS number.", "Add `asn: {base: ..., per: ...}`.")
+                message = f"Tier {tier.role} of {fabric.name} has no AS numbers."
+                yield Problem((*tier.path, "role"), message, "Add `asn: {base: ..., per: switch}`.")
 
 
 @rule(
@@ -58,19 +73,30 @@ def addressing_fits(subject: Subject) -> Iterator[Problem]:
     title="address pools overlap",
     why="Two networks that share addresses cannot both be reached.",
     mend="Choose prefixes that do not contain each other.",
+    docs="Switches and nodes of all fabrics end up in one routing table somewhere: on a node, which has a NIC in"
+    " each, and at the border of the cluster. Usual causes: a fabric copied with its `addressing`, and a"
+    " prefix written one digit too short, so that it holds its neighbour.",
 )
 def overlapping_pools(subject: Subject) -> Iterator[Problem]:
     """Pools of any fabrics that share addresses."""
-    pools: list[tuple[str, Network, Path]] = []
+    pools: list[tuple[int, int, int, str, Network, Path]] = []
     for fabric in subject.spec.fabrics:
-        if fabric.addressing is None:
-            continue
         at = fabric.addressing
-        for name, network in (("loopbacks", at.loopbacks), ("links", at.links), ("hosts", at.hosts)):
-            pools.append((f"{fabric.name} {name}", network, (*at.path, name)))
-    for (first, a, _), (second, b, path) in combinations(pools, 2):
-        if a.version == b.version and a.overlaps(b):
-            yield Problem(path, f"{second} ({b}) overlaps {first} ({a}).", "Choose a prefix of its own.")
+        for key in ("loopbacks", "links", "hosts") if at else ():
+            network: Network = getattr(at, key)
+            first, last = network_bounds(network)
+            name = f"the {key} of {fabric.name}"
+            pools.append((network.version, first, last, name, network, (*fabric.path, "addressing", key)))
+    widest: tuple[int, int, str, Network] | None = None  # version, last address, name and prefix of the pool before
+    for version, first, last, name, network, path in sorted(pools, key=lambda pool: pool[:3]):
+        if widest and widest[0] == version and first <= widest[1]:
+            yield Problem(
+                path,
+                f"{network} for {name} shares addresses with {widest[3]} for {widest[2]}.",
+                "Choose a prefix that nothing else uses.",
+            )
+        if widest is None or widest[:2] < (version, last):
+            widest = (version, last, name, network)
 
 
 @rule(
@@ -79,6 +105,11 @@ def overlapping_pools(subject: Subject) -> Iterator[Problem]:
     title="address pool too small",
     why="The plan would run out of addresses part of the way through the cluster.",
     mend="Choose a shorter prefix.",
+    docs="What is cut from the pools: one address of `loopbacks` for each switch, its first address left out; a"
+    " /127 (RFC 6164) or /31 (RFC 3021) of `links` for each cable between switches; one subnet of"
+    " `hosts_per_switch` bits of `hosts` for each switch that has nodes. In that subnet each NIC takes a pair"
+    " of addresses with `host_links: point-to-point`; with `shared` it takes one, beside the gateway and the"
+    " first and last address.",
     stage=Stage.SKELETON,
 )
 def pool_too_small(subject: Subject) -> Iterator[Problem]:
@@ -97,14 +128,28 @@ def pool_too_small(subject: Subject) -> Iterator[Problem]:
         )
         for shortage in lacking:
             what = {
-                "loopbacks": f"{shortage.need} switches, and loopbacks for {shortage.have}",
-                "links": f"{shortage.need} links between switches, and prefixes for {shortage.have}",
-                "hosts": f"{shortage.need} switches with hosts, and host subnets for {shortage.have}",
-                "hosts_per_switch": f"{shortage.need} NICs on one switch, and addresses for {shortage.have}",
+                "loopbacks": f"{shortage.need:,} switches, and loopbacks for {shortage.have:,}",
+                "links": f"{shortage.need:,} links between switches, and prefixes for {shortage.have:,}",
+                "hosts": f"{shortage.need:,} switches with hosts, and subnets of /{addressing.hosts_per_switch} "
+                f"for {shortage.have:,}",
+                "hosts_per_switch": f"{shortage.need:,} NICs on one switch, and addresses for {shortage.have:,} "
+                f"in a /{addressing.hosts_per_switch}",
             }[shortage.pool]
+            fits = prefix_that_holds(addressing, shortage.pool, shortage.need)
             yield Problem(
-                (*addressing.path, shortage.pool), f"{skeleton.fabric.name} has {what}.", "Use a shorter prefix."
+                (*addressing.path, shortage.pool),
+                f"{skeleton.fabric.name} has {what}.",
+                f"A /{fits} holds them." if fits > 0 else "No prefix holds them: check the counts.",
             )
+
+
+def prefix_that_holds(addressing: FabricAddressing, pool: str, need: int) -> int:
+    """The longest prefix of a pool that is enough for ``need`` of what is cut from it; negative when none is."""
+    bits = addressing.hosts.max_prefixlen
+    per_nic = need + 3 if addressing.host_links == "shared" else 2 * need + 2
+    wanted = {"loopbacks": need + 1, "links": 2 * need, "hosts": need, "hosts_per_switch": per_nic}[pool]
+    whole = addressing.hosts_per_switch if pool == "hosts" else bits
+    return whole - (wanted - 1).bit_length()
 
 
 def _uplinks(skeleton: FabricSkeleton) -> int:
@@ -114,63 +159,6 @@ def _uplinks(skeleton: FabricSkeleton) -> int:
             up = skeleton.fabric.tiers[skeleton.seats[lower].tier].up
             total += up.links if up else 0
     return total
-
-
-@rule(
-    code="CW304",
-    severity=Severity.ERROR,
-    title="AS numbers of two tiers overlap",
-    why="A router drops routes that carry its own AS number, so nodes behind a shared number cannot reach each other.",
-    mend="Move one base far enough away.",
-    stage=Stage.SKELETON,
-)
-def overlapping_asns(subject: Subject) -> Iterator[Problem]:
-    """Tiers of one fabric whose ranges of AS numbers meet."""
-    for skeleton in subject.skeleton.fabrics:
-        ranges: list[tuple[int, int, str]] = []
-        for depth, (first, last) in _asn_ranges(skeleton).items():
-            tier = skeleton.fabric.tiers[depth]
-            for low, high, other in ranges:
-                if first <= high and low <= last and tier.asn:
-                    yield Problem(
-                        (*tier.asn.path, "base"),
-                        f"{tier.role} takes AS {first} to {last}, {other} takes {low} to {high}.",
-                        "Move one base far enough away.",
-                    )
-            ranges.append((first, last, tier.role))
-
-
-def _asn_ranges(skeleton: FabricSkeleton) -> dict[int, tuple[int, int]]:
-    """First and last AS number of each tier."""
-    seats = Counter(seat.tier for seat in skeleton.seats)
-    found = {}
-    for depth, tier in enumerate(skeleton.fabric.tiers):
-        if tier.asn is None or not seats[depth]:
-            continue
-        shared = {"tier": seats[depth], "switch": 1, "group": tier.count * skeleton.planes[depth]}[tier.asn.per]
-        found[depth] = (tier.asn.base, tier.asn.base + (seats[depth] - 1) // shared)
-    return found
-
-
-@rule(
-    code="CW305",
-    severity=Severity.WARNING,
-    title="AS number that belongs to somebody",
-    why="Numbers outside the private ranges are registered; a leaked route would carry another network's name.",
-    mend="Use 64512 to 65534 or 4200000000 to 4294967294 (RFC 6996).",
-    stage=Stage.SKELETON,
-)
-def public_asn(subject: Subject) -> Iterator[Problem]:
-    """AS numbers outside the private ranges."""
-    for skeleton in subject.skeleton.fabrics:
-        for depth, (first, last) in _asn_ranges(skeleton).items():
-            tier = skeleton.fabric.tiers[depth]
-            if tier.asn and not any(low <= first and last <= high for low, high in PRIVATE_ASNS):
-                yield Problem(
-                    (*tier.asn.path, "base"),
-                    f"{tier.role} takes AS {first} to {last}, which is not all private.",
-                    "Use 64512 to 65534 or 4200000000 to 4294967294.",
-                )
 
 
 @rule(
@@ -191,12 +179,12 @@ def mixed_versions(subject: Subject) -> Iterator[Problem]:
                 yield Problem(
                     (*at.path, name),
                     f"{name} of {fabric.name} is IPv{network.version}, hosts is IPv{at.hosts.version}.",
-                    "Use one IP version.",
+                    f"Use IPv{at.hosts.version} for all three pools, or IPv{network.version}.",
                 )
         if at.hosts_per_switch > at.hosts.max_prefixlen - 1:
             yield Problem(
                 (*at.path, "hosts_per_switch"),
-                f"/{at.hosts_per_switch} is no IPv{at.hosts.version} subnet for hosts.",
+                f"{fabric.name} gives each switch a /{at.hosts_per_switch}: no IPv{at.hosts.version} subnet for hosts.",
                 f"Use at most {at.hosts.max_prefixlen - 2}.",
             )
 
@@ -207,6 +195,9 @@ def mixed_versions(subject: Subject) -> Iterator[Problem]:
     title="more endpoints than LIDs",
     why="An InfiniBand subnet has 49,151 unicast LIDs; beyond them ports stay down.",
     mend="Split the fabric into subnets.",
+    docs="Unicast LIDs are 0x0001 to 0xBFFF (InfiniBand Architecture, volume 1), 49,151 of them; each port of a"
+    " node takes one, and each switch chip one. A director counts with all chips inside it: an 800-port CS8500"
+    " has leaves and spines of its own. LMC is taken as 0: with LMC 1 each port would take two.",
     stage=Stage.SKELETON,
 )
 def lid_space(subject: Subject) -> Iterator[Problem]:
@@ -218,12 +209,36 @@ def lid_space(subject: Subject) -> Iterator[Problem]:
         need = len(skeleton.attachments) + chips
         if need > UNICAST_LIDS:
             yield Problem(
-                skeleton.fabric.path,
+                (*skeleton.fabric.path, "attach"),
                 f"{skeleton.fabric.name} needs {need:,} LIDs, a subnet has {UNICAST_LIDS:,}.",
-                "Split the fabric into subnets.",
+                "Split the fabric into subnets, each a fabric of its own.",
             )
 
 
 def _chips(skeleton: FabricSkeleton, tier: int) -> int:
     chips = skeleton.fabric.tiers[tier].model.chips
     return chips.leaves + chips.spines if chips else 1
+
+
+@rule(
+    code="CW308",
+    severity=Severity.ERROR,
+    title="MTU that the technology does not have",
+    why="The port refuses it, or falls to a smaller one without a word.",
+    mend="Use 256, 512, 1024, 2048 or 4096 on InfiniBand, at least 576 on IPv4 and 1280 on IPv6.",
+    docs="An InfiniBand MTU counts the payload of a packet and is one of five powers of two. An Ethernet MTU counts the"
+    " IP packet: 1500, or about 9000 with jumbo frames; IPv6 needs 1280 (RFC 8200). Usual cause: a fabric"
+    " copied from the other technology.",
+)
+def impossible_mtu(subject: Subject) -> Iterator[Problem]:
+    """MTUs that InfiniBand does not define, or that are too small for IP."""
+    for fabric in subject.spec.fabrics:
+        path = (*fabric.path, "mtu")
+        if fabric.technology == "infiniband":
+            if fabric.mtu not in INFINIBAND_MTUS:
+                message = f"{fabric.name} is InfiniBand, which has no MTU of {fabric.mtu}."
+                yield Problem(path, message, "Use 4096, or 2048, 1024, 512 or 256.")
+        elif fabric.addressing and fabric.mtu < SMALLEST_MTU[fabric.addressing.hosts.version]:
+            version = fabric.addressing.hosts.version
+            message = f"MTU {fabric.mtu} of {fabric.name} is less than the {SMALLEST_MTU[version]} of IPv{version}."
+            yield Problem(path, message, "Use 1500, or 9000 for jumbo frames.")

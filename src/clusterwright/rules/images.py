@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.model import CLUSTER, NodeGroup, Scheduler
 
 # Settings that modern kernels accept and ignore, or do not have.
 DEAD_SYSCTLS = {
@@ -20,6 +21,8 @@ DEAD_SYSCTLS = {
     title="sysctl without effect",
     why="A setting that the kernel ignores gives a false sense of tuning.",
     mend="Take it away.",
+    docs="net.ipv4.tcp_low_latency stands in many tuning guides; since Linux 4.14 it is kept so that scripts do"
+    " not fail, and read by nothing.",
 )
 def dead_sysctl(subject: Subject) -> Iterator[Problem]:
     """Settings that do nothing on the kernels that GPU nodes run."""
@@ -35,6 +38,9 @@ def dead_sysctl(subject: Subject) -> Iterator[Problem]:
     title="block sizes that Slurm refuses",
     why="Slurm's block plugin wants every size to be the first one times a power of two; slurmctld stops otherwise.",
     mend="Use sizes such as [32, 64, 128].",
+    docs="topology/block: each entry of BlockSizes after the first must be the first one times 1, 2, 4, 8 and so"
+    " on, and each block must have at least as many nodes as the first entry. `leaf` is the level whose"
+    " instances become blocks; when the nodes do not fill the last one, that block is short.",
 )
 def block_sizes(subject: Subject) -> Iterator[Problem]:
     """Block sizes of the scheduler against Slurm's rule, and against the base block."""
@@ -42,10 +48,14 @@ def block_sizes(subject: Subject) -> Iterator[Problem]:
     if scheduler is None:
         return
     if scheduler.plugin == "block" and not scheduler.block_sizes:
-        yield Problem(scheduler.path, "The block plugin needs `block_sizes`.", "List them, smallest first.")
+        yield Problem(
+            (*scheduler.path, "plugin"), "The block plugin needs `block_sizes`.", "List them, smallest first."
+        )
         return
     if scheduler.plugin == "tree" and scheduler.block_sizes:
-        yield Problem((*scheduler.path, "block_sizes"), "The tree plugin has no block sizes.", "Take them away.")
+        yield Problem(
+            (*scheduler.path, "block_sizes"), "The tree plugin has no block sizes.", "Take them away.", key=True
+        )
         return
     for at, size in enumerate(scheduler.block_sizes):
         base = scheduler.block_sizes[0]
@@ -53,18 +63,30 @@ def block_sizes(subject: Subject) -> Iterator[Problem]:
         if size % base or factor & (factor - 1) or (at and size <= scheduler.block_sizes[at - 1]):
             yield Problem(
                 (*scheduler.path, "block_sizes", at),
-                f"{size} is not {base} times a larger power of two.",
-                f"Use {base}, {2 * base}, {4 * base}, ...",
+                f"{size} is not {base} times a power of two, larger than the one before.",
+                f"Use sizes out of {base}, {2 * base}, {4 * base}, {8 * base}, ...",
             )
     group = subject.spec.node_group(scheduler.nodes)
-    if group and scheduler.block_sizes and scheduler.leaf in [level.name for level in group.levels]:
-        base = group.nodes_per(scheduler.leaf)
-        if base < scheduler.block_sizes[0]:
-            yield Problem(
-                (*scheduler.path, "block_sizes", 0),
-                f"A {scheduler.leaf} has {base} nodes, fewer than the base block of {scheduler.block_sizes[0]}.",
-                f"Begin with {base}.",
-            )
+    if group and scheduler.block_sizes:
+        yield from _blocks_that_fill(scheduler, group)
+
+
+def _blocks_that_fill(scheduler: Scheduler, group: NodeGroup) -> Iterator[Problem]:
+    """The base block against the leaves that become blocks, the last and perhaps short one too."""
+    if scheduler.leaf not in [level.name for level in group.levels] + [CLUSTER]:
+        return
+    base = scheduler.block_sizes[0]
+    leaf = min(group.nodes_per(scheduler.leaf), group.count)
+    last = group.count % leaf or leaf
+    path = (*scheduler.path, "block_sizes", 0)
+    if leaf < base:
+        message = f"A {scheduler.leaf} has {leaf} nodes, fewer than the base block of {base}."
+        yield Problem(path, message, f"Begin with {leaf}, or with a larger level as `leaf`.")
+    elif last < base:
+        message = (
+            f"The last {scheduler.leaf} has {last} nodes ({group.count} in all), fewer than the base block of {base}."
+        )
+        yield Problem(path, message, f"Begin with {last}, or fill the last {scheduler.leaf}.")
 
 
 @rule(
@@ -85,4 +107,25 @@ def jobs_without_image(subject: Subject) -> Iterator[Problem]:
     for name, path in named:
         group = spec.node_group(name)
         if group and group.image is None:
-            yield Problem(path, f"Nodes of {name} have no image.", "Give the node group an `image`.")
+            yield Problem(
+                path,
+                f"Nodes of {name} have no image, which NCCL's and Slurm's files are part of.",
+                f"Give {name} an `image`.",
+            )
+
+
+@rule(
+    code="CW604",
+    severity=Severity.ERROR,
+    title="mount on nodes without an image",
+    why="Mounts are part of an image; on nodes without one the file system would never appear.",
+    mend="Give the node group an `image`, or take it out of the mount.",
+)
+def mount_without_image(subject: Subject) -> Iterator[Problem]:
+    """Node groups that a mount names, without an image."""
+    bare = {group.name for group in subject.spec.node_groups if group.image is None}
+    for mount in subject.spec.mounts:
+        for at, name in enumerate(mount.nodes):
+            if name in bare:
+                message = f"Nodes of {name} have no image, so {mount.mountpoint} would never be mounted there."
+                yield Problem((*mount.path, "nodes", at), message, f"Give {name} an `image`, or take it out of here.")

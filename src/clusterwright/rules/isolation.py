@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv6Network
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.model import ClusterSpec, Flow, Mount, Network
 
 DEFAULT_PKEY = 0x7FFF
 # An owner's networks are prefixes; anything this short takes in half the internet.
 SHORTEST_IPV4 = 7
 SHORTEST_IPV6 = 15
+# The whole of IPv6's private space (RFC 4193) is short, and no part of the internet.
+PRIVATE_IPV6 = IPv6Network("fc00::/7")
 NFS_TYPES = ("nfs", "nfs4")
+NFS_PORT = 2049
 
 
 @rule(
@@ -20,18 +26,26 @@ NFS_TYPES = ("nfs", "nfs4")
     title="zone that is the internet",
     why="The cluster is isolated: traffic flows only between it and its owner's networks.",
     mend="List the owner's prefixes.",
+    docs="A cluster is isolated when it has no route to the internet and no rule that lets it through. A zone of"
+    " /0, of two halves of it, or of an IPv4 prefix up to /7 or an IPv6 prefix up to /15 is no owner's"
+    " network; private IPv6 space (fc00::/7) is.",
 )
 def internet_zone(subject: Subject) -> Iterator[Problem]:
     """Zones with a default route or another prefix that spans far more than an owner has."""
     for zone in subject.spec.zones:
         for at, network in enumerate(zone.prefixes):
-            shortest = SHORTEST_IPV4 if network.version == 4 else SHORTEST_IPV6
-            if network.prefixlen <= shortest:
+            if _is_internet(network):
                 yield Problem(
                     (*zone.path, "prefixes", at),
                     f"{network} takes in the internet; zone {zone.name} would open the cluster to it.",
                     "List the owner's own prefixes.",
                 )
+
+
+def _is_internet(network: Network) -> bool:
+    shortest = SHORTEST_IPV4 if network.version == 4 else SHORTEST_IPV6
+    private = isinstance(network, IPv6Network) and network.subnet_of(PRIVATE_IPV6)
+    return network.prefixlen <= shortest and not private
 
 
 @rule(
@@ -43,15 +57,16 @@ def internet_zone(subject: Subject) -> Iterator[Problem]:
 )
 def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
     """Zone prefixes that overlap the host pools of the cluster's own fabrics."""
-    for zone in subject.spec.zones:
+    spec = subject.spec
+    pools = [(fabric.name, fabric.addressing.hosts) for fabric in spec.fabrics if fabric.addressing]
+    for zone in spec.zones:
         for at, network in enumerate(zone.prefixes):
-            for fabric in subject.spec.fabrics:
-                hosts = fabric.addressing.hosts if fabric.addressing else None
-                if hosts and hosts.version == network.version and hosts.overlaps(network):
+            for name, hosts in () if _is_internet(network) else pools:
+                if hosts.version == network.version and hosts.overlaps(network):
                     yield Problem(
                         (*zone.path, "prefixes", at),
-                        f"{network} overlaps the hosts of {fabric.name} ({hosts}).",
-                        "Choose a prefix that no fabric uses.",
+                        f"{network} of zone {zone.name} overlaps the hosts of {name} ({hosts}).",
+                        f"Choose a prefix outside {hosts}, or name the nodes instead.",
                     )
 
 
@@ -61,6 +76,9 @@ def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
     title="NFS mount that may fall back",
     why="Without a pinned version a client falls back to NFSv3, without locks and without TLS.",
     mend='Add "vers=4.2" (or 4.1).',
+    docs="The client tries the versions that it knows until the server takes one. Hammerspace's own driver tries"
+    " `nfsvers=4.2` and then, without a word, `nfsvers=3,nolock`; version 3 has no locks of its own, and"
+    " version 4.0 no parallel layouts. A pinned version fails closed.",
 )
 def unpinned_nfs(subject: Subject) -> Iterator[Problem]:
     """NFS mounts whose options do not pin a version 4."""
@@ -69,7 +87,9 @@ def unpinned_nfs(subject: Subject) -> Iterator[Problem]:
             continue
         versions = [option.partition("=")[2] for option in mount.options if option.split("=")[0] in ("vers", "nfsvers")]
         if not versions:
-            yield Problem((*mount.path, "options"), f"{mount.mountpoint} pins no NFS version.", 'Add "vers=4.2".')
+            yield Problem(
+                (*mount.path, "options"), f"{mount.mountpoint} pins no NFS version.", 'Add "vers=4.2" to its options.'
+            )
         elif not versions[-1].startswith("4."):
             yield Problem(
                 (*mount.path, "options"), f"{mount.mountpoint} asks for NFS {versions[-1]}.", 'Use "vers=4.2" or 4.1.'
@@ -82,6 +102,8 @@ def unpinned_nfs(subject: Subject) -> Iterator[Problem]:
     title="P_Key used twice or reserved",
     why="Partitions of one key are one partition, and 0x7fff is the default one that everybody shares.",
     mend="Give each partition a key of its own below 0x7fff.",
+    docs="A P_Key has 15 bits and one that says full or limited. 0x7fff is the default partition, in which the"
+    " subnet manager talks to every port.",
 )
 def pkey_twice(subject: Subject) -> Iterator[Problem]:
     """P_Keys of a fabric that two partitions share, and the default one."""
@@ -90,12 +112,12 @@ def pkey_twice(subject: Subject) -> Iterator[Problem]:
         for partition in fabric.partitions:
             path = (*partition.path, "pkey")
             if partition.pkey == DEFAULT_PKEY:
-                yield Problem(path, "P_Key 0x7fff is the default partition.", "Choose another key.")
+                yield Problem(path, "P_Key 32767 (0x7fff) is the default partition.", "Choose another key.")
             elif partition.pkey in owner:
                 yield Problem(
                     path,
-                    f"P_Key {partition.pkey:#x} belongs to {owner[partition.pkey]} already.",
-                    "Choose another key.",
+                    f"P_Key {partition.pkey} ({partition.pkey:#x}) belongs to {owner[partition.pkey]} already.",
+                    f"Choose another key for {partition.name}, below 32767.",
                 )
             owner.setdefault(partition.pkey, partition.name)
 
@@ -106,20 +128,116 @@ def pkey_twice(subject: Subject) -> Iterator[Problem]:
     title="mount without a flow",
     why="Default deny stops the mount at boot, and the node never becomes ready.",
     mend="Add a flow from the nodes' zone to the storage's zone.",
+    docs="An NFS mount needs a flow of tcp to port 2049, or to the one that its `port=` option names; other file"
+    " systems need any flow to the zone of the storage. The zones of a node group are the one that its `zone`"
+    " names and those that list it under `nodes`.",
 )
 def mount_without_flow(subject: Subject) -> Iterator[Problem]:
-    """Mounts whose nodes have no flow to the zone of the storage they mount."""
+    """Mounts whose nodes have no flow to the storage they mount, or none that carries NFS."""
     spec = subject.spec
-    allowed = {(flow.source, flow.target) for flow in spec.flows}
+    zones = zones_of(spec)
+    flows: dict[tuple[str, str], list[Flow]] = defaultdict(list)
+    for flow in spec.flows:
+        flows[flow.source, flow.target].append(flow)
+    images = {group.name: group.image for group in spec.node_groups}
     for mount in spec.mounts:
-        system = spec.node_group(mount.system)
-        for name in mount.nodes:
-            group = spec.node_group(name)
-            if group is None or system is None or group.zone is None or system.zone is None:
+        for at, name in enumerate(mount.nodes):
+            if not images.get(name) or mount.system not in images:
                 continue
-            if group.image and (group.zone, system.zone) not in allowed:
-                yield Problem(
-                    mount.path,
-                    f"{mount.mountpoint} needs a flow from zone {group.zone} to {system.zone}.",
-                    "Add it under `flows:` with its port and reason.",
-                )
+            pairs = [(mine, other) for mine in zones[name] for other in zones[mount.system]]
+            if any(_carries(flow, mount) for pair in pairs for flow in flows[pair]):
+                continue
+            port = f"TCP port {port_of(mount)}" if mount.type in NFS_TYPES else "it"
+            if not pairs:
+                bare = mount.system if zones[name] else name
+                message = f"{mount.mountpoint}: {bare} is in no zone, so that no flow can allow {port}."
+                hint = f"Give {bare} a zone, and the mount a flow."
+            else:
+                message = f"No flow from zone {pairs[0][0]} to {pairs[0][1]} allows {port} for {mount.mountpoint}."
+                hint = "Add one under `flows:` with its reason."
+            yield Problem((*mount.path, "nodes", at), message, hint)
+
+
+def zones_of(spec: ClusterSpec) -> Mapping[str, tuple[str, ...]]:
+    """The zones of every node group: the one that it names, and those that name it."""
+    found: dict[str, dict[str, None]] = {group.name: {} for group in spec.node_groups}
+    for group in spec.node_groups:
+        if group.zone is not None:
+            found[group.name][group.zone] = None
+    for zone in spec.zones:
+        for name in zone.nodes:
+            found.setdefault(name, {})[zone.name] = None
+    return {name: tuple(zones) for name, zones in found.items()}
+
+
+def port_of(mount: Mount) -> int:
+    """The TCP port that an NFS mount goes to: its last `port=` option, or 2049."""
+    ports = [option.partition("=")[2] for option in mount.options if option.startswith("port=")]
+    return int(ports[-1]) if ports and ports[-1].isdecimal() else NFS_PORT
+
+
+def _carries(flow: Flow, mount: Mount) -> bool:
+    if mount.type not in NFS_TYPES or "proto=rdma" in mount.options:
+        return True
+    port = port_of(mount)
+    return flow.protocol == "tcp" and (not flow.ports or any(low <= port <= high for low, high in flow.ports))
+
+
+@rule(
+    code="CW506",
+    severity=Severity.ERROR,
+    title="ports on a protocol that has none",
+    why="ICMP has types and no ports; the author believed that the flow is narrower, or another one, than it is.",
+    mend="Take `ports` away, or choose tcp or udp.",
+)
+def ports_without_protocol(subject: Subject) -> Iterator[Problem]:
+    """Flows of icmp with ports."""
+    for flow in subject.spec.flows:
+        if flow.protocol == "icmp" and flow.ports:
+            yield Problem(
+                (*flow.path, "ports"),
+                f"Flow {flow.name} is icmp, which has no ports.",
+                "Take `ports` away, or choose tcp or udp as `protocol`.",
+            )
+
+
+@rule(
+    code="CW507",
+    severity=Severity.ERROR,
+    title="nodes that no flow reaches",
+    why="Their firewall denies all that no flow allows, so they come up and nobody can log in, not even to mend it.",
+    mend="Give the node group a `zone`, and its zone a flow.",
+    docs="Nodes with an image get a packet filter that drops all but the flows of their zone, in and out. A group"
+    " is in the zone that its `zone` names and in those that list it under `nodes`.",
+)
+def cut_off_nodes(subject: Subject) -> Iterator[Problem]:
+    """Node groups with an image that are in no zone, or whose zones no flow leads to."""
+    spec = subject.spec
+    zones = zones_of(spec)
+    entered = {flow.target for flow in spec.flows}
+    for group in spec.node_groups:
+        if group.image is None or entered.intersection(zones[group.name]):
+            continue
+        if zones[group.name]:
+            message = f"No flow leads to {group.name}: its firewall would deny everything, SSH too."
+            hint = f"Add a flow to zone {zones[group.name][0]}, such as SSH from the services."
+            yield Problem((*group.path, "zone"), message, hint)
+        else:
+            message = f"{group.name} has an image and no zone: its firewall would deny everything, SSH too."
+            yield Problem((*group.path, "image"), message, "Give it a `zone`.")
+
+
+@rule(
+    code="CW508",
+    severity=Severity.WARNING,
+    title="outside zone that no flow names",
+    why="Its prefixes allow nothing; most often the flow that was meant for them is missing or has another zone.",
+    mend="Add the flow, or take the zone away.",
+)
+def idle_zone(subject: Subject) -> Iterator[Problem]:
+    """Zones of prefixes alone that are at neither end of a flow."""
+    named = {name for flow in subject.spec.flows for name in (flow.source, flow.target)}
+    for zone in subject.spec.zones:
+        if zone.prefixes and not zone.nodes and not zone.fabrics and zone.name not in named:
+            message = f"No flow begins or ends in zone {zone.name}, so its prefixes allow nothing."
+            yield Problem((*zone.path, "name"), message, "Add the flow that it was made for, or take the zone away.")

@@ -1,4 +1,4 @@
-"""CW15x: names that must exist, and exist once. These run first; every later rule relies on them."""
+"""CW150 to CW157: names that must exist. These run first; every later rule relies on them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from clusterwright.rules.rule import Problem, Stage, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.model import CLUSTER, ClusterSpec
 
+# A hint lists no more names than somebody reads.
+MOST_CHOICES = 12
+# Looking for a similar name among thousands takes a while; after this many misses the cause is another one.
+MOST_SUGGESTIONS = 20
 
-def unknown(kind: str, name: str, known: Iterable[str], path: Path) -> Problem:
-    """A problem that says what does not exist and what was probably meant."""
+
+def unknown(kind: str, name: str, known: Iterable[str], path: Path, owner: str = "") -> Problem:
+    """A problem that says what does not exist (and in which model or device) and what was probably meant."""
     choices = sorted(known)
     close = get_close_matches(name, choices, n=1)
-    hint = f'Did you mean "{close[0]}"?' if close else f"There is: {', '.join(choices) or 'none'}."
-    return Problem(path, f'There is no {kind} "{name}".', hint)
+    shown = ", ".join(choices[:MOST_CHOICES]) + (f", ... ({len(choices):,} in all)" if choices[MOST_CHOICES:] else "")
+    hint = f'Did you mean "{close[0]}"?' if close else f"There is: {shown or 'none'}."
+    return Problem(path, f'{owner} has no {kind} "{name}".' if owner else f'There is no {kind} "{name}".', hint)
 
 
 def _node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
@@ -120,7 +126,7 @@ def unknown_nic_group(subject: Subject) -> Iterator[Problem]:
             group = subject.spec.node_group(attach.nodes or "")
             if group and attach.nics is not None and group.model.nic_group(attach.nics) is None:
                 known = [nics.name for nics in group.model.nic_groups]
-                yield unknown(f"NIC group of {group.model.name}", attach.nics, known, (*attach.path, "nics"))
+                yield unknown("NIC group", attach.nics, known, (*attach.path, "nics"), group.model.name)
 
 
 @rule(
@@ -149,7 +155,7 @@ def unknown_level(subject: Subject) -> Iterator[Problem]:
     if spec.scheduler and (scheduled := spec.node_group(spec.scheduler.nodes)):
         known = {level.name for level in scheduled.levels}
         if spec.scheduler.leaf not in known:
-            yield unknown("level", spec.scheduler.leaf, known, (*spec.scheduler.path, "leaf"))
+            yield unknown("level", spec.scheduler.leaf, known, (*spec.scheduler.path, "leaf"), scheduled.name)
 
 
 @rule(
@@ -170,9 +176,9 @@ def unknown_block(subject: Subject) -> Iterator[Problem]:
                     continue
                 for at, name in enumerate(side.blocks):
                     if name not in known:
-                        yield unknown(f"port block of {tier.model.name}", name, known, (*side.path, "blocks", at))
+                        yield unknown("port block", name, known, (*side.path, "blocks", at), tier.model.name)
                 if side.mode is not None and side.mode not in modes:
-                    yield unknown(f"port mode of {tier.model.name}", side.mode, modes, (*side.path, "mode"))
+                    yield unknown("port mode", side.mode, modes, (*side.path, "mode"), tier.model.name)
 
 
 @rule(
@@ -191,40 +197,20 @@ def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
     groups = {group.name for group in skeleton.layout.groups}
     switches = {seat.name: fabric.fabric.tiers[seat.tier] for fabric in skeleton.fabrics for seat in fabric.seats}
     devices = {node.name for node in skeleton.layout.nodes} | switches.keys()
+    missed = 0
     for item in spec.exceptions:
-        if item.group is not None and item.group not in groups:
-            yield unknown("group", item.group, groups, (*item.path, "group"))
-        if item.device is not None and item.device not in devices:
-            yield unknown("device", item.device, devices, (*item.path, "device"))
-        elif item.port is not None and item.device in switches:
+        for kind, name, known in (("group", item.group, groups), ("device", item.device, devices)):
+            if name is not None and name not in known:
+                missed += 1
+                yield unknown(kind, name, known if missed <= MOST_SUGGESTIONS else (), (*item.path, kind))
+        if item.port is None or item.device is None:
+            continue
+        path = (*item.path, "port")
+        if item.device in switches:
             blocks = switches[item.device].model.blocks
-            ports = {c + s for b in blocks for c in b.cages for mode in b.modes for s in mode.subports}
+            ports = {cage + end for block in blocks for cage in block.cages for m in block.modes for end in m.subports}
             if item.port not in ports:
-                yield unknown(f"port of {item.device}", item.port, ports, (*item.path, "port"))
-
-
-@rule(
-    code="CW158",
-    severity=Severity.ERROR,
-    title="name used twice",
-    why="Two things of one name cannot be told apart by what refers to them, nor by an operator.",
-    mend="Give each its own name.",
-)
-def duplicate_name(subject: Subject) -> Iterator[Problem]:
-    """Items of one list, or switch roles, that share a name."""
-    spec = subject.spec
-    lists = [
-        [(item.name, (*item.path, "name")) for item in items]
-        for items in (spec.node_groups, spec.fabrics, spec.zones, spec.images, spec.flows, spec.mounts)
-    ]
-    lists += [[(item.name, (*item.path, "name")) for item in fabric.classes] for fabric in spec.fabrics]
-    lists += [[(item.name, (*item.path, "name")) for item in fabric.partitions] for fabric in spec.fabrics]
-    lists += [[(level.name, (*level.path, "name")) for level in group.levels] for group in spec.node_groups]
-    lists.append([(tier.role, (*tier.path, "role")) for fabric in spec.fabrics for tier in fabric.tiers])
-    lists.append([(group.prefix, group.path) for group in spec.node_groups if len(spec.node_groups) > 1])
-    for named in lists:
-        seen: set[str] = set()
-        for name, path in named:
-            if name in seen:
-                yield Problem(path, f'"{name}" is used twice.', "Choose another name for one of them.")
-            seen.add(name)
+                yield unknown("port", item.port, ports, path, item.device)
+        elif item.device in devices:
+            message = f"{item.device} is a node; only ports of switches can be taken out of service."
+            yield Problem(path, message, "Name the switch and its port at the other end of the cable.")

@@ -8,9 +8,12 @@ from math import ceil
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.spec.model import Side
 
-# Passive copper at these speeds reaches no further (IEEE 802.3: 2 m at 100G a lane, 3 m at 50G, 5 m at 25G).
-DAC_LIMIT_M = 5.0
+RACK = "rack"
+# How far passive copper reaches up to a speed in Gb/s: 7 m for SFP+, 5 m with lanes of 25G (IEEE 802.3by, 802.3bj),
+# 3 m with lanes of 50G (802.3cd), 2 m with lanes of 100G (802.3ck). 400G is taken as eight lanes of 50G.
+DAC_REACH_M = ((10, 7.0), (100, 5.0), (400, 3.0), (1600, 2.0))
 
 
 @rule(
@@ -19,30 +22,39 @@ DAC_LIMIT_M = 5.0
     title="rack overfull",
     why="What does not fit cannot be delivered.",
     mend="Put fewer nodes into a rack, or choose higher racks.",
+    docs="Height of the nodes in a full rack, each rounded up to whole units, and of all switches that stand in"
+    " each rack, of every fabric that serves these nodes; against `site.rack_units` (42 when left out). Power"
+    " and weight are not looked at. Switches of rows and pods are left out: they find a rack with room, or get"
+    " one of their own.",
     stage=Stage.SKELETON,
 )
 def overfull_rack(subject: Subject) -> Iterator[Problem]:
     """Heights of a rack's nodes and rack switches against the rack."""
     spec = subject.spec
-    switches: dict[str, float] = defaultdict(float)
-    for fabric in spec.fabrics:
-        served = {attach.nodes for attach in fabric.attach}
+    switches: dict[str, int] = defaultdict(int)
+    for skeleton in subject.skeleton.fabrics:
+        served = {attach.nodes for attach in skeleton.fabric.attach}
+        units = sum(
+            ceil(tier.model.units) * tier.count * planes
+            for tier, planes in zip(skeleton.fabric.tiers, skeleton.planes, strict=True)
+            if tier.per == RACK
+        )
         for group in spec.node_groups:
             if group.name in served or None in served:
-                switches[group.name] += sum(
-                    ceil(tier.model.units) * tier.count for tier in fabric.tiers if tier.per == "rack"
-                )
+                switches[group.name] += units
     for group in spec.node_groups:
-        level = group.levels[0]
-        if level.name != "rack":
+        level = next((level for level in group.levels if level.name == RACK), None)
+        if level is None:
             continue
-        nodes = min(level.of, group.count)
+        nodes = min(group.nodes_per(RACK), group.count)
         units = nodes * ceil(group.model.units) + switches[group.name]
         if units > spec.site.rack_units:
+            room = max(0, spec.site.rack_units - switches[group.name]) // max(1, ceil(group.model.units))
             yield Problem(
                 (*level.path, "of"),
-                f"{nodes} {group.model.name} and the rack switches take {units:g} units of {spec.site.rack_units}.",
-                "Put fewer into a rack, or choose higher racks.",
+                f"{nodes} {group.model.name} of {group.model.units:g} units and {switches[group.name]} units of "
+                f"rack switches take {units} units; the racks have {spec.site.rack_units}.",
+                f"Put no more than {room} into a rack, or choose higher racks.",
             )
 
 
@@ -52,15 +64,29 @@ def overfull_rack(subject: Subject) -> Iterator[Problem]:
     title="copper too long",
     why="Passive copper does not carry the signal that far; the link stays down.",
     mend="Use aoc, mmf or smf.",
+    docs="Passive copper reaches 7 m at 10G, 5 m with lanes of 25G, 3 m with lanes of 50G and 2 m with lanes of"
+    " 100G (IEEE 802.3by, bj, cd and ck). 400G is taken as eight lanes of 50G, so that the rule objects to"
+    " nothing that some cable could do. Usual cause: rack switches moved to the end of the row, and the"
+    " lengths not.",
 )
 def copper_too_long(subject: Subject) -> Iterator[Problem]:
-    """Direct-attach cables longer than copper reaches."""
-    for fabric in subject.spec.fabrics:
+    """Direct-attach cables longer than copper reaches at their speed."""
+    spec = subject.spec
+    for fabric in spec.fabrics:
         for tier in fabric.tiers:
-            for side in (tier.down, tier.up.side if tier.up else None):
-                if side and side.medium == "dac" and side.length_m > DAC_LIMIT_M:
-                    yield Problem(
-                        (*side.path, "length_m"),
-                        f"Direct-attach copper does not reach {side.length_m:g} m.",
-                        "Use aoc, mmf or smf, or shorter cables.",
-                    )
+            if tier.up:
+                yield from _too_long(tier.up.side, tier.up.speed_gbps, f"uplinks of {tier.role}")
+        served = [(spec.node_group(attach.nodes or ""), attach.nics or "") for attach in fabric.attach]
+        nics = [found for group, name in served if group and (found := group.model.nic_group(name))]
+        fastest = max((group.speed_gbps for group in nics), default=0)
+        yield from _too_long(fabric.tiers[0].down, fastest, f"NICs below {fabric.tiers[0].role}")
+
+
+def _too_long(side: Side, speed_gbps: int, what: str) -> Iterator[Problem]:
+    reach = next(metres for fastest, metres in DAC_REACH_M if speed_gbps <= fastest)
+    if side.medium == "dac" and side.length_m > reach:
+        yield Problem(
+            (*side.path, "length_m"),
+            f"Direct-attach copper of {side.length_m:g} m for the {what}: at {speed_gbps}G it reaches {reach:g} m.",
+            "Use aoc, mmf or smf, or shorter cables.",
+        )

@@ -1,0 +1,153 @@
+"""CW404, CW406 to CW408: what NCCL is told, against the fabrics that carry it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.model import ClusterSpec
+
+# NCCL, src/misc/param.cc: the longest value of a line of nccl.conf.
+LONGEST_VALUE = 1023
+# Variables of nccl.conf that follow from the plan or from a key of the profile.
+DERIVED_VARIABLES = {
+    "NCCL_CROSS_NIC": "the cabling, or `cross_nic`",
+    "NCCL_IB_ADDR_FAMILY": "the address pools",
+    "NCCL_IB_ADDR_RANGE": "the address pools",
+    "NCCL_IB_FIFO_TC": "`control_dscp`",
+    "NCCL_IB_HCA": "the NICs on `fabric`",
+    "NCCL_IB_PKEY": "the partitions",
+    "NCCL_IB_QPS_PER_CONNECTION": "`qps_per_connection`",
+    "NCCL_IB_RETRY_CNT": "`retry_count`",
+    "NCCL_IB_SL": "`service_level`",
+    "NCCL_IB_SPLIT_DATA_ON_QPS": "`split_data_on_qps`",
+    "NCCL_IB_TC": "the DSCPs of `data_class`",
+    "NCCL_IB_TIMEOUT": "`timeout`",
+    "NCCL_SOCKET_FAMILY": "the address pools of `sockets`",
+    "NCCL_SOCKET_IFNAME": "the NICs on `sockets`",
+}
+
+
+@rule(
+    code="CW404",
+    severity=Severity.ERROR,
+    title="control messages outside the lossless class",
+    why="A lost clear-to-send stops its receiver until a timeout of seconds.",
+    mend="Choose a DSCP of a lossless class.",
+    docs="NCCL's receiver tells the sender with a small RDMA write that its buffer is free (clear-to-send). It may"
+    " have a DSCP of its own (NCCL_IB_FIFO_TC, since NCCL 2.22.3; the traffic class is the DSCP times four),"
+    " but it is RDMA like the data and must not be dropped either.",
+)
+def control_dscp(subject: Subject) -> Iterator[Problem]:
+    """NCCL's control DSCP against the classes of its fabric."""
+    nccl = subject.spec.nccl
+    fabric = subject.spec.fabric(nccl.fabric) if nccl else None
+    if nccl is None or fabric is None or nccl.control_dscp is None:
+        return
+    if fabric.technology != "roce":
+        message = f"{fabric.name} is {fabric.technology}: NCCL's control messages have no DSCP there."
+        yield Problem((*nccl.path, "control_dscp"), message, "Take `control_dscp` away.", key=True)
+        return
+    lossless = {code for item in fabric.classes if item.priority is not None for code in item.dscp}
+    if nccl.control_dscp not in lossless:
+        yield Problem(
+            (*nccl.path, "control_dscp"),
+            f"DSCP {nccl.control_dscp} of NCCL's control messages is in no lossless class of {fabric.name}.",
+            f"Choose one of {_spans(lossless)}.",
+        )
+
+
+def _spans(codes: set[int]) -> str:
+    spans: list[list[int]] = []
+    for code in sorted(codes):
+        if spans and spans[-1][1] == code - 1:
+            spans[-1][1] = code
+        else:
+            spans.append([code, code])
+    return ", ".join(f"{low}-{high}" if low < high else str(low) for low, high in spans) or "none"
+
+
+@rule(
+    code="CW406",
+    severity=Severity.ERROR,
+    title="NCCL on nodes or NICs that the fabric does not serve",
+    why="NCCL would find no RDMA device, or bootstrap over a network that its nodes are not on.",
+    mend="Attach the nodes to both fabrics, or name others.",
+)
+def nccl_fabric(subject: Subject) -> Iterator[Problem]:
+    """NCCL's nodes against what its two fabrics attach."""
+    nccl = subject.spec.nccl
+    if nccl is None:
+        return
+    spec = subject.spec
+    for key, name in (("fabric", nccl.fabric), ("sockets", nccl.sockets)):
+        fabric = spec.fabric(name)
+        if fabric and nccl.nodes not in {attach.nodes for attach in fabric.attach}:
+            yield Problem((*nccl.path, key), f"{name} serves no NIC of {nccl.nodes}.", _serving(spec, nccl.nodes))
+    data = spec.fabric(nccl.fabric)
+    if data and data.technology == "ethernet":
+        yield Problem((*nccl.path, "fabric"), f"{nccl.fabric} carries no RDMA.", "Name a RoCE or InfiniBand fabric.")
+    sockets = spec.fabric(nccl.sockets)
+    if sockets and sockets.addressing is None:
+        yield Problem((*nccl.path, "sockets"), f"{nccl.sockets} has no IP addresses.", "Name an Ethernet fabric.")
+
+
+def _serving(spec: ClusterSpec, nodes: str) -> str:
+    names = [fabric.name for fabric in spec.fabrics if any(attach.nodes == nodes for attach in fabric.attach)]
+    return f"{nodes} is attached to {' and '.join(names)}." if names else f"Attach {nodes} to a fabric."
+
+
+@rule(
+    code="CW407",
+    severity=Severity.ERROR,
+    title="NCCL value that NCCL would misread",
+    why="NCCL takes the rest of the line as the value: blanks, quotes and comments become part of it.",
+    mend="Write the bare value.",
+    docs="NCCL reads /etc/nccl.conf itself: `NAME=VALUE`, no quotes, no blanks, a `#` only as the first character of a"
+    " line, at most 1,023 characters (NCCL, src/misc/param.cc). A number such as `16 # QPs` still reads as 16 and `on`"
+    " as 0; text such as the name of an adapter no longer matches anything.",
+)
+def misread_value(subject: Subject) -> Iterator[Problem]:
+    """NCCL variables whose value has blanks around it, quotes or a comment, or is too long."""
+    nccl = subject.spec.nccl
+    for name, value in nccl.variables.items() if nccl else ():
+        wrong = _misread(value) if name.startswith("NCCL_") else None
+        if nccl and wrong:
+            message = f"{name} {wrong}, and NCCL takes the line as it stands."
+            yield Problem((*nccl.path, "variables", name), message, "Write the bare value.")
+
+
+def _misread(value: str) -> str | None:
+    if not value:
+        return "is empty"
+    if value != value.strip() or "\n" in value:
+        return "has blanks or line breaks around it"
+    if value[0] in "'\"":
+        return "is in quotes"
+    if " #" in value:
+        return "has a comment behind it"
+    return f"is longer than {LONGEST_VALUE:,} characters" if len(value) > LONGEST_VALUE else None
+
+
+@rule(
+    code="CW408",
+    severity=Severity.WARNING,
+    title="NCCL variable that has a key of its own",
+    why="A variable written by hand overrides what the spec says, and nothing checks it against the fabric any more.",
+    mend="Set the key, or take the variable away: it is derived.",
+    docs="Traffic classes follow from the DSCPs of `data_class` and `control_dscp`, adapters and interfaces from the"
+    " cabling, the address family from the pools. A hand-written `NCCL_IB_TC` survives the day on which the class gets"
+    " other DSCPs, and RDMA then travels in a lossy queue.",
+)
+def variable_by_hand(subject: Subject) -> Iterator[Problem]:
+    """Entries of `variables` that the plan or another key of the profile already gives."""
+    nccl = subject.spec.nccl
+    for name in nccl.variables if nccl else ():
+        if nccl and name in DERIVED_VARIABLES:
+            yield Problem(
+                (*nccl.path, "variables", name),
+                f"{name} is derived from {DERIVED_VARIABLES[name]}; the hand-written value would win.",
+                "Take it away.",
+                key=True,
+            )
