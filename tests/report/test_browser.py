@@ -110,7 +110,7 @@ def test_a_filter_leaves_the_rows_that_have_every_word(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["lab-roce", "roce-24k", "rsc"])
-def test_no_text_of_a_picture_leaves_its_box_or_its_picture(name: str, tmp_path: Path) -> None:
+def test_no_text_of_a_picture_leaves_its_box_or_overlaps_another(name: str, tmp_path: Path) -> None:
     page = tmp_path / "index.html"
     script = """
         const found = [];
@@ -128,6 +128,14 @@ def test_no_text_of_a_picture_leaves_its_box_or_its_picture(name: str, tmp_path:
               found.push("too wide: " + text.textContent);
             }
           }
+        }
+        for (const svg of document.querySelectorAll("svg")) {
+          const texts = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBBox()]);
+          texts.forEach(([one, a], index) => texts.slice(index + 1).forEach(([other, b]) => {
+            const wide = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x);
+            const high = Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y);
+            if (wide > 1 && high > 4) found.push("overlap: " + one + " / " + other);
+          }));
         }
         document.querySelector("output").textContent = found.join("; ");
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from tests.report.specs import SPECS, plan_of, spec_path
 from clusterwright.finding import Finding, Position, Severity
 from clusterwright.report.figures import figures
 from clusterwright.report.html import report_files, report_page
+from clusterwright.spec.model import SpecException
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,6 +126,29 @@ def test_the_command_replaces_its_files_and_leaves_others(tmp_path: Path) -> Non
         "index.html",
         "notes.txt",
     ]
+
+
+def test_exceptions_and_findings_are_told() -> None:
+    plan = handmade_plan()
+    drained = SpecException("p00-ctsw01", None, None, "drained", None, "fan tray on order", ())
+    finding = Finding("CW213", Severity.WARNING, "Links spread unevenly.", "Use 4.", Position("handmade.yaml", 7, 3))
+    html = report_files(replace(plan, spec=replace(plan.spec, exceptions=(drained,))), (finding,))["index.html"]
+    for text in ("p00-ctsw01", "fan tray on order", "handmade.yaml:7:3", "Links spread unevenly.", "Use 4."):
+        assert f">{text}</td>" in html
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    place = tmp_path / "report"
+    place.write_text("mine")
+    done = subprocess.run(
+        ["clusterwright", "report", str(spec_path("lab-roce")), "--out", str(place)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "cannot be written" in done.stderr
+    assert place.read_text() == "mine"
 
 
 def test_a_figure_that_is_not_met_is_shown_instead_of_refused(tmp_path: Path) -> None:

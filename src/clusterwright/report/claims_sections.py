@@ -76,6 +76,24 @@ def findings_section(findings: tuple[Finding, ...]) -> Section:
     return Section("findings", "Findings", (Block("", text, (), (table,)),))
 
 
+def exceptions_section(plan: Plan) -> Section:
+    """What the spec makes different somewhere: drained switches, ports out of service, other images."""
+    if not plan.spec.exceptions:
+        return Section("exceptions", "Exceptions", (Block("", "Everything is in service and as its group is."),))
+    rows = tuple(
+        (
+            code(exception.device or exception.group or ""),
+            code(exception.port or "–"),
+            Cell(exception.state or "–"),
+            Cell(exception.image or "–"),
+            Cell(exception.reason),
+        )
+        for exception in plan.spec.exceptions
+    )
+    table = Table("exception-list", "What differs from its group", ("Where", "Port", "State", "Image", "Reason"), rows)
+    return Section("exceptions", "Exceptions", (Block("", "", (), (table,)),))
+
+
 def assumptions_section(plan: Plan) -> Section:
     """Everything marked as assumed, with its reason: in the spec, and in the catalogue entries that the plan uses."""
     rows = [

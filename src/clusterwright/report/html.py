@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from clusterwright import data_files
-from clusterwright.report.claims_sections import assumptions_section, expectations_section, findings_section, is_met
+from clusterwright.report.claims_sections import (
+    assumptions_section,
+    exceptions_section,
+    expectations_section,
+    findings_section,
+    is_met,
+)
 from clusterwright.report.figures import figures
 from clusterwright.report.inventory_csv import csv_files
 from clusterwright.report.network_sections import addresses_section, fabrics_section, isolation_section
@@ -56,6 +62,7 @@ def report_page(plan: Plan, findings: tuple[Finding, ...]) -> Page:
             cabling_section(plan),
             addresses_section(plan),
             isolation_section(plan),
+            exceptions_section(plan),
             findings_section(findings),
             assumptions_section(plan),
         ),
