@@ -9,9 +9,9 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-from typing import TYPE_CHECKING, Any
+import signal
+from typing import TYPE_CHECKING
 
-from clusterwright.finding import ClusterwrightError
 from clusterwright.render.engine import in_plan_order, render_devices
 from clusterwright.render.tree import Entry, TreeError, replacing, write_artifacts, write_manifest
 
@@ -45,7 +45,7 @@ def render_tree(plan: Plan, names: Sequence[str], out: Path, workers: int | None
 
 
 def _fan_out(plan: Plan, shares: list[list[str]], folder: Path) -> list[Entry]:
-    """Let one forked process render each share. Raises what a worker raised, as TreeError or ClusterwrightError."""
+    """Let one forked process render each share. Raises what a worker raised."""
     # What every worker looks up is computed once; then the collector keeps its hands off the pages they share.
     for lookup in ("by_name", "group_by_name", "cables_of", "host_subnet_of"):
         getattr(plan, lookup)
@@ -73,13 +73,12 @@ def _fan_out(plan: Plan, shares: list[list[str]], folder: Path) -> list[Entry]:
 
 
 def _work(plan: Plan, names: list[str], folder: Path, sender: Connection) -> None:
-    """A worker's life: its result is a list of entries, or the text of what went wrong."""
-    answer: Any
+    """A worker's life: it answers with its entries, or with the exception that stopped it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle; it ends its workers
+    answer: list[Entry] | Exception
     try:
         answer = write_artifacts(render_devices(plan, names), folder)
-    except OSError as error:
-        answer = TreeError(f"{folder}: cannot be written: {error.strerror or error}. Mend the cause and run again.")
-    except ClusterwrightError as error:
+    except Exception as error:  # carried to the parent, which raises it
         answer = error
     sender.send(answer)
     sender.close()
@@ -87,10 +86,9 @@ def _work(plan: Plan, names: list[str], folder: Path, sender: Connection) -> Non
 
 def _receive(receiver: Connection) -> list[Entry]:
     try:
-        answer = receiver.recv()
+        answer: list[Entry] | Exception = receiver.recv()
     except EOFError:
         raise TreeError("a rendering process ended without a result; nothing was replaced") from None
-    if isinstance(answer, ClusterwrightError):
+    if isinstance(answer, Exception):
         raise answer
-    entries: list[Entry] = answer
-    return entries
+    return answer
