@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.golden_files import assert_golden
 from tests.render.plans import plan_of
 
 from clusterwright.plan.model import Plan, format_address
@@ -18,7 +19,6 @@ from clusterwright.render.engine import render_device
 from clusterwright.render.mounts import unit_name
 from clusterwright.render.node_nics import nics_of
 from clusterwright.render.node_qos import dscp_moves
-from golden_files import assert_golden
 
 NETWORKD = "/lib/systemd/systemd-networkd"
 NODE_KINDS = {"node-network", "node-system", "node-qos", "mounts", "nccl", "nftables", "slurm", "opensm"}

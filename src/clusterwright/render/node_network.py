@@ -172,11 +172,16 @@ def _infiniband_file(plan: Plan, interface: str) -> bytes:
 def _hosts(plan: Plan, device: Device) -> bytes:
     """The node itself and the service nodes, which it has to find without DNS; a service node knows every node."""
     if device.role == "service":
-        known = [other for other in plan.devices if other.kind == "node" and other.image is not None]
+        known = [other for other in plan.devices if is_managed(other)]
     else:
-        known = [device, *(other for other in plan.devices_of("service") if other is not device)]
+        known = [device, *_service_nodes(plan)]
     lines = [line for other in known if (line := _host_line(plan, other)) is not None]
     return template("node/hosts.j2").render(lines=lines).encode()
+
+
+@per_plan
+def _service_nodes(plan: Plan) -> tuple[Device, ...]:
+    return tuple(device for device in plan.devices_of("service") if device.kind == "node")
 
 
 @per_plan
