@@ -26,10 +26,13 @@ PROGRAM = "from clusterwright.deploy.program import run\n\nrun()\n"
 
 ACTIONS: Mapping[str, tuple[str, ...]] = {
     "preview": ("preview",),
-    "up": ("up", "--yes", "--skip-preview"),
+    "up": ("up", "--yes", "--skip-preview", "--parallel", "64"),
     "refresh": ("refresh", "--yes", "--skip-preview"),
 }
-"""Pulumi's command line for each action; a preview is a command of its own, so ``up`` runs the program once."""
+"""Pulumi's command line for each action; a preview is a command of its own, so ``up`` runs the program once.
+
+64 racks at a time make about as many hosts as one run of Ansible is best at (128 to 256; see ``AnsibleTarget``).
+"""
 
 
 @dataclass(frozen=True, slots=True)

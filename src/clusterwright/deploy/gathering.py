@@ -1,85 +1,47 @@
-"""Many callers, one batch: what several resources ask of a target at the same time goes to it in one piece.
+"""Gathering what the engine asks for one resource at a time into the batches that targets are good at.
 
-Pulumi updates resources side by side, each with a rack's few devices. A target that pays for each start (Ansible: a
-second of the control node's time) would pay for every rack.
+One run of Ansible costs seconds whatever it does, and the engine updates racks independently of each other. Whatever
+arrives while a run is under way, or within a moment of the first request, becomes the next run.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+import asyncio
+from collections.abc import Mapping
 
-from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Target, Unreachable
+from clusterwright.deploy.target import DeviceTree, Outcome, Target
 
-Wanted = TypeVar("Wanted")
-Answer = TypeVar("Answer")
+MOMENT_S = 0.05
+"""Long enough for the engine's parallel requests to arrive, short beside any deployment."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Request(Generic[Wanted, Answer]):
-    batch: Mapping[str, Wanted]
-    answer: Future[Mapping[str, Answer]] = field(default_factory=Future)
+class Gathering:
+    """``Target.apply`` for many callers at once, none of which names a device that another one names."""
 
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._waiting: list[tuple[Mapping[str, DeviceTree], asyncio.Future[Mapping[str, Outcome]]]] = []
+        self._worker: asyncio.Task[None] | None = None
 
-class _Gate(Generic[Wanted, Answer]):
-    """Collects requests for ``wait_s`` seconds from the first on, then has ``work`` do them as one."""
+    async def apply(self, batch: Mapping[str, DeviceTree]) -> Mapping[str, Outcome]:
+        """The outcomes of ``batch``, perhaps carried out together with others. Raises what the target raises."""
+        answer: asyncio.Future[Mapping[str, Outcome]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((batch, answer))
+        if self._worker is None:
+            self._worker = asyncio.create_task(self._work())
+        return await answer
 
-    def __init__(self, work: Callable[[Mapping[str, Wanted]], Mapping[str, Answer]], wait_s: float) -> None:
-        self._work = work
-        self._wait_s = wait_s
-        self._lock = threading.Lock()
-        self._waiting: list[_Request[Wanted, Answer]] = []
-
-    def ask(self, batch: Mapping[str, Wanted]) -> Mapping[str, Answer]:
-        """What ``work`` answers for the devices of ``batch``, and what it raises."""
-        request: _Request[Wanted, Answer] = _Request(batch)
-        with self._lock:
-            self._waiting.append(request)
-            leads = len(self._waiting) == 1
-        if leads:
-            time.sleep(self._wait_s)
-            with self._lock:
-                requests, self._waiting = self._waiting, []
-            while requests:
-                requests = self._serve(requests)
-        return request.answer.result()
-
-    def _serve(self, requests: list[_Request[Wanted, Answer]]) -> list[_Request[Wanted, Answer]]:
-        """Do as many as go together and return the others: no device may be in one batch twice."""
-        merged: dict[str, Wanted] = {}
-        together, later = [], []
-        for request in requests:
-            if merged.keys().isdisjoint(request.batch):
-                merged.update(request.batch)
-                together.append(request)
+    async def _work(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(MOMENT_S)
+            taken, self._waiting = self._waiting, []
+            together = {device: tree for batch, _ in taken for device, tree in batch.items()}
+            try:
+                outcomes = await asyncio.to_thread(self._target.apply, together)
+            except Exception as error:  # each caller gets it; the worker lives on for the next batch
+                for _, answer in taken:
+                    answer.set_exception(error)
             else:
-                later.append(request)
-        try:
-            answers = self._work(merged)
-            for request in together:
-                request.answer.set_result({device: answers[device] for device in request.batch})
-        except BaseException as error:  # everybody who waits is told, the leader among them
-            for request in together:
-                request.answer.set_exception(error)
-        return later
-
-
-class GatheringTarget:
-    """Another target, whose concurrent calls are gathered for ``wait_s`` seconds; implements ``Target``."""
-
-    def __init__(self, target: Target, wait_s: float = 0.2) -> None:
-        self._changing: _Gate[DeviceTree, Outcome] = _Gate(target.apply, wait_s)
-        self._checking: _Gate[DeviceTree, Outcome] = _Gate(lambda batch: target.apply(batch, check=True), wait_s)
-        self._reading: _Gate[None, Holding | Unreachable] = _Gate(target.read, wait_s)
-
-    def apply(self, batch: Mapping[str, DeviceTree], *, check: bool = False) -> Mapping[str, Outcome]:
-        """See ``Target.apply``."""
-        return (self._checking if check else self._changing).ask(batch)
-
-    def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
-        """See ``Target.read``."""
-        return self._reading.ask(dict.fromkeys(devices))
+                for batch, answer in taken:
+                    answer.set_result({device: outcomes[device] for device in batch})
+        self._worker = None

@@ -33,6 +33,7 @@ from pulumi.provider.experimental.provider import (
 
 from clusterwright import __version__
 from clusterwright.deploy.changes import bounded, changed_lines
+from clusterwright.deploy.gathering import Gathering
 from clusterwright.deploy.serving import EngineLog, PartialFailure, serve
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import Outcome, Target, Unreachable, tree_digest
@@ -71,6 +72,7 @@ class ClusterwrightProvider(Provider):
         self._log = log
         self._store: Store | None = None
         self._target: Target | None = None
+        self._gathering: Gathering | None = None
 
     async def configure(self, request: ConfigureRequest) -> ConfigureResponse:
         """Opens the store and the target that the stack's configuration names."""
@@ -78,6 +80,7 @@ class ClusterwrightProvider(Provider):
         self._store = Store(root / "objects")
         access = text_of(request.args, "access")
         self._target = Chosen(text_of(request.args, "target"), root, Path(access) if access else None).open()
+        self._gathering = Gathering(self._target)
         return ConfigureResponse(accept_secrets=False, supports_preview=True, accept_resources=False)
 
     async def diff_config(self, request: DiffRequest) -> DiffResponse:
@@ -97,8 +100,8 @@ class ClusterwrightProvider(Provider):
         changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name) or name in failed]
         if not changed:
             return DiffResponse(changes=False)
-        lines = [line for name in changed for line in self._lines(name, old.get(name), new.get(name))]
-        await self._log.info(request.urn, "\n".join(bounded(iter(lines), SHOWN_LINES)))
+        lines = await asyncio.to_thread(self._all_lines, {name: (old.get(name), new.get(name)) for name in changed})
+        await self._log.info(request.urn, "\n".join(lines))
         return DiffResponse(
             changes=True,
             diffs=["devices"],
@@ -126,7 +129,7 @@ class ClusterwrightProvider(Provider):
     async def read(self, request: ReadRequest) -> ReadResponse:
         """Asks the devices what they hold; the next update mends one that holds something else."""
         wanted = map_of(request.properties, "devices")
-        store, target = self._opened()
+        store, target, _ = self._opened()
         holdings = await asyncio.to_thread(target.read, sorted(wanted))
         found: dict[str, str] = {}
         for name, digest in wanted.items():
@@ -143,10 +146,10 @@ class ClusterwrightProvider(Provider):
     async def _bring_about(
         self, unit: str, wanted: Mapping[str, str], before: Mapping[str, str]
     ) -> dict[str, PropertyValue]:
-        store, target = self._opened()
+        store, _, gathering = self._opened()
         batch = {name: store.get_tree(name, digest) for name, digest in wanted.items()}
         batch |= {name: () for name in before if name not in wanted}
-        outcomes = await asyncio.to_thread(target.apply, batch)
+        outcomes = await gathering.apply(batch)
         failed = {name: _complaint(outcome) for name, outcome in outcomes.items() if not outcome.ok}
         state = {"devices": as_map(wanted)}
         if not failed:
@@ -162,8 +165,11 @@ class ClusterwrightProvider(Provider):
             {"devices": as_map(kept), "failed": as_map(failed)},
         )
 
+    def _all_lines(self, changed: Mapping[str, tuple[str | None, str | None]]) -> list[str]:
+        return bounded((line for name, digests in changed.items() for line in self._lines(name, *digests)), SHOWN_LINES)
+
     def _lines(self, name: str, old: str | None, new: str | None) -> Iterator[str]:
-        store, target = self._opened()
+        store, target, _ = self._opened()
         after = store.get_tree(name, new) if new else ()
         try:
             before = store.get_tree(name, old) if old else ()
@@ -178,10 +184,10 @@ class ClusterwrightProvider(Provider):
         yield f"{name}:"
         yield from (f"  {line}" for line in changed_lines(before, after))
 
-    def _opened(self) -> tuple[Store, Target]:
-        if self._store is None or self._target is None:
+    def _opened(self) -> tuple[Store, Target, Gathering]:
+        if self._store is None or self._target is None or self._gathering is None:
             raise ClusterwrightError("the provider was not configured: the stack names no target")
-        return self._store, self._target
+        return self._store, self._target, self._gathering
 
 
 def _kind(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> PropertyDiff:
