@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -215,3 +217,45 @@ def test_golden_tree(name: str, node: str) -> None:
 def test_golden_service_tree(name: str, node: str) -> None:
     for artifact in render_device(plan_of(name), node):
         assert_golden(f"node/{name}/{node}/{artifact.path}", artifact.content)
+
+
+@pytest.mark.parametrize("name", ["roce-24k", "ib-24k", "rsc-phase1", "rsc"])
+def test_golden_digests_at_full_size(name: str) -> None:
+    """Too many files to keep: one digest for each renderer over all nodes says whether any of them changed."""
+    plan = plan_of(name)
+    digests = {kind: hashlib.sha256() for kind in sorted(NODE_KINDS)}
+    counts = dict.fromkeys(digests, 0)
+    for device in plan.devices:
+        if device.kind == "node":
+            for artifact in render_device(plan, device.name):
+                digests[artifact.kind].update(f"{artifact.device} {artifact.path} {artifact.sha256}\n".encode())
+                counts[artifact.kind] += 1
+    lines = [f"{kind} {counts[kind]} {digest.hexdigest()}\n" for kind, digest in digests.items()]
+    assert_golden(f"node/{name}.digests", "".join(lines).encode())
+
+
+def test_files_do_not_depend_on_hash_order() -> None:
+    program = (
+        "import sys, hashlib\n"
+        "from tests.render.plans import plan_of\n"
+        "from clusterwright.render.engine import render_device\n"
+        "for name in ('lab-ib', 'lab-roce'):\n"
+        "    plan = plan_of(name)\n"
+        "    for device in plan.devices:\n"
+        "        if device.kind == 'node':\n"
+        "            for a in render_device(plan, device.name):\n"
+        "                print(a.device, a.path, a.mode, a.sha256)\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=root,
+            env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "PYTHONPATH": str(root)},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for seed, locale in (("0", "C"), ("4711", "C.UTF-8"))
+    }
+    assert len(seen) == 1
+    assert seen.pop().count(b"\n") > 500
