@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from configparser import ConfigParser
 from typing import Any
 
 import pytest
@@ -28,7 +29,8 @@ def fboss_switches(plan: Plan) -> list[Device]:
 
 
 def configs(plan: Plan, name: str) -> dict[str, Any]:
-    return {artifact.path: json.loads(artifact.content) for artifact in render_device(plan, name)}
+    files = {artifact.path: artifact.content for artifact in render_device(plan, name)}
+    return {path: json.loads(files[path]) for path in (AGENT, BGP)}
 
 
 def validator(name: str) -> Draft202012Validator:
@@ -164,3 +166,21 @@ def test_a_port_the_platform_lacks_is_an_error_for_people() -> None:
         platform_port("PLATFORM_ELBERT", "eth1/1/1")
     with pytest.raises(FbossPortError, match="no speed profile for 400G"):
         platform_port("PLATFORM_FUJI", "eth2/2/1").profile("eth2/2/1", 400, "smf")
+
+
+def test_the_switch_is_reachable_out_of_band() -> None:
+    plan = plan_of("lab-roce")
+    files = {artifact.path: artifact for artifact in render_device(plan, "rtsw-p00r00")}
+    assert files["etc/hostname"].content == b"rtsw-p00r00\n"
+    profile = files["etc/NetworkManager/system-connections/eth0.nmconnection"]
+    assert profile.mode == 0o600
+    parsed = ConfigParser()
+    parsed.read_string(profile.content.decode())
+    cable = next(cable for cable in plan.cables_of["rtsw-p00r00"] if cable.a.side == "management")
+    gateway = plan.host_subnet_of["management", cable.b.device].gateway
+    assert cable.a.address is not None
+    assert gateway is not None
+    address = f"{format_address(cable.a.address, 4)}/{cable.a.prefix_length},{format_address(gateway, 4)}"
+    assert (parsed["ipv4"]["method"], parsed["ipv4"]["address1"]) == ("manual", address)
+    assert parsed["ipv6"]["method"] == "disabled"
+    assert parsed["connection"]["interface-name"] == "eth0"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.model import format_address
+from clusterwright.render.management_port import management_port
 from clusterwright.render.switch_view import (
     WATCHDOG_DETECTION_MS,
     WATCHDOG_RECOVERY_MS,
@@ -51,13 +52,14 @@ class EosPort:
 
 @dataclass(frozen=True, slots=True)
 class EosManagement:
-    """The out-of-band interface and what the switch reaches through it; ``ip`` is the command word ip or ipv6."""
+    """The out-of-band interface; ``ip`` is the command word ip or ipv6, ``anywhere`` the default route's prefix."""
 
     port: str
     description: str
     ip: str
     address: str | None
     gateway: str | None
+    anywhere: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
     qos = _qos(view)
     return EosSwitch(
         name=device.name,
-        title=f"{device.name} ({view.model.name}, {EOS_VERSION})",
+        title=f"{device.name} ({view.model.part}, {EOS_VERSION})",
         site=plan.spec.site,
         ip="ip" if view.version == 4 else "ipv6",
         family=f"ipv{view.version}",
@@ -172,17 +174,9 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
 def _management(plan: Plan, link: Link | None) -> EosManagement | None:
     if link is None:
         return None
-    version = plan.address_version(link.port.fabric)
-    subnet = plan.host_subnet_of.get((link.port.fabric, link.peer.device))
-    gateway = subnet.gateway if subnet is not None and subnet.gateway is not None else link.peer.address
-    address = link.port.address
-    return EosManagement(
-        port=link.port.port,
-        description=f"to {link.far_end}",
-        ip="ip" if version == 4 else "ipv6",
-        address=None if address is None else f"{format_address(address, version)}/{link.port.prefix_length}",
-        gateway=None if gateway is None else format_address(gateway, version),
-    )
+    port = management_port(plan, link)
+    ip, anywhere = ("ip", "0.0.0.0/0") if port.version == 4 else ("ipv6", "::/0")
+    return EosManagement(port.port, port.description, ip, port.address, port.gateway, anywhere)
 
 
 def _gateway(view: SwitchView) -> EosGateway | None:
@@ -256,9 +250,7 @@ def _bgp(view: SwitchView) -> EosBgp | None:
     if view.device.asn is None or view.router_id is None or not view.bgp_sides:
         return None
     roles = {link.peer.device: link.peer_device.role.upper() for link in view.links}
-    sides = {
-        link.peer_device.role.upper(): link.port.side.upper() for link in view.links if link.is_to_switch
-    }
+    sides = {link.peer_device.role.upper(): link.port.side.upper() for link in view.links if link.is_to_switch}
     return EosBgp(
         asn=view.device.asn,
         router_id=view.router_id,

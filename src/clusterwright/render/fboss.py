@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clusterwright.artifact import Artifact
+from clusterwright.render import fboss_host
 from clusterwright.render.fboss_agent import agent_config
 from clusterwright.render.fboss_bgp import bgp_config
 from clusterwright.render.json_lines import dump_lines
+from clusterwright.render.management_port import management_port
 from clusterwright.render.switch_view import view_switch
 
 if TYPE_CHECKING:
@@ -30,8 +32,13 @@ def applies(plan: Plan, device: Device) -> bool:
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The agent's and, where the switch routes, the BGP daemon's configuration."""
+    """The agent's configuration, where the switch routes the BGP daemon's, and what the Linux under them needs."""
     view = view_switch(plan, device)
+    yield Artifact(device.name, fboss_host.HOSTNAME_PATH, f"{device.name}\n".encode(), KIND)
+    if view.management is not None:
+        port = management_port(plan, view.management)
+        profile = fboss_host.connection(port, plan.spec.site.dns, plan.spec.site.domain)
+        yield Artifact(device.name, fboss_host.connection_path(port), profile, KIND, fboss_host.CONNECTION_MODE)
     yield Artifact(device.name, AGENT_PATH, dump_lines(agent_config(view), depth=3), KIND)
     bgp = bgp_config(view)
     if bgp is not None:
