@@ -43,11 +43,13 @@ def fleet_of(*names: str) -> Iterator[SshFleet]:
 
 
 def target_for(
-    fleet: SshFleet, folder: Path, known_hosts: Path | None = None, run_timeout_s: int = 60
+    fleet: SshFleet, folder: Path, known_hosts: Path | None = None, run_timeout_s: int = 120, shard_hosts: int = 192
 ) -> AnsibleTarget:
     addresses = {name: host.address for name, host in fleet.hosts.items()}
     access = Access(addresses, fleet.private_key, known_hosts or fleet.known_hosts)
-    return AnsibleTarget(folder / "runs", access, run_timeout_s=run_timeout_s, connect_timeout_s=3)
+    return AnsibleTarget(
+        folder / "runs", access, run_timeout_s=run_timeout_s, shard_hosts=shard_hosts, connect_timeout_s=5
+    )
 
 
 def observed(fleet: SshFleet, host: str) -> Mapping[str, str]:
@@ -164,13 +166,16 @@ BROKEN = {
 
 def test_trees_that_fail_leave_the_previous_configuration_whole(tmp_path: Path) -> None:
     with fleet_of(*BROKEN, "well") as fleet:
-        target = target_for(fleet, tmp_path)
+        target = target_for(fleet, tmp_path, shard_hosts=6)  # the fleet in two runs side by side
         good = {name: tree(name) for name in fleet.hosts}
         assert {outcome.status for outcome in target.apply(good).values()} == {Status.APPLIED}
         before = {name: observed(fleet, name) for name in BROKEN}
         worse = {name: {item.path: item for item in tree(name, forward=0, port=24)} for name in fleet.hosts}
         for name, (files, _) in BROKEN.items():
             worse[name] |= {path: Artifact(name, path, text.encode(), "test") for path, text in files.items()}
+
+        fleet.run("value", "ln", "-s", "/run/elsewhere", "/etc/link.conf")
+        worse["value"]["etc/link.conf"] = Artifact("value", "etc/link.conf", b"in the place of a link\n", "test")
 
         outcomes = target.apply({name: tuple(files.values()) for name, files in worse.items()})
 
@@ -180,6 +185,7 @@ def test_trees_that_fail_leave_the_previous_configuration_whole(tmp_path: Path) 
             BROKEN, True
         ), outcomes
         assert {name: observed(fleet, name) for name in BROKEN} == before
+        assert fleet.run("value", "readlink", "/etc/link.conf") == "/run/elsewhere\n"
         again = target.apply({name: good[name] for name in BROKEN})
         assert {outcome.status for outcome in again.values()} == {Status.UNCHANGED}
 

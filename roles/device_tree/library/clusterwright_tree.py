@@ -62,13 +62,26 @@ restored:
 """
 
 import os
+from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.clusterwright_files import Refused, Tree, unpack
+from ansible.module_utils.clusterwright_files import (
+    Digests,
+    FileChange,
+    Found,
+    Refused,
+    Tree,
+    Wanted,
+    WantedFiles,
+    unpack,
+)
+from ansible.module_utils.clusterwright_running import RunningChange
 from ansible.module_utils.clusterwright_state import RunningState
 
+Answer = Dict[str, Any]
 
-def main():
+
+def main() -> None:
     """Read the arguments, do the work, answer in JSON."""
     module = AnsibleModule(
         argument_spec={
@@ -101,13 +114,13 @@ def main():
     module.exit_json(**answer)
 
 
-def foresee(tree, wanted, running, with_diff):
+def foresee(tree: Tree, wanted: WantedFiles, running: RunningState, with_diff: bool) -> Answer:
     """Check mode: what would change, and nothing changed."""
     files, states = tree.compare(wanted), running.compare()
     return _answer(files, states, running, with_diff, tree.read_back(tree.managed()))
 
 
-def apply(tree, wanted, running, with_diff):
+def apply(tree: Tree, wanted: WantedFiles, running: RunningState, with_diff: bool) -> Answer:
     """Bring the device to the tree, or leave it as it was."""
     managed = tree.managed()
     tree.remove_scratch(set(managed) | set(wanted))
@@ -129,7 +142,7 @@ def apply(tree, wanted, running, with_diff):
     return _answer(files, states, running, with_diff, held)
 
 
-def verify(tree, wanted, running):
+def verify(tree: Tree, wanted: WantedFiles, running: RunningState) -> Digests:
     """Read everything once more: success is what the device holds, not that nothing went wrong. Raises Refused."""
     held = tree.read_back(wanted)
     differing = sorted(path for path, want in wanted.items() if held.get(path) != want.sha256)
@@ -141,7 +154,7 @@ def verify(tree, wanted, running):
     return held
 
 
-def put_back(tree, running, files, managed, cause):
+def put_back(tree: Tree, running: RunningState, files: list[FileChange], managed: Digests, cause: Exception) -> Answer:
     """After a failure: everything as it was. Says so when that fails too, which needs a person."""
     troubles = []
     for undo in [lambda change=change: tree.put_back(change) for change in reversed(files)] + [
@@ -160,7 +173,9 @@ def put_back(tree, running, files, managed, cause):
     return {"failed": True, "msg": message, "restored": not troubles, "held": tree.read_back(managed)}
 
 
-def _answer(files, states, running, with_diff, held):
+def _answer(
+    files: list[FileChange], states: list[RunningChange], running: RunningState, with_diff: bool, held: Digests
+) -> Answer:
     changes = [change.path for change in files] + [change.name for change in states]
     answer = {"changed": bool(changes), "changes": sorted(changes), "held": held, "exempted": running.exempted()}
     if with_diff:
@@ -168,7 +183,7 @@ def _answer(files, states, running, with_diff, held):
     return answer
 
 
-def _file_diff(change):
+def _file_diff(change: FileChange) -> dict[str, str]:
     before_mode = change.before.mode if change.before else None
     after_mode = change.after.mode if change.after else None
     return {
@@ -179,20 +194,20 @@ def _file_diff(change):
     }
 
 
-def _shown(version):
+def _shown(version: Found | Wanted | None) -> str:
     if version is None:
         return ""
     if not version.mode & 0o004:
         return "(withheld: not everybody on the device may read this file)\n"
-    if isinstance(version.content, str):
-        return f"link to {version.content}\n"
+    if isinstance(version, Found) and version.kind == "link":
+        return f"link to {os.fsdecode(version.content)}\n"
     try:
         return version.content.decode()
     except UnicodeDecodeError:
         return f"(binary, {len(version.content)} bytes)\n"
 
 
-def _state_diff(change):
+def _state_diff(change: RunningChange) -> dict[str, str]:
     return {
         "before_header": change.name + " (running)",
         "after_header": change.name + " (wanted)",

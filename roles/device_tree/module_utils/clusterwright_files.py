@@ -18,23 +18,49 @@ import stat
 import tarfile
 import tempfile
 import time
-from collections import namedtuple
+from typing import Dict, Iterable, Iterator, Mapping, NamedTuple
 
 STATE_FOLDER = "var/lib/clusterwright"
 SCRATCH_PREFIX = ".clusterwright-"
 LOCK_WAIT_S = 20
 
-Wanted = namedtuple("Wanted", "path mode content sha256")
-# kind is "file" or "link" (content is then the link's target); uid and gid let a restored file have its owner back.
-Found = namedtuple("Found", "kind mode uid gid content")
-FileChange = namedtuple("FileChange", "path before after")
+
+class Wanted(NamedTuple):
+    """A file of the tree."""
+
+    path: str
+    mode: int
+    content: bytes
+    sha256: str
+
+
+class Found(NamedTuple):
+    """What lies on the device: ``kind`` is ``file``, or ``link`` with the link's target as ``content``."""
+
+    kind: str
+    mode: int
+    uid: int
+    gid: int
+    content: bytes
+
+
+class FileChange(NamedTuple):
+    """A file to replace, to add (``before`` is None) or to remove (``after`` is None)."""
+
+    path: str
+    before: Found | None
+    after: Wanted | None
+
+
+WantedFiles = Mapping[str, Wanted]
+Digests = Dict[str, str]
 
 
 class Refused(Exception):
     """The tree cannot be applied; the text says why and, where there is a way, how to mend it."""
 
 
-def unpack(payload):
+def unpack(payload: str) -> WantedFiles:
     """The wanted files by path, from base64 of a gzipped tar of plain files. Raises Refused for anything else."""
     try:
         with tarfile.open(fileobj=io.BytesIO(base64.b64decode(payload, validate=True)), mode="r:gz") as archive:
@@ -56,18 +82,18 @@ def unpack(payload):
 class Tree:
     """The files below ``root`` that belong to us, as the manifest on the device records them."""
 
-    def __init__(self, root="/"):
+    def __init__(self, root: str = "/") -> None:
         self.root = root
         self.state = os.path.join(root, STATE_FOLDER)
         self.manifest_path = os.path.join(self.state, "manifest.json")
-        self._made_folders = []
+        self._made_folders: list[str] = []
 
-    def full(self, path):
+    def full(self, path: str) -> str:
         """Where ``path`` of the tree lies on this machine."""
         return os.path.join(self.root, path)
 
     @contextlib.contextmanager
-    def locked(self):
+    def locked(self) -> Iterator[None]:
         """One deployment at a time on a device; raises Refused when another does not end within LOCK_WAIT_S."""
         os.makedirs(self.state, mode=0o700, exist_ok=True)
         with open(os.path.join(self.state, "lock"), "w") as lock:
@@ -83,11 +109,12 @@ class Tree:
                 raise Refused(f"another deployment is at work on this device since more than {LOCK_WAIT_S} s")
             yield
 
-    def managed(self):
+    def managed(self) -> Digests:
         """Path -> SHA-256 of what was put here, from the manifest; nothing on a device never deployed to."""
         try:
             with open(self.manifest_path) as stream:
-                return json.load(stream)["files"]
+                files: Digests = json.load(stream)["files"]
+                return files
         except FileNotFoundError:
             return {}
         except (ValueError, KeyError, TypeError) as error:
@@ -95,12 +122,12 @@ class Tree:
                 f"{self.manifest_path} is damaged ({error}); remove it, and files that are no longer wanted stay"
             ) from error
 
-    def record(self, files):
+    def record(self, files: Digests) -> None:
         """Write the manifest: ``files`` is path -> SHA-256."""
         text = json.dumps({"version": 1, "files": files}, indent=1, sort_keys=True) + "\n"
         self.write(self.manifest_path, text.encode(), 0o600)
 
-    def find(self, path):
+    def find(self, path: str) -> Found | None:
         """What lies at ``path`` now, None where there is nothing. Raises Refused for folders and devices."""
         full = self.full(path)
         try:
@@ -108,13 +135,13 @@ class Tree:
         except (FileNotFoundError, NotADirectoryError):
             return None
         if stat.S_ISLNK(status.st_mode):
-            return Found("link", 0o777, status.st_uid, status.st_gid, os.readlink(full))
+            return Found("link", 0o777, status.st_uid, status.st_gid, os.fsencode(os.readlink(full)))
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"/{path} is neither a file nor a link on this device; move it away")
         with open(full, "rb") as stream:
             return Found("file", stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, stream.read())
 
-    def compare(self, wanted):
+    def compare(self, wanted: WantedFiles) -> list[FileChange]:
         """The changes that make this device's files the wanted ones, in order of their paths."""
         changes = []
         for path in sorted(set(wanted) | set(self.managed())):
@@ -129,7 +156,7 @@ class Tree:
                 changes.append(FileChange(path, before, after))
         return changes
 
-    def keep_previous(self, changes):
+    def keep_previous(self, changes: Iterable[FileChange]) -> None:
         """Put what is about to be replaced into previous.tar.gz, for people: a failing run restores from memory."""
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
@@ -139,21 +166,21 @@ class Tree:
                 member = tarfile.TarInfo(change.path)
                 member.mode, member.uid, member.gid = change.before.mode, change.before.uid, change.before.gid
                 if change.before.kind == "link":
-                    member.type, member.linkname = tarfile.SYMTYPE, change.before.content
+                    member.type, member.linkname = tarfile.SYMTYPE, os.fsdecode(change.before.content)
                     archive.addfile(member)
                 else:
                     member.size = len(change.before.content)
                     archive.addfile(member, io.BytesIO(change.before.content))
         self.write(os.path.join(self.state, "previous.tar.gz"), buffer.getvalue(), 0o600)
 
-    def put(self, change):
+    def put(self, change: FileChange) -> None:
         """Carry out one change."""
         if change.after is not None:
             self.write(self.full(change.path), change.after.content, change.after.mode)
         elif change.before is not None:
             self._unlink(self.full(change.path))
 
-    def put_back(self, change):
+    def put_back(self, change: FileChange) -> None:
         """Undo one change; also when it was carried out by half, or not at all."""
         full = self.full(change.path)
         if change.before is None:
@@ -162,17 +189,17 @@ class Tree:
         elif change.before.kind == "link":
             if os.path.lexists(full):
                 os.unlink(full)
-            os.symlink(change.before.content, full)
+            os.symlink(os.fsdecode(change.before.content), full)
         else:
             self.write(full, change.before.content, change.before.mode, change.before.uid, change.before.gid)
 
-    def remove_made_folders(self):
+    def remove_made_folders(self) -> None:
         """Remove the folders that this run made, innermost first; those that are in use stay."""
         for folder in reversed(self._made_folders):
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
 
-    def remove_scratch(self, paths):
+    def remove_scratch(self, paths: Iterable[str]) -> None:
         """Remove scratch files that a run killed in the middle left beside ``paths``."""
         for folder in sorted({os.path.dirname(self.full(path)) for path in paths} | {self.state}):
             if os.path.isdir(folder):
@@ -180,7 +207,7 @@ class Tree:
                     if name.startswith(SCRATCH_PREFIX):
                         os.unlink(os.path.join(folder, name))
 
-    def write(self, full, content, mode, uid=0, gid=0):
+    def write(self, full: str, content: bytes, mode: int, uid: int = 0, gid: int = 0) -> None:
         """Replace a file in one step: a reader, or a power cut, meets the old content or the new, never a part."""
         folder = os.path.dirname(full)
         self._make_folders(folder)
@@ -199,7 +226,7 @@ class Tree:
             raise
         _sync_folder(folder)
 
-    def _make_folders(self, folder):
+    def _make_folders(self, folder: str) -> None:
         missing = []
         while not os.path.isdir(folder):
             missing.append(folder)
@@ -210,11 +237,11 @@ class Tree:
             _sync_folder(os.path.dirname(path))
 
     @staticmethod
-    def _unlink(full):
+    def _unlink(full: str) -> None:
         os.unlink(full)
         _sync_folder(os.path.dirname(full))
 
-    def read_back(self, paths):
+    def read_back(self, paths: Iterable[str]) -> Digests:
         """Path -> SHA-256 of the plain files among ``paths`` as they lie on the device now."""
         held = {}
         for path in sorted(paths):
@@ -224,7 +251,7 @@ class Tree:
         return held
 
 
-def _sync_folder(folder):
+def _sync_folder(folder: str) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -15,24 +15,33 @@ import os
 import re
 import socket
 import subprocess
-from collections import namedtuple
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
-from ansible.module_utils.clusterwright_files import Refused
+from ansible.module_utils.clusterwright_files import Refused, Tree, WantedFiles
 
-# name as ``sysctl:net.ipv4.ip_forward``; before and after are text for people.
-RunningChange = namedtuple("RunningChange", "name before after")
+
+class RunningChange(NamedTuple):
+    """Running state that differs: ``name`` as ``sysctl:net.ipv4.ip_forward``, the rest text; None is absent."""
+
+    name: str
+    before: str | None
+    after: str
+
+
+Changes = Sequence[RunningChange]
+Exempt = Callable[[str], bool]
 
 NFTABLES_FILE = "etc/nftables.conf"
 
 
-def _text(wanted, path):
+def _text(wanted: WantedFiles, path: str) -> str:
     try:
         return wanted[path].content.decode()
     except UnicodeDecodeError as error:
         raise Refused(f"/{path} is not UTF-8 text: {error}") from error
 
 
-def _lines(wanted, folder):
+def _lines(wanted: WantedFiles, folder: str) -> Iterator[tuple[str, int, str]]:
     """(path, number, stripped line) of the .conf files in ``folder``, in the order in which the system reads them."""
     for path in sorted(wanted):
         if os.path.dirname(path) == folder and path.endswith(".conf"):
@@ -42,7 +51,7 @@ def _lines(wanted, folder):
                     yield path, number, stripped
 
 
-def run_program(command, stdin=None, refused=""):
+def run_program(command: list[str], stdin: str | None = None, refused: str = "") -> subprocess.CompletedProcess[str]:
     """Run a program of the device. Raises Refused when it is missing, and with ``refused`` when it fails."""
     try:
         ended = subprocess.run(
@@ -63,16 +72,16 @@ def run_program(command, stdin=None, refused=""):
 class KernelModules:
     """Modules named in etc/modules-load.d: loaded, built in, or loaded now. They are never unloaded."""
 
-    def __init__(self, wanted, exempt):
-        self.names = []
-        self.exempted = []
+    def __init__(self, wanted: WantedFiles, exempt: Exempt) -> None:
+        self.names: list[str] = []
+        self.exempted: list[str] = []
         for _, _, line in _lines(wanted, "etc/modules-load.d"):
             (self.exempted if exempt("module:" + line) else self.names).append(line)
 
-    def check(self):
+    def check(self) -> None:
         """Nothing can be said about a module before it is loaded."""
 
-    def compare(self):
+    def compare(self) -> list[RunningChange]:
         """The modules that are missing from the kernel."""
         missing = [name for name in self.names if not os.path.isdir("/sys/module/" + name.replace("-", "_"))]
         if missing:
@@ -81,7 +90,7 @@ class KernelModules:
         return [RunningChange("module:" + name, "not loaded", "loaded") for name in missing]
 
     @staticmethod
-    def _built_in():
+    def _built_in() -> set[str]:
         # Not every built-in module has a folder under /sys/module: only those with parameters or a version do.
         try:
             with open(f"/lib/modules/{os.uname().release}/modules.builtin") as stream:
@@ -89,24 +98,24 @@ class KernelModules:
         except FileNotFoundError:
             return set()
 
-    def converge(self, changes):
+    def converge(self, changes: Changes) -> None:
         """Load what is missing. Raises Refused when the kernel has no such module."""
         for change in changes:
             name = change.name.partition(":")[2]
             run_program(["modprobe", "--", name], refused=f"kernel module {name}")
 
-    def restore(self, changes):
+    def restore(self, changes: Changes) -> None:
         """A module that was loaded for a tree that then failed does no harm, and unloading one can: it stays."""
 
 
 class Sysctls:
     """Kernel parameters named in etc/sysctl.d, with its rules: later files win, ``-`` tolerates, ``*`` matches."""
 
-    def __init__(self, wanted, exempt):
-        self.values = {}
-        self.tolerated = set()
-        self.exempted = []
-        patterns = []
+    def __init__(self, wanted: WantedFiles, exempt: Exempt) -> None:
+        self.values: dict[str, str] = {}
+        self.tolerated: set[str] = set()
+        self.exempted: list[str] = []
+        patterns: list[tuple[str, str | None]] = []
         for path, number, line in _lines(wanted, "etc/sysctl.d"):
             key, equals, value = line.partition("=")
             tolerant, name = key.startswith("-"), _sysctl_path(key.strip().lstrip("-"))
@@ -124,7 +133,7 @@ class Sysctls:
                 self.exempted.append(_sysctl_name(name))
                 del self.values[name]
 
-    def _expand(self, patterns):
+    def _expand(self, patterns: list[tuple[str, str | None]]) -> None:
         # sysctl.d(5): a key spelled out wins over a pattern; a line that is only "-pattern" takes keys out of patterns.
         explicit = set(self.values)
         excluded = [pattern for pattern, value in patterns if value is None]
@@ -136,10 +145,10 @@ class Sysctls:
                 if name not in explicit and not any(fnmatch.fnmatchcase(name, other) for other in excluded):
                     self.values[name] = " ".join(value.split())
 
-    def check(self):
+    def check(self) -> None:
         """Keys may appear when a module is loaded, so that nothing can be refused beforehand."""
 
-    def compare(self):
+    def compare(self) -> list[RunningChange]:
         """The parameters whose running value differs; white space does not count."""
         changes = []
         for name, value in sorted(self.values.items()):
@@ -148,7 +157,7 @@ class Sysctls:
                 changes.append(RunningChange("sysctl:" + _sysctl_name(name), running, value))
         return changes
 
-    def converge(self, changes):
+    def converge(self, changes: Changes) -> None:
         """Set what differs and read it back. Raises Refused with the key when the kernel does not take it."""
         for change in changes:
             key = change.name.partition(":")[2]
@@ -165,14 +174,14 @@ class Sysctls:
             if running != change.after:
                 raise Refused(f"sysctl {key}: the kernel holds {running} after {change.after} was written")
 
-    def restore(self, changes):
+    def restore(self, changes: Changes) -> None:
         """Write back the values found before."""
         for change in changes:
             if change.before is not None and _read_sysctl(_sysctl_path(change.name.partition(":")[2])) != change.before:
                 _write_sysctl(_sysctl_path(change.name.partition(":")[2]), change.before)
 
 
-def _sysctl_path(key):
+def _sysctl_path(key: str) -> str:
     """net.ipv4.conf.eth0/1.forwarding and net/ipv4/conf/eth0.1/forwarding are both spellings of one path."""
     dot, slash = key.find("."), key.find("/")
     if slash >= 0 and (dot < 0 or slash < dot):
@@ -180,11 +189,11 @@ def _sysctl_path(key):
     return key.translate(str.maketrans("./", "/."))
 
 
-def _sysctl_name(path):
+def _sysctl_name(path: str) -> str:
     return path.translate(str.maketrans("./", "/."))
 
 
-def _read_sysctl(path):
+def _read_sysctl(path: str) -> str | None:
     try:
         with open("/proc/sys/" + path) as stream:
             return " ".join(stream.read().split())
@@ -192,7 +201,7 @@ def _read_sysctl(path):
         return None
 
 
-def _write_sysctl(path, value):
+def _write_sysctl(path: str, value: str) -> None:
     # Without O_CREAT: a key that does not exist is "No such file", not "Permission denied".
     descriptor = os.open("/proc/sys/" + path, os.O_WRONLY)
     try:
@@ -208,19 +217,19 @@ class Nftables:
     the manifest with the file's digest. A different file, or a ruleset that reads differently later, is loaded again.
     """
 
-    def __init__(self, wanted, exempt, tree):
+    def __init__(self, wanted: WantedFiles, exempt: Exempt, tree: Tree) -> None:
         self.tree = tree
         self.marker = os.path.join(tree.state, "nftables.json")
         self.exempted = ["running"] if NFTABLES_FILE in wanted and exempt("nftables:running") else []
         self.file = None if self.exempted else wanted.get(NFTABLES_FILE)
-        self.saved = None
+        self.saved: str | None = None
         if self.file is not None:
             self.text = _text(wanted, NFTABLES_FILE)
             self.owns_all = re.search(r"^\s*flush\s+ruleset\b", self.text, re.MULTILINE) is not None
             self.tables = set(re.findall(r"^\s*table\s+(?:(\w+)\s+)?([\w-]+)\s*\{", self.text, re.MULTILINE))
             self.tables = {(family or "ip", name) for family, name in self.tables}
 
-    def check(self):
+    def check(self) -> None:
         """Have nft judge the file. Raises Refused with its message, and for a file that cannot be loaded twice."""
         if self.file is None:
             return
@@ -235,7 +244,7 @@ class Nftables:
         if ended.returncode != 0:
             raise Refused(f"nft refuses {ended.stderr.strip()}".replace("/dev/stdin", f"/{NFTABLES_FILE}"))
 
-    def _listed(self):
+    def _listed(self) -> str:
         ended = run_program(["nft", "--json", "--stateless", "list", "ruleset"], refused="nft cannot list the ruleset")
         lines = []
         for entry in json.loads(ended.stdout)["nftables"]:
@@ -249,7 +258,7 @@ class Nftables:
             lines.append(kind + " " + json.dumps(_in_order(body), sort_keys=True))
         return "\n".join(lines) + "\n"
 
-    def compare(self):
+    def compare(self) -> list[RunningChange]:
         """The running ruleset, when it is not what this file gave when it was last loaded."""
         if self.file is None:
             return []
@@ -265,16 +274,16 @@ class Nftables:
             return [RunningChange("nftables:running", running, loaded.get("ruleset"))]
         return []
 
-    def converge(self, changes):
+    def converge(self, changes: Changes) -> None:
         """Load the file, which nft does in one transaction, and keep what the kernel then lists."""
-        if not changes:
+        if not changes or self.file is None:
             return
         self.saved = run_program(["nft", "--stateless", "list", "ruleset"]).stdout
         run_program(["nft", "--file", self.tree.full(NFTABLES_FILE)], refused="nft refuses what it had accepted")
         marker = {"sha256": self.file.sha256, "ruleset": self._listed()}
         self.tree.write(self.marker, json.dumps(marker, indent=1, sort_keys=True).encode(), 0o600)
 
-    def restore(self, changes):
+    def restore(self, changes: Changes) -> None:
         """Load the ruleset that ran before; without its marker, so that the next run loads its file in any case."""
         if self.saved is not None:
             if os.path.exists(self.marker):
@@ -284,7 +293,7 @@ class Nftables:
             )
 
 
-def _in_order(value):
+def _in_order(value: Any) -> Any:
     """Members of sets come in the kernel's hash order: sort them."""
     if isinstance(value, dict):
         return {
@@ -301,26 +310,28 @@ def _in_order(value):
 class HostName:
     """The host name of etc/hostname."""
 
-    def __init__(self, wanted, exempt):
+    def __init__(self, wanted: WantedFiles, exempt: Exempt) -> None:
         name = _text(wanted, "etc/hostname").strip() if "etc/hostname" in wanted else None
         self.exempted = [name] if name is not None and exempt("hostname:" + name) else []
         self.name = None if self.exempted else name
 
-    def check(self):
+    def check(self) -> None:
         """Refuses what is no host name."""
         if self.name is not None and not re.match(r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,62}[A-Za-z0-9])?$", self.name):
             raise Refused(f"/etc/hostname: {self.name!r} is not a host name")
 
-    def compare(self):
+    def compare(self) -> list[RunningChange]:
         """The running name, when it is another."""
         running = os.uname().nodename
         return [RunningChange("hostname:" + self.name, running, self.name)] if self.name not in (None, running) else []
 
-    def converge(self, changes):
+    def converge(self, changes: Changes) -> None:
         """Set it."""
         for change in changes:
             socket.sethostname(change.after)
 
-    def restore(self, changes):
+    def restore(self, changes: Changes) -> None:
         """Set the previous one."""
-        self.converge([RunningChange(change.name, change.after, change.before) for change in changes])
+        for change in changes:
+            if change.before is not None:
+                socket.sethostname(change.before)

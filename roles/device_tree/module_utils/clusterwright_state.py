@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import fnmatch
+from typing import Any, Sequence
 
-from ansible.module_utils.clusterwright_running import HostName, KernelModules, Nftables, Sysctls
+from ansible.module_utils.clusterwright_files import Tree, WantedFiles
+from ansible.module_utils.clusterwright_running import HostName, KernelModules, Nftables, RunningChange, Sysctls
 from ansible.module_utils.clusterwright_systemd import Networkd, SystemdUnits
 
 
 class RunningState:
     """All kinds of running state, in the order in which they depend on each other: modules bring sysctls with them."""
 
-    def __init__(self, wanted, exempt_patterns, tree):
-        def exempt(name):
+    def __init__(self, wanted: WantedFiles, exempt_patterns: Sequence[str], tree: Tree) -> None:
+        def exempt(name: str) -> bool:
             return any(fnmatch.fnmatchcase(name, pattern) for pattern in exempt_patterns)
 
-        self.kinds = (
+        self.kinds: tuple[tuple[str, Any], ...] = (
             ("module", KernelModules(wanted, exempt)),
             ("sysctl", Sysctls(wanted, exempt)),
             ("nftables", Nftables(wanted, exempt, tree)),
@@ -23,18 +25,18 @@ class RunningState:
             ("systemd", SystemdUnits(wanted, exempt, tree)),
             ("systemd", Networkd(wanted, exempt, tree)),
         )
-        self._tried = []
+        self._tried: list[tuple[Any, list[RunningChange]]] = []
 
-    def check(self):
+    def check(self) -> None:
         """Raises Refused for what can be known to fail before anything was touched."""
         for _, kind in self.kinds:
             kind.check()
 
-    def compare(self):
+    def compare(self) -> list[RunningChange]:
         """All differences between the kernel and the tree."""
         return [change for _, kind in self.kinds for change in kind.compare()]
 
-    def converge(self):
+    def converge(self) -> list[RunningChange]:
         """Set what differs, kind by kind, and return the changes. Raises Refused at the first that cannot be set."""
         for _, kind in self.kinds:
             changes = kind.compare()
@@ -42,11 +44,11 @@ class RunningState:
             kind.converge(changes)
         return [change for _, changes in self._tried for change in changes]
 
-    def restore(self):
+    def restore(self) -> None:
         """Undo what ``converge`` did, latest first."""
         for kind, changes in reversed(self._tried):
             kind.restore(changes)
 
-    def exempted(self):
+    def exempted(self) -> list[str]:
         """What the files ask for and this device cannot hold, as declared: said, so that nobody takes it for done."""
         return sorted(f"{name}:{item}" for name, kind in self.kinds for item in kind.exempted)

@@ -9,7 +9,8 @@ import hashlib
 import json
 import os
 
-from ansible.module_utils.clusterwright_running import RunningChange, run_program
+from ansible.module_utils.clusterwright_files import Tree, WantedFiles
+from ansible.module_utils.clusterwright_running import Changes, Exempt, RunningChange, run_program
 
 UNITS_FOLDER = "etc/systemd/system"
 NETWORK_FOLDER = "etc/systemd/network"
@@ -18,7 +19,7 @@ NETWORK_FOLDER = "etc/systemd/network"
 class SystemdUnits:
     """Units whose files changed after systemd read them; systemd knows itself which ones these are."""
 
-    def __init__(self, wanted, exempt, tree):
+    def __init__(self, wanted: WantedFiles, exempt: Exempt, tree: Tree) -> None:
         paths = sorted(path for path in set(wanted) | set(tree.managed()) if path.startswith(UNITS_FOLDER + "/"))
         running = bool(paths) and os.path.isdir("/run/systemd/system")
         self.exempted = ["units"] if running and exempt("systemd:units") else []
@@ -26,10 +27,10 @@ class SystemdUnits:
         names = {path.split("/")[3] for path in paths} if running and not self.exempted else set()
         self.names = sorted(name[: -len(".d")] if name.endswith(".d") else name for name in names)
 
-    def check(self):
+    def check(self) -> None:
         """Units are judged where they are rendered."""
 
-    def compare(self):
+    def compare(self) -> list[RunningChange]:
         """One change for all units that are older than their files."""
         if not self.names:
             return []
@@ -40,12 +41,12 @@ class SystemdUnits:
             [RunningChange("systemd:units", f"older than their files: {', '.join(stale)}", "as read")] if stale else []
         )
 
-    def converge(self, changes):
+    def converge(self, changes: Changes) -> None:
         """Have systemd read its units again."""
         if changes:
             run_program(["systemctl", "daemon-reload"], refused="systemd does not read its units again")
 
-    def restore(self, changes):
+    def restore(self, changes: Changes) -> None:
         """The files are back; have them read."""
         self.converge(changes)
 
@@ -53,7 +54,7 @@ class SystemdUnits:
 class Networkd:
     """What networkd was last told to read, kept beside the manifest as a digest: networkd cannot be asked."""
 
-    def __init__(self, wanted, exempt, tree):
+    def __init__(self, wanted: WantedFiles, exempt: Exempt, tree: Tree) -> None:
         paths = sorted(path for path in wanted if path.startswith(NETWORK_FOLDER + "/"))
         active = bool(paths) and os.path.exists("/run/systemd/netif") and _is_active("systemd-networkd.service")
         self.exempted = ["networkd"] if active and exempt("systemd:networkd") else []
@@ -63,10 +64,10 @@ class Networkd:
         text = "".join(f"{path}\0{wanted[path].sha256}\n" for path in paths)
         self.digest = hashlib.sha256(text.encode()).hexdigest()
 
-    def check(self):
+    def check(self) -> None:
         """Networks are judged where they are rendered."""
 
-    def compare(self):
+    def compare(self) -> list[RunningChange]:
         """A change when networkd was last told to read other files."""
         if not self.active:
             return []
@@ -77,13 +78,13 @@ class Networkd:
             read = None
         return [] if read == self.digest else [RunningChange("systemd:networkd", "other files", "as read")]
 
-    def converge(self, changes):
+    def converge(self, changes: Changes) -> None:
         """Have networkd read its files; it reconfigures the links whose files changed."""
         if changes:
             run_program(["networkctl", "reload"], refused="networkd does not read its files again")
             self.tree.write(self.marker, json.dumps({"sha256": self.digest}).encode(), 0o600)
 
-    def restore(self, changes):
+    def restore(self, changes: Changes) -> None:
         """The files are back; have them read, and forget what was read for the next run to compare."""
         if changes:
             run_program(["networkctl", "reload"], refused="networkd does not read its files again")
@@ -91,5 +92,5 @@ class Networkd:
                 os.unlink(self.marker)
 
 
-def _is_active(unit):
+def _is_active(unit: str) -> bool:
     return run_program(["systemctl", "is-active", "--quiet", unit]).returncode == 0
