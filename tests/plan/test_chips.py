@@ -6,7 +6,7 @@ from collections import Counter
 
 from tests.render.plans import plan_of
 
-from clusterwright.plan.chips import chip_ports, chips_of, internal_links
+from clusterwright.plan.chips import InternalLink, chip_ports, chips_of, internal_links
 
 
 def test_a_director_is_a_clos_of_chips() -> None:
@@ -19,9 +19,7 @@ def test_a_director_is_a_clos_of_chips() -> None:
     assert len({chip.guid for chip in chips} | {director.guid}) == len(chips) + 1
     front = list(chip_ports(model).values())
     assert len(front) == len(set(front)) == 800
-    inside = [
-        end for link in internal_links(model) for end in _ends(link.leaf, link.leaf_port, link.spine, link.spine_port)
-    ]
+    inside = [end for link in internal_links(model) for end in _ends(link)]
     assert len(inside) == len(set(inside))
     used = Counter(chip for chip, _ in [*front, *inside])
     assert all(used[index] == chip.ports for index, chip in enumerate(chips))
@@ -48,5 +46,5 @@ def test_a_split_cage_keeps_a_number_for_each_port() -> None:
     assert {chip for chip, _ in ports.values()} == {0}
 
 
-def _ends(leaf: int, leaf_port: int, spine: int, spine_port: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (leaf, leaf_port), (spine, spine_port)
+def _ends(link: InternalLink) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (link.leaf, link.leaf_port), (link.spine, link.spine_port)

@@ -114,7 +114,7 @@ def test_systemd_accepts_every_unit(name: str, node: str, tmp_path: Path) -> Non
     shutil.copytree("/usr/lib/systemd/system", tmp_path / "usr/lib/systemd/system", symlinks=True)
     (tmp_path / "lib").symlink_to("usr/lib")
     (tmp_path / "sbin").symlink_to("usr/sbin")
-    for program in ("usr/sbin/nft", "usr/lib/systemd/systemd-networkd", "usr/bin/networkctl"):
+    for program in ("usr/sbin/nft", "usr/sbin/opensm", "usr/lib/systemd/systemd-networkd", "usr/bin/networkctl"):
         (tmp_path / program).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / program).write_text("#!/bin/sh\n")
         (tmp_path / program).chmod(0o755)

@@ -59,9 +59,12 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
         yield Artifact(
             device.name, f"{FOLDER}/opensm.conf", template("opensm/opensm.conf.j2").render(view=view).encode(), KIND
         )
-        yield Artifact(
-            device.name, "etc/default/opensm", template("opensm/default.j2").render(view=view).encode(), KIND
-        )
+        for path, name in (
+            ("opensm.service", "opensm.service.j2"),
+            ("multi-user.target.d/91-opensm.conf", "boot.conf.j2"),
+        ):
+            content = template(f"opensm/{name}").render(view=view).encode()
+            yield Artifact(device.name, f"etc/systemd/system/{path}", content, KIND)
         for path, content in _fabric_files(plan, fabric.name):
             yield Artifact(device.name, path, content, KIND)
         return
