@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from clusterwright.finding import Severity
 from clusterwright.plan.addressing import check_pools
@@ -119,13 +121,8 @@ def pool_too_small(subject: Subject) -> Iterator[Problem]:
         if addressing is None:
             continue
         hosts = Counter(attachment.seat for attachment in skeleton.attachments)
-        lacking = check_pools(
-            addressing,
-            switches=len(skeleton.seats),
-            links=_uplinks(skeleton),
-            subnets=len(hosts),
-            hosts_per_subnet=max(hosts.values(), default=0),
-        )
+        need = (len(skeleton.seats), _uplinks(skeleton), len(hosts), max(hosts.values(), default=0))
+        lacking = check_pools(addressing, *need)
         for shortage in lacking:
             what = {
                 "loopbacks": f"{shortage.need:,} switches, and loopbacks for {shortage.have:,}",
@@ -135,21 +132,23 @@ def pool_too_small(subject: Subject) -> Iterator[Problem]:
                 "hosts_per_switch": f"{shortage.need:,} NICs on one switch, and addresses for {shortage.have:,} "
                 f"in a /{addressing.hosts_per_switch}",
             }[shortage.pool]
-            fits = prefix_that_holds(addressing, shortage.pool, shortage.need)
+            fits = _prefix_that_holds(addressing, shortage.pool, need)
             yield Problem(
                 (*addressing.path, shortage.pool),
                 f"{skeleton.fabric.name} has {what}.",
-                f"A /{fits} holds them." if fits > 0 else "No prefix holds them: check the counts.",
+                f"A /{fits} holds them." if fits is not None else "No prefix holds them: check the counts.",
             )
 
 
-def prefix_that_holds(addressing: FabricAddressing, pool: str, need: int) -> int:
-    """The longest prefix of a pool that is enough for ``need`` of what is cut from it; negative when none is."""
-    bits = addressing.hosts.max_prefixlen
-    per_nic = need + 3 if addressing.host_links == "shared" else 2 * need + 2
-    wanted = {"loopbacks": need + 1, "links": 2 * need, "hosts": need, "hosts_per_switch": per_nic}[pool]
-    whole = addressing.hosts_per_switch if pool == "hosts" else bits
-    return whole - (wanted - 1).bit_length()
+def _prefix_that_holds(addressing: FabricAddressing, pool: str, need: tuple[int, int, int, int]) -> int | None:
+    """The longest prefix with which one pool is no longer among those that lack; None when there is none."""
+    present = getattr(addressing, pool)
+    longest = present if isinstance(present, int) else present.prefixlen
+    for length in range(longest - 1, 0, -1):
+        wider: dict[str, Any] = {pool: length if isinstance(present, int) else present.supernet(new_prefix=length)}
+        if pool not in {shortage.pool for shortage in check_pools(replace(addressing, **wider), *need)}:
+            return length
+    return None
 
 
 def _uplinks(skeleton: FabricSkeleton) -> int:

@@ -49,7 +49,7 @@ def too_few_ports(subject: Subject) -> Iterator[Problem]:
                 f"{error.switch} needs {error.need} ports of {error.speed_gbps}G "
                 f"{'for its uplinks' if upwards else 'for the links from below'}; "
                 f"{tier.model.name} has {error.have} left for them{_in_blocks(side)}.",
-                "Ask for fewer links, or take a larger model or more blocks."
+                "Ask for fewer links, take a larger model, or name other `blocks` for the links from below."
                 if upwards
                 else f"Put more {tier.role} switches there, attach fewer links to each, or take a larger model.",
             )
@@ -80,7 +80,7 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
             for group in spec.node_groups if attach.is_management else (groups.get(attach.nodes or ""),):
                 tier = _home(fabric, group) if group else None
                 wanted = _wanted(attach, group) if group else None
-                if tier and wanted and not _offers(tier, tier.down, wanted.speed_gbps):
+                if tier and wanted and not _offers(fabric, tier, tier.down, wanted.speed_gbps):
                     yield Problem(
                         wanted.path,
                         f"{wanted.what} run at {wanted.speed_gbps}G, which the ports of {tier.role} "
@@ -93,7 +93,7 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
             ends = [(tier, tier.up.side)]
             ends += [(upper, upper.down) for upper in fabric.tiers[depth + 1 : depth + 2]]
             for end, side in ends:
-                if not _offers(end, side, tier.up.speed_gbps):
+                if not _offers(fabric, end, side, tier.up.speed_gbps):
                     yield Problem(
                         (*tier.up.path, "speed_gbps"),
                         f"Uplinks of {tier.role} run at {tier.up.speed_gbps}G, which the ports of {end.role} "
@@ -118,7 +118,13 @@ def _wanted(attach: Attach, group: NodeGroup) -> Wanted | None:
     return Wanted(what, nics.speed_gbps, (*attach.path, "nics")) if nics else None
 
 
-def _offers(tier: Tier, side: Side, speed_gbps: int) -> bool:
+def _offers(fabric: Fabric, tier: Tier, side: Side, speed_gbps: int) -> bool:
+    """Whether a port has the speed; True too where model, blocks or mode are wrong, which is a finding of its own."""
+    if fabric.technology not in tier.model.technology:
+        return True
+    blocks = [block for block in tier.model.blocks if not side.blocks or block.name in side.blocks]
+    if len(blocks) < len(side.blocks) or not any(side.mode in (None, m.name) for block in blocks for m in block.modes):
+        return True
     return capacity(tier.model, side.blocks, speed_gbps, side.mode) > 0
 
 

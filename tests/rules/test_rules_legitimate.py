@@ -1,0 +1,218 @@
+"""Specs that somebody has every reason to write: no rule may object to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.rules.overlays import findings_of
+
+HEAD = "version: 1\nname: small\nsite: {domain: example.net}\n"
+
+IPV4_ROCE = f"""{HEAD}
+nodes:
+  - name: compute
+    model: grand-teton-h100
+    role: node
+    count: 40
+    levels: [{{name: rack, of: 4}}]
+fabrics:
+  - name: backend
+    technology: roce
+    mtu: 9000
+    attach: [{{nodes: compute, nics: backend}}]
+    tiers:
+      - role: leaf
+        model: minipack2
+        per: rack
+        down: {{blocks: [pim2-odd, pim3-odd, pim4-odd, pim5-odd], medium: dac, length_m: 3}}
+        up: {{links: 32, speed_gbps: 400, blocks: [pim6-odd, pim7-odd, pim8-odd, pim9-odd]}}
+        asn: {{base: 64600, per: switch}}
+      - role: spine
+        model: dcs-7804r3
+        per: cluster
+        count: 4
+        asn: {{base: 64512, per: tier}}
+    addressing:
+      loopbacks: "10.0.0.0/27"
+      links: "10.0.4.0/22"
+      hosts: "10.1.0.0/20"
+      hosts_per_switch: 24
+      host_links: point-to-point
+    classes:
+      - {{name: default, dscp: [], queue: 0, weight: 20}}
+      - {{name: rdma, dscp: [26], queue: 3, priority: 3, weight: 80}}
+"""
+
+INFINIBAND_ONLY = f"""{HEAD}
+nodes:
+  - name: compute
+    model: dgx-h100
+    role: node
+    count: 8
+    levels: [{{name: rack, of: 4}}]
+fabrics:
+  - name: backend
+    technology: infiniband
+    mtu: 4096
+    attach: [{{nodes: compute, nics: backend}}]
+    tiers:
+      - {{role: leaf, model: qm9790, per: cluster}}
+    subnet_manager: {{nodes: compute, count: 1, routing_engine: updn}}
+"""
+
+ONE_DIRECTOR = f"""{HEAD}
+nodes:
+  - name: compute
+    model: dgx-a100
+    role: node
+    count: 100
+    levels: [{{name: rack, of: 4}}]
+fabrics:
+  - name: backend
+    technology: infiniband
+    mtu: 4096
+    attach: [{{nodes: compute, nics: backend}}]
+    tiers:
+      - {{role: director, model: cs8500, per: cluster}}
+    subnet_manager: {{nodes: compute, count: 2, routing_engine: ftree}}
+"""
+
+RAIL_ONLY = ONE_DIRECTOR.replace("model: cs8500, per: cluster", "model: cs8500, per: cluster, join: rail")
+
+STORAGE_ONLY = f"""{HEAD}
+nodes:
+  - name: objects
+    model: hammerspace-dsx
+    role: storage
+    count: 30
+    levels: [{{name: rack, of: 15}}]
+fabrics:
+  - name: storage
+    technology: ethernet
+    mtu: 9000
+    attach: [{{nodes: objects, nics: frontend}}]
+    tiers:
+      - role: rsw
+        model: wedge400
+        per: rack
+        down: {{blocks: [downlink], medium: dac, length_m: 3}}
+        up: {{links: 8, speed_gbps: 400, medium: mmf, length_m: 50}}
+        asn: {{base: 64600, per: switch}}
+      - {{role: ssw, model: wedge400, per: cluster, count: 2, asn: {{base: 64512, per: tier}}}}
+    addressing:
+      loopbacks: "10.0.0.0/28"
+      links: "10.0.1.0/26"
+      hosts: "10.1.0.0/24"
+      hosts_per_switch: 25
+      host_links: shared
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(IPV4_ROCE, id="40 nodes on IPv4 RoCE, without management network, frontend, zones or images"),
+        pytest.param(INFINIBAND_ONLY, id="InfiniBand alone, one switch"),
+        pytest.param(ONE_DIRECTOR, id="a single tier"),
+        pytest.param(RAIL_ONLY, id="rails that never meet"),
+        pytest.param(STORAGE_ONLY, id="no GPU anywhere"),
+    ],
+)
+def test_small_clusters_lint_clean(text: str, tmp_path: Path) -> None:
+    assert not findings_of(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("base", "text"),
+    [
+        pytest.param("lab-roce", "fabrics:\n  - {name: management, remove: true}\n", id="no management network"),
+        pytest.param(
+            "lab-roce",
+            "fabrics:\n  - name: management\n    tiers:\n"
+            "      - {role: mgmt, remove: true}\n"
+            "      - role: mrack\n        model: dcs-7010tx-48\n        per: rack\n"
+            "        asn: {base: 4200000400, per: switch}\n        up: {links: 1, speed_gbps: 10}\n"
+            "      - role: mspine\n        model: dcs-7050sx3-48yc8\n        per: cluster\n"
+            "        asn: {base: 4200000310, per: tier}\n"
+            "    addressing: {hosts: 10.99.0.0/22, hosts_per_switch: 26}\n",
+            id="management switches in each rack, chassis at the spine",
+        ),
+        pytest.param(
+            "lab-roce",
+            "nodes:\n  - {name: services, levels: [{name: cabinet, of: 4, code: c}]}\n",
+            id="nodes that attach to a higher tier, which has their speed",
+        ),
+        pytest.param(
+            "lab-roce",
+            "zones:\n  - {name: owner, prefixes: ['10.0.0.0/9', '2001:db8::/32']}\n"
+            "flows:\n  - {name: login, from: owner, to: services, protocol: tcp, ports: [22], reason: log in}\n"
+            "fabrics:\n  - name: management\n"
+            "    addressing: {loopbacks: 172.16.0.0/24, links: 172.16.1.0/24, hosts: 172.16.2.0/23}\n",
+            id="an owner with a very short prefix",
+        ),
+        pytest.param(
+            "lab-ib",
+            "zones:\n  - {name: owner, prefixes: ['fc00::/7']}\n"
+            "flows:\n  - {name: login, from: owner, to: services, protocol: tcp, ports: [22], reason: log in}\n",
+            id="an owner who names all private IPv6 space",
+        ),
+        pytest.param(
+            "lab-roce",
+            "nodes:\n  - name: login\n    model: service-server\n    role: login\n    count: 1\n    image: training\n"
+            "    levels: [{name: rack, of: 1, code: l}]\n"
+            "zones:\n  - {name: services, nodes: [services, login]}\n"
+            "mounts:\n  - {name: home, nodes: [compute, login]}\n"
+            "flows:\n  - {name: nfs-login, from: services, to: storage, protocol: tcp, ports: [2049], reason: homes}\n"
+            "  - {name: ssh-login, from: site-services, to: services, protocol: tcp, ports: [22], reason: log in}\n",
+            id="a group that only its zone names",
+        ),
+        pytest.param(
+            "lab-roce",
+            "mounts:\n  - {name: home, options: [vers=4.1, proto=tcp, port=12049]}\n"
+            "flows:\n  - {name: nfs, ports: ['12000-12100']}\n",
+            id="NFS on another port",
+        ),
+        pytest.param(
+            "lab-roce",
+            "mounts:\n  - {name: home, type: fuse.tectonic, options: [ro]}\nflows:\n  - {name: nfs, ports: [7000]}\n",
+            id="a file system with ports of its own",
+        ),
+        pytest.param("lab-roce", "scheduler: {plugin: block, block_sizes: [2, 4, 8]}\n", id="blocks of racks"),
+        pytest.param(
+            "lab-roce", "scheduler: {plugin: block, block_sizes: [1, 8]}\n", id="a base smaller than the leaf"
+        ),
+        pytest.param(
+            "lab-roce",
+            "exceptions:\n  - {device: atsw-01, state: drained, reason: upgrade}\n"
+            "  - {device: ctsw-p00-00, port: Ethernet3/1/1, state: out-of-service, reason: dirty optics}\n"
+            "  - {group: p00r01, image: training, reason: canary}\n",
+            id="exceptions",
+        ),
+        pytest.param("lab-roce", "nccl: {sockets: backend}\n", id="bootstrap over the RoCE fabric"),
+        pytest.param(
+            "lab-roce",
+            "nccl: {variables: {NCCL_DEBUG: WARN, NCCL_ALGO: 'allreduce:tree,nvls', TORCH_NCCL_DUMP_ON_TIMEOUT: 1}}\n",
+            id="NCCL variables",
+        ),
+        pytest.param(
+            "lab-roce",
+            "flows:\n  - {name: ping, from: services, to: compute, protocol: icmp, reason: reachability}\n",
+            id="icmp without ports",
+        ),
+        pytest.param(
+            "lab-roce",
+            "fabrics:\n  - name: backend\n    tiers:\n      - {role: ctsw, per: cluster}\n"
+            "      - {role: atsw, count: 1}\n"
+            "expect:\n  - {figure: oversubscription.backend.ctsw, value: 16, assumed: one level less}\n",
+            id="pods in the nodes' levels, none in the fabric",
+        ),
+        pytest.param(
+            "lab-roce",
+            "fabrics:\n  - name: backend\n    tiers:\n      - {role: atsw, join: position, count: 1}\n",
+            id="planes by position",
+        ),
+    ],
+)
+def test_legitimate_changes_lint_clean(base: str, text: str, tmp_path: Path) -> None:
+    assert not findings_of(tmp_path, text, base)
