@@ -17,6 +17,8 @@ export PYTHON
 export UV_CACHE_DIR ?= $(CURDIR)/.cache/uv
 export UV_PYTHON_DOWNLOADS := never
 export UV_NO_CONFIG := 1
+# Certificates that the machine trusts count, for those who sit behind a proxy of their own.
+export UV_SYSTEM_CERTS ?= 1
 
 INSTALL = "$$(tools/bootstrap-uv)" pip install --quiet --python $(BIN)/python
 COMPILE = "$$(tools/bootstrap-uv)" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
