@@ -201,10 +201,11 @@ def _shown(version: Found | Wanted | None) -> str:
         return "(withheld: not everybody on the device may read this file)\n"
     if isinstance(version, Found) and version.kind == "link":
         return f"link to {os.fsdecode(version.content)}\n"
+    content: bytes = version.content
     try:
-        return version.content.decode()
+        return content.decode()
     except UnicodeDecodeError:
-        return f"(binary, {len(version.content)} bytes)\n"
+        return f"(binary, {len(content)} bytes)\n"
 
 
 def _state_diff(change: RunningChange) -> dict[str, str]:

@@ -35,8 +35,9 @@ NFTABLES_FILE = "etc/nftables.conf"
 
 
 def _text(wanted: WantedFiles, path: str) -> str:
+    content: bytes = wanted[path].content
     try:
-        return wanted[path].content.decode()
+        return content.decode()
     except UnicodeDecodeError as error:
         raise Refused(f"/{path} is not UTF-8 text: {error}") from error
 

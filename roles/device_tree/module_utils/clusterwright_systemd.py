@@ -93,4 +93,5 @@ class Networkd:
 
 
 def _is_active(unit: str) -> bool:
-    return run_program(["systemctl", "is-active", "--quiet", unit]).returncode == 0
+    status: int = run_program(["systemctl", "is-active", "--quiet", unit]).returncode
+    return status == 0
