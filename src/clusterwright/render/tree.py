@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.finding import ClusterwrightError
@@ -20,7 +21,6 @@ from clusterwright.render.json_lines import dump_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from clusterwright.artifact import Artifact
 
@@ -59,15 +59,13 @@ def write_tree(artifacts: Iterable[Artifact], out: Path, cluster: str) -> tuple[
 
 def write_artifacts(artifacts: Iterable[Artifact], folder: Path) -> list[Entry]:
     """Write files below ``folder``, each once and with its mode. Raises OSError, and TreeError for an unsafe name."""
-    made: set[str] = set()
+    made = {str(folder)}
     entries = []
     hidden = _umask()
     for artifact in artifacts:
         _refuse_unsafe(artifact)
         directory, _, name = f"{folder}/{artifact.device}/{artifact.path}".rpartition("/")
-        if directory not in made:
-            os.makedirs(directory, exist_ok=True)  # noqa: PTH103 - pathlib doubles the time of 45,000 small files
-            made.add(directory)
+        _make_folder(directory, made)
         _write_file(f"{directory}/{name}", artifact, hidden)
         mode = f"{artifact.mode:04o}"
         size = len(artifact.content)
@@ -107,6 +105,15 @@ def replacing(out: Path) -> Iterator[Path]:
         raise _cannot_write(out, error) from error
     finally:
         os.close(lock)
+
+
+def _make_folder(path: str, made: set[str]) -> None:
+    """Create a folder and those around it, up to one that was ``made`` before; a system call for each new one only."""
+    if path in made:
+        return
+    _make_folder(path.rpartition("/")[0], made)
+    Path(path).mkdir()
+    made.add(path)
 
 
 def _write_file(path: str, artifact: Artifact, hidden: int) -> None:
