@@ -186,6 +186,8 @@ def test_small_clusters_lint_clean(text: str, tmp_path: Path) -> None:
             "lab-roce",
             "exceptions:\n  - {device: atsw-01, state: drained, reason: upgrade}\n"
             "  - {device: ctsw-p00-00, port: Ethernet3/1/1, state: out-of-service, reason: dirty optics}\n"
+            "  - {device: gpu-p00r00n0, port: be3, state: out-of-service, reason: broken cage}\n"
+            "  - {device: gpu-p00r00n1, port: bmc, state: out-of-service, reason: dead board}\n"
             "  - {group: p00r01, image: training, reason: canary}\n",
             id="exceptions",
         ),

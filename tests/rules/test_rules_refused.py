@@ -80,9 +80,9 @@ MISTAKES = [
     Mistake(
         "CW157",
         ROCE,
-        "exceptions:\n  - {device: gpu-p00r00n0, port: be3, state: out-of-service, reason: bad cable}\n",
+        "exceptions:\n  - {device: gpu-p00r00n0, port: be8, state: out-of-service, reason: bad cable}\n",
         "exceptions[0].port",
-        "is a node",
+        'gpu-p00r00n0 has no port "be8"',
     ),
     Mistake(
         "CW157", ROCE, "exceptions:\n  - {group: p02, state: drained, reason: move}\n", "exceptions[0].group", "p02"
@@ -310,6 +310,20 @@ MISTAKES = [
         "2000::/3",
     ),
     Mistake(
+        "CW502",
+        IB,
+        "zones:\n  - {name: site-services, prefixes: [10.98.240.0/24, 10.97.1.128/25]}\n",
+        "zones[site-services].prefixes[1]",
+        "hosts of management (10.97.0.0/23)",
+    ),
+    Mistake(
+        "CW502",
+        ROCE,
+        "zones:\n  - {name: site-services, prefixes: ['fd00:1ab:f:1::/64']}\n",
+        "zones[site-services].prefixes[0]",
+        "hosts of frontend",
+    ),
+    Mistake(
         "CW503",
         ROCE,
         "mounts:\n  - {name: home, type: nfs, options: [vers=4.2, nfsvers=3]}\n",
@@ -379,6 +393,13 @@ MISTAKES = [
         "fabrics[management].tiers[mgmt].down.length_m",
         "8 m",
     ),
+    Mistake(
+        "CW703",
+        ROCE,
+        tier("backend", "role: atsw, down: {length_m: 400}"),
+        "fabrics[backend].tiers[atsw].down.length_m",
+        "atsw says 400 m of its cables from below, ctsw says 30 m",
+    ),
 ]
 
 
@@ -405,3 +426,4 @@ def test_a_hint_lists_no_thousand_names(tmp_path: Path) -> None:
     unknown = [finding for finding in findings_of(tmp_path, text, ROCE) if finding.code == "CW157"]
     assert len(unknown) == 100
     assert max(len(finding.hint) for finding in unknown) < 400
+    assert not any("none" in finding.hint for finding in unknown)

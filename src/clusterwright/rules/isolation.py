@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv6Network
 
 from clusterwright.finding import Severity
+from clusterwright.plan.model import network_bounds
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.model import ClusterSpec, Flow, Mount, Network
 
@@ -58,16 +60,24 @@ def _is_internet(network: Network) -> bool:
 def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
     """Zone prefixes that overlap the host pools of the cluster's own fabrics."""
     spec = subject.spec
-    pools = [(fabric.name, fabric.addressing.hosts) for fabric in spec.fabrics if fabric.addressing]
+    addressed = [(fabric.name, fabric.addressing.hosts) for fabric in spec.fabrics if fabric.addressing]
+    pools = sorted((hosts.version, *network_bounds(hosts), name, str(hosts)) for name, hosts in addressed)
+    starts = [pool[:2] for pool in pools]
     for zone in spec.zones:
         for at, network in enumerate(zone.prefixes):
-            for name, hosts in () if _is_internet(network) else pools:
-                if hosts.version == network.version and hosts.overlaps(network):
-                    yield Problem(
-                        (*zone.path, "prefixes", at),
-                        f"{network} of zone {zone.name} overlaps the hosts of {name} ({hosts}).",
-                        f"Choose a prefix outside {hosts}, or name the nodes instead.",
-                    )
+            first, last = network_bounds(network)
+            nearest = (
+                bisect_right(starts, (network.version, last)) - 1
+            )  # pools share nothing (CW302): no other can meet
+            if nearest < 0 or _is_internet(network):
+                continue
+            version, _, end, name, hosts = pools[nearest]
+            if version == network.version and first <= end:
+                yield Problem(
+                    (*zone.path, "prefixes", at),
+                    f"{network} of zone {zone.name} overlaps the hosts of {name} ({hosts}).",
+                    f"Choose a prefix outside {hosts}, or name the nodes instead.",
+                )
 
 
 @rule(

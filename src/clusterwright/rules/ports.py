@@ -78,7 +78,7 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
     for fabric in spec.fabrics:
         for attach in fabric.attach:
             for group in spec.node_groups if attach.is_management else (groups.get(attach.nodes or ""),):
-                tier = _home(fabric, group) if group else None
+                tier = home_tier(fabric, group) if group else None
                 wanted = _wanted(attach, group) if group else None
                 if tier and wanted and not _offers(fabric, tier, tier.down, wanted.speed_gbps):
                     yield Problem(
@@ -103,7 +103,7 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
                     break
 
 
-def _home(fabric: Fabric, group: NodeGroup) -> Tier | None:
+def home_tier(fabric: Fabric, group: NodeGroup) -> Tier | None:
     """The lowest tier that stands around the nodes of a group, which is where they are cabled to."""
     levels = {level.name for level in group.levels} | {CLUSTER}
     return next((tier for tier in fabric.tiers if tier.per in levels), None)

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Stage, Subject, rule
 from clusterwright.spec.document import Path
+from clusterwright.spec.hardware import HardwareModel
 from clusterwright.spec.model import CLUSTER, ClusterSpec
 
 # A hint lists no more names than somebody reads.
@@ -195,22 +196,26 @@ def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
     if not spec.exceptions:
         return
     groups = {group.name for group in skeleton.layout.groups}
-    switches = {seat.name: fabric.fabric.tiers[seat.tier] for fabric in skeleton.fabrics for seat in fabric.seats}
-    devices = {node.name for node in skeleton.layout.nodes} | switches.keys()
+    models = {node.name: spec.node_groups[node.node_group].model for node in skeleton.layout.nodes}
+    models |= {seat.name: fabric.fabric.tiers[seat.tier].model for fabric in skeleton.fabrics for seat in fabric.seats}
     missed = 0
     for item in spec.exceptions:
-        for kind, name, known in (("group", item.group, groups), ("device", item.device, devices)):
+        for kind, name, known in (("group", item.group, groups), ("device", item.device, models)):
             if name is not None and name not in known:
                 missed += 1
-                yield unknown(kind, name, known if missed <= MOST_SUGGESTIONS else (), (*item.path, kind))
-        if item.port is None or item.device is None:
-            continue
-        path = (*item.path, "port")
-        if item.device in switches:
-            blocks = switches[item.device].model.blocks
-            ports = {cage + end for block in blocks for cage in block.cages for m in block.modes for end in m.subports}
+                if missed <= MOST_SUGGESTIONS:
+                    yield unknown(kind, name, known, (*item.path, kind))
+                else:
+                    message = f'There is no {kind} "{name}".'
+                    yield Problem((*item.path, kind), message, "Use a name that `clusterwright inventory` prints.")
+        if item.port is not None and item.device in models:
+            ports = _ports(models[item.device])
             if item.port not in ports:
-                yield unknown("port", item.port, ports, path, item.device)
-        elif item.device in devices:
-            message = f"{item.device} is a node; only ports of switches can be taken out of service."
-            yield Problem(path, message, "Name the switch and its port at the other end of the cable.")
+                yield unknown("port", item.port, ports, (*item.path, "port"), item.device)
+
+
+def _ports(model: HardwareModel) -> set[str]:
+    """What a cable may end in: cages in every mode, NICs, and the management port."""
+    cages = {cage + end for block in model.blocks for cage in block.cages for m in block.modes for end in m.subports}
+    nics = {nic.interface for group in model.nic_groups for nic in group.nics}
+    return cages | nics | ({model.management.name} if model.management else set())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from math import ceil
 
 from clusterwright.finding import Severity
+from clusterwright.rules.ports import home_tier
 from clusterwright.rules.rule import Problem, Stage, Subject, rule
 from clusterwright.spec.model import Side
 
@@ -90,3 +92,40 @@ def _too_long(side: Side, speed_gbps: int, what: str) -> Iterator[Problem]:
             f"Direct-attach copper of {side.length_m:g} m for the {what}: at {speed_gbps}G it reaches {reach:g} m.",
             "Use aoc, mmf or smf, or shorter cables.",
         )
+
+
+@rule(
+    code="CW703",
+    severity=Severity.WARNING,
+    title="cable described twice, differently",
+    why="The cable list follows the lower tier; what the upper one says is ordered by somebody else, and does not fit.",
+    mend="Say the same at both ends, or leave it out of the upper tier's `down`.",
+    docs="A cable between two tiers is the `up` of the lower tier. What the `down` of the upper tier says of medium and"
+    " length counts for nodes that attach to it directly; it may repeat what the lower tier says.",
+)
+def cable_described_twice(subject: Subject) -> Iterator[Problem]:
+    """Media and lengths that a tier's `up` and the `down` of the tier above both state, and not alike."""
+    spec = subject.spec
+    stated = spec.document.values
+    for fabric in spec.fabrics:
+        groups = [spec.node_group(attach.nodes or "") for attach in fabric.attach]
+        homes = [home_tier(fabric, group) for group in groups if group]
+        for lower, upper in pairwise(fabric.tiers):
+            if lower.up is None or upper in homes or fabric.attach[0].is_management:
+                continue
+            here, there = lower.up.side, upper.down
+            for key, mine, other, unit in (
+                ("medium", here.medium, there.medium, ""),
+                ("length_m", here.length_m, there.length_m, " m"),
+            ):
+                if mine != other and (*here.path, key) in stated and (*there.path, key) in stated:
+                    yield Problem(
+                        (*there.path, key),
+                        f"{upper.role} says {_plain(other)}{unit} of its cables from below, "
+                        f"{lower.role} says {_plain(mine)}{unit} of the same ones.",
+                        f"The cable list follows {lower.role}: write {_plain(mine)} here, or leave it out.",
+                    )
+
+
+def _plain(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
