@@ -13,6 +13,7 @@ from clusterwright.plan.model import Device, Plan
 from clusterwright.plan.placing import place_nodes, place_switches
 from clusterwright.plan.ports import PortShortage
 from clusterwright.plan.racking import Racks
+from clusterwright.plan.service import service_of
 from clusterwright.plan.skeleton import Skeleton, build_skeleton
 from clusterwright.spec.model import ClusterSpec
 
@@ -25,12 +26,13 @@ def build_plan(spec: ClusterSpec, skeleton: Skeleton | None = None) -> Plan:
     nodes = place_nodes(spec, skeleton, racks)
     switches = place_switches(spec, skeleton, racks)
     devices: list[Device] = [*nodes]
+    service = service_of(spec, (*nodes, *(switch for placed in switches for switch in placed)))
     cables = []
     subnets = []
     for fabric, placed in zip(skeleton.fabrics, switches, strict=True):
         devices.extend(placed)
         try:
-            fabric_cables, fabric_subnets = cable_fabric(spec, skeleton.layout, fabric, placed, nodes)
+            fabric_cables, fabric_subnets = cable_fabric(spec, skeleton.layout, fabric, placed, nodes, service)
         except PortShortage as error:
             raise _shortage(spec, fabric.fabric.path, error) from error
         cables.extend(fabric_cables)

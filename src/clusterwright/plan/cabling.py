@@ -8,18 +8,17 @@ of a switch is its n-th link in that order, which is what a technician expects t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clusterwright.plan.addressing import FabricAddresses, fabric_addresses
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.model import Cable, Device, Interface, Subnet
 from clusterwright.plan.placing import hca_guid
-from clusterwright.plan.ports import Allocation, PortShortage, allocate
+from clusterwright.plan.ports import Allocation, PortShortage, allocate, moved
+from clusterwright.plan.service import Service, dead_ports
 from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.spec.model import Attach, ClusterSpec, Fabric, NodeGroup, Tier, Uplinks
-
-PORT_OUT_OF_SERVICE = "out-of-service"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,12 @@ class _NicEnd:
 
 
 def cable_fabric(
-    spec: ClusterSpec, layout: Layout, skeleton: FabricSkeleton, switches: Sequence[Device], nodes: Sequence[Device]
+    spec: ClusterSpec,
+    layout: Layout,
+    skeleton: FabricSkeleton,
+    switches: Sequence[Device],
+    nodes: Sequence[Device],
+    service: Service,
 ) -> tuple[list[Cable], list[Subnet]]:
     """Cables and subnets of a fabric. Raises PortShortage when a switch runs out of ports."""
     ports = allocate_fabric(spec, skeleton)
@@ -39,18 +43,18 @@ def cable_fabric(
     addresses = fabric_addresses(addressing) if addressing else None
     down_ports = [iter(allocation.down) for allocation in ports]
     up_ports = [iter(allocation.up) for allocation in ports]
-    drained = {d.name for d in (*switches, *nodes) if d.state == "drained"}
     names = [switch.name for switch in switches]
-    host_cables, subnets = _attach(spec, layout, skeleton, names, nodes, down_ports, addresses, drained)
-    return [*host_cables, *_link(skeleton, names, down_ports, up_ports, addresses, drained)], subnets
+    host_cables, subnets = _attach(spec, layout, skeleton, names, nodes, down_ports, addresses, service)
+    return [*host_cables, *_link(skeleton, names, down_ports, up_ports, addresses, service)], subnets
 
 
 def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocation]:
     """The ports of every switch of a fabric, in seat order; equal demands share one allocation.
 
-    Raises PortShortage when a model has too few. A port out of service is replaced by the first spare of its speed.
+    Raises PortShortage when a model has too few. A port out of service is replaced by the first spare of its speed;
+    where there is none, its cable stays where it is, out of service.
     """
-    dead = _dead_ports(spec)
+    dead = dead_ports(spec)
     known: dict[tuple[int, tuple[tuple[int, int], ...], bool], Allocation] = {}
     loose = frozenset(skeleton.loose)
     found: list[Allocation] = []
@@ -64,7 +68,8 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
             except PortShortage as shortage:
                 raise shortage.at(seat.name, seat.tier) from None
         if seat.name in dead:
-            allocation = _avoid(allocation, dead[seat.name])
+            tier = skeleton.fabric.tiers[seat.tier]
+            allocation = moved(allocation, tier.model, dead[seat.name], speeds, tier.up.speed_gbps if tier.up else 0)
         found.append(allocation)
     return found
 
@@ -86,31 +91,6 @@ def _runs(speeds: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(runs)
 
 
-def _dead_ports(spec: ClusterSpec) -> Mapping[str, frozenset[str]]:
-    ports: dict[str, set[str]] = defaultdict(set)
-    for item in spec.exceptions:
-        if item.device and item.port and item.state == PORT_OUT_OF_SERVICE:
-            ports[item.device].add(item.port)
-    return {device: frozenset(names) for device, names in ports.items()}
-
-
-def _avoid(allocation: Allocation, dead: frozenset[str]) -> Allocation:
-    """Move only the links on dead ports, each to a spare port of the same speed; the others stay where they are."""
-    spares = [name for _, names in allocation.spare for name in names if name not in dead]
-    replaced = {}
-    for name in (*allocation.down, *allocation.up):
-        if name in dead and spares:
-            replaced[name] = spares.pop(0)
-    return Allocation(
-        tuple(replaced.get(name, name) for name in allocation.down),
-        tuple(replaced.get(name, name) for name in allocation.up),
-        tuple(
-            (speed, tuple(n for n in names if n not in dead and n not in replaced.values()))
-            for speed, names in allocation.spare
-        ),
-    )
-
-
 def _nic_ends(group: NodeGroup, attach: Attach) -> list[_NicEnd]:
     if attach.is_management:
         return [_NicEnd(group.model.management.name, "management")] if group.model.management else []
@@ -126,7 +106,7 @@ def _attach(
     nodes: Sequence[Device],
     down_ports: Sequence[Iterator[str]],
     addresses: FabricAddresses | None,
-    drained: set[str],
+    service: Service,
 ) -> tuple[list[Cable], list[Subnet]]:
     fabric = skeleton.fabric
     ends = _ends_by_group(spec, fabric)
@@ -161,7 +141,6 @@ def _attach(
         upper = Interface(
             switch, next(down_ports[item.seat]), fabric.name, "down", item.speed_gbps, rail, upper_address, length
         )
-        in_service = not (drained and (device in drained or switch in drained))
         cables.append(
             Cable(
                 fabric.name,
@@ -171,7 +150,7 @@ def _attach(
                 item.speed_gbps,
                 tier.down.medium,
                 tier.down.length_m,
-                in_service,
+                service.carries(lower, upper),
             )
         )
     return cables, subnets
@@ -200,7 +179,7 @@ def _link(
     down_ports: Sequence[Iterator[str]],
     up_ports: Sequence[Iterator[str]],
     addresses: FabricAddresses | None,
-    drained: set[str],
+    service: Service,
 ) -> list[Cable]:
     fabric = skeleton.fabric
     cables: list[Cable] = []
@@ -216,7 +195,7 @@ def _link(
             speed = up.speed_gbps
             a = Interface(names[lower], next(up_ports[lower]), fabric.name, "up", speed, rail, low_address, length)
             b = Interface(names[upper], next(down_ports[upper]), fabric.name, "down", speed, rail, high_address, length)
-            in_service = not (drained and (names[lower] in drained or names[upper] in drained))
-            cables.append(Cable(fabric.name, bundle.tier, a, b, speed, up.side.medium, up.side.length_m, in_service))
+            working = service.carries(a, b)
+            cables.append(Cable(fabric.name, bundle.tier, a, b, speed, up.side.medium, up.side.length_m, working))
             number += 1
     return cables

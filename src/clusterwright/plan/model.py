@@ -40,7 +40,8 @@ class Device:
     groups around it from the smallest to the largest.
     ``index`` counts within the role, ``position`` within its group and plane; ``plane`` is its rail or plane, None
     where
-    its tier has one plane. ``rank`` is a node's first GPU rank. ``state`` is ``active`` or ``drained``.
+    its tier has one plane. ``rank`` is a node's first GPU rank. ``state`` is
+    ``active``, ``drained`` (carries nothing, stays managed) or ``out-of-service``.
     """
 
     name: str
@@ -94,8 +95,8 @@ class Interface:
 class Cable:
     """A cable between two interfaces: ``a`` is the lower end (the node or the lower tier), ``b`` the upper.
 
-    ``tier`` is the index of the tier that ``b`` belongs to. ``in_service`` is False when the spec takes either port or
-    either switch out of service.
+    ``tier`` is the index of the tier that ``b`` belongs to. ``in_service`` is False when the spec drains either device
+    or either port, or takes it out of service.
     """
 
     fabric: str

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from clusterwright.plan.addressing import fabric_addresses
 from clusterwright.plan.model import Device
 from clusterwright.plan.racking import Racks
+from clusterwright.plan.service import state_of, stated
 from clusterwright.plan.skeleton import FabricSkeleton, Seat, Skeleton
 from clusterwright.spec.model import ClusterSpec, Tier
 
@@ -31,7 +32,7 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
     """All nodes in order, each on top of its rack's pile."""
     layout = skeleton.layout
     images = _images(spec)
-    states = _states(spec)
+    states = stated(spec)
     placed: list[Device] = []
     rank = 0
     for number, slot in enumerate(layout.nodes):
@@ -64,7 +65,7 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
                 guid=None,
                 zone=group.zone,
                 image=override,
-                state=states.get(slot.name, "active"),
+                state=state_of(states, slot.name, around),
             )
         )
         rank += gpus.count if gpus else 0
@@ -73,7 +74,7 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
 
 def place_switches(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[tuple[Device, ...], ...]:
     """The switches of each fabric, in the skeleton's order."""
-    states = _states(spec)
+    states = stated(spec)
     return tuple(
         tuple(_switch(skeleton, fabric, number, seat, racks, states) for number, seat in enumerate(fabric.seats))
         for fabric in skeleton.fabrics
@@ -112,7 +113,7 @@ def _switch(
         guid=switch_guid(manager.guid_prefix, seat.tier, seat.index) if manager else None,
         zone=None,
         image=None,
-        state=states.get(seat.name, "active"),
+        state=state_of(states, seat.name, around),
     )
 
 
@@ -130,8 +131,3 @@ def _asn(tier: Tier, seat: Seat, fabric: FabricSkeleton) -> int | None:
 def _images(spec: ClusterSpec) -> Mapping[str, str]:
     """Image overrides by device or group name."""
     return {item.device or item.group or "": item.image for item in spec.exceptions if item.image}
-
-
-def _states(spec: ClusterSpec) -> Mapping[str, str]:
-    """States of whole devices that the spec takes out."""
-    return {item.device: item.state for item in spec.exceptions if item.device and item.state and not item.port}

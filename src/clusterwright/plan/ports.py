@@ -39,15 +39,11 @@ class PortShortage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Port names in link order; ``spare`` maps a speed to the ports that are left at it, in order of the blocks."""
+    """Port names in link order; ``taken`` are the cages used or disabled, as (block, index)."""
 
     down: tuple[str, ...]
     up: tuple[str, ...]
-    spare: tuple[tuple[int, tuple[str, ...]], ...]
-
-    def spare_at(self, speed_gbps: int) -> tuple[str, ...]:
-        """Ports left at this speed."""
-        return dict(self.spare).get(speed_gbps, ())
+    taken: frozenset[tuple[str, int]]
 
 
 def allocate(
@@ -70,12 +66,25 @@ def allocate(
     if up is not None and up_links:
         up_blocks = _blocks(model, up.blocks) if up.blocks else list(model.blocks)
         up_names = tuple(_take(up_blocks, [up_speed_gbps] * up_links, up.mode, taken, "up"))
-    speeds = sorted({*down_speeds, *([up_speed_gbps] if up_names else [])})
-    used = {*down_names, *up_names}
-    spare = tuple(
-        (speed, tuple(n for n in _free_ports(model.blocks, speed, None, taken) if n not in used)) for speed in speeds
-    )
-    return Allocation(down_names, up_names, spare)
+    return Allocation(down_names, up_names, frozenset(taken))
+
+
+def moved(
+    allocation: Allocation, model: HardwareModel, dead: frozenset[str], down_speeds: Sequence[int], up_speed_gbps: int
+) -> Allocation:
+    """The allocation without the ports ``dead``: each of their links in the first free port of its speed, all others
+    where they were. A link for which no port is left stays on its dead one."""
+    taken = set(allocation.taken)
+    free: dict[int, Iterator[str]] = {}
+
+    def place(port: str, speed_gbps: int) -> str:
+        if port not in dead:
+            return port
+        spare = free.setdefault(speed_gbps, _free_ports(model.blocks, speed_gbps, None, taken, claim=True))
+        return next((name for name in spare if name not in dead), port)
+
+    down = tuple(place(port, speed) for port, speed in zip(allocation.down, down_speeds, strict=True))
+    return Allocation(down, tuple(place(port, up_speed_gbps) for port in allocation.up), frozenset(taken))
 
 
 def capacity(model: HardwareModel, blocks: Sequence[str], speed_gbps: int, mode: str | None = None) -> int:

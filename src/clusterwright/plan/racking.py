@@ -26,8 +26,10 @@ class Racks:
     _used: dict[str, float] = field(default_factory=dict)
     _open: dict[str, str] = field(default_factory=dict)
     _inside: dict[int, list[str]] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self._names.update(group.name for group in self.layout.groups)  # a level of the spec may have our letter
         for index, group in enumerate(self.layout.groups):
             if group.level == "rack":
                 for outer in self.layout.around[index]:
@@ -61,6 +63,8 @@ class Racks:
     def _new_network_rack(self, group: int) -> str:
         parent = self.layout.groups[group].name if group >= 0 else ""
         number = sum(1 for rack in self.added if rack.parent == parent)
-        name = f"{parent}{NETWORK_RACK_CODE}{number:02d}"
+        while (name := f"{parent}{NETWORK_RACK_CODE}{number:02d}") in self._names:
+            number += 1
+        self._names.add(name)
         self.added.append(Group(name, "rack", number, parent, ""))
         return name

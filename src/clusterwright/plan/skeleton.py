@@ -252,7 +252,7 @@ def _attach(
             found.append(Attachment(number, nic, seat, speed))
         taken[key] += len(speeds)
     if everything:
-        _attach_switches(layout, others, seats_in, taken, found, missing)
+        _attach_switches(layout, others, seats, seats_in, taken, found, missing)
     return found, sorted(set(missing))
 
 
@@ -269,6 +269,7 @@ def _nic_speeds(group: NodeGroup, attach: Attach | None) -> list[int]:
 def _attach_switches(
     layout: Layout,
     others: Sequence[FabricSkeleton],
+    seats: Sequence[Seat],
     seats_in: Sequence[dict[int, list[int]]],
     taken: dict[tuple[int, int], int],
     found: list[Attachment],
@@ -285,7 +286,7 @@ def _attach_switches(
                 missing.append(seat.name)
                 continue
             depth, choices = home
-            key = (depth, seat.group)
+            key = (depth, seats[choices[0]].group)
             found.append(Attachment(-1, 0, choices[taken[key] % len(choices)], port.speed_gbps, seat.name, port.name))
             taken[key] += 1
 

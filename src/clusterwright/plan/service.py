@@ -1,0 +1,64 @@
+"""What the spec takes out of service: devices, whole groups of them, and single ports of switches.
+
+Drained means "carries no traffic, stays managed": the cables of a drained device are out of service, but the one at its
+management port, by which it will be mended. Out of service means gone: all of its cables are, and the cable of a port
+that is out of service moves to a spare port where the switch has one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterwright.plan.model import Device, Interface
+from clusterwright.spec.model import ClusterSpec
+
+ACTIVE = "active"
+OUT_OF_SERVICE = "out-of-service"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Names of devices that are not active, of those among them that are gone, and (device, port) of stopped ports."""
+
+    idle: frozenset[str]
+    gone: frozenset[str]
+    ports: frozenset[tuple[str, str]]
+
+    def carries(self, lower: Interface, upper: Interface) -> bool:
+        """Whether a cable between these interfaces is in service."""
+        if not self.idle and not self.ports:
+            return True
+        if lower.device in (self.gone if lower.side == "management" else self.idle) or upper.device in self.idle:
+            return False
+        return (lower.device, lower.port) not in self.ports and (upper.device, upper.port) not in self.ports
+
+
+def service_of(spec: ClusterSpec, devices: Iterable[Device]) -> Service:
+    """What is out of service among ``devices``, whose states are those of the spec's exceptions."""
+    known = list(devices)
+    return Service(
+        frozenset(device.name for device in known if device.state != ACTIVE),
+        frozenset(device.name for device in known if device.state == OUT_OF_SERVICE),
+        frozenset((item.device, item.port) for item in spec.exceptions if item.device and item.port and item.state),
+    )
+
+
+def stated(spec: ClusterSpec) -> Mapping[str, str]:
+    """States of whole devices and groups that the spec does not leave active, by name."""
+    return {item.device or item.group or "": item.state for item in spec.exceptions if item.state and not item.port}
+
+
+def state_of(states: Mapping[str, str], name: str, groups: Sequence[str]) -> str:
+    """The state of a device: its own, or that of the smallest group around it that has one."""
+    return next((states[at] for at in (name, *groups) if at in states), ACTIVE)
+
+
+def dead_ports(spec: ClusterSpec) -> Mapping[str, frozenset[str]]:
+    """Ports out of service by switch, whose cables move to spare ports."""
+    ports: dict[str, set[str]] = defaultdict(set)
+    for item in spec.exceptions:
+        if item.device and item.port and item.state == OUT_OF_SERVICE:
+            ports[item.device].add(item.port)
+    return {device: frozenset(names) for device, names in ports.items()}
