@@ -382,7 +382,8 @@ MISTAKES = [
     Mistake(
         "CW702",
         ROCE,
-        tier("backend", "role: ctsw, up: {medium: dac, length_m: 5}"),
+        tier("backend", "role: ctsw, up: {medium: dac, length_m: 5}")
+        + "      - {role: atsw, down: {medium: dac, length_m: 5}}\n",
         "fabrics[backend].tiers[ctsw].up.length_m",
         "400G it reaches 3 m",
     ),
