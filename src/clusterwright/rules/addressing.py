@@ -107,11 +107,13 @@ def overlapping_pools(subject: Subject) -> Iterator[Problem]:
     title="address pool too small",
     why="The plan would run out of addresses part of the way through the cluster.",
     mend="Choose a shorter prefix.",
-    docs="What is cut from the pools: one address of `loopbacks` for each switch, its first address left out; a"
-    " /127 (RFC 6164) or /31 (RFC 3021) of `links` for each cable between switches; one subnet of"
-    " `hosts_per_switch` bits of `hosts` for each switch that has nodes. In that subnet each NIC takes a pair"
-    " of addresses with `host_links: point-to-point`; with `shared` it takes one, beside the gateway and the"
-    " first and last address.",
+    docs="What is cut from the pools: one address of `loopbacks` for each switch and a /127 (RFC 6164) or /31 (RFC"
+    " 3021) of `links` for each cable between switches, the first of each left out; and of `hosts` one subnet"
+    " of length `hosts_per_switch` for each switch that has nodes. In that subnet each NIC takes a pair of"
+    " addresses with `host_links: point-to-point`; with `shared` it takes one, beside the gateway and the"
+    " first and last address.\n\n"
+    "Usual causes: pods added to a cluster whose pools were cut to measure, and `hosts_per_switch` copied"
+    " from a fabric of the other IP version.",
     stage=Stage.SKELETON,
 )
 def pool_too_small(subject: Subject) -> Iterator[Problem]:

@@ -136,6 +136,10 @@ def unknown_nic_group(subject: Subject) -> Iterator[Problem]:
     title="unknown level",
     why="Switches, names and scheduler blocks belong to a level (rack, pod, ...) that the nodes are grouped by.",
     mend="Name a level of the attached nodes, or `cluster`.",
+    docs="A tier stands in each instance of a level that the attached nodes are grouped by, or once in the"
+    " `cluster`; a level is counted `within` a larger one; Slurm's leaves are a level of the scheduled nodes."
+    " Two node groups on one fabric may have different levels: a node is cabled to the lowest tier that stands"
+    " around it.",
 )
 def unknown_level(subject: Subject) -> Iterator[Problem]:
     """Levels that none of the nodes concerned has."""
@@ -188,6 +192,10 @@ def unknown_block(subject: Subject) -> Iterator[Problem]:
     title="exception for something that does not exist",
     why="An exception that matches nothing leaves the switch in service that somebody meant to drain.",
     mend="Use the planned name, as `clusterwright inventory` prints it.",
+    docs="A group is named by letters and numbers from the outside in: p01r003 is rack 3 of pod 1. A node adds its"
+    " prefix and its place in the rack (gpu-p01r003n0), a switch its role and, where several stand together,"
+    " its number (ctsw-p01-00). Numbers have as many digits as the largest of them needs, at least two. Ports"
+    " are named as the network OS names them, NICs by their interface.",
     stage=Stage.SKELETON,
 )
 def unknown_exception_target(subject: Subject) -> Iterator[Problem]:

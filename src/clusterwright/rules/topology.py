@@ -199,6 +199,9 @@ def _narrowest(skeleton: FabricSkeleton) -> dict[int, tuple[str, float]]:
     title="nodes without a switch",
     why="NICs that no switch lies around stay dark.",
     mend="Give the nodes the level that the fabric's switches stand in, or add a tier for the cluster.",
+    docs="A NIC is cabled to the lowest tier that stands around its node, a management port to the lowest tier"
+    " around its device. Services and storage often stand in racks of their own, outside the pods; they need a"
+    " tier of theirs, or one for the cluster.",
     stage=Stage.SKELETON,
 )
 def unattached_nodes(subject: Subject) -> Iterator[Problem]:
