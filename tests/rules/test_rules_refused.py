@@ -179,8 +179,8 @@ MISTAKES = [
         "CW301",
         IB,
         fabric("backend", "classes: [{name: rdma, dscp: [26], queue: 3, weight: 1}]"),
-        "fabrics[backend].classes",
-        "no DSCP classes",
+        "fabrics[backend].classes[rdma].dscp",
+        "no DSCP",
     ),
     Mistake(
         "CW301",

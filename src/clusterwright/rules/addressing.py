@@ -57,9 +57,10 @@ def addressing_fits(subject: Subject) -> Iterator[Problem]:
             if not infiniband and getattr(fabric, key):
                 message = f"{fabric.name} is {fabric.technology}; only InfiniBand has `{key}`."
                 yield Problem((*fabric.path, key), message, "Take it away.", key=True)
-        if infiniband and fabric.classes:
-            message = f"{fabric.name} is InfiniBand, which knows service levels and no DSCP classes."
-            yield Problem((*fabric.path, "classes"), message, "Take `classes` away.", key=True)
+        for item in fabric.classes if infiniband else ():
+            if item.dscp:
+                message = f"{fabric.name} is InfiniBand, whose packets have a service level and no DSCP."
+                yield Problem((*item.path, "dscp"), message, f"Take the DSCPs of {item.name} away.", key=True)
         for tier in fabric.tiers:
             if infiniband and tier.asn is not None:
                 message = f"Tier {tier.role} has AS numbers, but {fabric.name} is InfiniBand and speaks no BGP."
