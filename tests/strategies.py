@@ -303,9 +303,9 @@ def _cases(draw: st.DrawFn, ample: bool) -> Case:
         models += draw(_switches(["front-switch"], "ethernet", ample))
         fabrics.append(draw(_second("frontend", 2, [{**item, "nics": "frontend"} for item in attach], levels, ample)))
     if draw(st.booleans()):
-        model = _model("manager", "switch", "ethernet", 1)
-        model["ports"] = [_block("ports", f"m[1-{AMPLE_CAGES}]", _mode("1x1", 1, [""]))]
-        models.append({**model, "network_os": "eos"})
+        manager = _model("manager", "switch", "ethernet", 1)
+        manager["ports"] = [_block("ports", f"m[1-{AMPLE_CAGES}]", _mode("1x1", 1, [""]))]
+        models.append({**manager, "network_os": "eos"})
         fabrics.append(draw(_second("management", 3, [{"management": True}], levels, ample)))
     cluster = {
         "version": 1,

@@ -400,15 +400,20 @@ def counted(plan: Plan) -> dict[str, float]:
             above[cable.fabric, lower.tier] += cable.speed_gbps
         else:
             below[cable.fabric, cable.tier] += cable.speed_gbps
-    result: dict[str, float] = dict(found)
+    result = {**dict.fromkeys(_tier_figures(plan), 0.0), **found}
     for fabric in plan.spec.fabrics:
         nics_gbps = 0
         for depth, tier in enumerate(fabric.tiers):
-            for name in (f"switches.{tier.role}", f"links.{fabric.name}.{tier.role}", f"ports_used.{tier.role}"):
-                result.setdefault(name, 0)
             nics_gbps += below[fabric.name, depth]
             if above[fabric.name, depth]:
                 result[f"oversubscription.{fabric.name}.{tier.role}"] = nics_gbps / above[fabric.name, depth]
     if petabytes:
         result["storage_pb"] = petabytes
     return result
+
+
+def _tier_figures(plan: Plan) -> Iterator[str]:
+    """Figures that every tier has, were they 0."""
+    for fabric in plan.spec.fabrics:
+        for tier in fabric.tiers:
+            yield from (f"switches.{tier.role}", f"links.{fabric.name}.{tier.role}", f"ports_used.{tier.role}")
