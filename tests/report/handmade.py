@@ -143,7 +143,7 @@ def _models() -> dict[str, HardwareModel]:
 
 def _spec(*, pods: int, racks: int, uplinks: int, upper: int, title: str) -> ClusterSpec:
     models = _models()
-    side = Side((), None, "smf", 30.0, ())
+    side = Side((), None, "smf", 30.0, 0, ())
     tiers = (
         Tier("rtsw", models["hand-switch"], "rack", "all", 1, side, Uplinks(uplinks, SPEED_GBPS, side, ()), None, ()),
         Tier(
@@ -158,11 +158,11 @@ def _spec(*, pods: int, racks: int, uplinks: int, upper: int, title: str) -> Clu
     addressing = FabricAddressing(
         ip_network("fd00:0::/64"), ip_network("fd00:1::/64"), ip_network("fd00:2::/32"), 64, "point-to-point", ()
     )
-    fabric = Fabric(BACKEND, "roce", (Attach("train", "backend", ()),), tiers, 9000, addressing, None, (), (), ())
+    fabric = Fabric(BACKEND, "roce", (Attach("train", "backend", None, ()),), tiers, 9000, addressing, None, (), None, (), ())
     return ClusterSpec(
         name="handmade",
         title=title,
-        site=Site("example.net", 42, (), (), (), ()),
+        site=Site("example.net", 42, (), (), (), (), None, ()),
         node_groups=(nodes,),
         fabrics=(fabric,),
         mounts=(),

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clusterwright.plan.addressing import FabricAddresses, fabric_addresses
+from clusterwright.plan.guids import hca_guid
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.model import Cable, Device, Interface, Subnet
-from clusterwright.plan.placing import hca_guid
 from clusterwright.plan.ports import Allocation, PortShortage, allocate, moved
 from clusterwright.plan.service import Service, dead_ports
 from clusterwright.plan.skeleton import FabricSkeleton, joins
@@ -111,13 +111,16 @@ def _attach(
     fabric = skeleton.fabric
     ends = _ends_by_group(spec, fabric)
     prefix = fabric.subnet_manager.guid_prefix if fabric.subnet_manager else None
+    scanned = fabric.guids.by_end if fabric.guids else {}
+    filling = {attach.nodes for attach in fabric.attach if attach.to is not None}
     attached_before: dict[int, int] = defaultdict(int)
     subnet_index: dict[int, int] = {}
     cables: list[Cable] = []
     subnets: list[Subnet] = []
     for item in skeleton.attachments:
         switch = names[item.seat]
-        tier = fabric.tiers[skeleton.seats[item.seat].tier]
+        seat = skeleton.seats[item.seat]
+        tier = fabric.tiers[seat.tier]
         address = upper_address = None
         length = 0
         if addresses is not None:
@@ -135,8 +138,12 @@ def _attach(
         else:
             device = item.switch
             end = _NicEnd(item.port, "management")
-        rail = item.nic if end.side == "host" else None
-        guid = hca_guid(prefix, item.node, item.nic) if prefix is not None and item.node >= 0 else None
+        rail = None
+        if end.side == "host":
+            rail = seat.rail if nodes[item.node].node_group in filling else item.nic
+        guid = None
+        if prefix is not None and item.node >= 0:
+            guid = scanned.get((device, end.port), hca_guid(prefix, item.node, item.nic))
         lower = Interface(device, end.port, fabric.name, end.side, item.speed_gbps, rail, address, length, guid)
         upper = Interface(
             switch, next(down_ports[item.seat]), fabric.name, "down", item.speed_gbps, rail, upper_address, length
@@ -144,7 +151,7 @@ def _attach(
         cables.append(
             Cable(
                 fabric.name,
-                skeleton.seats[item.seat].tier,
+                seat.tier,
                 lower,
                 upper,
                 item.speed_gbps,

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
-from clusterwright.plan.model import Device, Plan
-from clusterwright.spec.hardware import HardwareModel
+from clusterwright.plan.guids import switch_guid
+from clusterwright.plan.model import Device, Plan, fabric_of
+from clusterwright.spec.hardware import Chips, HardwareModel
+from clusterwright.spec.infiniband import PLANNED_GUID_PREFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,8 @@ class InternalLink:
 def chips_of(plan: Plan, device: Device) -> tuple[Chip, ...]:
     """The chips of an InfiniBand switch, leaf chips first.
 
-    A director's chips take the GUIDs after the device's own, in order. Raises ValueError for a device without a GUID.
+    A director's chips take the GUIDs that were scanned for them by their names, or those planned for
+    them. Raises ValueError for a device without a GUID.
     """
     if device.guid is None:
         raise ValueError(f"{device.name} has no GUID: it is no InfiniBand switch")
@@ -44,14 +48,24 @@ def chips_of(plan: Plan, device: Device) -> tuple[Chip, ...]:
     inside = model.chips
     if inside is None:
         return (Chip(device.name, device.guid, "switch", _port_count(model)),)
-    first = device.guid + 1
-    leaf_ports = inside.external + inside.spines
-    leaves = [Chip(f"{device.name} leaf {at}", first + at, "leaf", leaf_ports) for at in range(inside.leaves)]
-    spines = [
-        Chip(f"{device.name} spine {at}", first + inside.leaves + at, "spine", inside.leaves)
-        for at in range(inside.spines)
-    ]
-    return (*leaves, *spines)
+    fabric = fabric_of(plan, device.fabric)
+    scanned = fabric.guids.by_end if fabric.guids else {}
+    prefix = fabric.subnet_manager.guid_prefix if fabric.subnet_manager else PLANNED_GUID_PREFIX
+    planned = switch_guid(prefix, device.tier, device.index)
+    kinds = ["leaf"] * inside.leaves + ["spine"] * inside.spines
+    ports = {"leaf": inside.external + inside.spines, "spine": inside.leaves}
+    return tuple(
+        Chip(name, scanned.get((name, ""), guid), kind, ports[kind])
+        for guid, kind, name in zip(count(planned + 1), kinds, chip_names(device.name, inside), strict=False)
+    )
+
+
+def chip_names(device: str, inside: Chips) -> tuple[str, ...]:
+    """The names of a director's chips, in the order of ``chips_of``; how a scanned label names them."""
+    return (
+        *(f"{device} leaf {at}" for at in range(inside.leaves)),
+        *(f"{device} spine {at}" for at in range(inside.spines)),
+    )
 
 
 def internal_links(model: HardwareModel) -> Iterator[InternalLink]:

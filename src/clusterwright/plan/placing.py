@@ -5,27 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from clusterwright.plan.addressing import fabric_addresses
+from clusterwright.plan.guids import switch_guid
 from clusterwright.plan.model import Device
 from clusterwright.plan.racking import Racks
+from clusterwright.plan.seats import Seat
 from clusterwright.plan.service import state_of, stated
-from clusterwright.plan.skeleton import FabricSkeleton, Seat, Skeleton
-from clusterwright.spec.model import ClusterSpec, Tier
-
-# Planned GUIDs below the 24-bit prefix: 8 bits of kind and tier, then 32 bits of number (switches keep 8 of them for
-# chips).
-SWITCH_KIND = 0x10
-HCA_KIND = 0x80
-CHIP_BITS = 8
-
-
-def switch_guid(prefix: int, tier: int, index: int) -> int:
-    """Planned node GUID of a switch; its chips, if it is a director, take the numbers that follow."""
-    return (prefix << 40) | ((SWITCH_KIND + tier) << 32) | (index << CHIP_BITS)
-
-
-def hca_guid(prefix: int, node: int, nic: int) -> int:
-    """Planned port GUID (and node GUID) of a NIC."""
-    return (prefix << 40) | (HCA_KIND << 32) | (node << CHIP_BITS) | nic
+from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
+from clusterwright.spec.model import ClusterSpec, Fabric, Tier
 
 
 def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[Device, ...]:
@@ -88,7 +74,6 @@ def _switch(
     tier = fabric.fabric.tiers[seat.tier]
     around = tuple(layout.groups[at].name for at in layout.around[seat.group]) if seat.group >= 0 else ()
     rack, unit = racks.place_switch(seat.group, tier.model.units)
-    manager = fabric.fabric.subnet_manager
     addressing = fabric.fabric.addressing
     return Device(
         name=seat.name,
@@ -110,11 +95,20 @@ def _switch(
         rank=None,
         asn=_asn(tier, seat, fabric),
         loopback=fabric_addresses(addressing).loopback(number) if addressing else None,
-        guid=switch_guid(manager.guid_prefix, seat.tier, seat.index) if manager else None,
+        guid=_guid(fabric.fabric, seat),
         zone=None,
         image=None,
         state=state_of(states, seat.name, around),
     )
+
+
+def _guid(fabric: Fabric, seat: Seat) -> int | None:
+    """The scanned GUID of a switch, or the one that is planned for it."""
+    manager = fabric.subnet_manager
+    if manager is None:
+        return None
+    planned = switch_guid(manager.guid_prefix, seat.tier, seat.index)
+    return fabric.guids.by_end.get((seat.name, ""), planned) if fabric.guids else planned
 
 
 def _asn(tier: Tier, seat: Seat, fabric: FabricSkeleton) -> int | None:

@@ -17,40 +17,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from clusterwright.plan.free_ports import fill_free_ports
 from clusterwright.plan.layout import Layout, lay_out
-from clusterwright.spec.model import CLUSTER, Attach, ClusterSpec, Fabric, NodeGroup, Tier
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A switch before it is a device.
-
-    ``group`` is the index of its group in the layout, -1 for the whole cluster. ``plane`` is None where its tier has
-    one
-    plane; ``rail`` is set while planes are rails. ``position`` counts within group and plane, ``index`` within the
-    tier.
-    """
-
-    name: str
-    tier: int
-    group: int
-    plane: int | None
-    rail: int | None
-    position: int
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A NIC on a switch: node and NIC by index. For a switch's own management port ``node`` is -1, and ``switch`` and
-    ``port`` name it."""
-
-    node: int
-    nic: int
-    seat: int
-    speed_gbps: int
-    switch: str = ""
-    port: str = ""
+from clusterwright.plan.seats import Attachment, Seat, nic_speeds
+from clusterwright.spec.model import CLUSTER, Attach, ClusterSpec, Fabric, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +123,10 @@ def _fabric(spec: ClusterSpec, layout: Layout, fabric: Fabric, others: Sequence[
 
 
 def _served_groups(spec: ClusterSpec, layout: Layout, fabric: Fabric) -> frozenset[int]:
-    """Groups that hold nodes of an attached node group; all of them for a management network."""
+    """Groups that hold nodes of a node group with switches of its own; all of them for a management network."""
     if any(attach.is_management for attach in fabric.attach):
         return frozenset(range(len(layout.groups)))
-    names = {attach.nodes for attach in fabric.attach}
+    names = {attach.nodes for attach in fabric.attach if attach.to is None}
     return frozenset(index for index, group in enumerate(layout.groups) if group.node_group in names)
 
 
@@ -230,10 +200,15 @@ def _attach(
     taken: dict[tuple[int, int], int] = defaultdict(int)  # (tier, group) -> NICs attached so far
     wanted = {attach.nodes: attach for attach in fabric.attach}
     everything = None in wanted
+    late: list[tuple[int, Attach]] = []
     for number, node in enumerate(layout.nodes):
         group = spec.node_groups[node.node_group]
-        speeds = _nic_speeds(group, wanted.get(None if everything else group.name))
+        attach = wanted.get(None if everything else group.name)
+        speeds = nic_speeds(group, attach)
         if not speeds:
+            continue
+        if attach is not None and attach.to is not None:
+            late.append((number, attach))
             continue
         home = _home(node.groups, seats_in, 0)
         if home is None:
@@ -251,19 +226,11 @@ def _attach(
                 seat = choices[(taken[key] + nic) % len(choices)]
             found.append(Attachment(number, nic, seat, speed))
         taken[key] += len(speeds)
+    if late:
+        missing += fill_free_ports(spec, layout, fabric, seats, late, found)
     if everything:
         _attach_switches(layout, others, seats, seats_in, taken, found, missing)
     return found, sorted(set(missing))
-
-
-def _nic_speeds(group: NodeGroup, attach: Attach | None) -> list[int]:
-    """Speeds in Gb/s of the NICs that an attachment takes of each node, in NIC order."""
-    if attach is None:
-        return []
-    if attach.is_management:
-        return [group.model.management.speed_gbps] if group.model.management else []
-    nics = group.model.nic_group(attach.nics or "")
-    return [nics.speed_gbps] * len(nics.nics) if nics else []
 
 
 def _attach_switches(

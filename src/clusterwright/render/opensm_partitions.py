@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan, format_guid
 from clusterwright.render.per_plan import per_plan
-from clusterwright.spec.model import Partition
+from clusterwright.spec.infiniband import Partition
 
 DEFAULT_PKEY = 0x7FFF
 FIRST_INDEX = 1  # index 0 of every port holds the default partition

@@ -14,10 +14,12 @@ from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 from clusterwright.finding import Finding, Severity, SpecError
+from clusterwright.spec import infiniband_load
 from clusterwright.spec.catalogue import load_catalogue
 from clusterwright.spec.document import Document, Path, format_path
 from clusterwright.spec.extends import read_spec_document
 from clusterwright.spec.hardware import Catalogue, HardwareModel
+from clusterwright.spec.infiniband import GuidFile
 from clusterwright.spec.model import (
     CLUSTER,
     AsnPlan,
@@ -33,12 +35,12 @@ from clusterwright.spec.model import (
     NcclProfile,
     Network,
     NodeGroup,
-    Partition,
+    Operator,
     Scheduler,
     Side,
     Site,
+    SnmpAccess,
     SpecException,
-    SubnetManager,
     Tier,
     TrafficClass,
     Uplinks,
@@ -49,10 +51,6 @@ from clusterwright.spec.schema import check
 UNKNOWN_MODEL = "CW140"
 BAD_PREFIX = "CW141"
 BAD_RANGE = "CW142"
-
-# Locally administered OUI: planned GUIDs must never collide with a vendor's until scanned ones replace them.
-PLANNED_GUID_PREFIX = 0x02C1A5
-DEFAULT_SUBNET_PREFIX = 0xFE80000000000000  # the InfiniBand architecture's default GID prefix
 
 
 def load_spec(path: str | FilePath) -> ClusterSpec:
@@ -163,12 +161,19 @@ class _Loader:
         return tuple(found)
 
     def site(self, data: Mapping[str, Any], path: Path) -> Site:
+        snmp = data.get("snmp")
         return Site(
             domain=data["domain"],
             rack_units=data.get("rack_units", 42),
             dns=tuple(data.get("dns", ())),
             ntp=tuple(data.get("ntp", ())),
             syslog=tuple(data.get("syslog", ())),
+            operators=self.each(
+                data, "operators", lambda item, at: Operator(item["name"], item["role"], tuple(item["keys"]), at), path
+            ),
+            snmp=None
+            if snmp is None
+            else SnmpAccess(snmp["user"], snmp["authentication"], snmp["privacy"], (*path, "snmp")),
             path=path,
         )
 
@@ -203,6 +208,7 @@ class _Loader:
             mode=data.get("mode"),
             medium=data.get("medium", "smf"),
             length_m=data.get("length_m", 30.0),
+            spare=data.get("spare", 0),
             path=path,
         )
 
@@ -233,44 +239,45 @@ class _Loader:
             path=path,
         )
 
+    def attach(self, data: Mapping[str, Any], path: Path) -> Attach:
+        return Attach(data.get("nodes"), data.get("nics"), data.get("to"), path)
+
+    def guids(self, name: str, path: Path) -> GuidFile | None:
+        try:
+            return infiniband_load.guid_file(name, self.document, path)
+        except SpecError as error:
+            self.findings += error.findings
+            return None
+
     def fabric(self, data: Mapping[str, Any], path: Path) -> Fabric:
         manager = data.get("subnet_manager")
         addressing = data.get("addressing")
         return Fabric(
             name=data["name"],
             technology=data["technology"],
-            attach=self.each(data, "attach", lambda item, at: Attach(item.get("nodes"), item.get("nics"), at), path),
+            attach=self.each(data, "attach", self.attach, path),
             tiers=self.each(data, "tiers", self.tier, path),
             mtu=data["mtu"],
             addressing=None if addressing is None else self.addressing(addressing, (*path, "addressing")),
             subnet_manager=None
             if manager is None
-            else SubnetManager(
-                nodes=manager["nodes"],
-                count=manager["count"],
-                routing_engine=manager["routing_engine"],
-                guid_prefix=manager.get("guid_prefix", PLANNED_GUID_PREFIX),
-                subnet_prefix=manager.get("subnet_prefix", DEFAULT_SUBNET_PREFIX),
-                path=(*path, "subnet_manager"),
-            ),
-            partitions=self.each(
-                data,
-                "partitions",
-                lambda item, at: Partition(item["name"], item["pkey"], tuple(item["zones"]), item["membership"], at),
-                path,
-            ),
+            else infiniband_load.subnet_manager(manager, (*path, "subnet_manager")),
+            partitions=self.each(data, "partitions", infiniband_load.partition, path),
+            guids=self.guids(data["guids"], (*path, "guids")) if "guids" in data else None,
             classes=self.each(data, "classes", self.traffic_class, path),
             path=path,
         )
 
     def traffic_class(self, data: Mapping[str, Any], path: Path) -> TrafficClass:
-        spans = self.ranges(data["dscp"], (*path, "dscp"), 63)
+        spans = self.ranges(data.get("dscp", ()), (*path, "dscp"), 63)
         return TrafficClass(
             name=data["name"],
             dscp=tuple(sorted({code for low, high in spans for code in range(low, min(high, 63) + 1)})),
+            service_level=data.get("service_level"),
             queue=data["queue"],
             priority=data.get("priority"),
             weight=data["weight"],
+            arbitration=data.get("arbitration", "low"),
             path=path,
         )
 

@@ -11,20 +11,43 @@ from ipaddress import IPv4Network, IPv6Network
 
 from clusterwright.spec.document import Document, Path
 from clusterwright.spec.hardware import Catalogue, HardwareModel
+from clusterwright.spec.infiniband import GuidFile, Partition, SubnetManager
 
 Network = IPv4Network | IPv6Network
 CLUSTER = "cluster"  # the outermost level, which every group lies in
 
 
 @dataclass(frozen=True, slots=True)
+class Operator:
+    """Somebody who logs in to managed switches: ``role`` is ``admin`` or ``monitor``, ``keys`` are public SSH keys."""
+
+    name: str
+    role: str
+    keys: tuple[str, ...]
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class SnmpAccess:
+    """SNMP v3 for monitoring: a user, and the names of the secrets that authenticate and encrypt."""
+
+    user: str
+    authentication: str
+    privacy: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
-    """Names and services of the place: DNS domain, rack height, servers that every device uses."""
+    """Names and services of the place: DNS domain, rack height, servers that every device uses, who may log in."""
 
     domain: str
     rack_units: int
     dns: tuple[str, ...]
     ntp: tuple[str, ...]
     syslog: tuple[str, ...]
+    operators: tuple[Operator, ...]
+    snmp: SnmpAccess | None
     path: Path
 
 
@@ -73,10 +96,14 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """NICs that a fabric serves: a node group's NIC group. ``nics`` None means every management port of the cluster."""
+    """NICs that a fabric serves: a node group's NIC group. ``nics`` None means every management port of the cluster.
+
+    ``to`` is the tier into whose free ports they go; None for the lowest tier around the node.
+    """
 
     nodes: str | None
     nics: str | None
+    to: str | None
     path: Path
 
     @property
@@ -87,12 +114,16 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """How a tier uses its ports towards one neighbour tier: blocks in order of use, the mode they run in, the cable."""
+    """How a tier uses its ports towards one neighbour tier: blocks in order of use, the mode they run in, the cable.
+
+    ``spare`` ports of each switch stay free on this side.
+    """
 
     blocks: tuple[str, ...]
     mode: str | None
     medium: str
     length_m: float
+    spare: int
     path: Path
 
 
@@ -150,37 +181,20 @@ class FabricAddressing:
 
 
 @dataclass(frozen=True, slots=True)
-class SubnetManager:
-    """Where the InfiniBand subnet manager runs and how it routes: ``count`` hosts out of the node group ``nodes``."""
-
-    nodes: str
-    count: int
-    routing_engine: str
-    guid_prefix: int
-    subnet_prefix: int
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
 class TrafficClass:
-    """A class of service: which DSCPs it takes, its queue, its PFC priority (None when lossy), its scheduler weight."""
+    """A class of service: which DSCPs it takes, its queue, its PFC priority (None when lossy), its scheduler weight.
+
+    On InfiniBand ``service_level`` takes the place of the DSCPs and ``queue`` is the virtual lane; ``arbitration`` is
+    the table (``high`` or ``low``) that the lane stands in.
+    """
 
     name: str
     dscp: tuple[int, ...]
+    service_level: int | None
     queue: int
     priority: int | None
     weight: int
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """An InfiniBand partition: its P_Key (15 bits) and its members by zone, full or limited."""
-
-    name: str
-    pkey: int
-    zones: tuple[str, ...]
-    membership: str
+    arbitration: str
     path: Path
 
 
@@ -197,6 +211,7 @@ class Fabric:
     addressing: FabricAddressing | None
     subnet_manager: SubnetManager | None
     partitions: tuple[Partition, ...]
+    guids: GuidFile | None
     classes: tuple[TrafficClass, ...]
     path: Path
 

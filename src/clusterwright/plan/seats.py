@@ -1,0 +1,49 @@
+"""Switches and attachments before they have ports: the words in which a skeleton speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterwright.spec.model import Attach, NodeGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A switch before it is a device.
+
+    ``group`` is the index of its group in the layout, -1 for the whole cluster. ``plane`` is None where its tier has
+    one
+    plane; ``rail`` is set while planes are rails. ``position`` counts within group and plane, ``index`` within the
+    tier.
+    """
+
+    name: str
+    tier: int
+    group: int
+    plane: int | None
+    rail: int | None
+    position: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A NIC on a switch: node and NIC by index. For a switch's own management port ``node`` is -1, and ``switch`` and
+    ``port`` name it."""
+
+    node: int
+    nic: int
+    seat: int
+    speed_gbps: int
+    switch: str = ""
+    port: str = ""
+
+
+def nic_speeds(group: NodeGroup, attach: Attach | None) -> list[int]:
+    """Speeds in Gb/s of the NICs that an attachment takes of each node, in NIC order."""
+    if attach is None:
+        return []
+    if attach.is_management:
+        return [group.model.management.speed_gbps] if group.model.management else []
+    nics = group.model.nic_group(attach.nics or "")
+    return [nics.speed_gbps] * len(nics.nics) if nics else []

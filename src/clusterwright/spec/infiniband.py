@@ -1,0 +1,92 @@
+"""What only InfiniBand fabrics have: a subnet manager, partitions, and GUIDs that somebody scanned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from clusterwright.finding import Position
+from clusterwright.spec.document import Path
+
+OPENSM = "opensm"
+UFM = "ufm"
+
+# Locally administered OUI: planned GUIDs must never collide with a vendor's until scanned ones replace them.
+PLANNED_GUID_PREFIX = 0x02C1A5
+DEFAULT_SUBNET_PREFIX = 0xFE80000000000000  # the InfiniBand architecture's default GID prefix
+
+
+@dataclass(frozen=True, slots=True)
+class ManagementKey:
+    """The M_Key: ``secret`` names where the deployment keeps it, ``protection`` is its level (0 to 3).
+
+    ``lease_s`` is how many seconds after the last sign of the subnet manager a port forgets it; 0 is never.
+    """
+
+    secret: str
+    protection: int
+    lease_s: int
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class SubnetManager:
+    """Where the subnet manager runs and how it routes: ``count`` hosts out of the node group ``nodes``.
+
+    ``kind`` is ``opensm`` (the open one) or ``ufm`` (NVIDIA's). ``default_membership`` is what every port is in the
+    default partition, ``limited`` or ``full``. GUIDs without a label are planned below ``guid_prefix`` (24 bits).
+    """
+
+    nodes: str
+    count: int
+    kind: str
+    routing_engine: str
+    adaptive_routing: bool
+    sharp: bool
+    default_membership: str
+    m_key: ManagementKey | None
+    guid_prefix: int
+    subnet_prefix: int
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition: its P_Key (15 bits) and its members by zone. ``limited`` are those of its zones whose members are
+    limited even where ``membership`` is full."""
+
+    name: str
+    pkey: int
+    zones: tuple[str, ...]
+    membership: str
+    limited: tuple[str, ...]
+    path: Path
+
+    def membership_of(self, zone: str) -> str:
+        """``full`` or ``limited``: what a member by this zone is."""
+        return "limited" if zone in self.limited else self.membership
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedGuid:
+    """One label: the GUID of ``device``'s adapter ``port``, or of a switch or a director's chip (``port`` "")."""
+
+    device: str
+    port: str
+    guid: int
+    position: Position
+
+
+@dataclass(frozen=True)
+class GuidFile:
+    """The labels of one fabric, in the order of their file."""
+
+    file: str
+    rows: tuple[ScannedGuid, ...]
+    path: Path
+
+    @cached_property
+    def by_end(self) -> Mapping[tuple[str, str], int]:
+        """GUIDs by device and port."""
+        return {(row.device, row.port): row.guid for row in self.rows}

@@ -1,0 +1,63 @@
+"""From a fabric's data, which the schema has accepted, to the types of ``clusterwright.spec.infiniband``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from clusterwright.spec.document import Document, Path
+from clusterwright.spec.guids import read_guid_file
+from clusterwright.spec.infiniband import (
+    DEFAULT_SUBNET_PREFIX,
+    OPENSM,
+    PLANNED_GUID_PREFIX,
+    GuidFile,
+    ManagementKey,
+    Partition,
+    SubnetManager,
+)
+
+
+def subnet_manager(data: Mapping[str, Any], path: Path) -> SubnetManager:
+    """The subnet manager that a fabric describes at ``path``."""
+    key = data.get("m_key")
+    return SubnetManager(
+        nodes=data["nodes"],
+        count=data["count"],
+        kind=data.get("kind", OPENSM),
+        routing_engine=data["routing_engine"],
+        adaptive_routing=data.get("adaptive_routing", False),
+        sharp=data.get("sharp", False),
+        default_membership=data.get("default_membership", "limited"),
+        m_key=None if key is None else management_key(key, (*path, "m_key")),
+        guid_prefix=data.get("guid_prefix", PLANNED_GUID_PREFIX),
+        subnet_prefix=data.get("subnet_prefix", DEFAULT_SUBNET_PREFIX),
+        path=path,
+    )
+
+
+def management_key(data: Mapping[str, Any], path: Path) -> ManagementKey:
+    """The M_Key's reference at ``path``."""
+    return ManagementKey(data["secret"], data.get("protection", 1), data.get("lease_s", 60), path)
+
+
+def partition(data: Mapping[str, Any], path: Path) -> Partition:
+    """One partition at ``path``."""
+    return Partition(
+        name=data["name"],
+        pkey=data["pkey"],
+        zones=tuple(data["zones"]),
+        membership=data["membership"],
+        limited=tuple(data.get("limited", ())),
+        path=path,
+    )
+
+
+def guid_file(name: str, document: Document, path: Path) -> GuidFile:
+    """The labels in the file ``name``, which lies relative to the spec file whose ``path`` names it.
+
+    Raises SpecError with findings about the CSV file.
+    """
+    beside = FilePath(document.locate(path).file).parent
+    return read_guid_file(beside / name, str(beside / name), path)
