@@ -17,6 +17,7 @@ from clusterwright.render import (
     node_qos,
     node_system,
     opensm,
+    opensm_fabric,
     slurm,
 )
 
@@ -41,5 +42,6 @@ RENDERERS: tuple[Entry, ...] = (
     Entry(nccl.KIND, nccl.applies, nccl.render),
     Entry(nftables.KIND, nftables.applies, nftables.render),
     Entry(opensm.KIND, opensm.applies, opensm.render),
+    Entry(opensm_fabric.KIND, opensm_fabric.applies, opensm_fabric.render),
     Entry(slurm.KIND, slurm.applies, slurm.render),
 )
