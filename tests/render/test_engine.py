@@ -210,3 +210,19 @@ def test_a_spec_with_errors_writes_nothing(tmp_path: Path) -> None:
     assert "bad.yaml:" in run.stderr
     assert "Traceback" not in run.stderr
     assert [entry.name for entry in tmp_path.iterdir()] == ["bad.yaml"]
+
+
+def test_equal_files_share_an_inode_and_different_modes_do_not(tmp_path: Path) -> None:
+    same = [Artifact(device, "etc/a", b"equal", "test") for device in ("one", "two")]
+    write_tree([*same, Artifact("three", "etc/a", b"equal", "test", mode=0o600)], tmp_path / "out", "lab")
+    inodes = {device: (tmp_path / "out" / device / "etc/a").stat().st_ino for device in ("one", "two", "three")}
+    assert inodes["one"] == inodes["two"] != inodes["three"]
+
+
+def test_a_file_system_without_links_gets_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "no links here")
+
+    monkeypatch.setattr("os.link", refuse)
+    write_tree([Artifact(device, "etc/a", b"equal", "test") for device in ("one", "two")], tmp_path / "out", "lab")
+    assert (tmp_path / "out/two/etc/a").read_bytes() == b"equal"

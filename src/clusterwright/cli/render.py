@@ -31,6 +31,7 @@ def render(spec: Path, out: Path, only: tuple[str, ...]) -> int:
     """Writes DIR/<device>/<path on the device> for every device of SPEC, and DIR/manifest.json with their digests.
 
     SPEC is linted first; errors stop it. DIR is replaced in one step at the end, and left alone when anything fails.
+    Equal files in DIR are hard links of each other: copy one before you edit it.
 
     Exit status: 0 written, 1 the spec has errors, 2 could not run.
     """
