@@ -60,8 +60,8 @@ def write_tree(artifacts: Iterable[Artifact], out: Path, cluster: str) -> tuple[
 def write_artifacts(artifacts: Iterable[Artifact], folder: Path) -> list[Entry]:
     """Write files below ``folder``, each once and with its mode. Raises OSError, and TreeError for an unsafe name.
 
-    Files of equal content and mode share one inode: two thirds of a cluster's files are equal to another's, and creating a
-    file costs some twenty times what a link does.
+    Files of equal content and mode share one inode: two thirds of a cluster's files are equal to another's, and
+    creating a file costs many times what a link does.
     """
     made = {str(folder)}
     written: dict[tuple[str, int], str] = {}
@@ -126,7 +126,7 @@ def _make_folder(path: str, made: set[str]) -> None:
 
 
 def _linked(first: str, path: str) -> bool:
-    """Make ``path`` another name of the file ``first``; False where the file system has no links, or no more of them."""
+    """Make ``path`` another name of ``first``; False where the file system has no links, or no more of them."""
     try:
         os.link(first, path)
     except FileExistsError:
