@@ -1,4 +1,4 @@
-"""The same spec gives the same bytes, whatever the seed of Python's hashes, the locale, the time zone and the folder."""
+"""The same spec gives the same bytes, whatever the seed of Python's hashes, the locale and the time zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference clusters at full size: the published counts, every port that they are known to fill, every invariant."""
+"""The reference clusters at full size: published counts, ports that are known to be full, every invariant."""
 
 from __future__ import annotations
 
@@ -21,21 +21,43 @@ from clusterwright.spec.model import ClusterSpec
 # Published counts; the sources stand in each spec's `expect:`.
 COUNTS = {
     "rsc-phase1": {
-        **{"nodes": 760, "gpus": 6_080, "groups.pod.compute": 38, "switches.leaf": 304, "switches.director": 20},
-        **{"links.backend.leaf": 6_080, "links.backend.director": 6_080},
+        "nodes": 760,
+        "gpus": 6_080,
+        "groups.pod.compute": 38,
+        "switches.leaf": 304,
+        "switches.director": 20,
+        "links.backend.leaf": 6_080,
+        "links.backend.director": 6_080,
     },
     "rsc": {
-        **{"nodes": 2_000, "gpus": 16_000, "groups.pod.compute": 100, "switches.leaf": 800, "switches.director": 20},
-        **{"links.backend.leaf": 16_000, "links.backend.director": 16_000, "ports_used.director": 16_000},
+        "nodes": 2_000,
+        "gpus": 16_000,
+        "groups.pod.compute": 100,
+        "switches.leaf": 800,
+        "switches.director": 20,
+        "links.backend.leaf": 16_000,
+        "links.backend.director": 16_000,
+        "ports_used.director": 16_000,
     },
     "roce-24k": {
-        **{"nodes": 3_072, "gpus": 24_576, "groups.rack.compute": 1_536, "groups.pod.compute": 8},
-        **{"switches.rtsw": 1_536, "switches.ctsw": 8 * 18, "links.backend.rtsw": 24_576},
+        "nodes": 3_072,
+        "gpus": 24_576,
+        "groups.rack.compute": 1_536,
+        "groups.pod.compute": 8,
+        "switches.rtsw": 1_536,
+        "switches.ctsw": 8 * 18,
+        "links.backend.rtsw": 24_576,
     },
     "ib-24k": {
-        **{"nodes": 3_072, "gpus": 24_576, "groups.su.compute": 96},
-        **{"switches.leaf": 768, "switches.spine": 768, "switches.core": 384},
-        **{"links.backend.leaf": 24_576, "links.backend.spine": 24_576, "links.backend.core": 24_576},
+        "nodes": 3_072,
+        "gpus": 24_576,
+        "groups.su.compute": 96,
+        "switches.leaf": 768,
+        "switches.spine": 768,
+        "switches.core": 384,
+        "links.backend.leaf": 24_576,
+        "links.backend.spine": 24_576,
+        "links.backend.core": 24_576,
     },
     "lab-roce": {"nodes": 8, "gpus": 64, "groups.rack.compute": 4, "groups.pod.compute": 2, "switches.rtsw": 4},
     "lab-ib": {"nodes": 16, "gpus": 128, "groups.su.compute": 2, "switches.leaf": 16, "switches.spine": 4},

@@ -109,10 +109,10 @@ MISTAKES = [
     Mistake(
         "CW200",
         ROCE,
-        "nodes:\n  - {name: storage, count: 50000, levels: [{name: rack, of: 1, code: s}]}\n"
+        "nodes:\n  - {name: storage, count: 15000, levels: [{name: rack, of: 1, code: s}]}\n"
         + tier("frontend", "role: rsw, count: 3"),
         "fabrics[frontend].tiers[rsw].count",
-        "150,015",
+        "45,015",
     ),
     Mistake(
         "CW201",

@@ -67,7 +67,7 @@ def parse_document(text: str, file: str) -> Document:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
             builder.take(event)
     except yaml.MarkedYAMLError as error:
-        builder.findings.append(_syntax_finding(error, file))
+        builder.findings.append(_syntax_finding(error, text, file))
     except yaml.YAMLError as error:
         builder.findings.append(unreadable(file, f"this is not YAML: {error}", "Save the file as YAML text."))
     except _StopError:
@@ -245,7 +245,7 @@ class _Builder:
         return Position(self.file, mark.line + 1, mark.column + 1)
 
 
-def _syntax_finding(error: yaml.MarkedYAMLError, file: str) -> Finding:
+def _syntax_finding(error: yaml.MarkedYAMLError, text: str, file: str) -> Finding:
     problem = error.problem or "the text breaks off"
     hint = _SYNTAX_HINTS.get(problem, "Check the indentation, the quotes and the brackets on this line and above.")
     # An open quote is reported at the end of the file, but mended where it starts.
@@ -253,5 +253,8 @@ def _syntax_finding(error: yaml.MarkedYAMLError, file: str) -> Finding:
         error.context_mark if problem == "found unexpected end of stream" and error.context_mark else error.problem_mark
     )
     position = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file, 1, 1)
+    lines = text.removesuffix("\n").split("\n")
+    if position.line > len(lines):  # libyaml ends the last line before it says that the text has ended
+        position = Position(file, len(lines), len(lines[-1]) + 1)
     context = f" {error.context}" if error.context else ""
     return unreadable(file, f"this is not YAML: {problem}{context}", hint, position)
