@@ -87,6 +87,11 @@ def moved(
     return Allocation(down, tuple(place(port, up_speed_gbps) for port in allocation.up), frozenset(taken))
 
 
+def free_ports(allocation: Allocation, model: HardwareModel, speed_gbps: int) -> int:
+    """How many ports at one speed the unused cages of a switch offer."""
+    return sum(1 for _ in _free_ports(model.blocks, speed_gbps, None, set(allocation.taken)))
+
+
 def capacity(model: HardwareModel, blocks: Sequence[str], speed_gbps: int, mode: str | None = None) -> int:
     """How many ports a model offers at one speed over these blocks (all when empty), with nothing else in use."""
     return sum(1 for _ in _free_ports(_blocks(model, blocks) if blocks else model.blocks, speed_gbps, mode, set()))

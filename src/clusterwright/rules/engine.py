@@ -95,7 +95,7 @@ def run_rules(subject: Subject, rules: Iterable[Rule]) -> list[Finding]:
             rule.severity,
             problem.message,
             problem.hint,
-            document.locate(problem.path, key=problem.key),
+            problem.position or document.locate(problem.path, key=problem.key),
             format_path(problem.path, document.data),
         )
         for rule in rules

@@ -1,13 +1,15 @@
-"""CW158 and CW159: names that must be told apart."""
+"""CW158, CW159 and CW165: names that must be told apart."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.rules.rule import Problem, Stage, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.model import CLUSTER, ClusterSpec
+
+LONGEST_LABEL = 63  # RFC 1035, 2.3.4
 
 
 @rule(
@@ -70,3 +72,31 @@ def shared_letter(subject: Subject) -> Iterator[Problem]:
                 message = f'Levels {seen[level.code]} and {level.name} of {group.name} are both called "{level.code}".'
                 yield Problem((*level.path, "code"), message, f'Give {level.name} a `code` of its own, such as "w".')
             seen.setdefault(level.code, level.name)
+
+
+@rule(
+    code="CW165",
+    severity=Severity.ERROR,
+    title="device name that is taken or too long",
+    why="Two devices of one name would get each other's configuration; DNS takes no label of more than 63 characters.",
+    mend="Choose another role for the switches, or another `prefix` for the nodes.",
+    docs="A switch is called by its role, the group it serves and its number (leaf-p03-07), a node by its prefix, its"
+    " group and its place in it. A role such as `leaf-00` beside a role `leaf`, or a level with the letter n, can make"
+    " two such names equal.",
+    stage=Stage.SKELETON,
+)
+def planned_name(subject: Subject) -> Iterator[Problem]:
+    """Planned names of nodes and switches that come twice, or that are no DNS label; the first one of each tier."""
+    skeleton = subject.skeleton
+    groups = subject.spec.node_groups
+    named = [(node.name, (*groups[node.node_group].path, "name")) for node in skeleton.layout.nodes]
+    for fabric in skeleton.fabrics:
+        named += [(seat.name, (*fabric.fabric.tiers[seat.tier].path, "role")) for seat in fabric.seats]
+    seen: set[str] = set()
+    told: set[Path] = set()
+    for name, path in named:
+        if path not in told and (name in seen or len(name) > LONGEST_LABEL):
+            told.add(path)
+            what = "would be the name of two devices" if name in seen else f"has {len(name)} characters, DNS takes 63"
+            yield Problem(path, f'"{name}" {what}.', "Choose another role or prefix.")
+        seen.add(name)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
-from clusterwright.finding import Severity
+from clusterwright.finding import Position, Severity
 from clusterwright.plan.figures import figures
 from clusterwright.plan.skeleton import Skeleton, build_skeleton
 from clusterwright.spec.document import Path
@@ -66,12 +66,16 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One objection: where in the spec (``key`` points at the key rather than its value), what is wrong, what to do."""
+    """One objection: where in the spec (``key`` points at the key rather than its value), what is wrong, what to do.
+
+    ``position`` is a place in another file that the value at ``path`` names.
+    """
 
     path: Path
     message: str
     hint: str
     key: bool = False
+    position: Position | None = None
 
 
 Check = Callable[[Subject], Iterator[Problem]]

@@ -19,8 +19,11 @@ from clusterwright.spec.infiniband import (
 )
 
 
-def subnet_manager(data: Mapping[str, Any], path: Path) -> SubnetManager:
-    """The subnet manager that a fabric describes at ``path``."""
+def subnet_manager(data: Mapping[str, Any], path: Path, *, partitioned: bool) -> SubnetManager:
+    """The subnet manager that a fabric describes at ``path``; ``partitioned`` says that it has partitions too.
+
+    Without partitions the default one is the network, and its members are full; with partitions they are limited.
+    """
     key = data.get("m_key")
     return SubnetManager(
         nodes=data["nodes"],
@@ -29,7 +32,7 @@ def subnet_manager(data: Mapping[str, Any], path: Path) -> SubnetManager:
         routing_engine=data["routing_engine"],
         adaptive_routing=data.get("adaptive_routing", False),
         sharp=data.get("sharp", False),
-        default_membership=data.get("default_membership", "limited"),
+        default_membership=data.get("default_membership", "limited" if partitioned else "full"),
         m_key=None if key is None else management_key(key, (*path, "m_key")),
         guid_prefix=data.get("guid_prefix", PLANNED_GUID_PREFIX),
         subnet_prefix=data.get("subnet_prefix", DEFAULT_SUBNET_PREFIX),

@@ -261,7 +261,9 @@ class _Loader:
             addressing=None if addressing is None else self.addressing(addressing, (*path, "addressing")),
             subnet_manager=None
             if manager is None
-            else infiniband_load.subnet_manager(manager, (*path, "subnet_manager")),
+            else infiniband_load.subnet_manager(
+                manager, (*path, "subnet_manager"), partitioned=bool(data.get("partitions"))
+            ),
             partitions=self.each(data, "partitions", infiniband_load.partition, path),
             guids=self.guids(data["guids"], (*path, "guids")) if "guids" in data else None,
             classes=self.each(data, "classes", self.traffic_class, path),

@@ -1,0 +1,138 @@
+"""CW143 to CW146: GUIDs that somebody scanned, against the devices that the plan has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from clusterwright.finding import Severity
+from clusterwright.plan.chips import chip_names
+from clusterwright.plan.skeleton import FabricSkeleton
+from clusterwright.rules.rule import Problem, Rule, Stage, Subject, rule
+
+# As many unknown devices as somebody reads before noticing that the file belongs to another cluster.
+MOST_UNKNOWN = 20
+_PREFIX_SHIFT = 40
+
+NOT_A_LABEL = Rule(
+    "CW143",
+    Severity.ERROR,
+    "a line that holds no GUID",
+    "The subnet manager would give rights to, or route towards, an adapter that does not exist.",
+    "Scan the label again; the finding names the file, line and column.",
+    "A file of labels is CSV with the columns `device`, `port` and `guid`, in any order, beside any others. `port` is"
+    " the interface of a node's adapter, and empty for a switch or a chip of a director. Scanners write a GUID in"
+    " several ways (`0x0c42a10300b2e41c`, `0c:42:a1:03:00:b2:e4:1c`), and all are read; a MAC address, a label of"
+    " zeros and a group address are refused.",
+)
+
+
+def _ends(subject: Subject, skeleton: FabricSkeleton) -> dict[tuple[str, str], None]:
+    """Every (device, port) of a fabric that has a GUID, in the plan's order; a director stands for its chips too."""
+    layout = subject.skeleton.layout
+    groups = subject.spec.node_groups
+    interfaces = {
+        attach.nodes: [nic.interface for nic in nics.nics]
+        for attach in skeleton.fabric.attach
+        if (group := subject.spec.node_group(attach.nodes or "")) and (nics := group.model.nic_group(attach.nics or ""))
+    }
+    found: dict[tuple[str, str], None] = {}
+    for item in skeleton.attachments:
+        node = layout.nodes[item.node]
+        found[node.name, interfaces[groups[node.node_group].name][item.nic]] = None
+    for seat in skeleton.seats:
+        inside = skeleton.fabric.tiers[seat.tier].model.chips
+        names = (seat.name,) if inside is None else chip_names(seat.name, inside)
+        found.update(dict.fromkeys((name, "") for name in names))
+    return found
+
+
+@rule(
+    code="CW144",
+    severity=Severity.ERROR,
+    title="label of a device that is not planned",
+    why="The device that the label belongs to keeps its placeholder, and the subnet manager never admits it.",
+    mend="Write the planned name of the device, and of the adapter's interface.",
+    stage=Stage.SKELETON,
+)
+def unknown_end(subject: Subject) -> Iterator[Problem]:
+    """Labels whose device or port the fabric does not have."""
+    for skeleton in subject.skeleton.fabrics:
+        labels = skeleton.fabric.guids
+        if labels is None:
+            continue
+        ends = _ends(subject, skeleton)
+        ports: dict[str, list[str]] = {}
+        for device, port in ends:
+            ports.setdefault(device, []).append(port)
+        directors = {seat.name for seat in skeleton.seats if skeleton.fabric.tiers[seat.tier].model.chips is not None}
+        wrong = [row for row in labels.rows if (row.device, row.port) not in ends]
+        for row in wrong[:MOST_UNKNOWN]:
+            if row.device in directors:
+                message = f"{row.device} is a director; its chips have GUIDs, and it has none."
+                hint = f'Name a chip, such as "{row.device} leaf 0" or "{row.device} spine 0".'
+            elif row.device in ports:
+                named = ", ".join(port or "no port at all" for port in ports[row.device])
+                message = f'{row.device} has no adapter port "{row.port}" on {skeleton.fabric.name}.'
+                hint = f"It has: {named}."
+            else:
+                message = f'{skeleton.fabric.name} has no device "{row.device}".'
+                close = get_close_matches(row.device, ports, n=1)
+                hint = f'Did you mean "{close[0]}"?' if close else "Write the name that the cabling list has."
+            yield Problem(labels.path, message, hint, position=row.position)
+
+
+@rule(
+    code="CW145",
+    severity=Severity.ERROR,
+    title="GUID or port that is labelled twice",
+    why="Two ports of one GUID take each other's address, and the subnet comes up with one of them missing.",
+    mend="Scan both labels again; each GUID stands once, and each port.",
+    docs="Placeholders lie below a locally administered prefix (`guid_prefix`, 0x02c1a5 when left out). One that"
+    " stands among the labels was exported from a plan rather than scanned, and is refused as well.",
+)
+def labelled_twice(subject: Subject) -> Iterator[Problem]:
+    """GUIDs and ports that two labels share, and placeholders among the labels."""
+    for fabric in subject.spec.fabrics:
+        labels, manager = fabric.guids, fabric.subnet_manager
+        if labels is None:
+            continue
+        owner: dict[int, str] = {}
+        seen: dict[tuple[str, str], int] = {}
+        for row in labels.rows:
+            end, name = (row.device, row.port), f"{row.device} {row.port}".rstrip()
+            if manager is not None and row.guid >> _PREFIX_SHIFT == manager.guid_prefix:
+                message = f"0x{row.guid:016x} is a planned placeholder, not the label of a device."
+                yield Problem(labels.path, message, "Scan the label, or leave the line out.", position=row.position)
+            elif row.guid in owner:
+                message = f"0x{row.guid:016x} is the label of {owner[row.guid]} already."
+                yield Problem(labels.path, message, f"Scan {name} again.", position=row.position)
+            elif end in seen:
+                message = f"{name} has a label already, on line {seen[end]}."
+                yield Problem(labels.path, message, "Keep the line that is true.", position=row.position)
+            owner.setdefault(row.guid, name)
+            seen.setdefault(end, row.position.line)
+
+
+@rule(
+    code="CW146",
+    severity=Severity.NOTE,
+    title="GUIDs that nobody has scanned yet",
+    why="What is left out keeps its placeholder: files for the subnet manager name adapters that do not exist yet.",
+    mend="Scan the rest before the fabric is brought up.",
+    stage=Stage.SKELETON,
+)
+def not_scanned(subject: Subject) -> Iterator[Problem]:
+    """How many ports and switches of a fabric with a file of labels are missing in it."""
+    for skeleton in subject.skeleton.fabrics:
+        labels = skeleton.fabric.guids
+        if labels is None:
+            continue
+        missing = [end for end in _ends(subject, skeleton) if end not in labels.by_end]
+        if missing:
+            first = " ".join(missing[0]).rstrip()
+            yield Problem(
+                labels.path,
+                f"{len(missing):,} ports and switches of {skeleton.fabric.name} keep planned GUIDs, {first} first.",
+                "Scan their labels before bring-up.",
+            )

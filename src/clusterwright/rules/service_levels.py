@@ -1,0 +1,178 @@
+"""CW409 to CW414: service levels, and what NCCL is told on InfiniBand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.isolation import zones_of
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.model import Fabric, NcclProfile
+
+INFINIBAND = "infiniband"
+MANAGEMENT_LEVEL = 0
+
+
+@rule(
+    code="CW409",
+    severity=Severity.ERROR,
+    title="service level on Ethernet",
+    why="Ethernet packets carry a DSCP and no service level; the class would take no packet.",
+    mend="Give the class its `dscp`.",
+)
+def level_on_ethernet(subject: Subject) -> Iterator[Problem]:
+    """Classes with a service level on fabrics that are not InfiniBand."""
+    for fabric in subject.spec.fabrics:
+        for item in fabric.classes if fabric.technology != INFINIBAND else ():
+            if item.service_level is not None:
+                message = f"{fabric.name} is {fabric.technology}: class {item.name} has no packets there."
+                yield Problem((*item.path, "service_level"), message, "Write `dscp: [...]` instead.", key=True)
+
+
+@rule(
+    code="CW410",
+    severity=Severity.ERROR,
+    title="service level in two classes, or 0 in none",
+    why="A level maps to one lane, and what nobody names travels with level 0, the subnet administrator's own.",
+    mend="Give each class a level of its own, and one of them level 0.",
+    docs="A service level (SL) travels in the packet; each hop maps it to a virtual lane (the class's `queue`), whose"
+    " share of the link `weight` and `arbitration` give. Levels that no class names go to the lane of level 0, which"
+    " queries to the subnet administrator and IPoIB use as well. A PFC `priority` has no meaning here: InfiniBand is"
+    " lossless on every lane.",
+)
+def levels(subject: Subject) -> Iterator[Problem]:
+    """Service levels that two classes share, fabrics whose classes leave level 0 out, and PFC priorities."""
+    for fabric in subject.spec.fabrics:
+        if fabric.technology != INFINIBAND or not fabric.classes:
+            continue
+        owner: dict[int, str] = {}
+        for item in fabric.classes:
+            if item.priority is not None:
+                message = f"{fabric.name} is InfiniBand, which pauses no priority."
+                yield Problem((*item.path, "priority"), message, "Take `priority` away.", key=True)
+            if item.service_level is None:
+                continue
+            if item.service_level in owner:
+                message = f"Service level {item.service_level} belongs to {owner[item.service_level]} already."
+                yield Problem((*item.path, "service_level"), message, f"Choose another level for {item.name}.")
+            owner.setdefault(item.service_level, item.name)
+        if MANAGEMENT_LEVEL not in owner:
+            message = f"No class of {fabric.name} takes service level 0."
+            yield Problem((*fabric.path, "classes"), message, "Give one class `service_level: 0`.")
+
+
+def _target(subject: Subject) -> tuple[NcclProfile, Fabric] | None:
+    nccl = subject.spec.nccl
+    fabric = subject.spec.fabric(nccl.fabric) if nccl else None
+    return None if nccl is None or fabric is None or fabric.technology != INFINIBAND else (nccl, fabric)
+
+
+@rule(
+    code="CW411",
+    severity=Severity.ERROR,
+    title="NCCL in a service level that the fabric does not have",
+    why="Its data would travel with whatever nobody named, without the share that its class has.",
+    mend="Name a class as `data_class`, or the service level of one.",
+)
+def nccl_level(subject: Subject) -> Iterator[Problem]:
+    """NCCL's service level and data class against the classes of its InfiniBand fabric."""
+    target = _target(subject)
+    if target is None:
+        return
+    nccl, fabric = target
+    by_name = {item.name: item.service_level for item in fabric.classes}
+    if nccl.data_class is not None and nccl.data_class not in by_name:
+        known = ", ".join(by_name) or "none"
+        message = f"{fabric.name} has no class {nccl.data_class}."
+        yield Problem((*nccl.path, "data_class"), message, f"There is: {known}.")
+        return
+    if nccl.service_level is None:
+        return
+    path = (*nccl.path, "service_level")
+    if nccl.data_class is not None and by_name[nccl.data_class] != nccl.service_level:
+        message = f"Class {nccl.data_class} has service level {by_name[nccl.data_class]}, not {nccl.service_level}."
+        yield Problem(path, message, "Take `service_level` away: it follows from the class.")
+    elif fabric.classes and nccl.service_level not in by_name.values():
+        known = ", ".join(str(level) for level in sorted(v for v in by_name.values() if v is not None))
+        message = f"No class of {fabric.name} has service level {nccl.service_level}."
+        yield Problem(path, message, f"There is: {known}.")
+    elif not fabric.classes and nccl.service_level != MANAGEMENT_LEVEL:
+        message = f"{fabric.name} has no classes: all levels share one lane, and {nccl.service_level} means nothing."
+        yield Problem(path, message, "Describe `classes`, or use service level 0.")
+
+
+@rule(
+    code="CW412",
+    severity=Severity.ERROR,
+    title="NCCL without a partition to talk in",
+    why="NCCL opens its queue pairs with one entry of the port's P_Key table; a limited one reaches no other node.",
+    mend="Put the zone of NCCL's nodes into a partition with full membership.",
+    docs="NCCL_IB_PKEY is an index into the port's P_Key table, not a key. Index 0 is the default partition; the others"
+    " follow as the subnet manager writes them, by number. The index is derived here from the partitions.",
+)
+def nccl_partition(subject: Subject) -> Iterator[Problem]:
+    """NCCL's nodes in no partition of its fabric as full members, while the default membership is limited."""
+    target = _target(subject)
+    if target is None:
+        return
+    nccl, fabric = target
+    zones = zones_of(subject.spec).get(nccl.nodes, ())
+    manager = fabric.subnet_manager
+    if manager is None or manager.default_membership == "full":
+        return
+    full = [
+        partition.name
+        for partition in fabric.partitions
+        if any(zone in zones and partition.membership_of(zone) == "full" for zone in partition.zones)
+    ]
+    if not full:
+        message = f"{nccl.nodes} is a full member of no partition of {fabric.name}: its nodes do not reach each other."
+        yield Problem((*nccl.path, "nodes"), message, "Add its zone to a partition with `membership: full`.")
+
+
+@rule(
+    code="CW413",
+    severity=Severity.ERROR,
+    title="NCCL told to use what the fabric does not do",
+    why="NCCL waits for switches that never add up, or sprays over paths that deliver out of order and drop.",
+    mend="Turn the feature on in `subnet_manager`, or take the variable away.",
+    docs="CollNet needs SHARP in the switches, which NVIDIA's aggregation manager sets up (`sharp: true`); adaptive"
+    " routing needs NVIDIA's subnet manager (`adaptive_routing: true`). Both variables are derived from there:"
+    " NCCL's own default for adaptive routing on InfiniBand is 1, so that 0 is written where the fabric has none.",
+)
+def nccl_features(subject: Subject) -> Iterator[Problem]:
+    """CollNet and adaptive routing among NCCL's variables, on fabrics without SHARP or adaptive routing."""
+    target = _target(subject)
+    manager = target[1].subnet_manager if target else None
+    if target is None or manager is None:
+        return
+    nccl, fabric = target
+    for name, value in nccl.variables.items():
+        collnet = (name == "NCCL_COLLNET_ENABLE" and value != "0") or (
+            name == "NCCL_ALGO" and "collnet" in value.lower() and not value.startswith("^")
+        )
+        path = (*nccl.path, "variables", name)
+        if collnet and not manager.sharp:
+            yield Problem(path, f"{fabric.name} has no SHARP, which {name}={value} asks for.", "Take it away.")
+        if name == "NCCL_IB_ADAPTIVE_ROUTING" and value != "0" and not manager.adaptive_routing:
+            yield Problem(path, f"{fabric.name} has no adaptive routing, which {name} asks for.", "Take it away.")
+
+
+@rule(
+    code="CW414",
+    severity=Severity.WARNING,
+    title="NCCL rings that cross rails",
+    why="On a rail-optimised fabric a ring that changes NICs leaves its leaf and crosses the spines at every hop.",
+    mend="Take `cross_nic` away: it follows from the cabling.",
+    docs="NCCL_CROSS_NIC 0 keeps a ring on one NIC index on every node, which is one rail and one leaf; 1 suits nodes"
+    " whose NICs all share a switch; 2 lets NCCL choose.",
+)
+def crossing_rails(subject: Subject) -> Iterator[Problem]:
+    """`cross_nic: 1` on an InfiniBand fabric whose lowest tier is joined by rail."""
+    target = _target(subject)
+    if target is None:
+        return
+    nccl, fabric = target
+    if nccl.cross_nic == 1 and fabric.tiers[0].join == "rail":
+        message = f"Each NIC of {nccl.nodes} has a {fabric.tiers[0].role} of its own, so that crossing NICs costs hops."
+        yield Problem((*nccl.path, "cross_nic"), message, "Take `cross_nic` away, or write 0.")
