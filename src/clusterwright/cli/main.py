@@ -15,9 +15,11 @@ from clusterwright.finding import ClusterwrightError
 
 # Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use.
 COMMANDS = {
+    "diff": "clusterwright.cli.diff:diff",
     "explain": "clusterwright.cli.explain:explain",
     "inventory": "clusterwright.cli.inventory:inventory",
     "lint": "clusterwright.cli.lint:lint",
+    "observe": "clusterwright.cli.observe:observe",
     "preview": "clusterwright.cli.deploy:preview",
     "refresh": "clusterwright.cli.deploy:refresh",
     "render": "clusterwright.cli.render:render",

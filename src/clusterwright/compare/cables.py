@@ -1,0 +1,141 @@
+"""Cables before and after, so that the floor touches as few as possible.
+
+Cables between the same ports stay. Each other old cable shares its lower end with at most one new cable, and its upper
+end with at most one, so that "could become" is a graph of paths and cycles; there, taking ends of paths first gives a
+maximum matching in linear time (Karp and Sipser, 1981), that is the most cables that are re-plugged at one end instead
+of being pulled out and laid anew. What is then left between the same two devices is re-plugged at both ends.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+
+from clusterwright.compare.changes import CableChanges, CableMove
+from clusterwright.plan.model import Cable, Plan
+
+LOWER, UPPER, BOTH = "lower", "upper", "both"
+End = tuple[str, str]  # device, port
+Names = Mapping[str, str]
+
+
+def cable_changes(before: Plan, after: Plan, renamed: Names) -> tuple[CableChanges, ...]:
+    """The changes of every fabric of either plan, in the order of the specs; ``renamed`` as in DeviceChanges."""
+    old: dict[str, list[Cable]] = defaultdict(list)
+    new: dict[str, list[Cable]] = defaultdict(list)
+    for cable in before.cables:
+        old[cable.fabric].append(cable)
+    for cable in after.cables:
+        new[cable.fabric].append(cable)
+    fabrics = dict.fromkeys(fabric.name for fabric in chain(before.spec.fabrics, after.spec.fabrics))
+    return tuple(fabric_changes(name, old[name], new[name], renamed) for name in fabrics)
+
+
+def fabric_changes(fabric: str, old: Sequence[Cable], new: Sequence[Cable], renamed: Names) -> CableChanges:
+    """Which old cable becomes which new one; the rest is removed and added."""
+    target = {_ends(cable, {}): cable for cable in new}
+    same = [(cable, target[ends]) for cable in old if (ends := _ends(cable, renamed)) in target]
+    taken = {_ends(cable, {}) for _, cable in same}
+    rest = [cable for cable in old if _ends(cable, renamed) not in target]
+    open_ = [cable for cable in new if _ends(cable, {}) not in taken]
+    moved = _one_end(rest, open_, renamed)
+    rest, open_ = _without(rest, (m.before for m in moved)), _without(open_, (m.after for m in moved))
+    both = _both_ends(rest, open_, renamed)
+    rest, open_ = _without(rest, (m.before for m in both)), _without(open_, (m.after for m in both))
+    replaced = tuple(CableMove(a, b, BOTH) for a, b in same if _kind(a) != _kind(b))
+    return CableChanges(
+        fabric=fabric,
+        kept=len(same) - len(replaced),
+        moved=(*moved, *both),
+        replaced=replaced,
+        removed=tuple(rest),
+        added=tuple(open_),
+        stopped=tuple(b for a, b in same if a.in_service and not b.in_service),
+        started=tuple(b for a, b in same if b.in_service and not a.in_service),
+    )
+
+
+def _lower(cable: Cable, renamed: Names) -> End:
+    return renamed.get(cable.a.device, cable.a.device), cable.a.port
+
+
+def _upper(cable: Cable, renamed: Names) -> End:
+    return renamed.get(cable.b.device, cable.b.device), cable.b.port
+
+
+def _ends(cable: Cable, renamed: Names) -> tuple[End, End]:
+    return _lower(cable, renamed), _upper(cable, renamed)
+
+
+def _kind(cable: Cable) -> tuple[int, str, float]:
+    """What a cable must have in common with another one to take its place."""
+    return cable.speed_gbps, cable.medium, cable.length_m
+
+
+def _without(cables: Sequence[Cable], used: Iterable[Cable]) -> list[Cable]:
+    names = {id(cable) for cable in used}
+    return [cable for cable in cables if id(cable) not in names]
+
+
+def _one_end(old: Sequence[Cable], new: Sequence[Cable], renamed: Names) -> list[CableMove]:
+    """A maximum matching of cables that share an end; where there is a choice, the lower end stays plugged."""
+    shared = (_partners(old, new, renamed, _lower), _partners(old, new, renamed, _upper))
+    back = tuple({value: key for key, value in side.items()} for side in shared)
+    # Old cables are 0..n-1, new ones n..; each has at most one neighbour by its lower and one by its upper end.
+    count = len(old)
+    edges: dict[int, dict[int, str]] = defaultdict(dict)
+    for side, label in ((0, LOWER), (1, UPPER)):
+        for one, other in shared[side].items():
+            edges[one][count + other] = label
+        for one, other in back[side].items():
+            edges[count + one][other] = label
+    found: list[tuple[int, int, str]] = []
+
+    def take(one: int, other: int) -> list[int]:
+        """Match two neighbours and forget them; returns those that are ends of paths now."""
+        found.append((min(one, other), max(one, other) - count, edges[one][other]))
+        ends = []
+        for vertex in (one, other):
+            for neighbour in edges.pop(vertex):
+                if neighbour in edges:
+                    edges[neighbour].pop(vertex, None)
+                    if len(edges[neighbour]) == 1:
+                        ends.append(neighbour)
+        return ends
+
+    singles = [vertex for vertex in sorted(edges) if len(edges[vertex]) == 1]
+    singles.sort(key=lambda vertex: LOWER not in edges[vertex].values())
+    for single in singles:
+        stack = [single]
+        while stack:
+            vertex = stack.pop()
+            if len(edges.get(vertex, ())) == 1:
+                stack += take(vertex, next(iter(edges[vertex])))
+    for one in range(count):  # cycles are left: every second edge of one shares lower ends
+        for other, label in list(edges.get(one, {}).items()):
+            if label == LOWER:
+                take(one, other)
+    return [CableMove(old[one], new[other], UPPER if kept == LOWER else LOWER) for one, other, kept in sorted(found)]
+
+
+def _partners(
+    old: Sequence[Cable], new: Sequence[Cable], renamed: Names, end: Callable[[Cable, Names], End]
+) -> dict[int, int]:
+    """Old index to the new index that has the same cable at the same end."""
+    at = {(end(cable, {}), _kind(cable)): index for index, cable in enumerate(new)}
+    pairs = ((index, at.get((end(cable, renamed), _kind(cable)))) for index, cable in enumerate(old))
+    return {index: other for index, other in pairs if other is not None}
+
+
+def _both_ends(old: Sequence[Cable], new: Sequence[Cable], renamed: Names) -> list[CableMove]:
+    """Cables between the same two devices, other ports at both, paired in order."""
+    waiting: dict[tuple[object, ...], list[Cable]] = defaultdict(list)
+    for cable in reversed(new):
+        waiting[cable.a.device, cable.b.device, _kind(cable)].append(cable)
+    moves = []
+    for cable in old:
+        key = (_lower(cable, renamed)[0], _upper(cable, renamed)[0], _kind(cable))
+        if waiting.get(key):
+            moves.append(CableMove(cable, waiting[key].pop(), BOTH))
+    return moves

@@ -1,0 +1,131 @@
+"""Configuration before and after: the lines that change on each device, equal changes told once.
+
+Every device of both plans is rendered and its bytes are compared: what a device's files depend on is the renderers'
+business, and a rule about which devices may be skipped would have to know it as well. Forked workers share both plans.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import unified_diff
+from typing import TYPE_CHECKING
+
+from clusterwright.compare.changes import ConfigGroup, FileDiff
+from clusterwright.finding import ClusterwrightError
+from clusterwright.render.engine import render_device
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from clusterwright.plan.model import Plan
+
+CONTEXT_LINES = 2
+BLOCK = 64  # neighbours share cached text, so they stay together
+
+# Devices with equal changes have equal keys: path, status and the lines that come and go, without their surroundings.
+Key = tuple[tuple[str, str, tuple[str, ...]], ...]
+Found = tuple[int, Key, tuple[FileDiff, ...]]
+
+
+def config_changes(
+    before: Plan, after: Plan, renamed: Mapping[str, str], workers: int | None = None
+) -> tuple[ConfigGroup, ...]:
+    """The devices in both plans whose files differ, grouped by what changes, in the second plan's order.
+
+    ``renamed`` maps names of ``before`` to those of ``after``. Raises what a renderer raises.
+    """
+    old_names = {new: old for old, new in renamed.items()}
+    pairs = [
+        (index, old, device.name)
+        for index, device in enumerate(after.devices)
+        if (old := old_names.get(device.name, device.name)) in before.by_name
+    ]
+    blocks = [pairs[start : start + BLOCK] for start in range(0, len(pairs), BLOCK)]
+    count = min(workers or len(os.sched_getaffinity(0)), len(blocks))
+    shares = [[pair for block in blocks[at::count] for pair in block] for at in range(count)]
+    found = list(_compare(before, after, pairs)) if count <= 1 else _fan_out(before, after, shares)
+    groups: dict[tuple[str, Key], list[Found]] = {}
+    for item in sorted(found, key=lambda item: item[0]):
+        groups.setdefault((after.devices[item[0]].role, item[1]), []).append(item)
+    return tuple(
+        ConfigGroup(tuple(after.devices[index].name for index, _, _ in items), role, items[0][2])
+        for (role, _), items in groups.items()
+    )
+
+
+def _compare(before: Plan, after: Plan, pairs: Sequence[tuple[int, str, str]]) -> Iterator[Found]:
+    for index, old_name, new_name in pairs:
+        old = {artifact.path: artifact for artifact in render_device(before, old_name)}
+        new = {artifact.path: artifact for artifact in render_device(after, new_name)}
+        if {path: item.sha256 for path, item in old.items()} == {path: item.sha256 for path, item in new.items()}:
+            continue
+        diffs = tuple(
+            _diff(path, old[path].content if path in old else None, new[path].content if path in new else None)
+            for path in sorted(old.keys() | new.keys())
+            if path not in old or path not in new or old[path].sha256 != new[path].sha256
+        )
+        key = tuple((diff.path, diff.status, _without_surroundings(diff.lines)) for diff in diffs)
+        yield index, key, diffs
+
+
+def _diff(path: str, old: bytes | None, new: bytes | None) -> FileDiff:
+    status = "added" if old is None else "removed" if new is None else "changed"
+    lines = list(unified_diff(_lines(old), _lines(new), lineterm="", n=CONTEXT_LINES))[2:]
+    return FileDiff(path, status, tuple(lines) or ("only line endings differ",))
+
+
+def _lines(content: bytes | None) -> list[str]:
+    return [] if content is None else content.decode("utf-8", "backslashreplace").splitlines()
+
+
+def _without_surroundings(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(line for line in lines if line[:1] in "+-")
+
+
+def _fan_out(before: Plan, after: Plan, shares: Sequence[Sequence[tuple[int, str, str]]]) -> list[Found]:
+    """One forked process for each share. Raises what a worker raised."""
+    for plan in (before, after):
+        for lookup in ("by_name", "group_by_name", "cables_of", "host_subnet_of"):
+            getattr(plan, lookup)
+    gc.freeze()
+    context = multiprocessing.get_context("fork")
+    running = []
+    try:
+        for share in shares:
+            receiver, sender = context.Pipe(duplex=False)
+            process = context.Process(target=_work, args=(before, after, share, sender), daemon=True)
+            process.start()
+            sender.close()
+            running.append((process, receiver))
+        return [item for _, receiver in running for item in _receive(receiver)]
+    finally:
+        for process, receiver in running:
+            receiver.close()
+            process.terminate()
+            process.join()
+        gc.unfreeze()
+
+
+def _work(before: Plan, after: Plan, share: Sequence[tuple[int, str, str]], sender: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle; it ends its workers
+    answer: list[Found] | Exception
+    try:
+        answer = list(_compare(before, after, share))
+    except Exception as error:  # carried to the parent, which raises it
+        answer = error
+    sender.send(answer)
+    sender.close()
+
+
+def _receive(receiver: Connection) -> list[Found]:
+    try:
+        answer: list[Found] | Exception = receiver.recv()
+    except EOFError:
+        raise ClusterwrightError("a comparing process ended without a result; try again, or use --no-config") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

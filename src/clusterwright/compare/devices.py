@@ -1,0 +1,74 @@
+"""Devices before and after: added, removed, renamed, and what changed about those that stay."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from clusterwright.compare.changes import DeviceChanges, FieldChange
+from clusterwright.plan.model import Device, Plan, format_address, format_guid
+
+# Properties that people act on. ``index``, ``position`` and ``groups`` follow from names and are not told again.
+FIELDS = (
+    "model", "role", "rack", "unit", "pod", "zone", "image", "state", "asn", "loopback", "guid", "rank", "plane",
+    "rail",
+)  # fmt: skip
+
+
+def device_changes(before: Plan, after: Plan) -> DeviceChanges:
+    """Devices are the same when their names are; of the others those with the same place in the same count.
+
+    A plan's names grow a digit when a hundredth pod comes: the machines are the same, and so are their cables.
+    """
+    gone = [device for device in before.devices if device.name not in after.by_name]
+    new = [device for device in after.devices if device.name not in before.by_name]
+    renamed = _renamed(before, after)
+    names = set(renamed.values())
+    return DeviceChanges(
+        tuple(device for device in new if device.name not in names),
+        tuple(device for device in gone if device.name not in renamed),
+        renamed,
+        tuple(_changed(before, after, renamed)),
+    )
+
+
+def _renamed(before: Plan, after: Plan) -> Mapping[str, str]:
+    """Old name to new name of devices whose name is in one plan only, by model and place in the count."""
+    seats = {seat: device.name for seat, device in _seats(after) if device.name not in before.by_name}
+    own = ((seat, device.name) for seat, device in _seats(before) if device.name not in after.by_name)
+    return {name: seats[seat] for seat, name in own if seat in seats}
+
+
+def _seats(plan: Plan) -> Iterator[tuple[tuple[object, ...], Device]]:
+    """Devices with what tells them apart besides their names: their number in their node group or tier."""
+    counts: Counter[tuple[object, ...]] = Counter()
+    for device in plan.devices:
+        kind = (device.node_group, device.fabric, device.tier)
+        yield (*kind, device.model, counts[kind]), device
+        counts[kind] += 1
+
+
+def _changed(before: Plan, after: Plan, renamed: Mapping[str, str]) -> Iterator[FieldChange]:
+    for old in before.devices:
+        new = after.by_name.get(renamed.get(old.name, old.name))
+        if new is None or new == old:
+            continue
+        for field in FIELDS:
+            if getattr(old, field) != getattr(new, field):
+                yield FieldChange(new.name, field, _text(before, old, field), _text(after, new, field))
+
+
+def _text(plan: Plan, device: Device, field: str) -> str:
+    value = getattr(device, field)
+    if value is None or value == "":
+        return "none"
+    if field == "loopback":
+        return format_address(value, _loopback_version(plan, device.fabric))
+    if field == "guid":
+        return format_guid(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _loopback_version(plan: Plan, fabric: str) -> int:
+    found = plan.spec.fabric(fabric)
+    return found.addressing.loopbacks.version if found is not None and found.addressing is not None else 6

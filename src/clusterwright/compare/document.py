@@ -1,0 +1,67 @@
+"""A comparison as one JSON document, complete: nothing is shortened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from clusterwright.compare.changes import CableChanges, ConfigGroup, PlanChanges
+from clusterwright.plan.model import Cable, Device, Interface
+
+
+def document(changes: PlanChanges, configs: Sequence[ConfigGroup] | None) -> dict[str, Any]:
+    """The comparison as JSON types; ``configuration`` is null when it was not compared."""
+    devices = changes.devices
+    return {
+        "before": changes.before,
+        "after": changes.after,
+        "same": not changes and not configs,
+        "isolation": asdict(changes.isolation),
+        "devices": {
+            "added": [_device(device) for device in devices.added],
+            "removed": [_device(device) for device in devices.removed],
+            "renamed": dict(devices.renamed),
+            "changed": [asdict(item) for item in devices.changed],
+        },
+        "cables": [_cables(fabric) for fabric in changes.cables],
+        "addresses": [asdict(item) for item in changes.addresses],
+        "configuration": None if configs is None else [asdict(group) for group in configs],
+    }
+
+
+def _device(device: Device) -> dict[str, Any]:
+    return {"name": device.name, "role": device.role, "model": device.model, "rack": device.rack or None}
+
+
+def _cables(fabric: CableChanges) -> dict[str, Any]:
+    def moves(name: str) -> list[dict[str, Any]]:
+        return [
+            {"ends": move.ends, "before": _cable(move.before), "after": _cable(move.after)}
+            for move in getattr(fabric, name)
+        ]
+
+    lists = {
+        name: [_cable(cable) for cable in getattr(fabric, name)] for name in ("removed", "added", "stopped", "started")
+    }
+    return {
+        "fabric": fabric.fabric,
+        "kept": fabric.kept,
+        "moved": moves("moved"),
+        "replaced": moves("replaced"),
+        **lists,
+    }
+
+
+def _cable(cable: Cable) -> dict[str, Any]:
+    return {
+        "a": _end(cable.a),
+        "b": _end(cable.b),
+        "speed_gbps": cable.speed_gbps,
+        "medium": cable.medium,
+        "length_m": cable.length_m,
+    }
+
+
+def _end(interface: Interface) -> dict[str, str]:
+    return {"device": interface.device, "port": interface.port}

@@ -1,0 +1,108 @@
+"""Who may talk to whom, before and after: the matrix of zones, what belongs to them, and InfiniBand partitions.
+
+Flows are compared by what they allow, not by how they are written: a range that is cut in two flows changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from clusterwright.compare.changes import AccessChange, IsolationChanges, MembershipChange
+from clusterwright.spec.model import ClusterSpec, Flow
+
+Range = tuple[int, int]
+Cell = tuple[str, str, str]  # source zone, target zone, protocol
+
+ALL_PORTS: Range = (0, 65535)
+PORTLESS = frozenset({"icmp", "any"})
+
+
+def isolation_changes(before: ClusterSpec, after: ClusterSpec) -> IsolationChanges:
+    """What opens and what closes between two specs, what opens first."""
+    old, new = _matrix(before), _matrix(after)
+    access = [*_only_in(new, old, opened=True), *_only_in(old, new, opened=False)]
+    was, now = set(_members(before)), set(_members(after))
+    membership = [MembershipChange(owner, what, True) for owner, what in sorted(now - was)]
+    membership += [MembershipChange(owner, what, False) for owner, what in sorted(was - now)]
+    return IsolationChanges(tuple(access), tuple(membership))
+
+
+def _matrix(spec: ClusterSpec) -> Mapping[Cell, tuple[Flow, ...]]:
+    cells: dict[Cell, list[Flow]] = defaultdict(list)
+    for flow in spec.flows:
+        cells[flow.source, flow.target, flow.protocol].append(flow)
+    return {cell: tuple(flows) for cell, flows in cells.items()}
+
+
+def _only_in(
+    here: Mapping[Cell, tuple[Flow, ...]], there: Mapping[Cell, tuple[Flow, ...]], *, opened: bool
+) -> Iterator[AccessChange]:
+    for cell, flows in sorted(here.items()):
+        source, target, protocol = cell
+        left = subtract(_ports(flows), _ports(there.get(cell, ())))
+        if left:
+            causes = tuple(flow.name for flow in flows if any(_meet(own, part) for own in _own(flow) for part in left))
+            yield AccessChange(source, target, opened, _traffic(protocol, left), causes)
+
+
+def _traffic(protocol: str, ports: Iterable[Range]) -> str:
+    if protocol in PORTLESS:
+        return protocol
+    texts = [
+        "all ports" if part == ALL_PORTS else str(part[0]) if part[0] == part[1] else f"{part[0]}-{part[1]}"
+        for part in ports
+    ]
+    return f"{protocol} {', '.join(texts)}"
+
+
+def _own(flow: Flow) -> tuple[Range, ...]:
+    return flow.ports or (ALL_PORTS,)
+
+
+def _meet(one: Range, other: Range) -> bool:
+    return one[0] <= other[1] and other[0] <= one[1]
+
+
+def _ports(flows: Iterable[Flow]) -> tuple[Range, ...]:
+    return union(part for flow in flows for part in _own(flow))
+
+
+def union(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """The same inclusive integers in the fewest ranges, in order."""
+    joined: list[Range] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return tuple(joined)
+
+
+def subtract(ranges: Iterable[Range], taken: Iterable[Range]) -> tuple[Range, ...]:
+    """What is in ``ranges`` and in no range of ``taken``; both are inclusive, ordered and without overlap."""
+    left = list(ranges)
+    for first, last in taken:
+        left = [
+            part
+            for low, high in left
+            for part in ((low, min(high, first - 1)), (max(low, last + 1), high))
+            if part[0] <= part[1]
+        ]
+    return tuple(left)
+
+
+def _members(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
+    """(owner, what belongs to it) for zones and partitions, in words."""
+    for zone in spec.zones:
+        owner = f"zone {zone.name}"
+        yield owner, "is defined"
+        members = {group.name for group in spec.node_groups if group.zone == zone.name} | set(zone.nodes)
+        yield from ((owner, f"holds the nodes {name}") for name in members)
+        yield from ((owner, f"is on the fabric {name}") for name in zone.fabrics)
+        yield from ((owner, f"holds {network}") for network in zone.prefixes)
+    for fabric in spec.fabrics:
+        for partition in fabric.partitions:
+            owner = f"partition {partition.name} of {fabric.name}"
+            yield owner, f"has P_Key {partition.pkey:#06x}"
+            yield from ((owner, f"has {partition.membership} members from zone {zone}") for zone in partition.zones)

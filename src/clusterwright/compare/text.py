@@ -1,0 +1,175 @@
+"""A comparison as people read it: who may talk to whom first, then devices, cables, addresses, configuration."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from clusterwright.compare.changes import CableChanges, CableMove, ConfigGroup, PlanChanges
+from clusterwright.plan.model import Cable, Device
+from clusterwright.render.slurm_hostlist import hostlist
+
+EXAMPLES = 3  # of what is told by the dozen; JSON and the work order have every one
+MOST_GROUPS = 24
+
+
+def text_lines(changes: PlanChanges, configs: Sequence[ConfigGroup] | None, most_lines: int) -> Iterator[str]:
+    """The lines of the report; ``configs`` None leaves configuration out.
+
+    ``most_lines`` bounds the diff lines shown of each file, and with them the groups of devices; 0 shows all.
+    """
+    yield f"{changes.before} → {changes.after}"
+    if not changes and not configs:
+        yield "no difference"
+        return
+    yield from _isolation(changes)
+    yield from _devices(changes)
+    for fabric in changes.cables:
+        yield from _cables(fabric)
+    yield from _addresses(changes)
+    if configs is not None:
+        yield from _configuration(configs, most_lines)
+
+
+def _isolation(changes: PlanChanges) -> Iterator[str]:
+    yield "" if changes.isolation else "\nzones and flows: no change"
+    if not changes.isolation:
+        return
+    yield "zones and flows"
+    for cell in changes.isolation.access:
+        word = "OPENS " if cell.opened else "closes"
+        cause = f"  (flow {', '.join(cell.flows)})" if cell.flows else ""
+        yield f"  {word} {cell.source} → {cell.target}: {cell.traffic}{cause}"
+    for item in changes.isolation.membership:
+        yield f"  {'+' if item.added else '-'} {item.owner} {item.what}"
+
+
+def _devices(changes: PlanChanges) -> Iterator[str]:
+    devices = changes.devices
+    yield "" if devices else "\ndevices: no change"
+    if not devices:
+        return
+    yield "devices"
+    yield from _counted("+", devices.added)
+    yield from _counted("-", devices.removed)
+    if devices.renamed:
+        shown = [f"{old} is now {new}" for old, new in list(devices.renamed.items())[:EXAMPLES]]
+        yield f"  {len(devices.renamed):,} renamed: {_and_more(shown, len(devices.renamed))}"
+    by_change: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for item in devices.changed:
+        by_change[item.field, item.before, item.after].append(item.device)
+    singles: dict[str, list[str]] = defaultdict(list)
+    for (field, old, new), names in by_change.items():
+        if len(names) > 1:
+            yield f"  {field} {old} → {new}: {len(names):,} devices, {_names(names)}"
+        else:
+            singles[field].append(f"{names[0]} {old} → {new}")
+    for field, texts in singles.items():
+        yield f"  {field}: {_and_more(texts[:EXAMPLES], len(texts))}"
+
+
+def _counted(sign: str, devices: Iterable[Device]) -> Iterator[str]:
+    kinds: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for device in devices:
+        kinds[device.kind, device.role, device.model].append(device.name)
+    for (_, role, model), names in kinds.items():
+        yield f"  {sign} {len(names):,} {role} ({model}): {_names(names)}"
+
+
+def _names(names: Sequence[str]) -> str:
+    """Names in brackets of ranges where that is short, else the first and last."""
+    folded = hostlist(names)
+    return folded if len(folded) <= 60 else f"{names[0]} … {names[-1]}"
+
+
+def _and_more(shown: Sequence[str], total: int) -> str:
+    rest = f"; … and {total - len(shown):,} more" if total > len(shown) else ""
+    return "; ".join(shown) + rest
+
+
+def _cables(fabric: CableChanges) -> Iterator[str]:
+    if not fabric:
+        yield f"\ncables of {fabric.fabric}: {fabric.kept:,} kept, no change"
+        return
+    yield f"\ncables of {fabric.fabric}: {summary(fabric)}"
+    ends = Counter((cable.a.side, cable.tier) for cable in fabric.added)
+    for (side, _), count in sorted(ends.items(), key=lambda item: item[0][1]):
+        first = next(cable for cable in fabric.added if cable.a.side == side)
+        yield f"  + {count:,} {'to hosts' if side == 'host' else side} at {first.speed_gbps} Gb/s, {_between(first)} …"
+    for move in fabric.moved[:EXAMPLES]:
+        yield f"  move {moved(move)}"
+    if len(fabric.moved) > EXAMPLES:
+        yield f"  … and {len(fabric.moved) - EXAMPLES:,} more moves"
+    for sign, cables in (("-", fabric.removed), ("out of service:", fabric.stopped), ("back:", fabric.started)):
+        if cables:
+            shown = [_between(cable) for cable in cables[:EXAMPLES]]
+            yield f"  {sign} {_and_more(shown, len(cables))}"
+    if fabric.replaced:
+        shown = [f"{_between(m.after)}: {_kind(m.before)} → {_kind(m.after)}" for m in fabric.replaced[:EXAMPLES]]
+        yield f"  replace {_and_more(shown, len(fabric.replaced))}"
+
+
+def summary(fabric: CableChanges) -> str:
+    """The counts of one fabric; moved, added and removed always, so that a zero is said and not left to guess."""
+    parts = [f"{fabric.kept:,} kept", f"{len(fabric.moved):,} moved", f"{len(fabric.added):,} added"]
+    parts.append(f"{len(fabric.removed):,} removed")
+    rare = (
+        (fabric.replaced, "replaced"),
+        (fabric.stopped, "taken out of service"),
+        (fabric.started, "back in service"),
+    )
+    return ", ".join([*parts, *(f"{len(cables):,} {word}" for cables, word in rare if cables)])
+
+
+def moved(move: CableMove) -> str:
+    """Which cable, and which of its ends goes from where to where."""
+    old, new = move.before, move.after
+    lower = f"{old.a.device} {old.a.port} → {new.a.device} {new.a.port}"
+    upper = f"{old.b.device} {old.b.port} → {new.b.device} {new.b.port}"
+    if move.ends == "both":
+        return f"both ends: {lower} and {upper}"
+    return f"{lower}, on {_end(old, True)}" if move.ends == "lower" else f"{upper}, on {_end(old, False)}"
+
+
+def _end(cable: Cable, upper: bool) -> str:
+    end = cable.b if upper else cable.a
+    return f"the cable of {end.device} {end.port}"
+
+
+def _between(cable: Cable) -> str:
+    return f"{cable.a.device} {cable.a.port} – {cable.b.device} {cable.b.port}"
+
+
+def _kind(cable: Cable) -> str:
+    return f"{cable.length_m:g} m {cable.medium} at {cable.speed_gbps} Gb/s"
+
+
+def _addresses(changes: PlanChanges) -> Iterator[str]:
+    if not changes.addresses:
+        return
+    yield "\naddresses of ports that stay"
+    by_fabric: dict[str, list[str]] = defaultdict(list)
+    for item in changes.addresses:
+        text = f"{item.device} {item.port} {item.before or 'none'} → {item.after or 'none'}"
+        by_fabric[item.fabric].append(text)
+    for fabric, texts in by_fabric.items():
+        yield f"  {fabric}: {len(texts):,} change: {_and_more(texts[:EXAMPLES], len(texts))}"
+
+
+def _configuration(groups: Sequence[ConfigGroup], most_lines: int) -> Iterator[str]:
+    total = sum(len(group.devices) for group in groups)
+    yield f"\nconfiguration: {total:,} devices change" if groups else "\nconfiguration: no change"
+    shown = groups[:MOST_GROUPS] if most_lines else groups
+    for group in shown:
+        count = f"{len(group.devices):,} × " if len(group.devices) > 1 else ""
+        yield f"\n{count}{group.role} {_names(group.devices)}"
+        for diff in group.files:
+            yield f"  {diff.status} /{diff.path}"
+            yield from (f"    {line}" for line in (diff.lines[:most_lines] if most_lines else diff.lines))
+            if most_lines and len(diff.lines) > most_lines:
+                yield f"    … {len(diff.lines) - most_lines:,} more lines"
+    rest = groups[len(shown) :]
+    if rest:
+        roles = Counter(role for group in rest for role in [group.role] * len(group.devices))
+        told = ", ".join(f"{count:,} {role}" for role, count in roles.items())
+        yield f"\n… and {told}, each changed in another way; --lines 0 or --format json shows all"

@@ -1,0 +1,108 @@
+"""The floor's work order: every cable to pull, to re-plug and to lay, in the order in which the racks are walked."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from clusterwright.compare.changes import CableChanges, CableMove
+from clusterwright.plan.model import Cable, Interface, Plan
+from clusterwright.report.inventory_csv import natural_key
+
+COLUMNS = (
+    "step", "action", "end", "rack", "unit", "device", "port", "to_rack", "to_unit", "to_device", "to_port",
+    "other_rack", "other_device", "other_port", "fabric", "speed_gbps", "medium", "length_m", "instruction",
+)  # fmt: skip
+REMOVE, REPLACE, MOVE, ADD = "remove", "replace", "move", "add"
+_ORDER = (REMOVE, REPLACE, MOVE, ADD)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One line: what stands at ``place`` is pulled, or moved to ``target``; ``other`` is the cable's other end.
+
+    A new cable goes from ``place`` to ``other``. Names are those that labels bear at that moment: the first plan's for
+    what is there, the second's for what comes.
+    """
+
+    action: str
+    end: str
+    plan: Plan
+    place: Interface
+    target_plan: Plan
+    target: Interface | None
+    other: Interface
+    cable: Cable
+
+
+def work_order(before: Plan, after: Plan, changes: Iterable[CableChanges]) -> tuple[Job, ...]:
+    """Removals first, then replacements, moves, additions; each by rack, unit, device and port of the place."""
+    jobs = [job for fabric in changes for job in _jobs(before, after, fabric)]
+    return tuple(sorted(jobs, key=_floor_order))
+
+
+def work_order_csv(jobs: Iterable[Job]) -> str:
+    """The work order as CSV (RFC 4180), one line a job."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for step, job in enumerate(jobs, 1):
+        target = _place(job.target_plan, job.target) if job.target else ("", "", "", "")
+        rack, _, device, port = _place(job.target_plan if job.action == ADD else job.plan, job.other)
+        cable = job.cable
+        row = (step, job.action, job.end, *_place(job.plan, job.place), *target, rack, device, port)
+        length = f"{cable.length_m:g}"
+        writer.writerow((*row, cable.fabric, cable.speed_gbps, cable.medium, length, instruction(job)))
+    return text.getvalue()
+
+
+def instruction(job: Job) -> str:
+    """The job in words."""
+    place, other = _name(job.place), _name(job.other)
+    if job.action == MOVE and job.target is not None:
+        return f"move the end at {place} to {_name(job.target)}; the other end stays at {other}"
+    if job.action == REPLACE:
+        return f"replace the cable between {place} and {other} by {_kind(job.cable)}"
+    if job.action == REMOVE:
+        return f"remove the cable between {place} and {other}"
+    return f"lay {_kind(job.cable)} from {place} to {other}"
+
+
+def _kind(cable: Cable) -> str:
+    return f"{cable.length_m:g} m {cable.medium} ({cable.speed_gbps} Gb/s)"
+
+
+def _jobs(before: Plan, after: Plan, fabric: CableChanges) -> Iterator[Job]:
+    for cable in fabric.removed:
+        yield Job(REMOVE, "", before, cable.a, after, None, cable.b, cable)
+    for move in fabric.replaced:
+        yield Job(REPLACE, "", after, move.after.a, after, None, move.after.b, move.after)
+    for move in fabric.moved:
+        yield from _ends_to_move(before, after, move)
+    for cable in fabric.added:
+        yield Job(ADD, "", after, cable.a, after, None, cable.b, cable)
+
+
+def _ends_to_move(before: Plan, after: Plan, move: CableMove) -> Iterator[Job]:
+    old, new = move.before, move.after
+    if move.ends in ("lower", "both"):
+        yield Job(MOVE, "lower", before, old.a, after, new.a, old.b, new)
+    if move.ends in ("upper", "both"):
+        yield Job(MOVE, "upper", before, old.b, after, new.b, old.a, new)
+
+
+def _name(interface: Interface) -> str:
+    return f"{interface.device} {interface.port}"
+
+
+def _place(plan: Plan, interface: Interface) -> tuple[str, str, str, str]:
+    device = plan.by_name[interface.device]
+    return device.rack, f"{device.unit:g}" if device.unit else "", device.name, interface.port
+
+
+def _floor_order(job: Job) -> tuple[object, ...]:
+    device = job.plan.by_name[job.place.device]
+    rack, name, port = (natural_key(text) for text in (device.rack, device.name, job.place.port))
+    return _ORDER.index(job.action), rack, device.unit, name, port

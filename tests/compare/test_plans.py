@@ -1,0 +1,111 @@
+"""What a comparison says, in which order, and how devices with equal changes are told together."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from tests.compare.variants import overlaid
+from tests.golden_files import assert_golden
+from tests.render.plans import plan_of
+
+from clusterwright.compare.changes import AccessChange
+from clusterwright.compare.configuration import config_changes
+from clusterwright.compare.isolation import isolation_changes, subtract, union
+from clusterwright.compare.plans import compare_plans
+from clusterwright.compare.text import text_lines
+from clusterwright.plan.build import build_plan
+from clusterwright.render.engine import render_device
+from clusterwright.spec.load import load_spec
+
+SSH_FROM_COMPUTE = """flows:
+  - {name: names, remove: true}
+  - {name: shells, from: compute, to: services, protocol: tcp, ports: ["20-22"], reason: "a mistake"}
+"""
+
+
+def test_a_plan_does_not_differ_from_itself() -> None:
+    plan = plan_of("lab-ib")
+    again = build_plan(load_spec(plan.spec.document.file))
+    assert not compare_plans(plan, again)
+    assert config_changes(plan, again, {}) == ()
+
+
+def test_what_opens_is_told_first(tmp_path: Path) -> None:
+    changes = isolation_changes(plan_of("lab-ib").spec, overlaid(tmp_path, "lab-ib", SSH_FROM_COMPUTE).spec)
+    assert changes.access == (
+        AccessChange("compute", "services", True, "tcp 20-22", ("shells",)),
+        AccessChange("compute", "site-services", False, "udp 53, 123", ("names",)),
+    )
+
+
+def test_a_flow_written_in_two_parts_changes_nothing(tmp_path: Path) -> None:
+    changed = """flows:
+  - {name: slurmctld, ports: ["6817-6818"]}
+  - {name: slurmdbd, from: compute, to: services, protocol: tcp, ports: [6819], reason: "accounting"}
+"""
+    assert not isolation_changes(plan_of("lab-ib").spec, overlaid(tmp_path, "lab-ib", changed).spec)
+
+
+def test_port_arithmetic() -> None:
+    assert union([(5, 9), (1, 4), (20, 30), (22, 25)]) == ((1, 9), (20, 30))
+    assert subtract([(0, 100)], [(10, 20), (30, 30), (90, 100)]) == ((0, 9), (21, 29), (31, 89))
+    assert subtract([(10, 20)], [(0, 100)]) == ()
+
+
+def test_a_wider_partition_is_isolation(tmp_path: Path) -> None:
+    changed = """fabrics:
+  - name: backend
+    partitions:
+      - {name: training, zones: [compute, storage]}
+"""
+    changes = isolation_changes(plan_of("lab-ib").spec, overlaid(tmp_path, "lab-ib", changed).spec)
+    assert [(item.what, item.added) for item in changes.membership] == [("has full members from zone storage", True)]
+
+
+def test_a_digit_more_in_every_name_is_no_other_machine() -> None:
+    before = plan_of("lab-ib")
+
+    def longer(name: str) -> str:
+        return re.sub(r"-s(?=\d)", "-s0", name)
+
+    after = replace(
+        before,
+        devices=tuple(replace(device, name=longer(device.name)) for device in before.devices),
+        cables=tuple(
+            replace(c, a=replace(c.a, device=longer(c.a.device)), b=replace(c.b, device=longer(c.b.device)))
+            for c in before.cables
+        ),
+    )
+    changes = compare_plans(before, after)
+    assert changes.devices.renamed["gpu-s00r00n0"] == "gpu-s000r00n0"
+    assert (changes.devices.added, changes.devices.removed, changes.devices.changed) == ((), (), ())
+    assert changes.addresses == ()
+    assert not any(changes.cables)
+    assert sum(fabric.kept for fabric in changes.cables) == len(before.cables)
+
+
+def test_equal_changes_are_told_once_and_are_the_bytes_that_differ(tmp_path: Path) -> None:
+    before = plan_of("lab-ib")
+    after = overlaid(tmp_path, "lab-ib", 'site:\n  ntp: ["10.98.240.124"]\n')
+    groups = config_changes(before, after, {}, workers=2)
+    assert groups == config_changes(before, after, {}, workers=1)
+    nodes = next(group for group in groups if group.role == "node")
+    assert len(nodes.devices) == 16
+    told = [name for group in groups for name in group.devices]
+    differ = [d.name for d in before.devices if render_device(before, d.name) != render_device(after, d.name)]
+    assert sorted(told) == sorted(differ)
+
+
+def test_the_text_of_a_grown_lab(tmp_path: Path) -> None:
+    before = overlaid(tmp_path, "lab-ib", "nodes:\n  - {name: compute, count: 8}\n")
+    changes = compare_plans(before, plan_of("lab-ib"))
+    lines = text_lines(changes, None, 6)
+    assert_golden("compare/lab-ib-grown.txt", "".join(f"{line}\n" for line in lines).encode())
+
+
+def test_the_text_of_a_changed_flow(tmp_path: Path) -> None:
+    before, after = plan_of("lab-ib"), overlaid(tmp_path, "lab-ib", SSH_FROM_COMPUTE)
+    lines = text_lines(compare_plans(before, after), config_changes(before, after, {}), 6)
+    assert_golden("compare/lab-ib-flows.txt", "".join(f"{line}\n" for line in lines).encode())
