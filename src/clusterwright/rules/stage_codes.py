@@ -135,7 +135,7 @@ UNKNOWN_MODEL = Rule(
 BAD_PREFIX = Rule(
     "CW141",
     Severity.ERROR,
-    "a prefix that is no network",
+    "a prefix that is no network, or text that is no address",
     "Bits are set behind the prefix length, or the text is no address: what was meant is a guess.",
     "Write the network's first address and its length.",
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -145,6 +145,17 @@ class _Loader:
     def networks(self, data: Mapping[str, Any], key: str, path: Path) -> tuple[Network, ...]:
         return tuple(self.network(text, (*path, key, index)) for index, text in enumerate(data.get(key, ())))
 
+    def addresses(self, data: Mapping[str, Any], key: str, path: Path) -> tuple[str, ...]:
+        for index, text in enumerate(data.get(key, ())):
+            try:
+                ip_address(text)
+            except ValueError:
+                message = f'"{text}" is not an IPv4 or IPv6 address.'
+                self.problem(
+                    BAD_PREFIX, (*path, key, index), message, "Write an address such as 10.0.0.53 or fd00::53."
+                )
+        return tuple(data.get(key, ()))
+
     def ranges(self, items: Sequence[int | str], path: Path, highest: int) -> tuple[tuple[int, int], ...]:
         found: list[tuple[int, int]] = []
         for index, item in enumerate(items):
@@ -165,9 +176,9 @@ class _Loader:
         return Site(
             domain=data["domain"],
             rack_units=data.get("rack_units", 42),
-            dns=tuple(data.get("dns", ())),
-            ntp=tuple(data.get("ntp", ())),
-            syslog=tuple(data.get("syslog", ())),
+            dns=self.addresses(data, "dns", path),
+            ntp=self.addresses(data, "ntp", path),
+            syslog=self.addresses(data, "syslog", path),
             operators=self.each(
                 data, "operators", lambda item, at: Operator(item["name"], item["role"], tuple(item["keys"]), at), path
             ),
