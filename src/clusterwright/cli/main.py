@@ -25,6 +25,7 @@ COMMANDS = {
     "render": "clusterwright.cli.render:render",
     "report": "clusterwright.cli.report:report",
     "up": "clusterwright.cli.deploy:up",
+    "verify": "clusterwright.cli.verify:verify",
 }
 
 EXIT_CANNOT_RUN = 2

@@ -1,0 +1,80 @@
+"""Differences between plan and fabric, for people, programs and spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from clusterwright.observe.difference import Difference, Place
+
+VERSION = 1
+
+
+def render_text(differences: Sequence[Difference]) -> str:
+    """One line a difference, in walking order, after the place to go to; then how many there are."""
+    lines = [f"{_where(item.place)}: {item.message}\n" for item in differences]
+    moves = sum(item.target is not None for item in differences)
+    count = len(differences)
+    lines.append(
+        "no differences\n"
+        if not count
+        else f"{count} difference{'s' * (count != 1)}, {moves} cable{'s' * (moves != 1)} to move\n"
+    )
+    return "".join(lines)
+
+
+def render_json(differences: Sequence[Difference], cluster: str, fabric: str) -> str:
+    """``{"version", "cluster", "fabric", "differences", "summary"}``; the summary counts by kind.
+
+    A difference has kind, message and place, and where a cable is meant its staying end ``cable`` and the port
+    ``target`` that it moves to, each with rack, unit, device and port.
+    """
+    report = {
+        "version": VERSION,
+        "cluster": cluster,
+        "fabric": fabric,
+        "differences": [
+            {
+                "kind": item.kind.value,
+                "message": item.message,
+                "place": _record(item.place),
+                "cable": _record(item.cable),
+                "target": _record(item.target),
+            }
+            for item in differences
+        ],
+        "summary": dict(sorted(Counter(item.kind.value for item in differences).items())),
+    }
+    return json.dumps(report, indent=2) + "\n"
+
+
+def render_csv(differences: Sequence[Difference]) -> str:
+    """RFC 4180: a row a difference, in walking order."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    keys = ("rack", "unit", "device", "port")
+    columns = [f"{side}{key}" for side in ("", "cable_", "target_") for key in keys]
+    writer.writerow(["kind", *columns, "message"])
+    for item in differences:
+        row: list[object] = [item.kind.value]
+        for place in (item.place, item.cable, item.target):
+            record = _record(place) or {}
+            row.extend("" if record.get(key) is None else record[key] for key in keys)
+        writer.writerow([*row, item.message])
+    return text.getvalue()
+
+
+def _where(place: Place) -> str:
+    unit = f" U{place.unit:g}" if place.unit else ""
+    return f"{place.rack or '-'}{unit} {place}"
+
+
+def _record(place: Place | None) -> dict[str, Any] | None:
+    if place is None:
+        return None
+    unit = int(place.unit) if float(place.unit).is_integer() else place.unit
+    return {"rack": place.rack or None, "unit": unit or None, "device": place.device, "port": place.port or None}

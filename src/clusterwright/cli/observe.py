@@ -1,0 +1,83 @@
+"""``clusterwright observe``: what is cabled otherwise than planned, in the order in which the racks are walked."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import click
+
+from clusterwright.cli.formats.differences import render_csv, render_json, render_text
+from clusterwright.finding import ClusterwrightError
+from clusterwright.observe.compare import compare
+from clusterwright.observe.ibnetdiscover import parse, parse_name_map
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.model import Plan
+from clusterwright.spec.load import load_spec
+
+FORMATS = ("text", "json", "csv")
+MAX_BYTES = 512 * 1024 * 1024  # 20 times what the largest subnets list
+_EXIT_DIFFERENCES = 1
+
+
+@click.command()
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option(
+    "--ibnetdiscover",
+    "listings",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    required=True,
+    help="What ibnetdiscover printed; give it again for more scans of the same subnet.",
+)
+@click.option("--fabric", help="The InfiniBand fabric that was scanned; needed where the spec has several.")
+@click.option(
+    "--name-map", type=click.Path(path_type=Path), help="A node-name map: its names go before the nodes' own."
+)
+@click.option("--by-name", is_flag=True, help="Trust names more than planned GUIDs.")
+@click.option("--rates/--no-rates", default=True, show_default=True, help="Compare widths and speeds of links.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Output format.")
+def observe(
+    spec: Path,
+    listings: tuple[Path, ...],
+    fabric: str | None,
+    name_map: Path | None,
+    by_name: bool,
+    rates: bool,
+    form: str,
+) -> int:
+    """Compares the cabling of SPEC with a scan of the fabric, and says which cable to move where.
+
+    Exit status: 0 no differences, 1 differences, 2 could not run.
+    """
+    # A million small records that all live to the end: collecting garbage among them costs time and finds nothing.
+    gc.disable()
+    plan = build_plan(load_spec(spec))
+    chosen = fabric or _only_fabric(plan)
+    names = parse_name_map(_text(name_map), str(name_map)) if name_map else {}
+    scans = [parse(_text(path), str(path)) for path in listings]
+    differences = compare(plan, chosen, scans, names=names, by_name=by_name, rates=rates)
+    if form == "json":
+        click.echo(render_json(differences, plan.name, chosen), nl=False)
+    elif form == "csv":
+        click.echo(render_csv(differences), nl=False)
+    else:
+        click.echo(render_text(differences), nl=False)
+    return _EXIT_DIFFERENCES if differences else 0
+
+
+def _only_fabric(plan: Plan) -> str:
+    names = [item.name for item in plan.spec.fabrics if item.technology == "infiniband"]
+    if len(names) != 1:
+        listed = f"there are {', '.join(names)}" if names else "it has none"
+        raise ClusterwrightError(f"{plan.name}: name one InfiniBand fabric with --fabric NAME; {listed}.")
+    return names[0]
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ClusterwrightError(f"{path}: is larger than {MAX_BYTES >> 20} MB; no subnet lists that much.")
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ClusterwrightError(f"{path}: cannot be read: {error.strerror}. Check the path.") from error

@@ -1,0 +1,89 @@
+"""What is cabled right and still not as planned: models, GUIDs, widths and speeds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from clusterwright.observe.difference import Difference, Kind
+from clusterwright.observe.expected import Expected
+from clusterwright.observe.identity import Identities
+from clusterwright.observe.subnet import PORT_BITS, Subnet
+from clusterwright.plan.model import Plan, format_guid
+from clusterwright.spec.hardware import HardwareModel
+
+# Nominal Gb/s of one lane, by the name that ibnetdiscover prints (InfiniBand Trade Association: 4x NDR is 400).
+LANE_GBPS: Mapping[str, float] = {
+    "SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50, "NDR": 100, "XDR": 200,
+}  # fmt: skip
+# IEEE's registry of organisationally unique identifiers, as a node's vendor ID: Mellanox, now NVIDIA.
+_VENDOR_IDS = {"NVIDIA": frozenset({0x0002C9})}
+_MANAGED = re.compile(r"MF\d+;[^:;]+:([^/]+)/")
+
+
+def rate_differences(
+    expected: Expected, subnet: Subnet, found: Identities, observed: Mapping[int, int]
+) -> Iterator[Difference]:
+    """Planned links that are up with fewer Gb/s than planned."""
+    for link in expected.links:
+        a, b = found.base[link.a] + link.a_port, found.base[link.b] + link.b_port
+        if not link.speed_gbps or observed.get(a) != b:
+            continue
+        width, rate = subnet.rates.get(b) or subnet.rates.get(a) or (0, "")
+        lane = LANE_GBPS.get(rate)
+        if lane is None or width * lane >= link.speed_gbps:
+            continue
+        one, other = expected.sites[link.a].place(link.a_port), expected.sites[link.b].place(link.b_port)
+        message = (
+            f"the link between {one} and {other} runs at {width}x{rate}, {width * lane:g} Gb/s;"
+            f" {link.speed_gbps} Gb/s are planned"
+        )
+        yield Difference(Kind.SLOW_LINK, other, message, one)
+
+
+def guid_differences(expected: Expected, subnet: Subnet, found: Identities) -> Iterator[Difference]:
+    """Devices found by their names, whose GUID is not the one scanned for them."""
+    ports = {end: guid for guid, end in subnet.by_port_guid.items()} if found.renamed else {}
+    for at in found.renamed:
+        site = expected.sites[at]
+        base = found.base[at]
+        guid = subnet.nodes[base >> PORT_BITS].guid if site.switch else ports.get(base + 1, 0)
+        real, label = format_guid(guid), format_guid(site.guid)
+        message = f"{site.names[0]} answers with the GUID {real}; its label was scanned as {label}"
+        yield Difference(Kind.OTHER_GUID, site.place(), message)
+
+
+def model_differences(plan: Plan, expected: Expected, subnet: Subnet, found: Identities) -> Iterator[Difference]:
+    """Switches with other port counts, makers or model names than planned."""
+    makers = {word: model for model in plan.spec.catalogue.values() for word in _words(model)}
+    for at, site in enumerate(expected.sites):
+        if not site.switch or not found.seen[at]:
+            continue
+        node = subnet.nodes[found.base[at] >> PORT_BITS]
+        model = plan.spec.catalogue[site.device.model]
+        managed = _MANAGED.match(node.description)
+        other = makers.get(managed[1]) if managed else None
+        vendors = _VENDOR_IDS.get(model.manufacturer)
+        if other is not None and managed and managed[1] not in _words(model):
+            seen = f"is a {other.name}"
+        elif node.ports not in _port_counts(site.ports, model):
+            seen = f"has {node.ports} ports"
+        elif vendors and node.vendor and node.vendor not in vendors:
+            seen = f"has the vendor ID 0x{node.vendor:06x}"
+        else:
+            continue
+        message = f"{site.names[0]} {seen}; planned is a {model.name} with {site.ports} ports"
+        yield Difference(Kind.WRONG_MODEL, site.place(), message)
+
+
+def _port_counts(planned: int, model: HardwareModel) -> frozenset[int]:
+    """Port counts that a planned chip may report: SHARP adds one, and cages that are not split count once."""
+    cages = sum(len(block.cages) for block in model.blocks)
+    counts = {planned} if model.chips else {planned, cages}
+    return frozenset({count + more for count in counts for more in (0, 1)})
+
+
+def _words(model: HardwareModel) -> tuple[str, ...]:
+    """What a switch of this model may call itself: its order number up to the first dash, or its platform."""
+    part = model.part.split("-")[0]
+    return tuple(word for word in (part, model.platform) if word)

@@ -1,0 +1,74 @@
+"""What differs between the plan and a fabric: typed statements, in the order in which somebody walks the racks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What is wrong."""
+
+    SWAPPED = "swapped"
+    RAIL_CROSSED = "rail-crossed"
+    WRONG_PORT = "wrong-port"
+    MISSING_LINK = "missing-link"
+    UNEXPECTED_LINK = "unexpected-link"
+    SLOW_LINK = "slow-link"
+    MISSING_DEVICE = "missing-device"
+    UNEXPECTED_DEVICE = "unexpected-device"
+    EXCHANGED_DEVICES = "exchanged-devices"
+    DISPLACED_DEVICE = "displaced-device"
+    OTHER_GUID = "other-guid"
+    DUPLICATE_GUID = "duplicate-guid"
+    WRONG_MODEL = "wrong-model"
+    INTERNAL_LINK = "internal-link"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A port, or a whole device where ``port`` is "". ``rack`` is "" and ``unit`` 0 for what the plan does not know."""
+
+    device: str
+    port: str = ""
+    rack: str = ""
+    unit: float = 0
+
+    def __str__(self) -> str:
+        return f"{self.device} {self.port}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One statement. ``place`` is where to go: the port to unplug, or the device.
+
+    Where a cable is to be moved, ``cable`` is its end that stays, ``place`` the port that its other end leaves and
+    ``target`` the one that it goes to; they are None otherwise. ``message`` says it all in a sentence.
+    """
+
+    kind: Kind
+    place: Place
+    message: str
+    cable: Place | None = None
+    target: Place | None = None
+
+    @property
+    def walk(self) -> tuple[object, ...]:
+        """The sort key of the walk: rack, unit, device, port; what stands nowhere comes last."""
+        where = self.place
+        return (
+            not where.rack, natural_key(where.rack), where.unit, natural_key(where.device), natural_key(where.port),
+            self.kind, self.message,
+        )  # fmt: skip
+
+
+def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
+    """A sort key by which port 1/2 comes before port 1/10."""
+    return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"([0-9]+)", text) if part)
+
+
+def in_walking_order(differences: Iterable[Difference]) -> tuple[Difference, ...]:
+    """Sorted by rack, unit, device and port; statements that are equal word for word come once."""
+    return tuple(sorted(dict.fromkeys(differences), key=lambda item: item.walk))

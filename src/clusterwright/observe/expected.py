@@ -1,0 +1,135 @@
+"""The planned subnet as ibnetdiscover will list it: switch chips and adapters, and the links between their ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.observe.difference import Place
+from clusterwright.plan.chips import chip_ports, chips_of, internal_links
+from clusterwright.plan.model import Device, Interface, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A node of the planned subnet: a switch chip (its device may have several) or one port of a node's adapter.
+
+    ``guid`` is the chip's node GUID or the adapter's port GUID; ``scanned`` says that it is a real one, not a stand-in.
+    ``names`` are the descriptions by which it may answer; ``port_names`` its ports on the panel, by number; ``unit`` is
+    the device that is moved or exchanged as a whole, and ``slot`` counts within it.
+    """
+
+    names: tuple[str, ...]
+    device: Device
+    guid: int
+    scanned: bool
+    switch: bool
+    ports: int
+    port_names: Mapping[int, str]
+    unit: str
+    slot: int
+
+    def place(self, port: int | None = None) -> Place:
+        """The port with this number, or the whole site."""
+        if port is None:
+            port = 0 if self.switch else 1  # an adapter is known by its port, a switch has port 0 for itself
+        name = self.port_names.get(port, str(port or ""))
+        inside = self.names[0] if self.switch and port not in self.port_names else self.device.name
+        return Place(inside, name, self.device.rack, self.device.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedLink:
+    """A planned link between two sites (by index) and port numbers; ``a`` is the lower end.
+
+    ``speed_gbps`` is 0 for the traces inside a director, which are no cables. ``required`` is False for what the spec
+    has drained or taken out of service.
+    """
+
+    a: int
+    a_port: int
+    b: int
+    b_port: int
+    speed_gbps: int
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The planned subnet: sites (switch chips first) and links."""
+
+    sites: tuple[Site, ...]
+    links: tuple[ExpectedLink, ...]
+
+
+def expected_subnet(plan: Plan, fabric: str) -> Expected:
+    """What a scan of this InfiniBand fabric should find. Raises ClusterwrightError for a fabric that is none."""
+    found = plan.spec.fabric(fabric)
+    if found is None or found.technology != "infiniband":
+        others = ", ".join(item.name for item in plan.spec.fabrics if item.technology == "infiniband") or "none"
+        raise ClusterwrightError(f'"{fabric}" is no InfiniBand fabric of {plan.name}; there are: {others}.')
+    scanned = found.guids.by_end if found.guids else {}
+    sites: list[Site] = []
+    links: list[ExpectedLink] = []
+    first: dict[str, int] = {}
+    ports: dict[str, dict[str, tuple[int, int]]] = {}
+    panels: dict[str, dict[int, dict[int, str]]] = {}
+    for device in plan.devices:
+        if device.kind != "switch" or device.fabric != fabric or device.guid is None:
+            continue
+        model = plan.spec.catalogue[device.model]
+        if device.model not in ports:
+            ports[device.model] = chip_ports(model)
+            panels[device.model] = _panels(ports[device.model])
+        first[device.name] = len(sites)
+        for slot, chip in enumerate(chips_of(plan, device)):
+            known = (chip.name, "") in scanned
+            panel = panels[device.model].get(slot, {})
+            sites.append(Site((chip.name,), device, chip.guid, known, True, chip.ports, panel, chip.name, slot))
+        at = first[device.name]
+        links.extend(
+            ExpectedLink(at + item.leaf, item.leaf_port, at + item.spine, item.spine_port, 0, device.state == "active")
+            for item in internal_links(model)
+        )
+
+    def upper(end: Interface) -> tuple[int, int]:
+        chip, port = ports[plan.by_name[end.device].model][end.port]
+        return first[end.device] + chip, port
+
+    nic_names = _nic_names(plan)
+    by_name = plan.by_name
+    for cable in plan.cables:
+        if cable.fabric != fabric:
+            continue
+        low, high = by_name[cable.a.device], by_name[cable.b.device]
+        required = cable.in_service and low.state == high.state == "active"
+        b, b_port = upper(cable.b)
+        if cable.a.guid is None:
+            a, a_port = upper(cable.a)
+        else:
+            a, a_port = len(sites), 1
+            nic = cable.a.port
+            names = tuple(f"{low.name} {name}" for name in nic_names.get((low.model, nic), (nic,)))
+            known = (low.name, nic) in scanned
+            sites.append(Site(names, low, cable.a.guid, known, False, 1, {1: nic}, low.name, cable.a.rail or 0))
+        links.append(ExpectedLink(a, a_port, b, b_port, cable.speed_gbps, required))
+    return Expected(tuple(sites), tuple(links))
+
+
+def _panels(ports: Mapping[str, tuple[int, int]]) -> dict[int, dict[int, str]]:
+    """Names of the front ports by chip and number; of a cage that can be split, the whole cage's name."""
+    found: dict[int, dict[int, str]] = {}
+    for name, (chip, number) in ports.items():
+        found.setdefault(chip, {}).setdefault(number, name)
+    return found
+
+
+def _nic_names(plan: Plan) -> dict[tuple[str, str], tuple[str, ...]]:
+    """What an adapter calls itself after the host's name, by node model and port: its interface or its verbs device."""
+    return {
+        (model.name, nic.interface): (nic.interface, nic.rdma_device) if nic.rdma_device else (nic.interface,)
+        for model in plan.spec.catalogue.values()
+        for group in model.nic_groups
+        for nic in group.nics
+    }

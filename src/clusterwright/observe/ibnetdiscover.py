@@ -1,0 +1,139 @@
+"""ibnetdiscover's output, parsed: the nodes of a subnet and, from both sides, the links between them.
+
+The format is described in ibnetdiscover(8), "Topology file format"; both the plain listing and what its libraries say
+on standard error are understood, so that ``ibnetdiscover > FILE 2>&1`` loses nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from clusterwright.finding import ClusterwrightError
+
+# [1](port GUID)  "S-GUID"[2](port GUID)  # ... 4xHDR; "[ext 3]" follows a port of a chassis, options follow the rate
+_LINK = re.compile(
+    r"\[(\d+)\](?:\[[^\]]*\])*(?:\(([0-9a-fA-F]+)\))?\s+"
+    r'"([SHR])-([0-9a-fA-F]+)"\[(\d+)\](?:\[[^\]]*\])*(?:\(([0-9a-fA-F]+)\))?'
+    r"\s*(?:#.*?(?:\s(\d+)x([A-Z]+\d*))?(?:\s+\w=\S*)*\s*)?$"
+)
+_NODE = re.compile(r'(Switch|Ca|Hca|Rt)\s+(\d+)\s+"([SHR])-([0-9a-fA-F]+)"\s*(?:#\s*"(.*?)"(?:\s.*)?)?$')
+_FIELD = re.compile(
+    r"(vendid|devid|sysimgguid|switchguid|caguid|rtguid|hcaguid)=(0x[0-9a-fA-F]+)(?:\([0-9a-fA-F]+\))?\s*$"
+)
+_DUPLICATE = re.compile(r"Duplicate (?:Port: Port|Node: Node) with guid (0x[0-9a-fA-F]+)")
+# What the libraries print on standard error, and the headings of a chassis listing.
+_REMARK = re.compile(
+    r"ibwarn: |ibpanic: |\S*ibnetdisc\S*\.c:\d+|src/|Chassis \d|Non-Chassis Nodes|\s*$|\t*#|DR |Spine |Line "
+)
+_KINDS = {"S": "switch", "H": "adapter", "R": "router"}
+MAX_PORT = 254  # InfiniBand architecture: port numbers are 8 bits, 255 is reserved
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node as it answered: ``kind`` is ``switch``, ``adapter`` or ``router``.
+
+    ``vendor`` is its 24-bit vendor ID, 0 if it has none, ``line`` is where its record starts, from 1.
+    """
+
+    guid: int
+    kind: str
+    ports: int
+    description: str
+    vendor: int
+    line: int
+
+
+class Link(NamedTuple):
+    """A link as the node ``guid`` reports it. Port GUIDs are 0 where the listing has none (switches have one GUID).
+
+    ``width`` is the number of lanes and ``rate`` the name of a lane's speed (``HDR``); 0 and "" when not given.
+    """
+
+    guid: int
+    port: int
+    port_guid: int
+    peer: int
+    peer_port: int
+    peer_port_guid: int
+    width: int
+    rate: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One listing. ``duplicates`` are the GUIDs that ibnetdiscover itself met twice."""
+
+    file: str
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+    duplicates: tuple[int, ...]
+
+
+def parse(text: str, file: str) -> Scan:
+    """Parse a listing. Raises ClusterwrightError with file and line for what is no such listing."""
+    nodes: list[Node] = []
+    links: list[Link] = []
+    duplicates: dict[int, None] = {}
+    guid = ports = vendor = 0
+    link, new_link = _LINK.match, links.append
+    for number, line in enumerate(text.splitlines(), 1):
+        if line[:1] == "[":
+            found = link(line)
+            if found is None or not ports:
+                raise _error(file, number, line, "a link" if ports else "a link before any node")
+            port, own, _, peer, peer_port, other, width, rate = found.groups()
+            new_link(
+                Link(
+                    guid, int(port), int(own, 16) if own else 0,
+                    int(peer, 16), int(peer_port), int(other, 16) if other else 0,
+                    int(width) if width else 0, rate or "", number,
+                )
+            )  # fmt: skip
+            if links[-1].port > ports or links[-1].peer_port > MAX_PORT:
+                raise _error(file, number, line, f"a port of a node with {ports} ports")
+        elif (head := _NODE.match(line)) is not None:
+            ports, guid = int(head[2]), int(head[4], 16)
+            if not 0 < ports <= MAX_PORT:
+                raise _error(file, number, line, f"a node with 1 to {MAX_PORT} ports")
+            nodes.append(Node(guid, _KINDS[head[3]], ports, head[5] or "", vendor, number))
+            vendor = 0
+        elif (field := _FIELD.match(line)) is not None:
+            if field[1] == "vendid":
+                vendor = int(field[2], 16)
+            ports = 0
+        elif (twice := _DUPLICATE.search(line)) is not None:
+            duplicates[int(twice[1], 16)] = None
+        elif _REMARK.match(line) is None:
+            raise _error(file, number, line, "a line of ibnetdiscover's listing")
+    if not nodes:
+        raise ClusterwrightError(
+            f"{file}:1:1: there is no node in this file. Write it with `ibnetdiscover > FILE` on a host of the fabric."
+        )
+    return Scan(file, tuple(nodes), tuple(links), tuple(duplicates))
+
+
+def parse_name_map(text: str, file: str) -> dict[int, str]:
+    """A node-name map, ``GUID "name"`` a line: names by node GUID. Raises ClusterwrightError with file and line."""
+    found: dict[int, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        entry = re.match(r'(?:0x)?([0-9a-fA-F]{1,16})\s+"([^"]*)"\s*(?:#.*)?$', stripped)
+        if entry is None:
+            raise _error(file, number, line, 'a line of a node-name map: 0x0002c90300a1b2c3 "leaf-00"')
+        found[int(entry[1], 16)] = entry[2]
+    return found
+
+
+def _error(file: str, line: int, text: str, wanted: str) -> ClusterwrightError:
+    shown = text.strip()
+    shown = shown if len(shown) <= 80 else shown[:77] + "..."
+    return ClusterwrightError(
+        f"{file}:{line}:1: {shown!a} cannot be read as {wanted}. The file was cut or edited, or another program"
+        " wrote it: scan again with `ibnetdiscover > FILE`."
+    )

@@ -1,0 +1,226 @@
+"""Devices that are absent, strange, doubled or in each other's places: each said once, and its cables not at all.
+
+Functions that take ``planned`` and ``observed`` strike out of them what their statements explain, so that the
+comparison of cables does not say it again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, MutableMapping, Sequence
+
+from clusterwright.observe.difference import Difference, Kind, Place
+from clusterwright.observe.expected import Expected
+from clusterwright.observe.identity import Identities
+from clusterwright.observe.relocation import Relocation
+from clusterwright.observe.sentences import Speaker, stranger_name
+from clusterwright.observe.subnet import PORT_BITS, PORT_MASK, Subnet
+from clusterwright.plan.model import format_guid
+
+_Peers = MutableMapping[int, int]
+
+
+def relocated(expected: Expected, subnet: Subnet, relocations: Sequence[Relocation]) -> Iterator[Difference]:
+    """Exchanged devices, devices in the place of absent ones, and strangers that stand where somebody is planned."""
+    by_unit = {name: site for site in expected.sites for name in (site.unit, site.names[0])}
+    goes = {item.seen: item.place for item in relocations if item.seen is not None}
+    for item in relocations:
+        place = by_unit[item.place]
+        if item.seen is None:
+            guid = format_guid(subnet.nodes[item.node].guid)
+            stranger = stranger_name(subnet, item.node)
+            message = f"{stranger} is cabled as {item.place}: give {item.place} the GUID {guid} in the spec"
+            yield Difference(Kind.OTHER_GUID, place.place(), message)
+            continue
+        here = by_unit[item.seen]
+        # Of a director all chips say the same, once.
+        ours, theirs = here.device.name, place.device.name
+        if ours == theirs:
+            ours, theirs = item.seen, item.place
+        if goes.get(item.place) == item.seen:
+            first, second = sorted((ours, theirs))
+            device = min(here.device, place.device, key=lambda found: found.name)
+            spot = Place(device.name, "", device.rack, device.unit)
+            yield Difference(
+                Kind.EXCHANGED_DEVICES, spot, f"{first} and {second} are exchanged: each has the other's cables"
+            )
+        elif item.place in goes:
+            yield Difference(
+                Kind.EXCHANGED_DEVICES, place.place(), f"{ours} stands in the place of {theirs}, with its cables"
+            )
+        else:
+            yield Difference(
+                Kind.DISPLACED_DEVICE,
+                place.place(),
+                f"{ours} answers in the place of {theirs}, and nobody answers as {theirs}:"
+                " it stands there, or both have the same GUID",
+            )
+
+
+def internal_faults(expected: Expected, found: Identities, planned: _Peers, observed: _Peers) -> Iterator[Difference]:
+    """Traces inside directors that are down; strikes all of them, since nobody moves a trace."""
+    for link in expected.links:
+        if link.speed_gbps:
+            continue
+        a, b = found.base[link.a] + link.a_port, found.base[link.b] + link.b_port
+        up = observed.get(a) == b
+        _strike(planned, a)
+        if up:
+            _strike(observed, a)
+        elif link.required and found.seen[link.a] and found.seen[link.b]:
+            leaf, spine = expected.sites[link.a], expected.sites[link.b]
+            message = f"the link inside {leaf.device.name} between {leaf.names[0]} and {spine.names[0]} is down"
+            yield Difference(Kind.INTERNAL_LINK, leaf.place(), message)
+
+
+def twins(
+    expected: Expected, subnet: Subnet, found: Identities, planned: _Peers, observed: _Peers
+) -> Iterator[Difference]:
+    """GUIDs that more than one node has, as far as the scan shows where."""
+    silent = [
+        at for at, site in enumerate(expected.sites)
+        if not site.switch and not found.seen[at] and found.base[at] + 1 in planned
+        and planned[found.base[at] + 1] not in observed
+    ]  # fmt: skip
+    for guid in subnet.duplicates:
+        end = subnet.by_port_guid.get(guid)
+        at = None if end is None else found.site_at(end)
+        if end is None or at is None or end not in observed:
+            continue
+        site, port = expected.sites[at], observed[end]
+        meant = found.site_at(planned.get(port, -1))
+        text = f"GUID {format_guid(guid)}, planned for {site.names[0]}, is answered by more than one adapter"
+        if meant is not None and meant != at and not found.seen[meant]:
+            other = expected.sites[meant]
+            yield Difference(Kind.DUPLICATE_GUID, other.place(), f"{text}: also where {other.names[0]} is planned")
+            for struck in (end, found.base[meant] + 1):
+                _strike(planned, struck)
+            _strike(observed, end)
+        elif len(silent) == 1:
+            other = expected.sites[silent[0]]
+            message = f"{text}: the other one can only be {other.names[0]}, as which nobody answers"
+            yield Difference(Kind.DUPLICATE_GUID, other.place(), message)
+            _strike(planned, found.base[silent[0]] + 1)
+        else:
+            yield Difference(Kind.DUPLICATE_GUID, site.place(), f"{text}: look among the adapters that do not answer")
+    for node, ends in _contested(subnet).items():
+        guid = subnet.nodes[node].guid
+        shown = Speaker(expected, subnet, found)
+        places = [shown.place(end) for end in ends]
+        listed = ", ".join(map(str, places[:4])) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
+        message = f"GUID {format_guid(guid)} is answered by more than one node: also at {listed}"
+        yield Difference(Kind.DUPLICATE_GUID, places[0], message)
+        for end in ends:
+            _strike(planned, end)
+
+
+def _contested(subnet: Subnet) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for end, others in subnet.contested.items():
+        found[end >> PORT_BITS].extend(others)
+    return found
+
+
+def doubled_switches(
+    expected: Expected, subnet: Subnet, found: Identities, planned: _Peers, observed: _Peers, told: set[str]
+) -> Iterator[Difference]:
+    """Switches that do not answer while another one answers with their cables as well as its own; adds them to ``told``.
+
+    ibnetdiscover takes two switches with one GUID for a single one, and of two cables at the same port number it lists the
+    one it met last.
+    """
+    for at, site in enumerate(expected.sites):
+        if not site.switch or found.seen[at] or site.unit in told:
+            continue
+        far = [planned.get(found.base[at] + port, -1) for port in range(1, site.ports + 1)]
+        ends = [observed.get(end, -1) for end in far]
+        claimed = [end for port, end in enumerate(ends, 1) if end >= 0 and end & PORT_MASK == port]
+        nodes = {end >> PORT_BITS for end in claimed}
+        if len(nodes) != 1:
+            continue
+        node = nodes.pop()
+        twin = found.site_at(node << PORT_BITS)
+        wrong = [end for end in subnet.ends_of(node) if end in observed and planned.get(end) != observed[end]]
+        if twin is None or set(wrong) != set(claimed):
+            continue
+        name = expected.sites[twin].unit
+        message = (
+            f"{site.unit} does not answer, but {name} does in its place, with {len(claimed)} of its cables: both have the"
+            f" GUID {format_guid(expected.sites[twin].guid)}, or these cables were moved"
+        )
+        yield Difference(Kind.DUPLICATE_GUID, site.place(), message)
+        told.add(site.unit)
+        for end in subnet.ends_of(node):
+            _strike(observed, end)
+        for port in range(1, site.ports + 1):
+            _strike(planned, (node << PORT_BITS) + port)
+
+
+def absent_switches(
+    expected: Expected, found: Identities, planned: _Peers, told: Collection[str]
+) -> Iterator[Difference]:
+    """Switches and directors' chips that do not answer; strikes their cables. ``told`` are units told already."""
+    chips: dict[str, list[int]] = defaultdict(list)
+    for at, site in enumerate(expected.sites):
+        if site.switch:
+            chips[site.device.name].append(at)
+    for name, sites in chips.items():
+        silent = [at for at in sites if not found.seen[at]]
+        for at in silent:
+            for port in range(1, expected.sites[at].ports + 1):
+                _strike(planned, found.base[at] + port)
+        device = expected.sites[sites[0]].device
+        news = [at for at in silent if expected.sites[at].unit not in told]
+        if device.state != "active" or not news:
+            continue
+        if len(news) == len(sites):
+            place = Place(name, "", device.rack, device.unit)
+            yield Difference(Kind.MISSING_DEVICE, place, f"{name} ({device.model}) is not there: it does not answer")
+            continue
+        for at in news:
+            yield Difference(
+                Kind.MISSING_DEVICE, expected.sites[at].place(), f"{expected.sites[at].unit} does not answer"
+            )
+
+
+def absent_hosts(expected: Expected, found: Identities, planned: _Peers, told: Collection[str]) -> Iterator[Difference]:
+    """Hosts of which no adapter answers; strikes their cables. A host with one cable is told by its cable instead."""
+    hosts: dict[str, list[int]] = defaultdict(list)
+    for at, site in enumerate(expected.sites):
+        if not site.switch:
+            hosts[site.device.name].append(at)
+    for name, sites in hosts.items():
+        device = expected.sites[sites[0]].device
+        ends = [found.base[at] + 1 for at in sites if found.base[at] + 1 in planned]
+        if len(ends) < 2 or any(found.seen[at] for at in sites):
+            continue
+        for end in ends:
+            _strike(planned, end)
+        if device.state == "active" and name not in told:
+            place = Place(name, "", device.rack, device.unit)
+            yield Difference(
+                Kind.MISSING_DEVICE, place, f"{name} is not there: none of its {len(ends)} adapters answers"
+            )
+
+
+def strangers(subnet: Subnet, found: Identities, observed: _Peers, speaker: Speaker) -> Iterator[Difference]:
+    """Nodes that no plan explains, by the first place where they are cabled."""
+    for node in subnet.by_guid.values():
+        ends = [end for end in subnet.ends_of(node) if end in observed] if node << PORT_BITS not in found.owner else []
+        unknown = [end for end in ends if found.site_at(end) is None]
+        if not unknown:
+            continue
+        neighbours = [observed[end] for end in unknown if speaker.site(observed[end]) is not None]
+        name = stranger_name(subnet, node)
+        if neighbours:
+            at = speaker.place(neighbours[0])
+            more = f" and at {len(unknown) - 1} more ports" if len(unknown) > 1 else ""
+            yield Difference(Kind.UNEXPECTED_DEVICE, at, f"{name} is cabled to {at}{more}, and no plan knows it")
+        else:
+            yield Difference(Kind.UNEXPECTED_DEVICE, speaker.place(unknown[0]), f"no plan knows {name}")
+
+
+def _strike(peers: _Peers, end: int) -> None:
+    other = peers.pop(end, None)
+    if other is not None:
+        peers.pop(other, None)

@@ -1,0 +1,177 @@
+"""Whole devices in each other's places, told by their cables rather than by hundreds of moves.
+
+Every cable of a device votes: the port at its far end was planned for some device, at the same port as here. Who gets
+most of the votes is whom the device stands in for, provided that one is nowhere, or stands elsewhere itself. What this
+identifies votes in the next round, so that a fabric of nameless switches is identified tier by tier from its hosts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterwright.observe.expected import Expected
+from clusterwright.observe.identity import Identities, planned_peers, settled
+from clusterwright.observe.subnet import PORT_BITS, PORT_MASK, Subnet
+
+_FEWEST_LINKS = 3  # two exchanged cables are cheaper to move than any device
+_MOST_ROUNDS = 8  # identities spread by one tier a round, and no fabric has more tiers than this
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """A unit in the place of another: ``seen`` is its planned name, None for a stranger, whose node is ``node``."""
+
+    seen: str | None
+    node: int
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """``ends`` are the bases of the unit's sites (None where not seen), ``targets`` the sites where they stand."""
+
+    ends: tuple[int | None, ...]
+    targets: tuple[int, ...]
+    votes: int
+
+
+def relocate(expected: Expected, subnet: Subnet, found: Identities) -> tuple[Identities, tuple[Relocation, ...]]:
+    """Identities with every relocated unit in the place where it stands, and the relocations in the order of places."""
+    units: dict[str, list[int]] = defaultdict(list)
+    for at, site in enumerate(expected.sites):
+        units[site.unit].append(at)
+    relocations: list[Relocation] = []
+    settled_units: set[str] = set()
+    for _ in range(_MOST_ROUNDS):
+        proposals = _agreed(_proposals(expected, subnet, found, units, settled_units), expected, found)
+        if not proposals:
+            break
+        base = {at: found.base[at] for at in range(len(found.base)) if found.seen[at]}
+        for name in proposals:
+            for at in units.get(name, ()):
+                base.pop(at, None)
+        for name, proposal in proposals.items():
+            base.update({at: end for at, end in zip(proposal.targets, proposal.ends, strict=True) if end is not None})
+            place = expected.sites[proposal.targets[0]]
+            known = name in units
+            node = next((end >> PORT_BITS for end in proposal.ends if end is not None), -1)
+            stands = place.unit if known else place.names[0]
+            relocations.append(Relocation(name if known else None, node, stands))
+            if known or place.switch:
+                settled_units |= {name, place.unit}
+        found = settled(expected, subnet, base, found.renamed)
+    return found, tuple(sorted(relocations, key=lambda item: item.place))
+
+
+def _proposals(
+    expected: Expected,
+    subnet: Subnet,
+    found: Identities,
+    units: Mapping[str, Sequence[int]],
+    excluded: set[str],
+) -> dict[str, _Proposal]:
+    """Who might stand where, by unit name; strangers are named by "?" and their node."""
+    planned = planned_peers(expected, found)
+    wrong: Counter[str] = Counter()
+    strangers: dict[int, None] = {}
+    for end, other in subnet.peer.items():
+        if planned.get(end) != other:
+            at = found.site_at(end)
+            if at is None:
+                strangers[end >> PORT_BITS] = None
+            else:
+                wrong[expected.sites[at].unit] += 1
+    proposals: dict[str, _Proposal] = {}
+    for name, count in wrong.items():
+        if count >= _FEWEST_LINKS and name not in excluded:
+            proposal = _known(expected, subnet, found, units, planned, name)
+            if proposal is not None:
+                proposals[name] = proposal
+    for node in strangers:
+        proposal = _stranger(expected, subnet, found, planned, node)
+        if proposal is not None:
+            proposals[f"?{node}"] = proposal
+    return proposals
+
+
+def _known(
+    expected: Expected,
+    subnet: Subnet,
+    found: Identities,
+    units: Mapping[str, Sequence[int]],
+    planned: Mapping[int, int],
+    name: str,
+) -> _Proposal | None:
+    sites = units[name]
+    votes: Counter[str] = Counter()
+    total = own = 0
+    for at in sites:
+        site = expected.sites[at]
+        if not found.seen[at]:
+            continue
+        ends = subnet.ends_of(found.base[at] >> PORT_BITS) if site.switch else [found.base[at] + 1]
+        for end in ends:
+            meant = planned.get(subnet.peer.get(end, -1))
+            target = None if meant is None else found.site_at(meant)
+            if meant is None or target is None:
+                continue
+            total += 1
+            own += meant == end
+            other = expected.sites[target]
+            same_slot = meant & PORT_MASK == end & PORT_MASK if site.switch else other.slot == site.slot
+            if other.switch == site.switch and same_slot:
+                votes[other.unit] += 1
+    if not votes:
+        return None
+    unit, count = min(votes.items(), key=lambda item: (-item[1], item[0]))
+    targets = units[unit]
+    first, place = expected.sites[sites[0]], expected.sites[targets[0]]
+    if unit == name or count < _FEWEST_LINKS or 2 * count < total or len(targets) != len(sites):
+        return None
+    if first.device.model != place.device.model or first.ports != place.ports:
+        return None
+    if own and not any(found.seen[at] for at in targets):
+        return None  # nobody stands in two places: these are two devices with one GUID
+    ends_of_sites = tuple(found.base[at] if found.seen[at] else None for at in sites)
+    return _Proposal(ends_of_sites, tuple(targets), count)
+
+
+def _stranger(
+    expected: Expected, subnet: Subnet, found: Identities, planned: Mapping[int, int], node: int
+) -> _Proposal | None:
+    switch = subnet.nodes[node].kind == "switch"
+    votes: Counter[int] = Counter()
+    base = node << PORT_BITS
+    for end in subnet.ends_of(node):
+        meant = planned.get(subnet.peer[end])
+        target = None if meant is None else found.site_at(meant)
+        if meant is None or target is None or found.seen[target] or expected.sites[target].switch != switch:
+            continue
+        if not switch or meant & PORT_MASK == end & PORT_MASK:
+            votes[target] += 1
+            base = base if switch else end - 1
+    if not votes or (switch and max(votes.values()) < _FEWEST_LINKS):
+        return None
+    target, count = min(votes.items(), key=lambda item: (-item[1], item[0]))
+    return _Proposal((base,), (target,), count)
+
+
+def _agreed(proposals: dict[str, _Proposal], expected: Expected, found: Identities) -> dict[str, _Proposal]:
+    """The proposals that fit together: one for each place, and no place whose own unit stays in it."""
+    best: dict[tuple[int, ...], str] = {}
+    for name, proposal in sorted(proposals.items()):
+        rival = best.get(proposal.targets)
+        if rival is None or proposals[rival].votes < proposal.votes:
+            best[proposal.targets] = name
+    agreed = {name: proposals[name] for name in best.values()}
+    while True:
+        kept = {
+            name: proposal
+            for name, proposal in agreed.items()
+            if expected.sites[proposal.targets[0]].unit in agreed or not any(found.seen[at] for at in proposal.targets)
+        }
+        if len(kept) == len(agreed):
+            return kept
+        agreed = kept

@@ -1,0 +1,87 @@
+"""Repairs in words: which cable to move from where to where, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.observe.cabling import Edge, Move, Repair
+from clusterwright.observe.difference import Difference, Kind, Place
+from clusterwright.observe.expected import Expected, Site
+from clusterwright.observe.identity import Identities
+from clusterwright.observe.subnet import PORT_BITS, PORT_MASK, Subnet
+from clusterwright.plan.model import format_guid
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Knows the ends' names: planned ones by device and port on the panel, strangers' by GUID."""
+
+    expected: Expected
+    subnet: Subnet
+    found: Identities
+
+    def site(self, end: int) -> Site | None:
+        """The planned site at an end, None for a stranger's."""
+        at = self.found.site_at(end)
+        return None if at is None else self.expected.sites[at]
+
+    def place(self, end: int) -> Place:
+        """An end by name, with rack and unit where it is planned."""
+        at = self.found.site_at(end)
+        if at is not None:
+            return self.expected.sites[at].place(end - self.found.base[at])
+        return Place(stranger_name(self.subnet, end >> PORT_BITS), f"port {end & PORT_MASK}")
+
+    def cables(self, repair: Repair) -> Iterator[Difference]:
+        """One statement for each cable to move, to add or to take out."""
+        by_source = {move.source: move for move in repair.moves}
+        for move in repair.moves:
+            yield self._move(move, by_source)
+        for edge in repair.missing:
+            one, other = self._ordered(edge)
+            yield Difference(
+                Kind.MISSING_LINK, other, f"no link between {one} and {other}: cable missing, loose or dead", one
+            )
+        for edge in repair.unexpected:
+            if self.site(edge[0]) is not None and self.site(edge[1]) is not None:
+                one, other = self._ordered(edge)
+                message = f"take out the cable between {one} and {other}: none is planned there"
+                yield Difference(Kind.UNEXPECTED_LINK, other, message, one)
+
+    def _move(self, move: Move, by_source: dict[int, Move]) -> Difference:
+        keep, source, target = (self.place(end) for end in (move.keep, move.source, move.target))
+        message = f"move {keep} from {source} to {target}"
+        kind = Kind.SWAPPED if move.ring else Kind.WRONG_PORT
+        lower, switch = self.site(move.keep), self.site(move.source)
+        planned = self.site(move.target)
+        if move.ring == 2:
+            partner = by_source[move.target]
+            other = self.site(partner.keep)
+            if lower and other and not lower.switch and lower.unit == other.unit and lower.slot != other.slot:
+                kind = Kind.RAIL_CROSSED
+                first, second = sorted((lower.slot, other.slot))
+                message += f" (rails {first} and {second} are crossed on {lower.unit})"
+            else:
+                message += f" (exchanged with {self.place(partner.keep)})"
+        if kind is not Kind.RAIL_CROSSED and lower and not lower.switch and switch and planned:
+            there, right = switch.device.rail, planned.device.rail
+            if there is not None and right is not None and there != right:
+                message += f" (rail {right} on a switch of rail {there})"
+        return Difference(kind, source, message, keep, target)
+
+    def _ordered(self, edge: Edge) -> tuple[Place, Place]:
+        """The lower end first: adapters before switches, then lower tiers before higher ones."""
+        first, second = sorted(edge, key=self._height)
+        return self.place(first), self.place(second)
+
+    def _height(self, end: int) -> tuple[int, int]:
+        site = self.site(end)
+        return (site.device.tier if site else 1 << PORT_BITS, end)
+
+
+def stranger_name(subnet: Subnet, node: int) -> str:
+    """A node that the plan does not know: its kind, GUID and what it calls itself."""
+    seen = subnet.nodes[node]
+    called = f' "{seen.description}"' if seen.description else ""
+    return f"{seen.kind} {format_guid(seen.guid)}{called}"

@@ -1,0 +1,102 @@
+"""Scans merged into one graph of numbered ends: who is cabled to whom, and who claims to be somebody else.
+
+An end is ``node << 8 | port``: InfiniBand's port numbers have 8 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterwright.observe.ibnetdiscover import Link, Node, Scan
+
+PORT_BITS = 8
+PORT_MASK = (1 << PORT_BITS) - 1
+# A Quantum switch that reduces in the network (SHARP) lists its aggregation node as an adapter on a port of its own.
+_AGGREGATION = "Aggregation Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Subnet:
+    """What was seen. ``peer`` has every link in both directions; ``by_port_guid`` finds an adapter's end.
+
+    ``rates`` gives lanes and lane speed by end; ``contested`` lists ends that two others claim as their peer, with the
+    ends that lost; ``duplicates`` are GUIDs that ibnetdiscover itself met twice.
+    """
+
+    nodes: tuple[Node, ...]
+    by_guid: Mapping[int, int]
+    by_port_guid: Mapping[int, int]
+    peer: Mapping[int, int]
+    rates: Mapping[int, tuple[int, str]]
+    contested: Mapping[int, tuple[int, ...]]
+    duplicates: tuple[int, ...]
+
+    def ends_of(self, node: int) -> list[int]:
+        """The cabled ends of a node, by port."""
+        base = node << PORT_BITS
+        return [base + port for port in range(1, PORT_MASK) if base + port in self.peer]
+
+
+def merge(scans: Sequence[Scan]) -> Subnet:
+    """Merge scans of the same subnet; what several of them have is counted once.
+
+    A link that only one side lists is believed, unless it contradicts another one.
+    """
+    nodes, by_guid = _nodes(scans)
+    claims: dict[int, int] = {}
+    rates: dict[int, tuple[int, str]] = {}
+    by_port_guid: dict[int, int] = {}
+    contested: dict[int, list[int]] = {}
+    aside = {at for at, node in enumerate(nodes) if node.kind == "adapter" and _AGGREGATION in node.description}
+    for link in _links(scans):
+        own = by_guid[link.guid] << PORT_BITS | link.port
+        other = by_guid[link.peer] << PORT_BITS | link.peer_port
+        if link.port_guid:
+            by_port_guid[link.port_guid] = own
+        if link.peer_port_guid:
+            by_port_guid.setdefault(link.peer_port_guid, other)
+        if aside and (own >> PORT_BITS in aside or other >> PORT_BITS in aside):
+            continue
+        if claims.setdefault(own, other) != other:
+            contested.setdefault(own, []).append(other)
+        if link.width:
+            rates[own] = (link.width, link.rate)
+    peer: dict[int, int] = {}
+    for own, other in claims.items():
+        back = claims.get(other)
+        if back == own or back is None:
+            taken = peer.get(other)
+            if taken is None or taken == own:
+                peer[own] = other
+                peer[other] = own
+                continue
+        contested.setdefault(other, []).append(own)
+    duplicates = tuple(dict.fromkeys(guid for scan in scans for guid in scan.duplicates))
+    losers = {end: tuple(others) for end, others in contested.items()}
+    seen = tuple(nodes)
+    return Subnet(
+        seen, {g: at for g, at in by_guid.items() if at not in aside}, by_port_guid, peer, rates, losers, duplicates
+    )
+
+
+def _nodes(scans: Sequence[Scan]) -> tuple[list[Node], dict[int, int]]:
+    """Every node once, and its index by GUID; one whose record was cut off is known by its neighbours' links."""
+    nodes: list[Node] = []
+    by_guid: dict[int, int] = {}
+    for scan in scans:
+        for node in scan.nodes:
+            if node.guid not in by_guid:
+                by_guid[node.guid] = len(nodes)
+                nodes.append(node)
+    for link in _links(scans):
+        if link.peer not in by_guid:
+            by_guid[link.peer] = len(nodes)
+            kind = "adapter" if link.peer_port_guid else "switch"
+            nodes.append(Node(link.peer, kind, 0, "", 0, link.line))
+    return nodes, by_guid
+
+
+def _links(scans: Iterable[Scan]) -> Iterable[Link]:
+    for scan in scans:
+        yield from scan.links
