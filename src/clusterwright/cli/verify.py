@@ -1,0 +1,128 @@
+"""``clusterwright verify``: proofs about rendered text, each with its counterexample."""
+
+from __future__ import annotations
+
+import json
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clusterwright.cli.formats.text import render_text
+from clusterwright.cli.lint import source_line
+from clusterwright.finding import ClusterwrightError, Severity
+from clusterwright.plan.build import build_plan
+from clusterwright.render.registry import RENDERERS
+from clusterwright.rules.engine import lint_path
+from clusterwright.spec.load import load_spec
+from clusterwright.verify.intent import intent_of
+from clusterwright.verify.registry import CHECKS
+from clusterwright.verify.tree import RenderedTree, read_folder, tree_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clusterwright.verify.check import Check, Verdict
+
+_EXIT_REFUTED = 1
+_EXIT_CANNOT_RUN = 2
+_SHOWN = 10  # counterexamples in text; JSON has all of them
+
+
+@click.command()
+@click.argument("subject", metavar="SPEC|DIR", type=click.Path(path_type=Path))
+@click.option("--check", "names", multiple=True, metavar="NAME", help="Only this check; may be repeated.")
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+def verify(subject: Path, names: tuple[str, ...], form: str) -> int:
+    """Proves what the rendered files of SPEC, or those in DIR, promise; or shows where they break it.
+
+    SPEC is rendered in memory. DIR is a tree that `render` wrote: files that differ from its manifest are refused, and
+    what a spec alone can tell, such as who belongs in a partition, is not compared.
+
+    Exit status: 0 proven, 1 refuted, 2 could not run.
+    """
+    checks = _chosen(names)
+    if subject.is_dir():
+        tree = read_folder(subject, {kind for check in checks for kind in check.kinds})
+    else:
+        rendered = _rendered(subject, checks)
+        if rendered is None:
+            return _EXIT_CANNOT_RUN
+        tree = rendered
+    verdicts = [(check, check.run(tree)) for check in checks if check.applies(tree)]
+    if not verdicts:
+        raise ClusterwrightError(
+            f"{subject}: nothing here that {', '.join(check.name for check in checks)} could prove: no such files are "
+            "rendered for it. Name another spec or other checks."
+        )
+    click.echo(_json(tree, verdicts) if form == "json" else "\n".join(_text(verdicts)))
+    return 0 if all(verdict.is_proven for _, verdict in verdicts) else _EXIT_REFUTED
+
+
+def _chosen(names: Sequence[str]) -> tuple[Check, ...]:
+    """The checks of these names, all when there is none. Raises ClusterwrightError for an unknown name."""
+    known = {check.name: check for check in CHECKS}
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f'Did you mean "{close[0]}"?' if close else f"There are: {', '.join(known)}."
+            raise ClusterwrightError(f'There is no check "{name}". {hint}')
+    return tuple(known[name] for name in dict.fromkeys(names)) if names else CHECKS
+
+
+def _rendered(spec: Path, checks: Sequence[Check]) -> RenderedTree | None:
+    """What the checks read, rendered in memory; None when the spec has errors, which are then printed."""
+    result = lint_path(spec)
+    if any(finding.severity is Severity.ERROR for finding in result.findings):
+        click.echo(render_text(result, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
+        return None
+    plan = build_plan(load_spec(spec))
+    kinds = {kind for check in checks for kind in check.kinds}
+    artifacts = (
+        artifact
+        for entry in RENDERERS
+        if entry.kind in kinds
+        for device in plan.devices
+        if entry.applies(plan, device)
+        for artifact in entry.render(plan, device)
+    )
+    return tree_of(plan.name, artifacts, intent_of(plan))
+
+
+def _text(verdicts: Sequence[tuple[Check, Verdict]]) -> Iterator[str]:
+    for check, verdict in verdicts:
+        yield f"{check.name}: {'proven' if verdict.is_proven else 'REFUTED'}. {check.claim}"
+        if verdict.is_proven:
+            for fact in verdict.facts:
+                shown = f"{fact.value:,}" if isinstance(fact.value, int) else fact.value
+                yield f"  {fact.name}: {shown}"
+        for example in verdict.counterexamples[:_SHOWN]:
+            yield f"  {example}"
+        if len(verdict.counterexamples) > _SHOWN:
+            yield f"  and {len(verdict.counterexamples) - _SHOWN:,} more; --format json has them all"
+        for note in verdict.notes:
+            yield f"  note: {note}"
+
+
+def _json(tree: RenderedTree, verdicts: Sequence[tuple[Check, Verdict]]) -> str:
+    document = {
+        "cluster": tree.cluster,
+        "proven": all(verdict.is_proven for _, verdict in verdicts),
+        "checks": [
+            {
+                "name": check.name,
+                "claim": check.claim,
+                "proven": verdict.is_proven,
+                "facts": [{"name": fact.name, "value": fact.value} for fact in verdict.facts],
+                "counterexamples": [
+                    {"device": each.device, "file": f"/{each.file}", "line": each.line, "message": each.message}
+                    for each in verdict.counterexamples
+                ],
+                "notes": list(verdict.notes),
+            }
+            for check, verdict in verdicts
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)

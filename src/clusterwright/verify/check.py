@@ -1,0 +1,68 @@
+"""What a proof is: a check reads a rendered tree and answers with facts it proved, or with counterexamples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.verify.tree import RenderedTree
+
+
+class VerifyError(ClusterwrightError):
+    """A tree cannot be judged: it is not what its manifest says, or a file of it does not parse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something proven, with its number: ``name`` says what is counted and in which unit."""
+
+    name: str
+    value: float | int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """Why a proof fails. ``device`` carries the ``file`` (path on the device) whose ``line`` (from 1) is at fault.
+
+    ``line`` is 0 where something is missing from the file as a whole.
+    """
+
+    device: str
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.device}:/{self.file}"
+        return f"{place}:{self.line}: {self.message}" if self.line else f"{place}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer of one check: proven when there is no counterexample. ``notes`` say what it could not compare with."""
+
+    facts: tuple[Fact, ...]
+    counterexamples: tuple[Counterexample, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_proven(self) -> bool:
+        """True when nothing contradicts the claim."""
+        return not self.counterexamples
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One proof.
+
+    ``claim`` says in one sentence what is proven; ``kinds`` are the kinds of artifacts it reads. ``applies`` tells
+    whether a tree has what the check speaks about, ``run`` gives the verdict and raises VerifyError for text that does
+    not parse.
+    """
+
+    name: str
+    claim: str
+    kinds: frozenset[str]
+    applies: Callable[[RenderedTree], bool]
+    run: Callable[[RenderedTree], Verdict]

@@ -1,0 +1,90 @@
+"""The files speak of the same fabric: both ends of every cable, names, roots and compute nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.infiniband.subnet import KINDS, NAMES, Subnet, has_subnet, subnets
+from clusterwright.verify.tree import RenderedTree
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts, found = [], []
+    for subnet in subnets(tree):
+        fabric = subnet.fabric
+        facts += [
+            Fact("switch chips", len(fabric.switches)),
+            Fact("adapters", len(fabric.adapters)),
+            Fact("cables and traces", len(fabric.trunks) + len(fabric.taps)),
+            Fact("roots", len(subnet.roots)),
+        ]
+        found += [*_ends(subnet), *_names(subnet), *_lists(subnet)]
+    return Verdict(tuple(facts), tuple(found))
+
+
+def _ends(subnet: Subnet) -> Iterator[Counterexample]:
+    for fault in subnet.fabric.faults:
+        yield subnet.at_fabric(fault.line, fault.message)
+    lines: dict[int, int] = {}
+    for adapter in subnet.fabric.adapters:
+        if adapter.guid in lines:
+            first = lines[adapter.guid]
+            yield subnet.at_fabric(
+                adapter.line, f"{adapter.host} {adapter.label} has the port GUID of the adapter on line {first}"
+            )
+        lines.setdefault(adapter.guid, adapter.line)
+    if not subnet.fabric.taps.size:
+        yield subnet.at_fabric(0, "no adapter is cabled to a switch")
+
+
+def _names(subnet: Subnet) -> Iterator[Counterexample]:
+    guids = {switch.guid for switch in subnet.fabric.switches}
+    for switch in subnet.fabric.switches:
+        if switch.guid not in subnet.names:
+            yield Counterexample(
+                subnet.device, NAMES, 0, f"switch 0x{switch.guid:016x} ({switch.name}) has no name here"
+            )
+    seen: dict[str, int] = {}
+    for guid, option in subnet.names.items():
+        if guid not in guids:
+            yield Counterexample(subnet.device, NAMES, option.line, f"{option.value} is no switch of the fabric")
+        if option.value in seen:
+            first = seen[option.value]
+            yield Counterexample(
+                subnet.device, NAMES, option.line, f"the name {option.value} stands on line {first} too"
+            )
+        seen.setdefault(option.value, option.line)
+
+
+def _lists(subnet: Subnet) -> Iterator[Counterexample]:
+    switches = {switch.guid for switch in subnet.fabric.switches}
+    for guid, line in subnet.roots.items():
+        if guid not in switches:
+            yield Counterexample(subnet.device, subnet.roots_file, line, f"root 0x{guid:016x} is no switch here")
+    adapters = {adapter.guid for adapter in subnet.fabric.adapters}
+    for guid, line in subnet.compute.items():
+        if guid not in adapters:
+            yield Counterexample(
+                subnet.device, subnet.compute_file, line, f"compute node's port 0x{guid:016x} is no adapter here"
+            )
+    listed = Counter(adapter.host for adapter in subnet.fabric.adapters if adapter.guid in subnet.compute)
+    for adapter in subnet.fabric.adapters:
+        if listed[adapter.host] and adapter.guid not in subnet.compute:
+            yield Counterexample(
+                subnet.device,
+                subnet.compute_file,
+                0,
+                f"{adapter.host} {adapter.label} (0x{adapter.guid:016x}) is missing, "
+                f"while {listed[adapter.host]} other adapters of {adapter.host} are listed as compute nodes",
+            )
+
+
+CABLING = Check(
+    "ib-cabling",
+    "Both ends of every InfiniBand cable agree, and names, roots and compute nodes are those of the fabric.",
+    KINDS,
+    has_subnet,
+    _run,
+)

@@ -1,0 +1,53 @@
+"""The LID space: what the subnet needs at the rendered LMC, and whether the routing engine knows that LMC."""
+
+from __future__ import annotations
+
+from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.infiniband.subnet import CONFIG, KINDS, Subnet, has_subnet, subnets
+from clusterwright.verify.tree import RenderedTree
+
+UNICAST_LIDS = 0xBFFF  # InfiniBand architecture: 0x0001 to 0xBFFF are unicast
+MAX_LMC = 7
+_ENGINES_WITHOUT_LMC = ("ftree", "ar_ftree")  # opensm's current-routing.txt: ftree does not support LMC > 0
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
+    for subnet in subnets(tree):
+        option = subnet.options.get("lmc")
+        text, line = (option.value, option.line) if option is not None else ("0", 0)
+        if not text.isdecimal() or int(text) > MAX_LMC:
+            found.append(Counterexample(subnet.device, CONFIG, line, f"lmc {text} is not a number from 0 to {MAX_LMC}"))
+            continue
+        lmc = int(text)
+        needed = _needed(subnet, lmc)
+        facts += [Fact("LIDs needed", needed), Fact("LIDs there are", UNICAST_LIDS), Fact("LMC", lmc)]
+        if needed > UNICAST_LIDS:
+            found.append(
+                Counterexample(
+                    subnet.device,
+                    CONFIG,
+                    line,
+                    f"lmc {lmc}: {len(subnet.fabric.adapters):,} adapters and {len(subnet.fabric.switches):,} switch "
+                    f"chips need {needed:,} LIDs, there are {UNICAST_LIDS:,}",
+                )
+            )
+        engines = subnet.options["routing_engine"].value.split(",") if "routing_engine" in subnet.options else []
+        if lmc and any(engine in _ENGINES_WITHOUT_LMC for engine in engines):
+            found.append(
+                Counterexample(subnet.device, CONFIG, line, f"lmc {lmc}: {engines[0]} routes no LMC other than 0")
+            )
+    return Verdict(tuple(facts), tuple(found))
+
+
+def _needed(subnet: Subnet, lmc: int) -> int:
+    """LIDs of all ports. A switch has one LID, and with it one for its aggregation node where SHARP is on."""
+    values = {name: option.value.upper() for name, option in subnet.options.items()}
+    switches = len(subnet.fabric.switches)
+    enhanced = values.get("lmc_esp0") == "TRUE"
+    aggregation = switches if values.get("sharp_enabled", "0") not in {"0", "FALSE"} else 0
+    return (len(subnet.fabric.adapters) + aggregation << lmc) + (switches << lmc if enhanced else switches)
+
+
+LID_SPACE = Check("ib-lid-space", "There are LIDs for every port at the rendered LMC.", KINDS, has_subnet, _run)

@@ -1,0 +1,105 @@
+"""Reading partitions.conf by the grammar of opensm's doc/partition-config.txt.
+
+``[Name][=PKey][,flag[=value]]... : [GUID or keyword[=full|limited|both]],... ;`` A statement may span lines, ``#``
+begins a comment, and the second colon-separated part is optional. Members without a membership get ``defmember``,
+which is limited unless the statement says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.verify.check import VerifyError
+
+MEMBERSHIPS = frozenset({"full", "limited", "both"})
+KEYWORDS = frozenset({"ALL", "ALL_CAS", "ALL_SWITCHES", "ALL_VCAS", "ALL_ROUTERS", "SELF"})
+DEFAULT_PKEY = 0x7FFF
+PKEY_MASK = 0x7FFF  # the sixteenth bit of a P_Key says full membership and is no part of the number
+
+_BARE_FLAGS = frozenset({"ipoib", "indx0"})
+_VALUE_FLAGS = frozenset({"rate", "mtu", "sl", "scope", "q_key", "tclass", "flowlabel", "mgid"})
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+$|[0-9]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member: a port GUID, or the keyword it is given by (``guid`` 0). ``membership`` as it takes effect."""
+
+    guid: int
+    keyword: str
+    membership: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement: the partition's name and P_Key (15 bits, None where opensm would choose one), and its members."""
+
+    name: str
+    pkey: int | None
+    members: tuple[Member, ...]
+    line: int
+
+
+def parse_partitions(text: str, place: str) -> tuple[Statement, ...]:
+    """The statements in order. Raises VerifyError at the line that the grammar does not allow."""
+    return tuple(_statement(parts, line, place) for parts, line in _statements(text, place))
+
+
+def _statements(text: str, place: str) -> Iterator[tuple[list[tuple[str, int]], int]]:
+    """Each statement as its words with their lines; ``:`` and ``,`` are words of their own."""
+    words: list[tuple[str, int]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        for word in re.findall(r"[;:,]|[^;:,\s][^;:,]*", line.split("#", 1)[0]):
+            if word != ";":
+                words.append((re.sub(r"\s+", "", word), number))
+            elif words:
+                yield words, words[0][1]
+                words = []
+    if words:
+        raise VerifyError(f"{place}:{words[0][1]}: the statement has no semicolon at its end. Render the spec again.")
+
+
+def _statement(words: list[tuple[str, int]], line: int, place: str) -> Statement:
+    texts = [word for word, _ in words]
+    split = texts.index(":") if ":" in texts else len(texts)
+    name, pkey, default = "", None, "limited"
+    for at, (word, number) in enumerate(pair for pair in words[:split] if pair[0] != ","):
+        key, _, value = word.partition("=")
+        lowered = key.lower()
+        if lowered == "defmember":
+            default = _membership(value, number, place)
+        elif at == 0:
+            name, pkey = key, _pkey(key, value, number, place)
+        elif not (lowered in _BARE_FLAGS or (lowered in _VALUE_FLAGS and value)):
+            raise VerifyError(f"{place}:{number}: opensm knows no flag {word!r}. Render the spec again.")
+    members = tuple(
+        _member(word, number, default, place) for word, number in words[split + 1 :] if word not in {",", ":"}
+    )
+    return Statement(name, pkey, members, line)
+
+
+def _pkey(name: str, value: str, line: int, place: str) -> int | None:
+    if not value:
+        return DEFAULT_PKEY if name == "Default" else None
+    if _NUMBER.match(value) is None:
+        raise VerifyError(f"{place}:{line}: {value!r} is no P_Key. Render the spec again.")
+    return int(value, 0) & PKEY_MASK
+
+
+def _membership(value: str, line: int, place: str) -> str:
+    if value not in MEMBERSHIPS:
+        raise VerifyError(f"{place}:{line}: membership is full, limited or both, not {value!r}. Render the spec again.")
+    return value
+
+
+def _member(word: str, line: int, default: str, place: str) -> Member:
+    key, _, value = word.partition("=")
+    membership = _membership(value, line, place) if value else default
+    if key.upper() in KEYWORDS:
+        return Member(0, key.upper(), membership, line)
+    if _NUMBER.match(key) is None:
+        raise VerifyError(f"{place}:{line}: {key!r} is neither a GUID nor a keyword. Render the spec again.")
+    return Member(int(key, 0), "", membership, line)

@@ -1,0 +1,170 @@
+"""A subnet as its manager's files describe it: the parsed fabric, and each switch's rank below the listed roots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clusterwright.verify.check import Counterexample, VerifyError
+from clusterwright.verify.infiniband.manager_files import Option, parse_guids, parse_names, parse_options
+from clusterwright.verify.infiniband.net_file import Adapter, Fabric, Integers, parse_fabric
+from clusterwright.verify.tree import RenderedTree
+
+FOLDER = "etc/opensm"
+CONFIG = f"{FOLDER}/opensm.conf"
+FABRIC = f"{FOLDER}/fabric.net"
+NAMES = f"{FOLDER}/ib-node-name-map"
+KINDS = frozenset({"opensm", "opensm-fabric"})
+
+
+@dataclass(frozen=True, eq=False)
+class Subnet:
+    """What one subnet manager's host was given.
+
+    ``managers`` are the port GUIDs of all managers that were given the same files.
+    ``names``, ``roots`` and ``compute`` map GUIDs to where they are listed. ``rank`` is each switch's distance from the
+    roots in hops, -1 where no path leads.
+    """
+
+    device: str
+    options: Mapping[str, Option]
+    names: Mapping[int, Option]
+    roots: Mapping[int, int]
+    roots_file: str
+    compute: Mapping[int, int]
+    compute_file: str
+    fabric: Fabric
+    rank: Integers
+    managers: frozenset[int]
+
+    @cached_property
+    def adapter_by_guid(self) -> Mapping[int, Adapter]:
+        """Adapters by port GUID."""
+        return {adapter.guid: adapter for adapter in self.fabric.adapters}
+
+    @cached_property
+    def links(self) -> csr_array:
+        """How many links join two switches; symmetric."""
+        one, other = self.fabric.trunks[:, 0], self.fabric.trunks[:, 2]
+        count = len(self.fabric.switches)
+        ones = np.ones(2 * len(one))
+        return csr_array((ones, (np.append(one, other), np.append(other, one))), shape=(count, count))
+
+    @cached_property
+    def up(self) -> csr_array:
+        """Links from each switch to those one rank nearer to the roots: row below, column above."""
+        both = self.links.tocoo()
+        keep = (self.rank[both.row] == self.rank[both.col] + 1) & (self.rank[both.col] >= 0)
+        return csr_array((both.data[keep], (both.row[keep], both.col[keep])), shape=both.shape)
+
+    @cached_property
+    def is_compute(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """For each tap, whether its adapter is listed as a compute node's."""
+        guids = np.array([adapter.guid for adapter in self.fabric.adapters], np.uint64)
+        listed = np.isin(guids, np.array(sorted(self.compute), np.uint64))
+        return np.asarray(listed[self.fabric.taps[:, 0]], np.bool_)
+
+    @cached_property
+    def endpoints(self) -> Integers:
+        """How many compute adapters each switch has."""
+        return np.bincount(self.fabric.taps[self.is_compute, 1], minlength=len(self.fabric.switches))
+
+    @cached_property
+    def leaves(self) -> Integers:
+        """The switches that compute adapters are attached to."""
+        return np.flatnonzero(self.endpoints)
+
+    def at_fabric(self, line: int, message: str) -> Counterexample:
+        """A counterexample in the fabric file."""
+        return Counterexample(self.device, FABRIC, line, message)
+
+
+def has_subnet(tree: RenderedTree) -> bool:
+    """True when a host of the tree has a subnet manager's files with the fabric beside them."""
+    return any((device, FABRIC) in tree.files for device in tree.devices_with(CONFIG))
+
+
+@lru_cache(maxsize=2)
+def subnets(tree: RenderedTree) -> tuple[Subnet, ...]:
+    """The subnets of a tree, one for each distinct set of files: managers of one fabric have equal ones.
+
+    Raises VerifyError for text that does not parse and for files that opensm.conf names but the host lacks.
+    """
+    hosts: dict[tuple[str | None, ...], list[tuple[str, Mapping[str, Option]]]] = {}
+    fabrics: dict[tuple[str | None, str], Fabric] = {}
+    for device in tree.devices_with(CONFIG):
+        if (device, FABRIC) not in tree.files:
+            continue
+        options = parse_options(_text(tree, device, CONFIG))
+        texts = tuple(tree.text(device, path) for path in _paths(options))
+        # the port it runs on and its priority are each manager's own
+        settings = repr(sorted((name, o.value) for name, o in options.items() if name not in {"guid", "sm_priority"}))
+        key = (settings, *texts)
+        hosts.setdefault(key, []).append((device, options))
+    return tuple(_read(tree, equal, fabrics) for equal in hosts.values())
+
+
+def _paths(options: Mapping[str, Option]) -> Iterator[str]:
+    yield from (FABRIC, NAMES)
+    for name in ("root_guid_file", "cn_guid_file", "partition_config_file"):
+        yield _path(options, name)
+
+
+def _path(options: Mapping[str, Option], name: str) -> str:
+    return options[name].value.lstrip("/") if name in options else ""
+
+
+def _number(text: str) -> int:
+    """A GUID option as a number; 0, which opensm takes for any port, where it is none."""
+    return int(text, 16) if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text) else 0
+
+
+def _text(tree: RenderedTree, device: str, path: str) -> str:
+    text = tree.text(device, path)
+    if text is None:
+        raise VerifyError(f"{device}:/{path}: the file is missing, but {CONFIG} needs it. Render the spec again.")
+    return text
+
+
+def _read(
+    tree: RenderedTree,
+    hosts: list[tuple[str, Mapping[str, Option]]],
+    fabrics: dict[tuple[str | None, str], Fabric],
+) -> Subnet:
+    """The subnet of hosts with equal files. ``fabrics`` remembers fabrics that were parsed before."""
+    device, options = hosts[0]
+    managers = frozenset(_number(each["guid"].value) for _, each in hosts if "guid" in each)
+    names_text, fabric_text = _text(tree, device, NAMES), _text(tree, device, FABRIC)
+    names = parse_names(names_text, f"{device}:/{NAMES}")
+    if (names_text, fabric_text) not in fabrics:
+        given = {guid: option.value for guid, option in names.items()}
+        fabrics[names_text, fabric_text] = parse_fabric(fabric_text, f"{device}:/{FABRIC}", given)
+    fabric = fabrics[names_text, fabric_text]
+    paths = [_path(options, "root_guid_file"), _path(options, "cn_guid_file")]
+    lists = [parse_guids(_text(tree, device, path), f"{device}:/{path}") if path else {} for path in paths]
+    # without a list of compute nodes, opensm takes every adapter for one
+    compute = lists[1] if paths[1] else {adapter.guid: adapter.line for adapter in fabric.adapters}
+    rank = _ranks(fabric, lists[0])
+    return Subnet(
+        device, options, names, lists[0], paths[0] or CONFIG, compute, paths[1] or FABRIC, fabric, rank, managers
+    )
+
+
+def _ranks(fabric: Fabric, roots: Mapping[int, int]) -> Integers:
+    """Breadth-first distances from the roots over the links between switches."""
+    rank = np.full(len(fabric.switches), -1, np.int64)
+    rank[[at for at, switch in enumerate(fabric.switches) if switch.guid in roots]] = 0
+    one, other = fabric.trunks[:, 0], fabric.trunks[:, 2]
+    for depth in range(len(fabric.switches)):
+        before = int((rank < 0).sum())
+        for near, far in ((one, other), (other, one)):
+            reached = far[(rank[near] == depth) & (rank[far] < 0)]
+            rank[reached] = depth + 1
+        if int((rank < 0).sum()) == before:
+            break
+    return rank

@@ -1,0 +1,77 @@
+"""What a spec asks for, as far as proofs compare rendered text with it: the members of every partition, by GUID.
+
+Made from the plan and not by the renderers' code, so that a mistake of theirs shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from clusterwright.plan.model import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class WantedPartition:
+    """A partition as the spec's zones want it: port GUIDs to ``full`` or ``limited``."""
+
+    fabric: str
+    name: str
+    pkey: int
+    members: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a spec promises; ``ports`` are the GUIDs of every planned adapter port of a fabric.
+
+    ``non_blocking`` are the fabrics whose spec promises an oversubscription of 1, ``open_default`` those whose spec
+    wants full membership in the default partition for everybody.
+    """
+
+    ports: Mapping[str, frozenset[int]]
+    partitions: tuple[WantedPartition, ...]
+    non_blocking: frozenset[str]
+    open_default: frozenset[str]
+
+    def fabric_with(self, port_guids: Iterable[int]) -> str | None:
+        """The fabric that most of these adapter ports are planned in; None when none is."""
+        found = set(port_guids)
+        best = max(self.ports, key=lambda name: len(self.ports[name] & found), default=None)
+        return best if best is not None and self.ports[best] & found else None
+
+
+def intent_of(plan: Plan) -> Intent:
+    """The intent behind a plan."""
+    ports: dict[str, dict[int, str]] = {}
+    for cable in plan.cables:
+        if cable.a.guid is not None:
+            ports.setdefault(cable.fabric, {})[cable.a.guid] = plan.by_name[cable.a.device].node_group
+    wanted = []
+    for fabric in plan.spec.fabrics:
+        own = ports.get(fabric.name, {})
+        for partition in fabric.partitions:
+            by_group: dict[str, set[str]] = {}
+            for name in partition.zones:
+                zone = plan.spec.zone(name)
+                for group in plan.spec.node_groups:
+                    if group.zone == name or (zone is not None and group.name in zone.nodes):
+                        by_group.setdefault(group.name, set()).add(partition.membership_of(name))
+            members = {
+                guid: "full" if "full" in by_group[group] else "limited"
+                for guid, group in own.items()
+                if group in by_group
+            }
+            wanted.append(WantedPartition(fabric.name, partition.name, partition.pkey & 0x7FFF, members))
+    full = {
+        item.figure.split(".")[1]
+        for item in plan.spec.expectations
+        if item.figure.startswith("oversubscription.") and item.value == 1
+    }
+    opened = {
+        fabric.name
+        for fabric in plan.spec.fabrics
+        if fabric.subnet_manager is not None and fabric.subnet_manager.default_membership == "full"
+    }
+    planned = {name: frozenset(own) for name, own in ports.items()}
+    return Intent(planned, tuple(wanted), frozenset(full), frozenset(opened))

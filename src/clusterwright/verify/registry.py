@@ -1,0 +1,24 @@
+"""Which checks there are, in the order in which they are made."""
+
+from __future__ import annotations
+
+from clusterwright.verify.check import Check
+from clusterwright.verify.infiniband.bisection import BISECTION
+from clusterwright.verify.infiniband.cabling import CABLING
+from clusterwright.verify.infiniband.failures import FAILURES
+from clusterwright.verify.infiniband.lids import LID_SPACE
+from clusterwright.verify.infiniband.partitions import PARTITIONS
+from clusterwright.verify.infiniband.paths import PATH_BALANCE
+from clusterwright.verify.infiniband.rails import RAIL_PURITY
+from clusterwright.verify.infiniband.routing import UP_DOWN
+
+CHECKS: tuple[Check, ...] = (
+    CABLING,
+    RAIL_PURITY,
+    UP_DOWN,
+    PATH_BALANCE,
+    BISECTION,
+    LID_SPACE,
+    PARTITIONS,
+    FAILURES,
+)
