@@ -67,14 +67,12 @@ def variables(plan: Plan, node_group: str, hcas: tuple[str, ...], sockets: tuple
     bootstrap = plan.spec.fabric(nccl.sockets)
     if bootstrap is not None and bootstrap.addressing is not None:
         found["NCCL_SOCKET_FAMILY"] = _family(bootstrap)
-    if nccl.service_level is not None:
-        found["NCCL_IB_SL"] = str(nccl.service_level)
     if fabric.technology == "roce":
+        if nccl.service_level is not None:
+            found["NCCL_IB_SL"] = str(nccl.service_level)
         found.update(_roce(plan, nccl, fabric))
     else:
-        index = partition_indexes(plan, fabric.name).get(node_group)
-        if index is not None:
-            found["NCCL_IB_PKEY"] = str(index)
+        found.update(_infiniband(plan, nccl, fabric, node_group))
     found.update({name: value for name, value in nccl.variables.items() if name.startswith("NCCL_")})
     return tuple(sorted(found.items()))
 
@@ -96,6 +94,25 @@ def _roce(plan: Plan, nccl: NcclProfile, fabric: Fabric) -> dict[str, str]:
         found["NCCL_IB_TC"] = str(traffic_class_byte(data.dscp[0]))
     if nccl.control_dscp is not None:
         found["NCCL_IB_FIFO_TC"] = str(traffic_class_byte(nccl.control_dscp))
+    return found
+
+
+def _infiniband(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) -> dict[str, str]:
+    """Service level, P_Key index, and the switches' features: NCCL takes adaptive routing for granted on InfiniBand."""
+    found: dict[str, str] = {}
+    level = nccl.service_level
+    if level is None:
+        level = next((item.service_level for item in fabric.classes if item.name == nccl.data_class), None)
+    if level is not None:
+        found["NCCL_IB_SL"] = str(level)
+    index = partition_indexes(plan, fabric.name).get(node_group)
+    if index is not None:
+        found["NCCL_IB_PKEY"] = str(index)
+    manager = fabric.subnet_manager
+    if manager is not None:
+        found["NCCL_IB_ADAPTIVE_ROUTING"] = "1" if manager.adaptive_routing else "0"
+        if manager.sharp:
+            found["NCCL_COLLNET_ENABLE"] = "1"
     return found
 
 

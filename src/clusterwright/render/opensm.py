@@ -11,20 +11,30 @@ from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.chips import chips_of
-from clusterwright.plan.model import Device, Plan, format_guid
+from clusterwright.plan.model import Device, Plan, fabric_of, format_guid
 from clusterwright.render.node_nics import nics_by_fabric
 from clusterwright.render.opensm_partitions import partition_views
+from clusterwright.render.opensm_qos import QosView, qos_view
+from clusterwright.render.opensm_sizes import SubnetSizes, subnet_sizes
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
+from clusterwright.spec.infiniband import OPENSM, ManagementKey
 
 KIND = "opensm"
 FOLDER = "etc/opensm"
 HIGHEST_PRIORITY = 15
+# Where the deployment keeps secrets of a host, one to a file that root alone reads (systemd's store of credentials).
+SECRETS = "/etc/credstore"
+CONFIG_WITH_KEY = "/run/opensm/opensm.conf"
 
 
 @dataclass(frozen=True, slots=True)
 class ManagerView:
-    """What opensm.conf of one host says. ``guid`` is the port it runs on, ``priority`` decides who is master."""
+    """What opensm.conf of one host says. ``guid`` is the port it runs on, ``priority`` decides who is master.
+
+    ``program_config`` is the file that opensm is started with: opensm.conf itself, or a copy to which the start script
+    has added the M_Key.
+    """
 
     fabric: str
     guid: str
@@ -32,12 +42,19 @@ class ManagerView:
     subnet_prefix: str
     routing_engine: str
     folder: str
+    has_storage: bool
+    program_config: str
+    m_key: ManagementKey | None
+    qos: QosView | None
+    sizes: SubnetSizes
 
 
 def applies(plan: Plan, device: Device) -> bool:
     """The hosts that a fabric's subnet manager runs on."""
     return device.kind == "node" and any(
-        device.name in manager_hosts(plan, fabric.name) for fabric in plan.spec.fabrics if fabric.subnet_manager
+        device.name in manager_hosts(plan, fabric.name)
+        for fabric in plan.spec.fabrics
+        if fabric.subnet_manager and fabric.subnet_manager.kind == OPENSM
     )
 
 
@@ -55,6 +72,11 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
             subnet_prefix=format_guid(fabric.subnet_manager.subnet_prefix),
             routing_engine=routing_engines(fabric.subnet_manager.routing_engine),
             folder=f"/{FOLDER}",
+            has_storage=bool(storage_guids(plan, fabric.name)),
+            program_config=f"/{FOLDER}/opensm.conf" if fabric.subnet_manager.m_key is None else CONFIG_WITH_KEY,
+            m_key=fabric.subnet_manager.m_key,
+            qos=qos_view(fabric),
+            sizes=subnet_sizes(plan, fabric.name),
         )
         yield Artifact(
             device.name, f"{FOLDER}/opensm.conf", template("opensm/opensm.conf.j2").render(view=view).encode(), KIND
@@ -65,7 +87,10 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
         ):
             content = template(f"opensm/{name}").render(view=view).encode()
             yield Artifact(device.name, f"etc/systemd/system/{path}", content, KIND)
-        for path, content in _fabric_files(plan, fabric.name):
+        if view.m_key is not None:
+            script = template("opensm/add-m-key.sh.j2").render(view=view, secrets=SECRETS, target=CONFIG_WITH_KEY)
+            yield Artifact(device.name, f"{FOLDER}/add-m-key.sh", script.encode(), KIND, mode=0o755)
+        for path, content in fabric_files(plan, fabric.name, FOLDER):
             yield Artifact(device.name, path, content, KIND)
         return
 
@@ -130,21 +155,38 @@ def switch_names(plan: Plan, fabric_name: str) -> list[tuple[str, str]]:
 
 
 @per_plan
-def _fabric_files(plan: Plan, fabric_name: str) -> tuple[tuple[str, bytes], ...]:
+def storage_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
+    """Port GUIDs of the adapters of nodes without GPUs: storage and services, which ftree keeps out of its balance."""
+    return tuple(
+        cable.a.guid
+        for cable in plan.cables
+        if cable.fabric == fabric_name and cable.a.guid is not None and plan.by_name[cable.a.device].rank is None
+    )
+
+
+@per_plan
+def fabric_files(plan: Plan, fabric_name: str, folder: str) -> tuple[tuple[str, bytes], ...]:
+    """The files that are the same on every manager of a fabric, as path below ``folder`` and content."""
+    fabric = fabric_of(plan, fabric_name)
     roots = [format_guid(guid) for guid in root_guids(plan, fabric_name)]
     nodes = [format_guid(guid) for guid in compute_guids(plan, fabric_name)]
     managers = _manager_guids(plan, fabric_name)
+    storage = [format_guid(guid) for guid in storage_guids(plan, fabric_name)]
     partitions = partition_views(plan, fabric_name)
+    default = fabric.subnet_manager.default_membership if fabric.subnet_manager else "limited"
     texts = (
         ("root_guids.conf", template("opensm/guids.conf.j2").render(guids=roots)),
         ("cn_guids.conf", template("opensm/guids.conf.j2").render(guids=nodes)),
         (
             "partitions.conf",
-            template("opensm/partitions.conf.j2").render(managers=managers, partitions=partitions),
+            template("opensm/partitions.conf.j2").render(managers=managers, partitions=partitions, default=default),
         ),
         ("ib-node-name-map", template("opensm/ib-node-name-map.j2").render(names=switch_names(plan, fabric_name))),
     )
-    return tuple((f"{FOLDER}/{name}", text.encode()) for name, text in texts)
+    found = tuple((f"{folder}/{name}", text.encode()) for name, text in texts)
+    if not storage:  # opensm refuses to route with an empty file
+        return found
+    return (*found, (f"{folder}/io_guids.conf", template("opensm/guids.conf.j2").render(guids=storage).encode()))
 
 
 def _manager_guids(plan: Plan, fabric_name: str) -> list[str]:

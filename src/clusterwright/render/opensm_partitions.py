@@ -18,12 +18,11 @@ FIRST_INDEX = 1  # index 0 of every port holds the default partition
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """One rule of partitions.conf: name, P_Key as text, what members are, and their port GUIDs."""
+    """One rule of partitions.conf: name, P_Key as text, and port GUIDs with ``full`` or ``limited``."""
 
     name: str
     pkey: str
-    membership: str
-    guids: tuple[str, ...]
+    members: tuple[tuple[str, str], ...]
 
 
 @per_plan
@@ -34,15 +33,15 @@ def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
         return ()
     found = []
     for partition in sorted(fabric.partitions, key=lambda each: each.pkey):
-        members = _groups(plan, partition)
-        guids = tuple(
-            format_guid(guid)
+        membership = group_memberships(plan, partition)
+        members = tuple(
+            (format_guid(guid), membership[group])
             for group, guids in _nic_guids(plan, fabric_name).items()
-            if group in members
+            if group in membership
             for guid in guids
         )
-        if guids:
-            found.append(PartitionView(partition.name, f"0x{partition.pkey:04x}", partition.membership, guids))
+        if members:
+            found.append(PartitionView(partition.name, f"0x{partition.pkey:04x}", members))
     return tuple(found)
 
 
@@ -56,25 +55,25 @@ def partition_indexes(plan: Plan, fabric_name: str) -> dict[str, int]:
     found: dict[str, int] = {}
     if fabric is None:
         return found
+    partitions = sorted((each for each in fabric.partitions if each.pkey != DEFAULT_PKEY), key=lambda each: each.pkey)
     for group in plan.spec.node_groups:
-        own = [
-            partition
-            for partition in sorted(fabric.partitions, key=lambda each: each.pkey)
-            if group.name in _groups(plan, partition) and partition.pkey != DEFAULT_PKEY
-        ]
-        for index, partition in enumerate(own, FIRST_INDEX):
-            if partition.membership == "full":
-                found.setdefault(group.name, index)
+        memberships = [group_memberships(plan, partition).get(group.name) for partition in partitions]
+        own = [membership for membership in memberships if membership is not None]
+        if "full" in own:
+            found[group.name] = FIRST_INDEX + own.index("full")
     return found
 
 
-def _groups(plan: Plan, partition: Partition) -> set[str]:
-    """The node groups in a partition's zones."""
-    found: set[str] = set()
+def group_memberships(plan: Plan, partition: Partition) -> dict[str, str]:
+    """``full`` or ``limited`` for each node group in a partition; full where any of its zones is."""
+    found: dict[str, str] = {}
     for name in partition.zones:
         zone = plan.spec.zone(name)
-        found.update(zone.nodes if zone is not None else ())
-        found.update(group.name for group in plan.spec.node_groups if group.zone == name)
+        groups = dict.fromkeys(zone.nodes if zone is not None else ())
+        groups.update(dict.fromkeys(group.name for group in plan.spec.node_groups if group.zone == name))
+        for group in groups:
+            if found.get(group) != "full":
+                found[group] = partition.membership_of(name)
     return found
 
 

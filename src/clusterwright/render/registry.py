@@ -10,6 +10,7 @@ from clusterwright.plan.model import Device, Plan
 from clusterwright.render import (
     eos,
     fboss,
+    managed_switch,
     mounts,
     nccl,
     nftables,
@@ -19,6 +20,8 @@ from clusterwright.render import (
     opensm,
     opensm_fabric,
     slurm,
+    subnet_topology,
+    ufm,
 )
 
 Renderer = Callable[[Plan, Device], Iterator[Artifact]]
@@ -35,6 +38,7 @@ class Entry(NamedTuple):
 RENDERERS: tuple[Entry, ...] = (
     Entry(eos.KIND, eos.applies, eos.render),
     Entry(fboss.KIND, fboss.applies, fboss.render),
+    Entry(managed_switch.KIND, managed_switch.applies, managed_switch.render),
     Entry(node_network.KIND, node_network.applies, node_network.render),
     Entry(node_system.KIND, node_system.applies, node_system.render),
     Entry(node_qos.KIND, node_qos.applies, node_qos.render),
@@ -43,5 +47,7 @@ RENDERERS: tuple[Entry, ...] = (
     Entry(nftables.KIND, nftables.applies, nftables.render),
     Entry(opensm.KIND, opensm.applies, opensm.render),
     Entry(opensm_fabric.KIND, opensm_fabric.applies, opensm_fabric.render),
+    Entry(subnet_topology.KIND, subnet_topology.applies, subnet_topology.render),
+    Entry(ufm.KIND, ufm.applies, ufm.render),
     Entry(slurm.KIND, slurm.applies, slurm.render),
 )

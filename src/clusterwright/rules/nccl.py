@@ -12,7 +12,9 @@ from clusterwright.spec.model import ClusterSpec
 LONGEST_VALUE = 1023
 # Variables of nccl.conf that follow from the plan or from a key of the profile.
 DERIVED_VARIABLES = {
+    "NCCL_COLLNET_ENABLE": "`subnet_manager.sharp`",
     "NCCL_CROSS_NIC": "the cabling, or `cross_nic`",
+    "NCCL_IB_ADAPTIVE_ROUTING": "`subnet_manager.adaptive_routing`, and the technology",
     "NCCL_IB_ADDR_FAMILY": "the address pools",
     "NCCL_IB_ADDR_RANGE": "the address pools",
     "NCCL_IB_FIFO_TC": "`control_dscp`",
