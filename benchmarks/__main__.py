@@ -8,6 +8,7 @@ from importlib import import_module
 SECTIONS = {
     "stages": "Each stage at 1, 4 and 16 pods of the RoCE cluster (384 nodes each)",
     "eos": "Rendering one EOS switch, beside pyavd",
+    "observe": "Comparing the cabling of 24,576 endpoints with a scan",
     "ansible_hosts": "Applying a node's tree over SSH, both ends on this machine",
 }
 

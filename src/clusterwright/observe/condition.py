@@ -66,21 +66,22 @@ def model_differences(plan: Plan, expected: Expected, subnet: Subnet, found: Ide
         vendors = _VENDOR_IDS.get(model.manufacturer)
         if other is not None and managed and managed[1] not in _words(model):
             seen = f"is a {other.name}"
-        elif node.ports not in _port_counts(site.ports, model):
-            seen = f"has {node.ports} ports"
+        elif node.ports not in _port_counts(site.ports, model, sharp=True):
+            wanted = " or ".join(map(str, sorted(_port_counts(site.ports, model))))
+            seen = f"has {node.ports} ports instead of {wanted}"
         elif vendors and node.vendor and node.vendor not in vendors:
             seen = f"has the vendor ID 0x{node.vendor:06x}"
         else:
             continue
-        message = f"{site.names[0]} {seen}; planned is a {model.name} with {site.ports} ports"
+        message = f"{site.names[0]} {seen}; planned is a {model.name}"
         yield Difference(Kind.WRONG_MODEL, site.place(), message)
 
 
-def _port_counts(planned: int, model: HardwareModel) -> frozenset[int]:
-    """Port counts that a planned chip may report: SHARP adds one, and cages that are not split count once."""
+def _port_counts(planned: int, model: HardwareModel, *, sharp: bool = False) -> frozenset[int]:
+    """Port counts that a planned chip may report: cages that are not split count once, and SHARP adds a port."""
     cages = sum(len(block.cages) for block in model.blocks)
     counts = {planned} if model.chips else {planned, cages}
-    return frozenset({count + more for count in counts for more in (0, 1)})
+    return frozenset({count + more for count in counts for more in ((0, 1) if sharp else (0,))})
 
 
 def _words(model: HardwareModel) -> tuple[str, ...]:

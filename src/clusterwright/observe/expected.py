@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ class Site:
 
     ``guid`` is the chip's node GUID or the adapter's port GUID; ``scanned`` says that it is a real one, not a stand-in.
     ``names`` are the descriptions by which it may answer; ``port_names`` its ports on the panel, by number; ``unit`` is
-    the device that is moved or exchanged as a whole, and ``slot`` counts within it.
+    the device that is moved or exchanged as a whole, and ``slot`` counts within it; ``rail`` is its rail or plane.
     """
 
     names: tuple[str, ...]
@@ -29,6 +30,7 @@ class Site:
     port_names: Mapping[int, str]
     unit: str
     slot: int
+    rail: int | None
 
     def place(self, port: int | None = None) -> Place:
         """The port with this number, or the whole site."""
@@ -73,6 +75,7 @@ def expected_subnet(plan: Plan, fabric: str) -> Expected:
     sites: list[Site] = []
     links: list[ExpectedLink] = []
     first: dict[str, int] = {}
+    nics: Counter[str] = Counter()
     ports: dict[str, dict[str, tuple[int, int]]] = {}
     panels: dict[str, dict[int, dict[int, str]]] = {}
     for device in plan.devices:
@@ -86,7 +89,9 @@ def expected_subnet(plan: Plan, fabric: str) -> Expected:
         for slot, chip in enumerate(chips_of(plan, device)):
             known = (chip.name, "") in scanned
             panel = panels[device.model].get(slot, {})
-            sites.append(Site((chip.name,), device, chip.guid, known, True, chip.ports, panel, chip.name, slot))
+            sites.append(
+                Site((chip.name,), device, chip.guid, known, True, chip.ports, panel, chip.name, slot, device.rail)
+            )
         at = first[device.name]
         links.extend(
             ExpectedLink(at + item.leaf, item.leaf_port, at + item.spine, item.spine_port, 0, device.state == "active")
@@ -112,7 +117,8 @@ def expected_subnet(plan: Plan, fabric: str) -> Expected:
             nic = cable.a.port
             names = tuple(f"{low.name} {name}" for name in nic_names.get((low.model, nic), (nic,)))
             known = (low.name, nic) in scanned
-            sites.append(Site(names, low, cable.a.guid, known, False, 1, {1: nic}, low.name, cable.a.rail or 0))
+            slot = nics[low.name] = nics[low.name] + 1
+            sites.append(Site(names, low, cable.a.guid, known, False, 1, {1: nic}, low.name, slot, cable.a.rail))
         links.append(ExpectedLink(a, a_port, b, b_port, cable.speed_gbps, required))
     return Expected(tuple(sites), tuple(links))
 

@@ -124,10 +124,10 @@ def _contested(subnet: Subnet) -> dict[int, list[int]]:
 def doubled_switches(
     expected: Expected, subnet: Subnet, found: Identities, planned: _Peers, observed: _Peers, told: set[str]
 ) -> Iterator[Difference]:
-    """Switches that do not answer while another one answers with their cables as well as its own; adds them to ``told``.
+    """Switches that are silent while another one answers with their cables beside its own; adds them to ``told``.
 
-    ibnetdiscover takes two switches with one GUID for a single one, and of two cables at the same port number it lists the
-    one it met last.
+    ibnetdiscover takes two switches with one GUID for a single one, and of two cables at the same port number it lists
+    the one it met last.
     """
     for at, site in enumerate(expected.sites):
         if not site.switch or found.seen[at] or site.unit in told:
@@ -145,8 +145,8 @@ def doubled_switches(
             continue
         name = expected.sites[twin].unit
         message = (
-            f"{site.unit} does not answer, but {name} does in its place, with {len(claimed)} of its cables: both have the"
-            f" GUID {format_guid(expected.sites[twin].guid)}, or these cables were moved"
+            f"{site.unit} does not answer, but {name} does in its place, with {len(claimed)} of its cables: both have"
+            f" the GUID {format_guid(expected.sites[twin].guid)}, or these cables were moved"
         )
         yield Difference(Kind.DUPLICATE_GUID, site.place(), message)
         told.add(site.unit)
@@ -214,7 +214,7 @@ def strangers(subnet: Subnet, found: Identities, observed: _Peers, speaker: Spea
         name = stranger_name(subnet, node)
         if neighbours:
             at = speaker.place(neighbours[0])
-            more = f" and at {len(unknown) - 1} more ports" if len(unknown) > 1 else ""
+            more = f" and has {len(unknown) - 1} more cables" if len(unknown) > 1 else ""
             yield Difference(Kind.UNEXPECTED_DEVICE, at, f"{name} is cabled to {at}{more}, and no plan knows it")
         else:
             yield Difference(Kind.UNEXPECTED_DEVICE, speaker.place(unknown[0]), f"no plan knows {name}")

@@ -51,24 +51,20 @@ class Speaker:
 
     def _move(self, move: Move, by_source: dict[int, Move]) -> Difference:
         keep, source, target = (self.place(end) for end in (move.keep, move.source, move.target))
-        message = f"move {keep} from {source} to {target}"
-        kind = Kind.SWAPPED if move.ring else Kind.WRONG_PORT
-        lower, switch = self.site(move.keep), self.site(move.source)
-        planned = self.site(move.target)
+        advice = f"move {keep} from {source} to {target}"
+        lower, there, right = self.site(move.keep), self.site(move.source), self.site(move.target)
         if move.ring == 2:
-            partner = by_source[move.target]
-            other = self.site(partner.keep)
-            if lower and other and not lower.switch and lower.unit == other.unit and lower.slot != other.slot:
-                kind = Kind.RAIL_CROSSED
-                first, second = sorted((lower.slot, other.slot))
-                message += f" (rails {first} and {second} are crossed on {lower.unit})"
-            else:
-                message += f" (exchanged with {self.place(partner.keep)})"
-        if kind is not Kind.RAIL_CROSSED and lower and not lower.switch and switch and planned:
-            there, right = switch.device.rail, planned.device.rail
-            if there is not None and right is not None and there != right:
-                message += f" (rail {right} on a switch of rail {there})"
-        return Difference(kind, source, message, keep, target)
+            partner = by_source[move.target].keep
+            other = self.site(partner)
+            rails = {site.rail for site in (lower, other) if site and not site.switch and site.rail is not None}
+            if lower and other and lower.unit == other.unit and len(rails) == 2:
+                first, second = sorted(rails)
+                reason = f"rails {first} and {second} are crossed on {lower.unit}"
+                return Difference(Kind.RAIL_CROSSED, source, f"{advice} ({reason})", keep, target)
+            advice += f" (exchanged with {self.place(partner)})"
+        if there and right and None not in {there.rail, right.rail} and there.rail != right.rail:
+            advice += f" (rail {right.rail} on a switch of rail {there.rail})"
+        return Difference(Kind.SWAPPED if move.ring else Kind.WRONG_PORT, source, advice, keep, target)
 
     def _ordered(self, edge: Edge) -> tuple[Place, Place]:
         """The lower end first: adapters before switches, then lower tiers before higher ones."""
