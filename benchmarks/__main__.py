@@ -10,6 +10,7 @@ SECTIONS = {
     "eos": "Rendering one EOS switch, beside pyavd",
     "observe": "Comparing the cabling of 24,576 endpoints with a scan",
     "ansible_hosts": "Applying a node's tree over SSH, both ends on this machine",
+    "verify": "Proofs about the InfiniBand reference clusters at full size",
 }
 
 

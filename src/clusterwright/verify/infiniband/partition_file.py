@@ -2,7 +2,8 @@
 
 ``[Name][=PKey][,flag[=value]]... : [GUID or keyword[=full|limited|both]],... ;`` A statement may span lines, ``#``
 begins a comment, and the second colon-separated part is optional. Members without a membership get ``defmember``,
-which is limited unless the statement says otherwise.
+which is limited unless the statement says otherwise. Keywords are upper-case. opensm ignores a file that breaks this
+grammar, and then makes everybody a full member.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-from clusterwright.verify.check import VerifyError
 
 MEMBERSHIPS = frozenset({"full", "limited", "both"})
 KEYWORDS = frozenset({"ALL", "ALL_CAS", "ALL_SWITCHES", "ALL_VCAS", "ALL_ROUTERS", "SELF"})
@@ -21,6 +20,14 @@ PKEY_MASK = 0x7FFF  # the sixteenth bit of a P_Key says full membership and is n
 _BARE_FLAGS = frozenset({"ipoib", "indx0"})
 _VALUE_FLAGS = frozenset({"rate", "mtu", "sl", "scope", "q_key", "tclass", "flowlabel", "mgid"})
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+$|[0-9]+$")
+
+
+class BadStatement(Exception):
+    """A line that opensm would not accept."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +50,12 @@ class Statement:
     line: int
 
 
-def parse_partitions(text: str, place: str) -> tuple[Statement, ...]:
-    """The statements in order. Raises VerifyError at the line that the grammar does not allow."""
-    return tuple(_statement(parts, line, place) for parts, line in _statements(text, place))
+def parse_partitions(text: str) -> tuple[Statement, ...]:
+    """The statements in order. Raises BadStatement at the line that the grammar does not allow."""
+    return tuple(_statement(parts, line) for parts, line in _statements(text))
 
 
-def _statements(text: str, place: str) -> Iterator[tuple[list[tuple[str, int]], int]]:
+def _statements(text: str) -> Iterator[tuple[list[tuple[str, int]], int]]:
     """Each statement as its words with their lines; ``:`` and ``,`` are words of their own."""
     words: list[tuple[str, int]] = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -59,10 +66,10 @@ def _statements(text: str, place: str) -> Iterator[tuple[list[tuple[str, int]], 
                 yield words, words[0][1]
                 words = []
     if words:
-        raise VerifyError(f"{place}:{words[0][1]}: the statement has no semicolon at its end. Render the spec again.")
+        raise BadStatement(words[0][1], "the statement has no semicolon at its end.")
 
 
-def _statement(words: list[tuple[str, int]], line: int, place: str) -> Statement:
+def _statement(words: list[tuple[str, int]], line: int) -> Statement:
     texts = [word for word, _ in words]
     split = texts.index(":") if ":" in texts else len(texts)
     name, pkey, default = "", None, "limited"
@@ -70,36 +77,34 @@ def _statement(words: list[tuple[str, int]], line: int, place: str) -> Statement
         key, _, value = word.partition("=")
         lowered = key.lower()
         if lowered == "defmember":
-            default = _membership(value, number, place)
+            default = _membership(value, number)
         elif at == 0:
-            name, pkey = key, _pkey(key, value, number, place)
+            name, pkey = key, _pkey(key, value, number)
         elif not (lowered in _BARE_FLAGS or (lowered in _VALUE_FLAGS and value)):
-            raise VerifyError(f"{place}:{number}: opensm knows no flag {word!r}. Render the spec again.")
-    members = tuple(
-        _member(word, number, default, place) for word, number in words[split + 1 :] if word not in {",", ":"}
-    )
+            raise BadStatement(number, f"opensm knows no flag {word!r}.")
+    members = tuple(_member(word, number, default) for word, number in words[split + 1 :] if word not in {",", ":"})
     return Statement(name, pkey, members, line)
 
 
-def _pkey(name: str, value: str, line: int, place: str) -> int | None:
+def _pkey(name: str, value: str, line: int) -> int | None:
     if not value:
         return DEFAULT_PKEY if name == "Default" else None
     if _NUMBER.match(value) is None:
-        raise VerifyError(f"{place}:{line}: {value!r} is no P_Key. Render the spec again.")
+        raise BadStatement(line, f"{value!r} is no P_Key.")
     return int(value, 0) & PKEY_MASK
 
 
-def _membership(value: str, line: int, place: str) -> str:
+def _membership(value: str, line: int) -> str:
     if value not in MEMBERSHIPS:
-        raise VerifyError(f"{place}:{line}: membership is full, limited or both, not {value!r}. Render the spec again.")
+        raise BadStatement(line, f"membership is full, limited or both, not {value!r}.")
     return value
 
 
-def _member(word: str, line: int, default: str, place: str) -> Member:
+def _member(word: str, line: int, default: str) -> Member:
     key, _, value = word.partition("=")
-    membership = _membership(value, line, place) if value else default
-    if key.upper() in KEYWORDS:
-        return Member(0, key.upper(), membership, line)
+    membership = _membership(value, line) if value else default
+    if key in KEYWORDS:
+        return Member(0, key, membership, line)
     if _NUMBER.match(key) is None:
-        raise VerifyError(f"{place}:{line}: {key!r} is neither a GUID nor a keyword. Render the spec again.")
+        raise BadStatement(line, f"{key!r} is neither a GUID nor a keyword.")
     return Member(int(key, 0), "", membership, line)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
-from clusterwright.verify.infiniband.partition_file import DEFAULT_PKEY, Statement, parse_partitions
+from clusterwright.verify.infiniband.partition_file import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
 from clusterwright.verify.infiniband.subnet import CONFIG, KINDS, Subnet, has_subnet, subnets
 from clusterwright.verify.intent import Intent
 from clusterwright.verify.tree import RenderedTree
@@ -44,7 +44,12 @@ def _run(tree: RenderedTree) -> Verdict:
                 Counterexample(subnet.device, CONFIG, line, "no partition file: everybody can reach everybody")
             )
             continue
-        statements = parse_partitions(text, f"{subnet.device}:/{path}")
+        try:
+            statements = parse_partitions(text)
+        except BadStatement as error:
+            message = f"{error} opensm ignores the whole file, and everybody can reach everybody"
+            found.append(Counterexample(subnet.device, path, error.line, message))
+            continue
         matrix = _matrix(subnet, statements)
         facts += _facts(subnet, matrix)
         fabric = tree.intent.fabric_with(a.guid for a in subnet.fabric.adapters) if tree.intent is not None else None

@@ -56,7 +56,7 @@ def _crossed(subnet: Subnet, units: Units, table: Integers, tap: int) -> Counter
     leaf = int(subnet.fabric.taps[row, 1])
     own = int(table[leaf].argmax())
     return subnet.at_fabric(
-        int(subnet.fabric.taps[row, 3]),
+        int(subnet.fabric.taps[row, 4]),
         f"{subnet.fabric.tap_name(row)}: an adapter of rail {units.rails[units.rail[tap]]} on a leaf whose "
         f"{table[leaf, own]} other adapters are of rail {units.rails[own]}",
     )
@@ -71,7 +71,7 @@ def _strays(subnet: Subnet, units: Units, astray: set[int]) -> Iterator[Countere
             row = int(units.taps[tap])
             wanted = subnet.fabric.switches[int(home[tap])].name
             yield subnet.at_fabric(
-                int(subnet.fabric.taps[row, 3]),
+                int(subnet.fabric.taps[row, 4]),
                 f"{subnet.fabric.tap_name(row)}: the other nodes of the unit have rail "
                 f"{units.rails[units.rail[tap]]} on {wanted}",
             )
@@ -100,7 +100,7 @@ def _mixed(subnet: Subnet, units: Units, below: Integers, switch: int) -> Counte
     rare = int(rails[below[switch, rails].argmin()])
     trunks = subnet.fabric.trunks
     leaf_rails = _rails_of(subnet, units)
-    down = np.concatenate([trunks[trunks[:, 0] == switch][:, [2, 4]], trunks[trunks[:, 2] == switch][:, [0, 5]]])
+    down = np.concatenate([trunks[trunks[:, 0] == switch][:, [2, 5]], trunks[trunks[:, 2] == switch][:, [0, 4]]])
     carrying = [row for row in down.tolist() if leaf_rails[row[0], rare]] or down.tolist()
     others = ", ".join(units.rails[rail] for rail in rails if rail != rare)
     return subnet.at_fabric(

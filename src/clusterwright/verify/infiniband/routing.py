@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.net_file import Integers
-from clusterwright.verify.infiniband.subnet import CONFIG, KINDS, Subnet, has_subnet, subnets
+from clusterwright.verify.infiniband.subnet import CONFIG, KINDS, Subnet, has_subnet, hops_from, subnets
 from clusterwright.verify.tree import RenderedTree
 
 # Engines that keep to up–down paths: opensm's man page, and NVIDIA's adaptive variants of the same.
@@ -67,9 +67,19 @@ def _ranks(subnet: Subnet) -> Iterator[Counterexample]:
         return
     for at in np.flatnonzero(subnet.rank < 0).tolist():
         yield subnet.at_fabric(switches[at].line, f"{switches[at].name} is connected to no root")
+    # A switch as near to the leaves as the roots are could be one: unlisted, it hangs below those it should join.
+    # Spare switches, such as a director's unused leaf chips, lie further away.
+    height = hops_from(subnet.fabric, subnet.leaves)
     below = subnet.up.T.tocsr()
     adapters = np.bincount(subnet.fabric.taps[:, 1], minlength=len(switches))
-    idle = (subnet.rank > 0) & (np.diff(below.indptr) == 0) & (adapters == 0) & (np.diff(subnet.up.indptr) > 0)
+    leaf_rank = int(subnet.rank[subnet.leaves].max(initial=0))
+    idle = (
+        (subnet.rank > 0)
+        & (height <= leaf_rank)
+        & (np.diff(below.indptr) == 0)
+        & (adapters == 0)
+        & (np.diff(subnet.up.indptr) > 0)
+    )
     for at in np.flatnonzero(idle).tolist():
         yield Counterexample(
             subnet.device,

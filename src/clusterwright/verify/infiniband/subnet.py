@@ -149,22 +149,22 @@ def _read(
     lists = [parse_guids(_text(tree, device, path), f"{device}:/{path}") if path else {} for path in paths]
     # without a list of compute nodes, opensm takes every adapter for one
     compute = lists[1] if paths[1] else {adapter.guid: adapter.line for adapter in fabric.adapters}
-    rank = _ranks(fabric, lists[0])
+    roots = [at for at, switch in enumerate(fabric.switches) if switch.guid in lists[0]]
+    rank = hops_from(fabric, np.array(roots, np.int64))
     return Subnet(
         device, options, names, lists[0], paths[0] or CONFIG, compute, paths[1] or FABRIC, fabric, rank, managers
     )
 
 
-def _ranks(fabric: Fabric, roots: Mapping[int, int]) -> Integers:
-    """Breadth-first distances from the roots over the links between switches."""
-    rank = np.full(len(fabric.switches), -1, np.int64)
-    rank[[at for at, switch in enumerate(fabric.switches) if switch.guid in roots]] = 0
+def hops_from(fabric: Fabric, starts: Integers) -> Integers:
+    """Each switch's distance from the nearest start in links between switches, -1 where no path leads."""
+    hops = np.full(len(fabric.switches), -1, np.int64)
+    hops[starts] = 0
     one, other = fabric.trunks[:, 0], fabric.trunks[:, 2]
     for depth in range(len(fabric.switches)):
-        before = int((rank < 0).sum())
+        unreached = int((hops < 0).sum())
         for near, far in ((one, other), (other, one)):
-            reached = far[(rank[near] == depth) & (rank[far] < 0)]
-            rank[reached] = depth + 1
-        if int((rank < 0).sum()) == before:
+            hops[far[(hops[near] == depth) & (hops[far] < 0)]] = depth + 1
+        if int((hops < 0).sum()) == unreached:
             break
-    return rank
+    return hops

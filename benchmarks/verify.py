@@ -1,0 +1,68 @@
+"""Every proof at full size, as a user starts it: seconds and peak memory of the command, and seconds of each check."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from clusterwright.data_files import folder
+from clusterwright.plan.build import build_plan
+from clusterwright.render.registry import RENDERERS
+from clusterwright.spec.load import load_spec
+from clusterwright.verify.check import Check
+from clusterwright.verify.intent import intent_of
+from clusterwright.verify.registry import CHECKS
+from clusterwright.verify.tree import tree_of
+
+SPECS = ("rsc", "ib-24k")
+
+
+def report() -> str:
+    """One row for each spec and check; the first row of a spec is the whole command in a fresh process."""
+    lines = ["| spec | check | seconds | peak MB |", "| --- | --- | ---: | ---: |"]
+    for name in SPECS:
+        seconds, memory_mb = _command(folder("inventory") / f"{name}.yaml")
+        lines.append(f"| {name} | the whole command | {seconds:.2f} | {memory_mb:.0f} |")
+        lines += [f"| {name} | {check} | {seconds:.2f} | |" for check, seconds in _checks(name)]
+    return "\n".join(lines)
+
+
+def _command(spec: Path) -> tuple[float, float]:
+    """Wall-clock seconds and peak memory in MB of `clusterwright verify`. Raises CalledProcessError when refuted."""
+    command = [str(Path(sys.executable).with_name("clusterwright")), "verify", str(spec)]
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    if os.waitstatus_to_exitcode(status):
+        raise subprocess.CalledProcessError(os.waitstatus_to_exitcode(status), command)
+    return seconds, usage.ru_maxrss / 1024
+
+
+def _checks(name: str) -> list[tuple[str, float]]:
+    """Seconds of each check that applies; the first one also parses the text for all of its kind."""
+    plan = build_plan(load_spec(folder("inventory") / f"{name}.yaml"))
+    checks = [check for check in CHECKS if check.name.startswith("ib-")]
+    kinds = {kind for check in checks for kind in check.kinds}
+    tree = tree_of(
+        name,
+        (
+            artifact
+            for entry in RENDERERS
+            if entry.kind in kinds
+            for device in plan.devices
+            if entry.applies(plan, device)
+            for artifact in entry.render(plan, device)
+        ),
+        intent_of(plan),
+    )
+
+    def seconds(check: Check) -> float:
+        start = time.perf_counter()
+        check.run(tree)
+        return time.perf_counter() - start
+
+    return [(check.name, seconds(check)) for check in checks]

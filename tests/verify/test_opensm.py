@@ -1,0 +1,107 @@
+"""The proofs beside a real subnet manager: what it forwards, and what it makes of partition files."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import networkx
+import pytest
+from tests.render.plans import plan_of
+from tests.render.subnet import Subnet, routed_subnet
+from tests.verify.trees import PARTITIONS, text_of, tree, verdict
+
+from clusterwright.artifact import Artifact
+from clusterwright.plan.model import Device, Plan
+from clusterwright.render import opensm
+from clusterwright.verify.infiniband.subnet import subnets
+
+LAB = "lab-ib"
+
+
+def forwarding(subnet: Subnet, guids: list[int]) -> dict[int, dict[int, int]]:
+    """For each switch GUID, the output port for each LID, as the switch itself tells."""
+    tables = {}
+    for guid in guids:
+        text = subnet.run("ibroute", "-n", str(subnet.lids[guid]))
+        tables[guid] = {int(lid, 16): int(port) for lid, port in re.findall(r"^0x([0-9a-f]{4}) (\d{3})", text, re.M)}
+    return tables
+
+
+def test_opensm_routes_what_is_proven(tmp_path: Path) -> None:
+    """Follow every pair's path through the forwarding tables: up, then down, as short as proven, without a loop."""
+    plan = plan_of(LAB)
+    (proven,) = subnets(tree(LAB))
+    fabric, rank = proven.fabric, proven.rank
+    ends = {(int(a), int(p)): ("switch", int(b)) for a, p, b, _, _, _ in fabric.trunks}
+    ends |= {(int(b), int(q)): ("switch", int(a)) for a, _, b, q, _, _ in fabric.trunks}
+    ends |= {(int(s), int(p)): ("adapter", int(a)) for a, s, p, _, _ in fabric.taps}
+    home = {int(adapter): int(switch) for adapter, switch, _, _, _ in fabric.taps}
+    with routed_subnet(plan, "backend", tmp_path) as subnet:
+        by_guid = forwarding(subnet, [switch.guid for switch in fabric.switches])
+        lids = {at: subnet.lids[adapter.guid] for at, adapter in enumerate(fabric.adapters)}
+    tables = [by_guid[switch.guid] for switch in fabric.switches]
+    dependencies = networkx.DiGraph()
+    load: Counter[tuple[int, int]] = Counter()
+    for source in range(len(fabric.adapters)):
+        for target in range(len(fabric.adapters)):
+            if source == target:
+                continue
+            here, channels = home[source], []
+            while True:
+                port = tables[here][lids[target]]
+                kind, following = ends[here, port]
+                if kind == "adapter":
+                    assert following == target
+                    break
+                channels.append((here, port, following))
+                here = following
+            steps = [int(rank[b] - rank[a]) for a, _, b in channels]
+            assert steps == sorted(steps)
+            assert len(steps) == (0 if home[source] == home[target] else 2)
+            dependencies.add_edges_from(pairwise(channels))
+            load.update((a, port) for a, port, b in channels if rank[b] < rank[a])
+    assert networkx.is_directed_acyclic_graph(dependencies)
+    assert len(load) == 128
+    assert max(load.values()) == min(load.values())
+
+
+def lines_of(plan: Plan) -> Iterator[int]:
+    for cable in plan.cables:
+        if cable.fabric == "backend" and cable.a.guid is not None:
+            yield cable.a.guid
+
+
+@pytest.mark.parametrize(
+    ("addition", "table", "is_proven"),
+    [
+        ("", [0x7FFF, 0x8001], True),
+        ("training=0x0001 : {guid}=limited;", [0x7FFF, 0x0001], False),
+        ("other=0x0002 : {guid}=limited, {guid}=full;", [0x7FFF, 0x8001, 0x8002], False),
+        ("training=0x0001, defmember=full : ALL_CAS;", [0x7FFF, 0x8001], False),
+        ("Default=0x7fff : {guid}=full;", [0xFFFF, 0x8001], False),
+        ("other=0x0002 : all;", [0xFFFF], False),
+    ],
+)
+def test_memberships_are_what_opensm_gives(
+    addition: str, table: list[int], is_proven: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(LAB)
+    guid = list(lines_of(plan))[-1]
+    line = addition.format(guid=f"0x{guid:016x}")
+    text = f"{text_of(LAB, PARTITIONS)}{line}\n" if line else text_of(LAB, PARTITIONS)
+    render = opensm.render
+
+    def edited(plan: Plan, device: Device) -> Iterator[Artifact]:
+        for artifact in render(plan, device):
+            own = artifact.path == PARTITIONS
+            yield Artifact(device.name, PARTITIONS, text.encode(), artifact.kind) if own else artifact
+
+    monkeypatch.setattr(opensm, "render", edited)
+    with routed_subnet(plan, "backend", tmp_path) as subnet:
+        assert subnet.pkeys(subnet.lids[guid]) == table
+    judged = verdict("ib-partitions", tree(LAB, {PARTITIONS: lambda _: text} if line else None))
+    assert judged.is_proven is is_proven
