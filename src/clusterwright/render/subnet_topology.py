@@ -77,12 +77,19 @@ def _systems(plan: Plan, fabric: str) -> tuple[System, ...]:
         if cable.fabric == fabric and cable.in_service:
             far = plan.by_name[cable.a.device]
             cables.setdefault(far.name, [])
-            cables.setdefault(cable.b.device, []).append((cable.b.port, far.model, far.name, cable.a.port))
+            cables.setdefault(cable.b.device, []).append(
+                (port_name(cable.b.port), far.model, far.name, port_name(cable.a.port))
+            )
     return tuple(
         System(device.model, device.name, tuple(cables[device.name]))
         for device in plan.devices
         if device.name in cables
     )
+
+
+def port_name(port: str) -> str:
+    """A port as ibdm's files call it: its name on the panel, with a P before a bare number."""
+    return f"P{port}" if port[0].isdigit() else port
 
 
 def _adapters(plan: Plan, fabric: str, model: HardwareModel) -> list[Node]:
@@ -111,7 +118,7 @@ def _chips(model: HardwareModel) -> list[Node]:
         names = [f"leaf{at}" for at in range(inside.leaves)] + [f"spine{at}" for at in range(inside.spines)]
     ports: dict[int, dict[int, str]] = {at: {} for at in range(len(names))}
     for port, (chip, number) in chip_ports(model).items():
-        ports[chip].setdefault(number, f"{number} -> {port}")
+        ports[chip].setdefault(number, f"{number} -> {port_name(port)}")
     for link in internal_links(model):
         ports[link.leaf][link.leaf_port] = f"{link.leaf_port} -> {names[link.spine]} {link.spine_port}"
         ports[link.spine].setdefault(link.spine_port, "")
