@@ -15,6 +15,7 @@ from clusterwright.finding import ClusterwrightError
 
 # Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use.
 COMMANDS = {
+    "bringup": "clusterwright.cli.bringup:bringup",
     "diff": "clusterwright.cli.diff:diff",
     "explain": "clusterwright.cli.explain:explain",
     "inventory": "clusterwright.cli.inventory:inventory",

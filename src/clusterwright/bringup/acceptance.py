@@ -1,0 +1,23 @@
+"""The acceptance plan of a group: which steps, in which order."""
+
+from __future__ import annotations
+
+from clusterwright.bringup import infiniband_steps, roce_steps
+from clusterwright.bringup.steps import Acceptance, Limits
+from clusterwright.bringup.traffic_steps import bandwidth_step, ring_steps
+from clusterwright.bringup.unit import Unit, unit_of
+from clusterwright.plan.model import Plan
+
+
+def acceptance_plans(plan: Plan, group: str, limits: Limits) -> tuple[Acceptance, ...]:
+    """One plan for each RDMA fabric of the group. Raises ClusterwrightError as ``unit_of`` does."""
+    return tuple(_acceptance(plan, unit, limits) for unit in unit_of(plan, group))
+
+
+def _acceptance(plan: Plan, unit: Unit, limits: Limits) -> Acceptance:
+    technology = infiniband_steps if unit.fabric.technology == "infiniband" else roce_steps
+    steps = [*technology.first_steps(plan, unit, limits), *bandwidth_step(plan, unit, limits)]
+    steps += ring_steps(plan, unit, limits)
+    if len(unit.nodes) > 1:
+        steps.append(technology.last_step(plan, unit, limits))
+    return Acceptance(plan.name, unit.group, unit.fabric.name, unit.fabric.technology, len(unit.nodes), tuple(steps))

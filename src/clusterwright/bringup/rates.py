@@ -1,0 +1,65 @@
+"""What a link, a pair of NICs and a ring can carry at best: computed from the link's rate and the headers on it.
+
+A link's rate (200, 400 Gb/s) is what is left after line coding and forward error correction: 400G NDR and 400G Ethernet
+signal 4 × 106.25 Gb/s, of which RS(544,514) and 256b/257b leave 425 × 514/544 × 256/257 = 400 Gb/s (IEEE 802.3,
+clauses 91 and 119; InfiniBand HDR and NDR use the same codes). Only headers are still to be paid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterwright.spec.model import Fabric
+
+# InfiniBand Architecture Specification, volume 1: local route header 8, base transport header 12, invariant CRC 4,
+# variant CRC 2. Packets inside one subnet carry no global route header.
+INFINIBAND_HEADER_BYTES = 8 + 12 + 4 + 2
+# IEEE 802.3: preamble and delimiter 8, header 14, check sequence 4, gap 12; RFC 791 / 8200: IP 20 or 40; UDP 8;
+# InfiniBand annex A17 (RoCE v2): base transport header 12, invariant CRC 4.
+ETHERNET_BYTES = 8 + 14 + 4 + 12
+ROCE_BYTES = 8 + 12 + 4
+IP_BYTES = {4: 20, 6: 40}
+# The first packet of an RDMA write also carries a 16-byte RETH; a path MTU must leave room for it.
+RETH_BYTES = 16
+RDMA_MTUS = (4096, 2048, 1024, 512, 256)  # bytes; InfiniBand Architecture Specification, volume 1, MTU field
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The best payload rate of one link; ``formula`` shows where it comes from."""
+
+    gbps: float
+    mtu_bytes: int
+    formula: str
+
+
+def payload_rate(fabric: Fabric, speed_gbps: int, version: int) -> Payload:
+    """The payload of full-size RDMA packets on a link of ``speed_gbps``; ``version`` is the IP version, 0 for none.
+
+    Raises ValueError when the fabric's MTU has no room for the smallest RDMA packet.
+    """
+    if fabric.technology == "infiniband":
+        overhead = INFINIBAND_HEADER_BYTES
+        room = fabric.mtu
+        parts = f"LRH 8 + BTH 12 + ICRC 4 + VCRC 2 = {overhead} bytes"
+    else:
+        overhead = ETHERNET_BYTES + IP_BYTES[version] + ROCE_BYTES
+        room = fabric.mtu - IP_BYTES[version] - ROCE_BYTES - RETH_BYTES
+        ip = IP_BYTES[version]
+        parts = f"Ethernet {ETHERNET_BYTES} + IPv{version} {ip} + UDP, BTH, ICRC {ROCE_BYTES} = {overhead} bytes"
+    fitting = [mtu for mtu in RDMA_MTUS if mtu <= room]
+    if not fitting:
+        raise ValueError(f"an MTU of {fabric.mtu} bytes on {fabric.name} has no room for an RDMA packet")
+    mtu = fitting[0]
+    rate = speed_gbps * mtu / (mtu + overhead)
+    formula = f"{speed_gbps} Gb/s × {mtu} / ({mtu} + {overhead}); headers: {parts}"
+    return Payload(rate, mtu, formula)
+
+
+def ring_bus_gb_per_s(payload: Payload, rings: int) -> float:
+    """The best bus bandwidth, in GB/s, of ``rings`` parallel rings that each leave a node by a NIC of its own.
+
+    In nccl-tests' words (doc/PERFORMANCE.md) the bus bandwidth of a ring all-reduce or all-gather is the rate at which
+    each rank sends, so that it compares with the link.
+    """
+    return rings * payload.gbps / 8

@@ -1,0 +1,121 @@
+"""Steps before the load on RoCE: neighbours, firmware, Ethernet counters, priority flow control."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clusterwright.bringup.counters import bit_errors
+from clusterwright.bringup.steps import Command, Limits, Step, Threshold
+from clusterwright.bringup.unit import Unit
+from clusterwright.plan.model import Plan
+
+# How a switch says what it sees and counts, by its operating system.
+NEIGHBOURS = {"eos": "show lldp neighbors | json", "fboss": "fboss2 show lldp"}
+COUNTERS = {
+    "eos": ("show interfaces counters errors", "show priority-flow-control counters"),
+    "fboss": ("fboss2 show interface errors", "fboss2 show interface counters"),
+}
+
+
+def first_steps(plan: Plan, unit: Unit, limits: Limits) -> Iterator[Step]:
+    """Cabling, firmware, ports at rest."""
+    yield _cabling(plan, unit)
+    yield _firmware(plan, unit)
+    yield _counters(plan, unit, limits, "ports", f"Ports and error counters after {limits.minutes} minutes at rest")
+
+
+def last_step(plan: Plan, unit: Unit, limits: Limits) -> Step:
+    """Counters once more, after the load."""
+    return _counters(plan, unit, limits, "ports-after-load", "Error counters and flow control after the load")
+
+
+def _systems(plan: Plan, unit: Unit) -> list[str]:
+    """The network operating systems of the unit's switches, in order."""
+    found = {plan.spec.catalogue[switch.model].network_os or "" for switch in unit.switches}
+    return sorted(found & NEIGHBOURS.keys())
+
+
+def _interfaces(unit: Unit) -> str:
+    return " ".join(nic.interface for nic in unit.nics[unit.nodes[0].name])
+
+
+def _cabling(plan: Plan, unit: Unit) -> Step:
+    nics = sum(len(nics) for nics in unit.nics.values())
+    asked = [Command(f"every {system.upper()} switch", NEIGHBOURS[system]) for system in _systems(plan, unit)]
+    return Step(
+        key="cabling",
+        title="Cabling",
+        commands=(
+            Command("every node", "lldpcli -f json show neighbors"),
+            *asked,
+            Command("where the spec is", "clusterwright observe SPEC --lldp FILE"),
+        ),
+        must_hold=(
+            f"{len(unit.nodes):,} nodes with {nics:,} NICs, {len(unit.switches):,} switches",
+            *(f"{count:,} links at {speed} Gb/s" for speed, count in unit.speeds.items()),
+            "observe names no cable of these devices",
+        ),
+        otherwise="Move the cables that observe names, in its order, and begin this step again.",
+    )
+
+
+def _firmware(plan: Plan, unit: Unit) -> Step:
+    models = Counter(switch.model for switch in unit.switches)
+    parts = [f"{count:,} × {plan.spec.catalogue[model].part}" for model, count in models.items()]
+    return Step(
+        key="firmware",
+        title="Models and firmware",
+        commands=(
+            Command(
+                "every node",
+                f"for i in {_interfaces(unit)}; do ethtool -i $i | grep -E 'driver|firmware-version'; done",
+            ),
+        ),
+        must_hold=(
+            f"switches: {', '.join(parts)}",
+            f"every node lists {unit.rails} interfaces",
+            "one driver and one firmware-version throughout the unit, one software image for each switch model",
+        ),
+        otherwise="Flash what differs (mlxfwmanager), reset, repeat: congestion control depends on the firmware.",
+    )
+
+
+def _counters(plan: Plan, unit: Unit, limits: Limits, key: str, title: str) -> Step:
+    speed = unit.nic_speed_gbps
+    most, formula = bit_errors(speed, limits.minutes)
+    lossless = [item.priority for item in unit.fabric.classes if item.priority is not None]
+    never = ["rx_discards_phy", "tx_errors_phy", *(f"rx_prio{priority}_discards" for priority in lossless)]
+    pauses = ", ".join(f"rx_prio{priority}_pause, tx_prio{priority}_pause" for priority in lossless)
+    pattern = "|".join(["rx_crc_errors_phy", "rx_symbol_err_phy", *never, "prio[0-7]_pause"])
+    on_switches = [
+        Command(f"every {system.upper()} switch", line) for system in _systems(plan, unit) for line in COUNTERS[system]
+    ]
+    told = (
+        f"{pauses} are compared before and after: at rest they stand still, under load they may count" if pauses else ""
+    )
+    return Step(
+        key=key,
+        title=title,
+        commands=(
+            Command("every node", f"for i in {_interfaces(unit)}; do ethtool $i | grep Speed; done"),
+            Command("every node", f"for i in {_interfaces(unit)}; do ethtool -S $i | grep -E '{pattern}'; done"),
+            Command(
+                "every node", "rdma statistic show | tr ' ' '\\n' | grep -A1 -E 'out_of_sequence|np_cnp_sent|rp_cnp'"
+            ),
+            *on_switches,
+        ),
+        must_hold=(
+            f"every Speed is {speed * 1000}Mb/s",
+            "no counter beyond these limits between two readings",
+            *([told] if told else []),
+        ),
+        otherwise=(
+            "Errors of one link: clean and reseat both ends, then swap the cable. Discards in the lossless priority:"
+            " compare the buffer and PFC lines of both ends with what was rendered."
+        ),
+        thresholds=(
+            *(Threshold(name, "≤", most, "", formula) for name in ("rx_crc_errors_phy", "rx_symbol_err_phy")),
+            *(Threshold(name, "≤", 0, "", "a lossless class drops nothing") for name in never),
+        ),
+    )

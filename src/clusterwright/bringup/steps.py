@@ -1,0 +1,69 @@
+"""The steps of an acceptance plan as data; how they are printed is not decided here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterwright.bringup.schedule import Round
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to type, and on which machine; ``where`` may stand for several (``every node``)."""
+
+    where: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A figure that must hold: at most or at least ``value`` of ``unit``, and how it was computed."""
+
+    name: str
+    relation: str
+    value: float
+    unit: str
+    formula: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.relation} {self.value:,.6g} {self.unit}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: do, check, and mend before the next one. ``rounds`` are the pairs of a bandwidth matrix."""
+
+    key: str
+    title: str
+    commands: tuple[Command, ...]
+    must_hold: tuple[str, ...]
+    otherwise: str
+    thresholds: tuple[Threshold, ...] = ()
+    rounds: tuple[Round, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The ordered steps for one group on one fabric, and what they rest on."""
+
+    cluster: str
+    group: str
+    fabric: str
+    technology: str
+    nodes: int
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the operator decides: how long counters are watched, and which shares of the computed ceilings are asked.
+
+    ``bandwidth`` is the share of a pair's payload rate. A lane that is lost or a speed step halves a link, so that any
+    share above one half tells a degraded link from a good one; the rest is what is left to start-up and
+    acknowledgements. ``collective`` is the share of a ring's ceiling: the published aim is 90 per cent and more of the
+    expected AllGather bandwidth (Building Meta's GenAI Infrastructure, 2024).
+    """
+
+    minutes: int = 60
+    bandwidth: float = 0.97
+    collective: float = 0.9

@@ -1,0 +1,45 @@
+"""Verdicts on what real tools reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterwright.finding import ClusterwrightError
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A port or a pair that was measured.
+
+    ``subject`` names it as its label does, ``cable`` the cable at it ("" where there is none), ``reasons`` say what
+    does not hold; ``remarks`` are told without a verdict.
+    """
+
+    tool: str
+    subject: str
+    cable: str
+    reasons: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """True when nothing speaks against it."""
+        return not self.reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdicts on one tool's output, and how much of it was in order without a line of its own."""
+
+    tool: str
+    summary: str
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def holds(self) -> bool:
+        """True when every verdict does."""
+        return all(verdict.holds for verdict in self.verdicts)
+
+
+class UnreadableReportError(ClusterwrightError):
+    """A tool's output is not what that tool writes, or ends early: no verdict is given on half a report."""

@@ -1,0 +1,105 @@
+"""``clusterwright bringup``: the acceptance plan of a scalable unit, and verdicts on what the tools then report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from clusterwright.bringup.acceptance import acceptance_plans
+from clusterwright.bringup.judge_bandwidth import judge_bandwidth
+from clusterwright.bringup.judge_counters import judge_counters
+from clusterwright.bringup.steps import Limits
+from clusterwright.bringup.text import text_lines
+from clusterwright.bringup.verdict import Judgement, UnreadableReportError
+from clusterwright.cli.planning import plan_with_findings
+from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.model import Plan
+
+_EXIT_FAILED = 1
+JUDGES = {"ibqueryerrors": judge_counters, "perftest": judge_bandwidth}
+
+
+@click.command()
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.argument("reports", nargs=-1, metavar="[TOOL=FILE]...")
+@click.option("--group", help="The scalable unit, pod or rack to accept; with --judge, whose ports and pairs count.")
+@click.option("--format", "form", type=click.Choice(("text", "markdown", "json")), default="text", show_default=True)
+@click.option("--judge", multiple=True, metavar="TOOL=FILE", help="Judge ibqueryerrors' or perftest's output.")
+@click.option("--minutes", type=click.IntRange(1), default=60, show_default=True, help="How long counters are watched.")
+@click.option(
+    "--bandwidth",
+    type=click.FloatRange(0.5, 1),
+    default=0.97,
+    show_default=True,
+    help="Share of a pair's payload rate.",
+)
+@click.option(
+    "--collective", type=click.FloatRange(0.1, 1), default=0.9, show_default=True, help="Share of a ring's ceiling."
+)
+def bringup(
+    spec: Path,
+    reports: tuple[str, ...],
+    group: str | None,
+    form: str,
+    judge: tuple[str, ...],
+    minutes: int,
+    bandwidth: float,
+    collective: float,
+) -> int:
+    """Writes the ordered acceptance plan of a group of SPEC, or judges what its steps reported.
+
+    Thresholds are computed from link rates and headers. More reports may follow the first one: --judge
+    ibqueryerrors=FILE perftest=FILE.
+
+    Exit status: 0 written or everything holds, 1 something does not hold, 2 could not run.
+    """
+    plan, _ = plan_with_findings(spec)
+    limits = Limits(minutes, bandwidth, collective)
+    if judge or reports:
+        return _judge(plan, group, (*judge, *reports), limits, form)
+    if group is None:
+        raise ClusterwrightError("Name the group to accept with --group, for example a scalable unit or a pod.")
+    plans = acceptance_plans(plan, group, limits)
+    if form == "json":
+        click.echo(json.dumps([asdict(each) for each in plans], indent=1, ensure_ascii=False))
+    else:
+        for each in plans:
+            click.echo("\n".join(text_lines(each, markdown=form == "markdown")))
+    return 0
+
+
+def _judge(plan: Plan, group: str | None, reports: tuple[str, ...], limits: Limits, form: str) -> int:
+    if group is not None and group not in plan.group_by_name:
+        raise ClusterwrightError(f'{plan.name} has no group "{group}".')
+    judgements = [_judged(plan, group, report, limits) for report in reports]
+    if form == "json":
+        click.echo(json.dumps([{**asdict(each), "holds": each.holds} for each in judgements], indent=1))
+    else:
+        for judgement in judgements:
+            click.echo("\n".join(_verdict_lines(judgement)))
+    return 0 if all(judgement.holds for judgement in judgements) else _EXIT_FAILED
+
+
+def _judged(plan: Plan, group: str | None, report: str, limits: Limits) -> Judgement:
+    tool, equals, name = report.partition("=")
+    if not equals or tool not in JUDGES:
+        raise ClusterwrightError(f'"{report}" names no report. Write TOOL=FILE; tools are {", ".join(JUDGES)}.')
+    try:
+        text = Path(name).read_text(encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UnreadableReportError(f"{name}: cannot be read: {error.strerror}. Check the path.") from error
+    return JUDGES[tool](plan, group, text, name, limits)
+
+
+def _verdict_lines(judgement: Judgement) -> Iterator[str]:
+    yield f"{judgement.tool}: {judgement.summary}"
+    for verdict in judgement.verdicts:
+        if verdict.reasons:
+            yield f"  FAILED {verdict.subject}" + (f"  (cable {verdict.cable})" if verdict.cable else "")
+            yield from (f"         {reason}" for reason in verdict.reasons)
+        elif verdict.remarks and judgement.tool == "ibqueryerrors":
+            yield f"  note   {verdict.subject}: {', '.join(verdict.remarks)}"
