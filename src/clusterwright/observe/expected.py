@@ -90,7 +90,7 @@ def expected_subnet(plan: Plan, fabric: str) -> Expected:
             known = (chip.name, "") in scanned
             panel = panels[device.model].get(slot, {})
             sites.append(
-                Site((chip.name,), device, chip.guid, known, True, chip.ports, panel, chip.name, slot, device.rail)
+                Site((chip.name,), device, chip.guid, known, True, chip.ports, panel, device.name, slot, device.rail)
             )
         at = first[device.name]
         links.extend(

@@ -7,7 +7,7 @@ comparison of cables does not say it again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence, Set
 
 from clusterwright.observe.difference import Difference, Kind, Place
 from clusterwright.observe.expected import Expected
@@ -143,22 +143,20 @@ def doubled_switches(
         wrong = [end for end in subnet.ends_of(node) if end in observed and planned.get(end) != observed[end]]
         if twin is None or set(wrong) != set(claimed):
             continue
-        name = expected.sites[twin].unit
+        silent, name = site.names[0], expected.sites[twin].names[0]
         message = (
-            f"{site.unit} does not answer, but {name} does in its place, with {len(claimed)} of its cables: both have"
+            f"{silent} does not answer, but {name} does in its place, with {len(claimed)} of its cables: both have"
             f" the GUID {format_guid(expected.sites[twin].guid)}, or these cables were moved"
         )
         yield Difference(Kind.DUPLICATE_GUID, site.place(), message)
-        told.add(site.unit)
+        told.add(silent)
         for end in subnet.ends_of(node):
             _strike(observed, end)
         for port in range(1, site.ports + 1):
             _strike(planned, (node << PORT_BITS) + port)
 
 
-def absent_switches(
-    expected: Expected, found: Identities, planned: _Peers, told: Collection[str]
-) -> Iterator[Difference]:
+def absent_switches(expected: Expected, found: Identities, planned: _Peers, told: Set[str]) -> Iterator[Difference]:
     """Switches and directors' chips that do not answer; strikes their cables. ``told`` are units told already."""
     chips: dict[str, list[int]] = defaultdict(list)
     for at, site in enumerate(expected.sites):
@@ -170,7 +168,7 @@ def absent_switches(
             for port in range(1, expected.sites[at].ports + 1):
                 _strike(planned, found.base[at] + port)
         device = expected.sites[sites[0]].device
-        news = [at for at in silent if expected.sites[at].unit not in told]
+        news = [at for at in silent if told.isdisjoint((name, expected.sites[at].names[0]))]
         if device.state != "active" or not news:
             continue
         if len(news) == len(sites):
@@ -178,12 +176,11 @@ def absent_switches(
             yield Difference(Kind.MISSING_DEVICE, place, f"{name} ({device.model}) is not there: it does not answer")
             continue
         for at in news:
-            yield Difference(
-                Kind.MISSING_DEVICE, expected.sites[at].place(), f"{expected.sites[at].unit} does not answer"
-            )
+            chip = expected.sites[at]
+            yield Difference(Kind.MISSING_DEVICE, chip.place(), f"{chip.names[0]} does not answer")
 
 
-def absent_hosts(expected: Expected, found: Identities, planned: _Peers, told: Collection[str]) -> Iterator[Difference]:
+def absent_hosts(expected: Expected, found: Identities, planned: _Peers, told: Set[str]) -> Iterator[Difference]:
     """Hosts of which no adapter answers; strikes their cables. A host with one cable is told by its cable instead."""
     hosts: dict[str, list[int]] = defaultdict(list)
     for at, site in enumerate(expected.sites):

@@ -113,15 +113,16 @@ def _known(
             continue
         ends = subnet.ends_of(found.base[at] >> PORT_BITS) if site.switch else [found.base[at] + 1]
         for end in ends:
-            meant = planned.get(subnet.peer.get(end, -1))
-            target = None if meant is None else found.site_at(meant)
-            if meant is None or target is None:
-                continue
+            peer = subnet.peer.get(end, -1)
+            meant = planned.get(peer)
+            target, far = found.site_at(meant or -1), found.site_at(peer)
+            if meant is None or target is None or (far is not None and expected.sites[far].unit == name):
+                continue  # a trace inside a director moves with it
             total += 1
             own += meant == end
             other = expected.sites[target]
-            same_slot = meant & PORT_MASK == end & PORT_MASK if site.switch else other.slot == site.slot
-            if other.switch == site.switch and same_slot:
+            same_port = not site.switch or meant & PORT_MASK == end & PORT_MASK
+            if other.switch == site.switch and other.slot == site.slot and same_port:
                 votes[other.unit] += 1
     if not votes:
         return None
