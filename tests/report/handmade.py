@@ -9,6 +9,7 @@ from ipaddress import ip_network
 
 from clusterwright.plan.model import Cable, Device, Group, Interface, Plan, Subnet
 from clusterwright.spec.document import Document
+from clusterwright.spec.ethernet import PfcWatchdog
 from clusterwright.spec.hardware import Gpus, HardwareModel, ManagementPort, Nic, NicGroup, PortBlock, PortMode
 from clusterwright.spec.model import (
     Attach,
@@ -19,6 +20,7 @@ from clusterwright.spec.model import (
     Flow,
     Level,
     NodeGroup,
+    Services,
     Side,
     Site,
     Tier,
@@ -30,6 +32,7 @@ BACKEND = "backend"
 NODES_PER_RACK = 2
 RAILS = 8
 SPEED_GBPS = 400
+WATCHDOG = PfcWatchdog(200, 1000)
 
 
 def handmade_plan(
@@ -158,11 +161,24 @@ def _spec(*, pods: int, racks: int, uplinks: int, upper: int, title: str) -> Clu
     addressing = FabricAddressing(
         ip_network("fd00:0::/64"), ip_network("fd00:1::/64"), ip_network("fd00:2::/32"), 64, "point-to-point", ()
     )
-    fabric = Fabric(BACKEND, "roce", (Attach("train", "backend", None, ()),), tiers, 9000, addressing, None, (), None, (), ())
+    fabric = Fabric(
+        BACKEND,
+        "roce",
+        (Attach("train", "backend", None, ()),),
+        tiers,
+        9000,
+        addressing,
+        None,
+        (),
+        None,
+        (),
+        WATCHDOG,
+        (),
+    )
     return ClusterSpec(
         name="handmade",
         title=title,
-        site=Site("example.net", 42, (), (), (), (), None, ()),
+        site=Site("example.net", 42, (), (), (), Services((), (), ()), (), None, ()),
         node_groups=(nodes,),
         fabrics=(fabric,),
         mounts=(),
@@ -172,6 +188,7 @@ def _spec(*, pods: int, racks: int, uplinks: int, upper: int, title: str) -> Clu
         nccl=None,
         scheduler=None,
         exceptions=(),
+        extra_config=(),
         expectations=(
             Expectation("gpus", float(pods * racks * NODES_PER_RACK * RAILS), 0.0, "counted by hand", None, ()),
             Expectation("racks", 5.0, 0.0, None, "wrong on purpose", ()),

@@ -34,12 +34,14 @@ DERIVED_VARIABLES = {
 @rule(
     code="CW404",
     severity=Severity.ERROR,
-    title="control messages outside the lossless class",
+    title="control messages that may be lost or wait",
     why="A lost clear-to-send stops its receiver until a timeout of seconds.",
-    mend="Choose a DSCP of a lossless class.",
+    mend="Choose a DSCP of a lossless class, or of a class with strict priority.",
     docs="NCCL's receiver tells the sender with a small RDMA write that its buffer is free (clear-to-send). It may"
     " have a DSCP of its own (NCCL_IB_FIFO_TC, since NCCL 2.22.3; the traffic class is the DSCP times four),"
-    " but it is RDMA like the data and must not be dropped either.",
+    " but it is RDMA like the data and must not be dropped either. A lossless class keeps it, behind the data; a"
+    " `strict` class is served before all others, so that messages this small never fill its queue, and waits for no"
+    " data. Meta gives them a queue of high priority (SIGCOMM 2024, 6.3.2).",
 )
 def control_dscp(subject: Subject) -> Iterator[Problem]:
     """NCCL's control DSCP against the classes of its fabric."""
@@ -51,12 +53,12 @@ def control_dscp(subject: Subject) -> Iterator[Problem]:
         message = f"{fabric.name} is {fabric.technology}: NCCL's control messages have no DSCP there."
         yield Problem((*nccl.path, "control_dscp"), message, "Take `control_dscp` away.", key=True)
         return
-    lossless = {code for item in fabric.classes if item.priority is not None for code in item.dscp}
-    if nccl.control_dscp not in lossless:
+    safe = {code for item in fabric.classes if item.strict or item.priority is not None for code in item.dscp}
+    if nccl.control_dscp not in safe:
         yield Problem(
             (*nccl.path, "control_dscp"),
-            f"DSCP {nccl.control_dscp} of NCCL's control messages is in no lossless class of {fabric.name}.",
-            f"Choose one of {_spans(lossless)}.",
+            f"DSCP {nccl.control_dscp} of NCCL's control messages is in no lossless or strict class of {fabric.name}.",
+            f"Choose one of {_spans(safe)}.",
         )
 
 

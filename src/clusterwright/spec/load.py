@@ -14,7 +14,7 @@ from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 from clusterwright.finding import Finding, Severity, SpecError
-from clusterwright.spec import infiniband_load
+from clusterwright.spec import ethernet_load, infiniband_load
 from clusterwright.spec.catalogue import load_catalogue
 from clusterwright.spec.document import Document, Path, format_path
 from clusterwright.spec.extends import read_spec_document
@@ -37,6 +37,7 @@ from clusterwright.spec.model import (
     NodeGroup,
     Operator,
     Scheduler,
+    Services,
     Side,
     Site,
     SnmpAccess,
@@ -104,6 +105,7 @@ class _Loader:
             nccl=self.nccl(data["nccl"], ("nccl",)) if "nccl" in data else None,
             scheduler=self.scheduler(data["scheduler"], ("scheduler",)) if "scheduler" in data else None,
             exceptions=self.each(data, "exceptions", self.exception),
+            extra_config=self.each(data, "extra_config", ethernet_load.extra_config),
             expectations=self.each(data, "expect", self.expectation),
             catalogue=self.catalogue,
             document=self.document,
@@ -173,12 +175,18 @@ class _Loader:
 
     def site(self, data: Mapping[str, Any], path: Path) -> Site:
         snmp = data.get("snmp")
+        everywhere = {key: self.addresses(data, key, path) for key in ("dns", "ntp", "syslog")}
+        over_management = data.get("management", {})
         return Site(
             domain=data["domain"],
             rack_units=data.get("rack_units", 42),
-            dns=self.addresses(data, "dns", path),
-            ntp=self.addresses(data, "ntp", path),
-            syslog=self.addresses(data, "syslog", path),
+            **everywhere,
+            management=Services(
+                **{
+                    key: self.addresses(over_management, key, (*path, "management")) if key in over_management else own
+                    for key, own in everywhere.items()
+                }
+            ),
             operators=self.each(
                 data, "operators", lambda item, at: Operator(item["name"], item["role"], tuple(item["keys"]), at), path
             ),
@@ -278,6 +286,7 @@ class _Loader:
             partitions=self.each(data, "partitions", infiniband_load.partition, path),
             guids=self.guids(data["guids"], (*path, "guids")) if "guids" in data else None,
             classes=self.each(data, "classes", self.traffic_class, path),
+            pfc_watchdog=ethernet_load.pfc_watchdog(data.get("pfc_watchdog", {})),
             path=path,
         )
 
@@ -289,7 +298,10 @@ class _Loader:
             service_level=data.get("service_level"),
             queue=data["queue"],
             priority=data.get("priority"),
-            weight=data["weight"],
+            weight=0 if data.get("strict") else data["weight"],
+            strict=data.get("strict", False),
+            ecn=data.get("ecn", "none" if "priority" not in data else "count"),
+            marking=ethernet_load.marking(data.get("marking")),
             arbitration=data.get("arbitration", "low"),
             path=path,
         )

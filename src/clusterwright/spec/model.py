@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 
 from clusterwright.spec.document import Document, Path
+from clusterwright.spec.ethernet import ExtraConfig, Marking, PfcWatchdog
 from clusterwright.spec.hardware import Catalogue, HardwareModel
 from clusterwright.spec.infiniband import GuidFile, Partition, SubnetManager
 
@@ -38,14 +39,27 @@ class SnmpAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class Services:
+    """Addresses of the servers for names, time and logs."""
+
+    dns: tuple[str, ...]
+    ntp: tuple[str, ...]
+    syslog: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
-    """Names and services of the place: DNS domain, rack height, servers that every device uses, who may log in."""
+    """Names and services of the place: DNS domain, rack height, servers that every device uses, who may log in.
+
+    ``management`` are the servers under the addresses by which switches reach them, over the management network.
+    """
 
     domain: str
     rack_units: int
     dns: tuple[str, ...]
     ntp: tuple[str, ...]
     syslog: tuple[str, ...]
+    management: Services
     operators: tuple[Operator, ...]
     snmp: SnmpAccess | None
     path: Path
@@ -184,6 +198,9 @@ class FabricAddressing:
 class TrafficClass:
     """A class of service: which DSCPs it takes, its queue, its PFC priority (None when lossy), its scheduler weight.
 
+    A ``strict`` class is served before all that have a weight; its own is 0. ``ecn`` is ``none``, ``count`` or
+    ``mark``, the last with a ``marking``.
+
     On InfiniBand ``service_level`` takes the place of the DSCPs and ``queue`` is the virtual lane; ``arbitration`` is
     the table (``high`` or ``low``) that the lane stands in.
     """
@@ -194,6 +211,9 @@ class TrafficClass:
     queue: int
     priority: int | None
     weight: int
+    strict: bool
+    ecn: str
+    marking: Marking | None
     arbitration: str
     path: Path
 
@@ -213,6 +233,7 @@ class Fabric:
     partitions: tuple[Partition, ...]
     guids: GuidFile | None
     classes: tuple[TrafficClass, ...]
+    pfc_watchdog: PfcWatchdog
     path: Path
 
     def tier(self, role: str) -> Tier | None:
@@ -356,6 +377,7 @@ class ClusterSpec:
     nccl: NcclProfile | None
     scheduler: Scheduler | None
     exceptions: tuple[SpecException, ...]
+    extra_config: tuple[ExtraConfig, ...]
     expectations: tuple[Expectation, ...]
     catalogue: Catalogue
     document: Document

@@ -1,0 +1,37 @@
+"""CW320: servers for names, time and logs that switches cannot reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+
+
+@rule(
+    code="CW320",
+    severity=Severity.ERROR,
+    title="server that switches cannot reach",
+    why="Switches speak to servers over the management network alone, and it routes one version of IP.",
+    mend="Give the servers' addresses on the management network as `site.management`.",
+    docs="The management port lies in a VRF of its own, with a default route of the management network's IP version"
+    " and no route into a fabric. A name, time or log server with an address of the other version is unreachable from"
+    " there, and nothing says so: the clock drifts and the log stays empty.",
+)
+def unreachable_servers(subject: Subject) -> Iterator[Problem]:
+    """Servers whose IP version is not the management network's."""
+    spec = subject.spec
+    network = next((f for f in spec.fabrics if any(attach.is_management for attach in f.attach)), None)
+    if network is None or network.addressing is None:
+        return
+    version = network.addressing.hosts.version
+    written = spec.document.data["site"].get("management", {})
+    for key in ("dns", "ntp", "syslog"):
+        at = ("site", "management", key) if key in written else ("site", key)
+        for index, server in enumerate(getattr(spec.site.management, key)):
+            if (6 if ":" in server else 4) != version:
+                yield Problem(
+                    (*at, index),
+                    f"{network.name} is IPv{version}: switches cannot reach {server} over it.",
+                    f"Give an IPv{version} address in `site.management.{key}`.",
+                )
