@@ -91,4 +91,4 @@ def _unit(
     )
     touched = {cable.b.device for cable in cables if cable.a.device in names} | own
     switches = tuple(device for device in plan.devices if device.name in touched)
-    return Unit(group, fabric, nodes, {name: nics[name] for name in names}, switches, cables)
+    return Unit(group, fabric, nodes, {node.name: nics[node.name] for node in nodes}, switches, cables)
