@@ -106,6 +106,21 @@ def _replaced_switch(net: NetFile) -> None:
     del net.heads[name]
 
 
+def _other_adapter(net: NetFile, description: str) -> None:
+    port = net.peers[net.end("gpu-s01r00n3", "be6")]
+    net.remove(net.names["gpu-s01r00n3 be6"])
+    net.heads["H-00deadbeef000001"] = f'caguid=0xdeadbeef000001\nHca\t1 "H-00deadbeef000001"\t\t# "{description}"'
+    net.join(("H-00deadbeef000001", 1), port)
+
+
+def _foreign_host(net: NetFile) -> None:
+    _other_adapter(net, "ufm-01 mlx5_0")
+
+
+def _replaced_adapter(net: NetFile) -> None:
+    _other_adapter(net, "MT4123 ConnectX6   Mellanox Technologies")
+
+
 def _everything(net: NetFile) -> None:
     for fault in (_swap_uplinks, _swap_hosts, _missing_uplink, _rail_crossed, _wrong_port, _unexpected_link):
         fault(net)
@@ -128,6 +143,8 @@ FAULTS: dict[str, Callable[[NetFile], None]] = {
     "host-missing": _host_missing,
     "stranger": _stranger,
     "replaced-switch": _replaced_switch,
+    "foreign-host": _foreign_host,
+    "replaced-adapter": _replaced_adapter,
     "everything": _everything,
 }
 

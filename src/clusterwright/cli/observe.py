@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from clusterwright.cli.formats.differences import render_csv, render_json, render_text
+from clusterwright.cli.planning import plan_with_findings
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.compare import compare
 from clusterwright.observe.ibnetdiscover import parse, parse_name_map
-from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.spec.load import load_spec
 
 FORMATS = ("text", "json", "csv")
 MAX_BYTES = 512 * 1024 * 1024  # 20 times what the largest subnets list
@@ -50,13 +51,12 @@ def observe(
 
     Exit status: 0 no differences, 1 differences, 2 could not run.
     """
-    # A million small records that all live to the end: collecting garbage among them costs time and finds nothing.
-    gc.disable()
-    plan = build_plan(load_spec(spec))
-    chosen = fabric or _only_fabric(plan)
-    names = parse_name_map(_text(name_map), str(name_map)) if name_map else {}
-    scans = [parse(_text(path), str(path)) for path in listings]
-    differences = compare(plan, chosen, scans, names=names, by_name=by_name, rates=rates)
+    with _no_garbage_collection():
+        plan, _ = plan_with_findings(spec)
+        chosen = fabric or _only_fabric(plan)
+        names = parse_name_map(_text(name_map), str(name_map)) if name_map else {}
+        scans = [parse(_text(path), str(path)) for path in listings]
+        differences = compare(plan, chosen, scans, names=names, by_name=by_name, rates=rates)
     if form == "json":
         click.echo(render_json(differences, plan.name, chosen), nl=False)
     elif form == "csv":
@@ -64,6 +64,18 @@ def observe(
     else:
         click.echo(render_text(differences), nl=False)
     return _EXIT_DIFFERENCES if differences else 0
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """A million small records that all live to the end: looking for garbage among them costs time and finds none."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _only_fabric(plan: Plan) -> str:

@@ -55,9 +55,14 @@ class Difference:
     target: Place | None = None
 
     @property
+    def stop(self) -> Place:
+        """Where the walk stops for it: ``place``, or the cable's other end where nobody knows the rack of that."""
+        return self.cable if self.cable is not None and not self.place.rack else self.place
+
+    @property
     def walk(self) -> tuple[object, ...]:
         """The sort key of the walk: rack, unit, device, port; what stands nowhere comes last."""
-        where = self.place
+        where = self.stop
         return (
             not where.rack, natural_key(where.rack), where.unit, natural_key(where.device), natural_key(where.port),
             self.kind, self.message,

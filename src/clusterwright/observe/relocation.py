@@ -7,15 +7,18 @@ identifies votes in the next round, so that a fabric of nameless switches is ide
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from clusterwright.observe.expected import Expected
+from clusterwright.observe.expected import Expected, Site
 from clusterwright.observe.identity import Identities, planned_peers, settled
 from clusterwright.observe.subnet import PORT_BITS, PORT_MASK, Subnet
 
 _FEWEST_LINKS = 3  # two exchanged cables are cheaper to move than any device
+# What an adapter says of itself before its host has given it a name: nothing, or its model.
+_UNNAMED = re.compile(r"\s*$|localhost\b|\(none\)|MT\d+\b|.*(Mellanox|ConnectX|HCA)")
 _MOST_ROUNDS = 8  # identities spread by one tier a round, and no fabric has more tiers than this
 
 
@@ -150,13 +153,23 @@ def _stranger(
         target = None if meant is None else found.site_at(meant)
         if meant is None or target is None or found.seen[target] or expected.sites[target].switch != switch:
             continue
-        if not switch or meant & PORT_MASK == end & PORT_MASK:
+        if (
+            meant & PORT_MASK == end & PORT_MASK
+            if switch
+            else _may_be(subnet.nodes[node].description, expected.sites[target])
+        ):
             votes[target] += 1
             base = base if switch else end - 1
     if not votes or (switch and max(votes.values()) < _FEWEST_LINKS):
         return None
     target, count = min(votes.items(), key=lambda item: (-item[1], item[0]))
     return _Proposal((base,), (target,), count)
+
+
+def _may_be(description: str, site: Site) -> bool:
+    """Whether an adapter can be the planned one: it names no host, or the right one."""
+    host = description.partition(" ")[0].partition(".")[0]
+    return host == site.device.name or _UNNAMED.match(description) is not None
 
 
 def _agreed(proposals: dict[str, _Proposal], expected: Expected, found: Identities) -> dict[str, _Proposal]:

@@ -16,7 +16,7 @@ VERSION = 1
 
 def render_text(differences: Sequence[Difference]) -> str:
     """One line a difference, in walking order, after the place to go to; then how many there are."""
-    lines = [f"{_where(item.place)}: {item.message}\n" for item in differences]
+    lines = [f"{_where(item.stop)}: {item.message}\n" for item in differences]
     moves = sum(item.target is not None for item in differences)
     count = len(differences)
     lines.append(
