@@ -115,7 +115,7 @@ def _json(tree: RenderedTree, verdicts: Sequence[tuple[Check, Verdict]]) -> str:
                 "name": check.name,
                 "claim": check.claim,
                 "proven": verdict.is_proven,
-                "facts": [{"name": fact.name, "value": fact.value} for fact in verdict.facts],
+                "facts": [{"name": fact.name, "value": fact.value} for fact in verdict.facts if verdict.is_proven],
                 "counterexamples": [
                     {"device": each.device, "file": f"/{each.file}", "line": each.line, "message": each.message}
                     for each in verdict.counterexamples

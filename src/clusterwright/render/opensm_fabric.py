@@ -16,9 +16,11 @@ from clusterwright.plan.chips import Chip, chip_ports, chips_of, internal_links
 from clusterwright.plan.model import Device, Interface, Plan
 from clusterwright.render.opensm import FOLDER, manager_hosts
 from clusterwright.render.per_plan import per_plan
+from clusterwright.render.ufm import SUBNET_FOLDER
+from clusterwright.spec.infiniband import UFM
 
 KIND = "opensm-fabric"
-PATH = f"{FOLDER}/fabric.net"
+FILE = "fabric.net"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +34,17 @@ class FabricFile:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """The hosts that a fabric's subnet manager runs on."""
-    return _managed_fabric(plan, device) is not None
+    """The hosts that a fabric's subnet manager runs on, whichever it is."""
+    return device.kind == "node" and next(_managed_fabrics(plan, device), None) is not None
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The fabric that a host manages: the first that chose it."""
-    fabric = _managed_fabric(plan, device)
-    if fabric is not None:
-        yield Artifact(device.name, PATH, fabric_file(plan, fabric).text.encode(), KIND)
+    """The first fabric that a host manages, beside the files of each subnet manager that runs there."""
+    done: set[str] = set()
+    for fabric, folder in _managed_fabrics(plan, device):
+        if folder not in done:
+            done.add(folder)
+            yield Artifact(device.name, f"{folder}/{FILE}", fabric_file(plan, fabric).text.encode(), KIND)
 
 
 @per_plan
@@ -81,11 +85,12 @@ def fabric_file(plan: Plan, fabric: str) -> FabricFile:
     return FabricFile("\n".join([head, *parts, *adapters]), len(adapters), len(parts), ports)
 
 
-def _managed_fabric(plan: Plan, device: Device) -> str | None:
-    if device.kind != "node":
-        return None
-    managed = (fabric.name for fabric in plan.spec.fabrics if fabric.subnet_manager is not None)
-    return next((name for name in managed if device.name in manager_hosts(plan, name)), None)
+def _managed_fabrics(plan: Plan, device: Device) -> Iterator[tuple[str, str]]:
+    """The fabrics that a host manages, and the folder of the manager's files."""
+    for fabric in plan.spec.fabrics:
+        manager = fabric.subnet_manager
+        if manager is not None and device.name in manager_hosts(plan, fabric.name):
+            yield fabric.name, SUBNET_FOLDER if manager.kind == UFM else FOLDER
 
 
 def _join(lines: dict[int, list[tuple[int, str]]], one: Chip, one_port: int, other: Chip, other_port: int) -> None:

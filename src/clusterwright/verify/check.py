@@ -40,7 +40,10 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer of one check: proven when there is no counterexample. ``notes`` say what it could not compare with."""
+    """The answer of one check: proven when there is no counterexample.
+
+    ``facts`` hold where it is proven; ``notes`` say what it could not compare with.
+    """
 
     facts: tuple[Fact, ...]
     counterexamples: tuple[Counterexample, ...]

@@ -1,7 +1,7 @@
 """Bisection: how much of the adapters' bandwidth can cross between units and between halves, by maximum flow.
 
 By the theorem of Ford and Fulkerson the maximum flow is the smallest cut. All links count as one; a fabric of links of
-different speeds is measured in links, not in Gb/s.
+different speeds is measured in links, not in Gb/s, and a flow may take paths that no routing engine would choose.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
     for subnet in subnets(tree):
+        if not len(subnet.leaves):
+            found.append(subnet.without_nodes())
+            continue
         units = units_of(subnet)
         is_promised = tree.intent is not None and (
             tree.intent.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) in tree.intent.non_blocking

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
-from clusterwright.verify.infiniband.subnet import KINDS, NAMES, Subnet, has_subnet, subnets
+from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
 from clusterwright.verify.tree import RenderedTree
 
 
@@ -35,8 +35,8 @@ def _ends(subnet: Subnet) -> Iterator[Counterexample]:
                 adapter.line, f"{adapter.host} {adapter.label} has the port GUID of the adapter on line {first}"
             )
         lines.setdefault(adapter.guid, adapter.line)
-    if not subnet.fabric.taps.size:
-        yield subnet.at_fabric(0, "no adapter is cabled to a switch")
+    if not len(subnet.leaves):
+        yield subnet.without_nodes()
 
 
 def _names(subnet: Subnet) -> Iterator[Counterexample]:
@@ -44,16 +44,18 @@ def _names(subnet: Subnet) -> Iterator[Counterexample]:
     for switch in subnet.fabric.switches:
         if switch.guid not in subnet.names:
             yield Counterexample(
-                subnet.device, NAMES, 0, f"switch 0x{switch.guid:016x} ({switch.name}) has no name here"
+                subnet.device, subnet.names_file, 0, f"switch 0x{switch.guid:016x} ({switch.name}) has no name here"
             )
     seen: dict[str, int] = {}
     for guid, option in subnet.names.items():
         if guid not in guids:
-            yield Counterexample(subnet.device, NAMES, option.line, f"{option.value} is no switch of the fabric")
+            yield Counterexample(
+                subnet.device, subnet.names_file, option.line, f"{option.value} is no switch of the fabric"
+            )
         if option.value in seen:
             first = seen[option.value]
             yield Counterexample(
-                subnet.device, NAMES, option.line, f"the name {option.value} stands on line {first} too"
+                subnet.device, subnet.names_file, option.line, f"the name {option.value} stands on line {first} too"
             )
         seen.setdefault(option.value, option.line)
 

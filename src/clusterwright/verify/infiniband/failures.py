@@ -37,6 +37,9 @@ def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
     for subnet in subnets(tree):
+        if not len(subnet.leaves):
+            found.append(subnet.without_nodes())
+            continue
         units = units_of(subnet)
         failures = list(_failures(subnet))
         gone = np.zeros((len(subnet.fabric.switches), len(failures)), bool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
-from clusterwright.verify.infiniband.subnet import CONFIG, KINDS, Subnet, has_subnet, subnets
+from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
 from clusterwright.verify.tree import RenderedTree
 
 UNICAST_LIDS = 0xBFFF  # InfiniBand architecture: 0x0001 to 0xBFFF are unicast
@@ -16,28 +16,24 @@ def _run(tree: RenderedTree) -> Verdict:
     found: list[Counterexample] = []
     for subnet in subnets(tree):
         option = subnet.options.get("lmc")
-        text, line = (option.value, option.line) if option is not None else ("0", 0)
+        text = option.value if option is not None else "0"
         if not text.isdecimal() or int(text) > MAX_LMC:
-            found.append(Counterexample(subnet.device, CONFIG, line, f"lmc {text} is not a number from 0 to {MAX_LMC}"))
+            found.append(subnet.at_config(option, f"lmc {text} is not a number from 0 to {MAX_LMC}"))
             continue
         lmc = int(text)
         needed = _needed(subnet, lmc)
         facts += [Fact("LIDs needed", needed), Fact("LIDs there are", UNICAST_LIDS), Fact("LMC", lmc)]
         if needed > UNICAST_LIDS:
             found.append(
-                Counterexample(
-                    subnet.device,
-                    CONFIG,
-                    line,
+                subnet.at_config(
+                    option,
                     f"lmc {lmc}: {len(subnet.fabric.adapters):,} adapters and {len(subnet.fabric.switches):,} switch "
                     f"chips need {needed:,} LIDs, there are {UNICAST_LIDS:,}",
                 )
             )
         engines = subnet.options["routing_engine"].value.split(",") if "routing_engine" in subnet.options else []
         if lmc and any(engine in _ENGINES_WITHOUT_LMC for engine in engines):
-            found.append(
-                Counterexample(subnet.device, CONFIG, line, f"lmc {lmc}: {engines[0]} routes no LMC other than 0")
-            )
+            found.append(subnet.at_config(option, f"lmc {lmc}: {engines[0]} routes no LMC other than 0"))
     return Verdict(tuple(facts), tuple(found))
 
 
@@ -46,7 +42,7 @@ def _needed(subnet: Subnet, lmc: int) -> int:
     values = {name: option.value.upper() for name, option in subnet.options.items()}
     switches = len(subnet.fabric.switches)
     enhanced = values.get("lmc_esp0") == "TRUE"
-    aggregation = switches if values.get("sharp_enabled", "0") not in {"0", "FALSE"} else 0
+    aggregation = switches if values.get("sharp_enabled") in {"2", "TRUE"} else 0
     return (len(subnet.fabric.adapters) + aggregation << lmc) + (switches << lmc if enhanced else switches)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.partition_file import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
-from clusterwright.verify.infiniband.subnet import CONFIG, KINDS, Subnet, has_subnet, subnets
+from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
 from clusterwright.verify.intent import Intent
 from clusterwright.verify.tree import RenderedTree
 
@@ -39,10 +39,7 @@ def _run(tree: RenderedTree) -> Verdict:
         path = option.value.lstrip("/") if option is not None else ""
         text = tree.text(subnet.device, path)
         if text is None:
-            line = option.line if option is not None else 0
-            found.append(
-                Counterexample(subnet.device, CONFIG, line, "no partition file: everybody can reach everybody")
-            )
+            found.append(subnet.at_config(option, "no partition file: everybody can reach everybody"))
             continue
         try:
             statements = parse_partitions(text)
@@ -104,7 +101,7 @@ def _facts(subnet: Subnet, matrix: _Matrix) -> Iterator[Fact]:
 def _enforced(subnet: Subnet) -> Iterator[_Problem]:
     option = subnet.options.get("part_enforce")
     if option is not None and option.value not in {"both", "in", "out"}:
-        yield _Problem(option.line, f"part_enforce {option.value}: switches let every packet pass", CONFIG)
+        yield _Problem(option.line, f"part_enforce {option.value}: switches let every packet pass", subnet.config_file)
 
 
 def _open(statements: tuple[Statement, ...], may_open: bool) -> Iterator[_Problem]:

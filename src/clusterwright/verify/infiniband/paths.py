@@ -18,6 +18,9 @@ def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
     for subnet in subnets(tree):
+        if not len(subnet.leaves):
+            found.append(subnet.without_nodes())
+            continue
         uneven = list(_uneven_switches(subnet))
         found += uneven
         is_exact = not uneven and _divides(subnet)

@@ -19,8 +19,12 @@ def _applies(tree: RenderedTree) -> bool:
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    facts, found = [], []
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
     for subnet in subnets(tree):
+        if not len(subnet.leaves):
+            found.append(subnet.without_nodes())
+            continue
         units = units_of(subnet)
         table = _rails_of(subnet, units)
         facts += [

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.net_file import Integers
-from clusterwright.verify.infiniband.subnet import CONFIG, KINDS, Subnet, has_subnet, hops_from, subnets
+from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, hops_from, subnets
 from clusterwright.verify.tree import RenderedTree
 
 # Engines that keep to up–down paths: opensm's man page, and NVIDIA's adaptive variants of the same.
@@ -27,6 +27,9 @@ def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
     for subnet in subnets(tree):
+        if not len(subnet.leaves):
+            found.append(subnet.without_nodes())
+            continue
         pairs, unreachable = _unreachable(subnet)
         flat = _flat_links(subnet)
         facts += [
@@ -50,14 +53,12 @@ def _run(tree: RenderedTree) -> Verdict:
 def _engines(subnet: Subnet) -> Iterator[Counterexample]:
     option = subnet.options.get("routing_engine")
     engines = [word.strip() for word in option.value.split(",")] if option is not None else []
-    line = option.line if option is not None else 0
     for engine in engines:
         if engine not in _UP_DOWN_ENGINES | {"no_fallback"}:
-            yield Counterexample(subnet.device, CONFIG, line, f"the engine {engine} does not keep to up–down paths")
-    if option is None or "no_fallback" not in engines:
-        yield Counterexample(
-            subnet.device, CONFIG, line, "without no_fallback, opensm routes by minhop when the tree is not as planned"
-        )
+            yield subnet.at_config(option, f"the engine {engine} does not keep to up–down paths")
+    # NVIDIA's subnet manager documents no such word
+    if subnet.is_open and "no_fallback" not in engines:
+        yield subnet.at_config(option, "without no_fallback, opensm routes by minhop when the tree is not as planned")
 
 
 def _ranks(subnet: Subnet) -> Iterator[Counterexample]:

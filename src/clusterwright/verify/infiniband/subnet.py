@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,16 +16,15 @@ from clusterwright.verify.infiniband.manager_files import Option, parse_guids, p
 from clusterwright.verify.infiniband.net_file import Adapter, Fabric, Integers, parse_fabric
 from clusterwright.verify.tree import RenderedTree
 
-FOLDER = "etc/opensm"
-CONFIG = f"{FOLDER}/opensm.conf"
-FABRIC = f"{FOLDER}/fabric.net"
-NAMES = f"{FOLDER}/ib-node-name-map"
-KINDS = frozenset({"opensm", "opensm-fabric"})
+OPEN_FOLDER = "etc/opensm"
+UFM_FOLDER = "opt/ufm/files/conf/opensm"  # NVIDIA's subnet manager, as UFM runs it
+CONFIG, FABRIC, NAMES = "opensm.conf", "fabric.net", "ib-node-name-map"
+KINDS = frozenset({"opensm", "ufm", "opensm-fabric"})
 
 
 @dataclass(frozen=True, eq=False)
 class Subnet:
-    """What one subnet manager's host was given.
+    """What one subnet manager's host was given, in ``folder``.
 
     ``managers`` are the port GUIDs of all managers that were given the same files.
     ``names``, ``roots`` and ``compute`` map GUIDs to where they are listed. ``rank`` is each switch's distance from the
@@ -32,8 +32,10 @@ class Subnet:
     """
 
     device: str
+    folder: str
     options: Mapping[str, Option]
     names: Mapping[int, Option]
+    names_file: str
     roots: Mapping[int, int]
     roots_file: str
     compute: Mapping[int, int]
@@ -41,6 +43,16 @@ class Subnet:
     fabric: Fabric
     rank: Integers
     managers: frozenset[int]
+
+    @property
+    def config_file(self) -> str:
+        """The path of opensm.conf on the host."""
+        return f"{self.folder}/{CONFIG}"
+
+    @property
+    def is_open(self) -> bool:
+        """True for the open subnet manager, False for NVIDIA's."""
+        return self.folder == OPEN_FOLDER
 
     @cached_property
     def adapter_by_guid(self) -> Mapping[int, Adapter]:
@@ -81,12 +93,22 @@ class Subnet:
 
     def at_fabric(self, line: int, message: str) -> Counterexample:
         """A counterexample in the fabric file."""
-        return Counterexample(self.device, FABRIC, line, message)
+        return Counterexample(self.device, f"{self.folder}/{FABRIC}", line, message)
+
+    def without_nodes(self) -> Counterexample:
+        """What refutes every claim about the paths between compute nodes when there are none."""
+        return Counterexample(
+            self.device, self.compute_file, 0, "no compute node's adapter is cabled: nothing to prove"
+        )
+
+    def at_config(self, option: Option | None, message: str) -> Counterexample:
+        """A counterexample in opensm.conf, on the line of an option where it is there."""
+        return Counterexample(self.device, self.config_file, option.line if option is not None else 0, message)
 
 
 def has_subnet(tree: RenderedTree) -> bool:
     """True when a host of the tree has a subnet manager's files with the fabric beside them."""
-    return any((device, FABRIC) in tree.files for device in tree.devices_with(CONFIG))
+    return next(_places(tree), None) is not None
 
 
 @lru_cache(maxsize=2)
@@ -95,28 +117,38 @@ def subnets(tree: RenderedTree) -> tuple[Subnet, ...]:
 
     Raises VerifyError for text that does not parse and for files that opensm.conf names but the host lacks.
     """
-    hosts: dict[tuple[str | None, ...], list[tuple[str, Mapping[str, Option]]]] = {}
-    fabrics: dict[tuple[str | None, str], Fabric] = {}
-    for device in tree.devices_with(CONFIG):
-        if (device, FABRIC) not in tree.files:
-            continue
-        options = parse_options(_text(tree, device, CONFIG))
-        texts = tuple(tree.text(device, path) for path in _paths(options))
+    hosts: dict[tuple[str | None, ...], list[_Host]] = {}
+    fabrics: dict[tuple[str, str], Fabric] = {}
+    for device, folder in _places(tree):
+        options = parse_options(_text(tree, device, f"{folder}/{CONFIG}"))
+        named = (_path(options, name) for name in ("root_guid_file", "cn_guid_file", "partition_config_file"))
+        texts = [tree.text(device, path) for path in (f"{folder}/{FABRIC}", _names_file(folder, options), *named)]
         # the port it runs on and its priority are each manager's own
         settings = repr(sorted((name, o.value) for name, o in options.items() if name not in {"guid", "sm_priority"}))
-        key = (settings, *texts)
-        hosts.setdefault(key, []).append((device, options))
+        hosts.setdefault((folder, settings, *texts), []).append(_Host(device, folder, options))
     return tuple(_read(tree, equal, fabrics) for equal in hosts.values())
 
 
-def _paths(options: Mapping[str, Option]) -> Iterator[str]:
-    yield from (FABRIC, NAMES)
-    for name in ("root_guid_file", "cn_guid_file", "partition_config_file"):
-        yield _path(options, name)
+class _Host(NamedTuple):
+    device: str
+    folder: str
+    options: Mapping[str, Option]
+
+
+def _places(tree: RenderedTree) -> Iterator[tuple[str, str]]:
+    """Devices and the folder in which they have a subnet manager's configuration and its fabric."""
+    for folder in (OPEN_FOLDER, UFM_FOLDER):
+        for device in tree.devices_with(f"{folder}/{CONFIG}"):
+            if (device, f"{folder}/{FABRIC}") in tree.files:
+                yield device, folder
 
 
 def _path(options: Mapping[str, Option], name: str) -> str:
     return options[name].value.lstrip("/") if name in options else ""
+
+
+def _names_file(folder: str, options: Mapping[str, Option]) -> str:
+    return _path(options, "node_name_map_name") or f"{folder}/{NAMES}"
 
 
 def _number(text: str) -> int:
@@ -131,28 +163,33 @@ def _text(tree: RenderedTree, device: str, path: str) -> str:
     return text
 
 
-def _read(
-    tree: RenderedTree,
-    hosts: list[tuple[str, Mapping[str, Option]]],
-    fabrics: dict[tuple[str | None, str], Fabric],
-) -> Subnet:
+def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str], Fabric]) -> Subnet:
     """The subnet of hosts with equal files. ``fabrics`` remembers fabrics that were parsed before."""
-    device, options = hosts[0]
-    managers = frozenset(_number(each["guid"].value) for _, each in hosts if "guid" in each)
-    names_text, fabric_text = _text(tree, device, NAMES), _text(tree, device, FABRIC)
-    names = parse_names(names_text, f"{device}:/{NAMES}")
+    device, folder, options = hosts[0]
+    names_file, fabric_file = _names_file(folder, options), f"{folder}/{FABRIC}"
+    names_text, fabric_text = _text(tree, device, names_file), _text(tree, device, fabric_file)
+    names = parse_names(names_text, f"{device}:/{names_file}")
     if (names_text, fabric_text) not in fabrics:
         given = {guid: option.value for guid, option in names.items()}
-        fabrics[names_text, fabric_text] = parse_fabric(fabric_text, f"{device}:/{FABRIC}", given)
+        fabrics[names_text, fabric_text] = parse_fabric(fabric_text, f"{device}:/{fabric_file}", given)
     fabric = fabrics[names_text, fabric_text]
     paths = [_path(options, "root_guid_file"), _path(options, "cn_guid_file")]
     lists = [parse_guids(_text(tree, device, path), f"{device}:/{path}") if path else {} for path in paths]
-    # without a list of compute nodes, opensm takes every adapter for one
-    compute = lists[1] if paths[1] else {adapter.guid: adapter.line for adapter in fabric.adapters}
     roots = [at for at, switch in enumerate(fabric.switches) if switch.guid in lists[0]]
-    rank = hops_from(fabric, np.array(roots, np.int64))
     return Subnet(
-        device, options, names, lists[0], paths[0] or CONFIG, compute, paths[1] or FABRIC, fabric, rank, managers
+        device=device,
+        folder=folder,
+        options=options,
+        names=names,
+        names_file=names_file,
+        roots=lists[0],
+        roots_file=paths[0] or f"{folder}/{CONFIG}",
+        # without a list of compute nodes, opensm takes every adapter for one
+        compute=lists[1] if paths[1] else {adapter.guid: adapter.line for adapter in fabric.adapters},
+        compute_file=paths[1] or fabric_file,
+        fabric=fabric,
+        rank=hops_from(fabric, np.array(roots, np.int64)),
+        managers=frozenset(_number(host.options["guid"].value) for host in hosts if "guid" in host.options),
     )
 
 
