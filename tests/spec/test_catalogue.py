@@ -75,12 +75,13 @@ def test_every_file_is_valid_short_and_names_its_schema(path: Path) -> None:
 # --- the figures -----------------------------------------------------------------------------------------------------
 
 
-def test_every_model_that_the_articles_name_is_there() -> None:
+def test_every_model_that_the_articles_name_and_what_goes_with_them_is_there() -> None:
     assert {
         *("dgx-a100", "dgx-h100", "grand-teton-h100", "service-server"),
         *("wedge400", "wedge400-grand-teton", "minipack2"),
         *("dcs-7804r3", "dcs-7808r3", "dcs-7816r3", "dcs-7010tx-48", "dcs-7050sx3-48yc8"),
         *("qm8700", "qm8790", "cs8500", "qm9700", "qm9790"),
+        *("q3400", "ufm-appliance", "infiniband-server"),
         *("flasharray-c", "flashblade", "altus", "yv3-sierra-point", "hammerspace-anvil", "hammerspace-dsx"),
     } == set(load_catalogue())
 

@@ -43,15 +43,13 @@ def level_on_ethernet(subject: Subject) -> Iterator[Problem]:
 def levels(subject: Subject) -> Iterator[Problem]:
     """Service levels that two classes share, fabrics whose classes leave level 0 out, and PFC priorities."""
     for fabric in subject.spec.fabrics:
-        if fabric.technology != INFINIBAND or not fabric.classes:
+        if fabric.technology != INFINIBAND or not fabric.classes or not _all_have_levels(fabric):
             continue
-        owner: dict[int, str] = {}
+        owner: dict[int | None, str] = {}
         for item in fabric.classes:
             if item.priority is not None:
                 message = f"{fabric.name} is InfiniBand, which pauses no priority."
                 yield Problem((*item.path, "priority"), message, "Take `priority` away.", key=True)
-            if item.service_level is None:
-                continue
             if item.service_level in owner:
                 message = f"Service level {item.service_level} belongs to {owner[item.service_level]} already."
                 yield Problem((*item.path, "service_level"), message, f"Choose another level for {item.name}.")
@@ -59,6 +57,11 @@ def levels(subject: Subject) -> Iterator[Problem]:
         if MANAGEMENT_LEVEL not in owner:
             message = f"No class of {fabric.name} takes service level 0."
             yield Problem((*fabric.path, "classes"), message, "Give one class `service_level: 0`.")
+
+
+def _all_have_levels(fabric: Fabric) -> bool:
+    """False where a class has DSCPs instead, which is CW301's to say."""
+    return all(item.service_level is not None for item in fabric.classes)
 
 
 def _target(subject: Subject) -> tuple[NcclProfile, Fabric] | None:
@@ -77,7 +80,7 @@ def _target(subject: Subject) -> tuple[NcclProfile, Fabric] | None:
 def nccl_level(subject: Subject) -> Iterator[Problem]:
     """NCCL's service level and data class against the classes of its InfiniBand fabric."""
     target = _target(subject)
-    if target is None:
+    if target is None or not _all_have_levels(target[1]):
         return
     nccl, fabric = target
     by_name = {item.name: item.service_level for item in fabric.classes}
@@ -120,6 +123,8 @@ def nccl_partition(subject: Subject) -> Iterator[Problem]:
     manager = fabric.subnet_manager
     if manager is None or manager.default_membership == "full":
         return
+    if any(subject.spec.zone(zone) is None for partition in fabric.partitions for zone in partition.zones):
+        return  # CW152 says so
     full = [
         partition.name
         for partition in fabric.partitions

@@ -86,13 +86,15 @@ def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
             continue
         attached = [attach.nodes for attach in fabric.attach if attach.nodes is not None]
         group = subject.spec.node_group(manager.nodes)
+        if group is None:
+            continue  # CW150 says so
         if manager.nodes not in attached:
             yield Problem(
                 (*manager.path, "nodes"),
                 f"{manager.nodes} has no NIC on {fabric.name}, which its subnet manager has to reach.",
                 f"Name {' or '.join(attached)}, or attach {manager.nodes}.",
             )
-        elif group is not None and group.count < manager.count:
+        elif group.count < manager.count:
             message = f"{manager.count} subnet managers are asked for, and {manager.nodes} has {group.count} nodes."
             yield Problem((*manager.path, "count"), message, f"Ask for {group.count} at most.")
 
@@ -108,8 +110,13 @@ def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
     " need no address.",
 )
 def unreachable_management(subject: Subject) -> Iterator[Problem]:
-    """Tiers of managed InfiniBand switches in specs without a management network."""
+    """Tiers of managed InfiniBand switches in specs that describe Ethernet, and no management network.
+
+    A spec of its InfiniBand fabric alone leaves the networks around it to others.
+    """
     spec = subject.spec
+    if all(fabric.technology == "infiniband" for fabric in spec.fabrics):
+        return
     if any(attach.is_management for fabric in spec.fabrics for attach in fabric.attach):
         return
     for fabric in spec.fabrics:
