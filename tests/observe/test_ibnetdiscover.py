@@ -31,6 +31,9 @@ sysimgguid=0xc42a10300aabbcc
 caguid=0xc42a10300aabbcc
 Ca\t1 "H-0c42a10300aabbcc"\t\t# "gpu-s00r00n0 mlx5_0"
 [1](c42a10300aabbcc) \t"S-b8cef60300f1a2b0"[1]\t\t# lid 12 lmc 0 "leaf-s00-00" lid 4 4xHDR
+
+switchguid=0xb8cef60300f1a2c0(b8cef60300f1a2c0)
+Switch\t40 "S-b8cef60300f1a2c0"\t\t# "Quantum #2 "x" (rack 4)" base port 0 lid 5 lmc 0
 """
 
 
@@ -39,6 +42,7 @@ def test_every_form_of_a_line() -> None:
     assert [(node.kind, node.ports, node.vendor) for node in scan.nodes] == [
         ("switch", 41, 0x2C9),
         ("adapter", 1, 0x2C9),
+        ("switch", 40, 0),
     ]
     assert scan.nodes[0].description == "MF0;leaf-s00-00:MQM8700/U1"
     leaf, adapter = 0xB8CEF60300F1A2B0, 0x0C42A10300AABBCC
@@ -75,6 +79,12 @@ def test_a_bad_line_is_named(line: int, broken: str) -> None:
     lines[line - 1] = broken
     with pytest.raises(ClusterwrightError, match=rf"^scan:{line}:1: .*: scan again"):
         parse("\n".join(lines), "scan")
+
+
+def test_a_listing_that_ends_early_is_refused() -> None:
+    whole = LISTING.splitlines()
+    with pytest.raises(ClusterwrightError, match=r"^scan:12:1: .*a link to a node that the file lists"):
+        parse("\n".join(whole[:19]), "scan")
 
 
 def test_a_node_name_map() -> None:

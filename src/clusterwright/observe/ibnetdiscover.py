@@ -7,6 +7,7 @@ on standard error are understood, so that ``ibnetdiscover > FILE 2>&1`` loses no
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -113,7 +114,16 @@ def parse(text: str, file: str) -> Scan:
         raise ClusterwrightError(
             f"{file}:1:1: there is no node in this file. Write it with `ibnetdiscover > FILE` on a host of the fabric."
         )
+    _refuse_cut(nodes, links, text, file)
     return Scan(file, tuple(nodes), tuple(links), tuple(duplicates))
+
+
+def _refuse_cut(nodes: Sequence[Node], links: Sequence[Link], text: str, file: str) -> None:
+    """Every node is listed that another one is linked to; where one is not, the end of the file is missing."""
+    listed = {node.guid for node in nodes}
+    for link in links:
+        if link.peer not in listed:
+            raise _error(file, link.line, text.splitlines()[link.line - 1], "a link to a node that the file lists")
 
 
 def parse_name_map(text: str, file: str) -> dict[int, str]:

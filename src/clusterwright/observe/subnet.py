@@ -81,7 +81,7 @@ def merge(scans: Sequence[Scan]) -> Subnet:
 
 
 def _nodes(scans: Sequence[Scan]) -> tuple[list[Node], dict[int, int]]:
-    """Every node once, and its index by GUID; one whose record was cut off is known by its neighbours' links."""
+    """Every node once, and its index by GUID."""
     nodes: list[Node] = []
     by_guid: dict[int, int] = {}
     for scan in scans:
@@ -89,11 +89,6 @@ def _nodes(scans: Sequence[Scan]) -> tuple[list[Node], dict[int, int]]:
             if node.guid not in by_guid:
                 by_guid[node.guid] = len(nodes)
                 nodes.append(node)
-    for link in _links(scans):
-        if link.peer not in by_guid:
-            by_guid[link.peer] = len(nodes)
-            kind = "adapter" if link.peer_port_guid else "switch"
-            nodes.append(Node(link.peer, kind, 0, "", 0, link.line))
     return nodes, by_guid
 
 
