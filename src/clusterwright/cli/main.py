@@ -25,6 +25,7 @@ COMMANDS = {
     "refresh": "clusterwright.cli.deploy:refresh",
     "render": "clusterwright.cli.render:render",
     "report": "clusterwright.cli.report:report",
+    "simulate": "clusterwright.cli.simulate:simulate_command",
     "up": "clusterwright.cli.deploy:up",
     "verify": "clusterwright.cli.verify:verify",
 }

@@ -1,0 +1,143 @@
+"""``clusterwright simulate``: what a collective gets out of the planned fabric, flow by flow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from clusterwright.cli.planning import plan_with_findings
+from clusterwright.simulate.collective import HASHES, SOURCE_PORTS, Question, simulate
+from clusterwright.simulate.network import build_network, fabric_to_simulate
+from clusterwright.simulate.placement import PLACEMENTS
+from clusterwright.simulate.summary import Summary, summarise
+from clusterwright.simulate.traffic import ALGORITHMS, COLLECTIVES, Traffic, algorithm_for
+
+_MOST_QPS = 128  # what NCCL_IB_QPS_PER_CONNECTION takes
+_MOST_CHANNELS = 64
+_MOST_SEEDS = 1000
+_LARGEST_SEED = 2**32 - 1
+
+
+@click.command("simulate")
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option("--collective", type=click.Choice(COLLECTIVES), default="all-gather", show_default=True)
+@click.option("--ranks", type=click.IntRange(min=1), required=True, help="GPUs of the job, in whole nodes.")
+@click.option(
+    "--hash",
+    "hashing",
+    type=click.Choice(HASHES),
+    default="e-ecmp",
+    show_default=True,
+    help="How switches pick a link.",
+)
+@click.option(
+    "--qps",
+    type=click.IntRange(1, _MOST_QPS),
+    help="Queue pairs a connection.  [default: the NCCL profile's, else 1]",
+)
+@click.option("--placement", type=click.Choice(PLACEMENTS), default="linear", show_default=True)
+@click.option("--algorithm", type=click.Choice(ALGORITHMS), help="[default: ring; pairwise for all-to-all]")
+@click.option(
+    "--channels",
+    type=click.IntRange(1, _MOST_CHANNELS),
+    default=1,
+    show_default=True,
+    help="Connections between two nodes on each rail.",
+)
+@click.option("--pxn/--no-pxn", default=True, show_default=True, help="All-to-all: cross rails inside nodes.")
+@click.option(
+    "--source-port",
+    type=click.Choice(SOURCE_PORTS),
+    default="queue-pair",
+    show_default=True,
+    help="Whether NICs derive UDP source ports from queue pairs.",
+)
+@click.option("--fabric", help="[default: the NCCL profile's, else the first RoCE fabric]")
+@click.option("--seed", type=click.IntRange(0, _LARGEST_SEED), default=0, show_default=True, help="The first seed.")
+@click.option("--seeds", type=click.IntRange(1, _MOST_SEEDS), default=3, show_default=True, help="How many seeds.")
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+def simulate_command(
+    spec: Path,
+    collective: str,
+    ranks: int,
+    hashing: str,
+    qps: int | None,
+    placement: str,
+    algorithm: str | None,
+    channels: int,
+    pxn: bool,
+    source_port: str,
+    fabric: str | None,
+    seed: int,
+    seeds: int,
+    form: str,
+) -> int:
+    """Simulates one collective of a job on SPEC's RoCE fabric and tells how its flows spread over the links.
+
+    Every switch hashes as its ASIC does, with a seed of its own; drained switches and cables out of service carry
+    nothing. The model and its limits: docs/simulation.md.
+
+    Exit status: 0 simulated, 2 could not run.
+    """
+    plan, _ = plan_with_findings(spec)
+    network = build_network(plan, fabric_to_simulate(plan, fabric))
+    nccl = plan.spec.nccl
+    profile = nccl if nccl is not None and nccl.fabric == network.fabric else None
+    question = Question(
+        Traffic(collective, algorithm_for(collective, algorithm), channels, pxn),
+        ranks,
+        hashing,
+        qps or (profile.qps_per_connection if profile is not None else 1),
+        placement,
+        source_port,
+        profile.nodes if profile is not None else None,
+    )
+    drawn = tuple(range(seed, seed + seeds))
+    summary = summarise(network, simulate(network, question, drawn))
+    if form == "json":
+        document = {
+            "cluster": plan.name,
+            "fabric": network.fabric,
+            "question": asdict(question),
+            "seeds": drawn,
+            **asdict(summary),
+        }
+        click.echo(json.dumps(document, indent=2))
+    else:
+        click.echo("\n".join(_text(plan.name, network.fabric, question, drawn, summary)))
+    return 0
+
+
+def _text(cluster: str, fabric: str, question: Question, seeds: tuple[int, ...], summary: Summary) -> Iterator[str]:
+    traffic = question.traffic
+    yield (
+        f"{traffic.collective} ({traffic.algorithm}) of {question.ranks:,} ranks, {question.placement}, "
+        f"on {fabric} of {cluster}"
+    )
+    yield (
+        f"{question.hash}, {question.qps} queue pairs a connection, source port: {question.source_port}, "
+        f"seeds {seeds[0]} to {seeds[-1]}"
+    )
+    yield ""
+    yield "bandwidth                          lowest  median  highest"
+    for name, share in (
+        ("of the ideal", summary.share_of_ideal),
+        ("of the NICs' line rate", summary.share_of_line_rate),
+    ):
+        yield f"  {name:<30}{share.lowest:>9.1%}{share.median:>8.1%}{share.highest:>9.1%}"
+    yield ""
+    yield "link load, max/mean          links  lowest  median  highest  spread evenly"
+    for layer in summary.layers:
+        yield (
+            f"  {layer.name:<22}{layer.links:>10,}{layer.spread.lowest:>8.2f}{layer.spread.median:>8.2f}"
+            f"{layer.spread.highest:>9.2f}{layer.even_spread:>15.2f}"
+        )
+    yield ""
+    yield "worst links                  busy over ideal time   load over even load   seed"
+    for link in summary.worst:
+        yield f"  {link.name}"
+        yield f"{link.times_ideal:>48.2f}×{link.times_even:>21.2f}×{link.seed:>7}"

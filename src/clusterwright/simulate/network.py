@@ -1,0 +1,152 @@
+"""A planned fabric as arrays: its switches, its cables in service as pairs of directed links, and its nodes' NICs.
+
+Link 2i is cable i upwards (from its ``a`` end), link 2i + 1 the same cable downwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.model import Cable, Device, Plan
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bytes = npt.NDArray[np.uint8]
+HOST = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Nics:
+    """The NICs of a fabric. ``switch`` is the index of the switch at the other end, ``slice`` the NIC's place among
+    that switch's host ports, ``up`` and ``down`` its two links, ``address`` the bytes of its IP address."""
+
+    switch: Ints
+    slice: Ints
+    up: Ints
+    down: Ints
+    address: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node that can take part in a job, with the indexes of its NICs in rail order."""
+
+    device: Device
+    nics: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """One fabric. ``tail`` and ``head`` are the switches at a link's ends, HOST where a node is; ``gbps`` its speed."""
+
+    fabric: str
+    switches: tuple[Device, ...]
+    tier: Ints
+    cables: tuple[Cable, ...]
+    tail: Ints
+    head: Ints
+    gbps: Floats
+    nics: Nics
+    nodes: tuple[Node, ...]
+
+    def link_name(self, link: int) -> str:
+        """Both ends of a directed link, with their ports."""
+        cable = self.cables[link // 2]
+        near, far = (cable.b, cable.a) if link % 2 else (cable.a, cable.b)
+        return f"{near.device} {near.port} > {far.device} {far.port}"
+
+    def layer(self, link: int) -> tuple[int, int, str]:
+        """Where a link lies: the tier of its upper end, 0 up or 1 down, and the roles at its ends in that order."""
+        cable = self.cables[link // 2]
+        upper = self.switches[self.head[link] if link % 2 == 0 else self.tail[link]].role
+        below = self.tail[link] if link % 2 == 0 else self.head[link]
+        lower = self.switches[below].role if below != HOST else "node"
+        return cable.tier, link % 2, f"{upper} > {lower}" if link % 2 else f"{lower} > {upper}"
+
+
+def fabric_to_simulate(plan: Plan, name: str | None) -> str:
+    """The name of the fabric asked for, else the NCCL profile's, else the first RoCE fabric.
+
+    Raises ClusterwrightError when it is not an Ethernet fabric with addresses: InfiniBand is not routed by hashes.
+    """
+    known = {fabric.name: fabric for fabric in plan.spec.fabrics}
+    if name is None:
+        roce = [fabric.name for fabric in plan.spec.fabrics if fabric.technology == "roce"]
+        profile = plan.spec.nccl.fabric if plan.spec.nccl is not None else ""
+        name = profile if profile in roce else (roce or [profile])[0]
+    if name not in known:
+        there_are = ", ".join(known) or "none"
+        raise ClusterwrightError(f'{plan.name} has no fabric "{name}" to simulate; fabrics: {there_are}.')
+    if known[name].technology == "infiniband" or known[name].addressing is None:
+        raise ClusterwrightError(
+            f'Fabric "{name}" of {plan.name} is {known[name].technology}: its subnet manager routes by destination, '
+            "not by hashes. Name a RoCE fabric with --fabric."
+        )
+    return name
+
+
+def build_network(plan: Plan, fabric: str) -> Network:
+    """The fabric as arrays. Nodes that are drained, have no GPUs or lack one of their NICs' cables are left out.
+
+    Raises KeyError when the fabric has no addresses.
+    """
+    size = 4 if plan.address_version(fabric) == 4 else 16
+    switches = tuple(device for device in plan.devices if device.kind == "switch" and device.fabric == fabric)
+    index = {device.name: number for number, device in enumerate(switches)}
+    planned = [cable for cable in plan.cables if cable.fabric == fabric and cable.b.device in index]
+    cables = tuple(cable for cable in planned if cable.in_service)
+    lower = np.array([index.get(cable.a.device, HOST) for cable in cables], np.int64)
+    upper = np.array([index[cable.b.device] for cable in cables], np.int64)
+    hosts = [(number, cable) for number, cable in enumerate(cables) if cable.a.side == "host"]
+    slices = _slices(planned)
+    at = np.array([number for number, _ in hosts], np.int64)
+    nics = Nics(
+        switch=upper[at],
+        slice=np.array([slices[cable.b.device, cable.b.port] for _, cable in hosts], np.int64),
+        up=2 * at,
+        down=2 * at + 1,
+        address=np.frombuffer(
+            b"".join((cable.a.address or 0).to_bytes(size, "big") for _, cable in hosts), np.uint8
+        ).reshape(-1, size),
+    )
+    return Network(
+        fabric=fabric,
+        switches=switches,
+        tier=np.array([device.tier for device in switches], np.int64),
+        cables=cables,
+        tail=np.stack([lower, upper], axis=1).ravel(),
+        head=np.stack([upper, lower], axis=1).ravel(),
+        gbps=np.repeat(np.array([cable.speed_gbps for cable in cables], np.float64), 2),
+        nics=nics,
+        nodes=_nodes(plan, planned, [cable for _, cable in hosts]),
+    )
+
+
+def _slices(planned: list[Cable]) -> dict[tuple[str, str], int]:
+    """The place of each host port among its switch's host ports, whether or not its cable is in service."""
+    counts: dict[str, int] = {}
+    found = {}
+    for cable in planned:
+        if cable.a.side == "host":
+            found[cable.b.device, cable.b.port] = counts.setdefault(cable.b.device, 0)
+            counts[cable.b.device] += 1
+    return found
+
+
+def _nodes(plan: Plan, planned: list[Cable], hosts: list[Cable]) -> tuple[Node, ...]:
+    wanted: dict[str, int] = {}
+    for cable in planned:
+        if cable.a.side == "host":
+            wanted[cable.a.device] = wanted.get(cable.a.device, 0) + 1
+    nics: dict[str, list[int]] = {}
+    for number, cable in enumerate(hosts):
+        nics.setdefault(cable.a.device, []).append(number)
+    return tuple(
+        Node(plan.by_name[name], tuple(found))
+        for name, found in nics.items()
+        if plan.by_name[name].rank is not None and plan.by_name[name].state == "active" and len(found) == wanted[name]
+    )

@@ -1,0 +1,100 @@
+"""What several seeds have in common: bandwidth, spread of load in each layer of links, and the links to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from clusterwright.simulate.collective import Outcome
+from clusterwright.simulate.network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The lowest, middle and highest of a figure over the seeds."""
+
+    lowest: float
+    median: float
+    highest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The links of one direction between two tiers: ``links`` that the job could use, ``spread`` their largest load
+    over their mean load, ``even_spread`` the same if switches spread evenly."""
+
+    name: str
+    links: int
+    spread: Range
+    even_spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdedLink:
+    """A link of the job with its ``seed``: how long it is busy over the ideal time of the whole collective, and how
+    much it carries over what it would carry if switches spread evenly."""
+
+    name: str
+    seed: int
+    times_ideal: float
+    times_even: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Shares are of bandwidths, 0 to 1; ``worst`` are the links that take longest, worst first."""
+
+    share_of_ideal: Range
+    share_of_line_rate: Range
+    layers: tuple[Layer, ...]
+    worst: tuple[CrowdedLink, ...]
+
+
+def range_of(values: Sequence[float]) -> Range:
+    """The range of one figure's values, of which there is at least one."""
+    return Range(min(values), median(values), max(values))
+
+
+def summarise(network: Network, outcomes: Sequence[Outcome], links: int = 10) -> Summary:
+    """The summary of outcomes on ``network``, with so many of the worst links over all seeds."""
+    return Summary(
+        range_of([outcome.share for outcome in outcomes]),
+        range_of([outcome.line_rate_share for outcome in outcomes]),
+        _layers(network, outcomes),
+        _worst(network, outcomes, links),
+    )
+
+
+def _layers(network: Network, outcomes: Sequence[Outcome]) -> tuple[Layer, ...]:
+    used = np.flatnonzero(np.any([outcome.even_load > 0 for outcome in outcomes], axis=0))
+    members: dict[tuple[int, int, str], list[int]] = {}
+    for link in used:
+        members.setdefault(network.layer(int(link)), []).append(int(link))
+    found = []
+    for (_, _, name), links in sorted(members.items()):
+        loads = [(outcome.load[links], outcome.even_load[links]) for outcome in outcomes]
+        usable = [(load[even > 0], even[even > 0]) for load, even in loads]
+        spreads = [float(load.max() / load.mean()) for load, even in usable if len(even)]
+        evens = [float(even.max() / even.mean()) for _, even in usable if len(even)]
+        found.append(Layer(name, len(links), range_of(spreads), median(evens)))
+    return tuple(found)
+
+
+def _worst(network: Network, outcomes: Sequence[Outcome], count: int) -> tuple[CrowdedLink, ...]:
+    found: dict[int, CrowdedLink] = {}
+    for outcome in outcomes:
+        busy = np.where(outcome.job_load > 0, outcome.load / network.gbps, 0)
+        for link in np.argsort(-busy, kind="stable")[:count].tolist():
+            even = float(outcome.even_load[link])
+            crowded = CrowdedLink(
+                network.link_name(link),
+                outcome.seed,
+                float(busy[link]) / outcome.ideal_seconds,
+                float(outcome.load[link]) / even,
+            )
+            if link not in found or crowded.times_ideal > found[link].times_ideal:
+                found[link] = crowded
+    return tuple(sorted(found.values(), key=lambda each: (-each.times_ideal, each.name))[:count])
