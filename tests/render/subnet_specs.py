@@ -78,6 +78,23 @@ expect:
   - {figure: oversubscription.backend.leaf, value: 1, source: "NVIDIA's design does not block"}
 """
 
+# Forty nodes on one 800-port director, whose 60 chips the subnet manager sees.
+ONE_DIRECTOR = """
+version: 1
+name: one-director
+site: {domain: example.net}
+nodes:
+  - {name: compute, model: dgx-a100, role: node, count: 40, levels: [{name: rack, of: 4}]}
+fabrics:
+  - name: backend
+    technology: infiniband
+    mtu: 4096
+    attach: [{nodes: compute, nics: backend}]
+    tiers:
+      - {role: director, model: cs8500, per: cluster}
+    subnet_manager: {nodes: compute, count: 1, routing_engine: ftree}
+"""
+
 # The lab with NVIDIA's subnet manager and what it can do.
 WITH_UFM = """
 fabrics:

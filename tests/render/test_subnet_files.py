@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.render.plans import plan_of
 from tests.render.subnet import routed_subnet
-from tests.render.subnet_specs import FREED_PORTS, ONE_UNIT, SHARED, WITH_UFM, variant, whole
+from tests.render.subnet_specs import FREED_PORTS, ONE_DIRECTOR, ONE_UNIT, SHARED, WITH_UFM, variant, whole
 
 from clusterwright.plan.model import Plan
 from clusterwright.render import nccl, opensm, subnet_topology, ufm
@@ -147,9 +147,10 @@ def test_no_option_of_nvidias_subnet_manager_reaches_the_open_one(tmp_path: Path
         assert not any(ufm.FOLDER in path for path in ours)
 
 
-def test_ibdm_reads_topology_and_netlists_and_finds_no_credit_loop(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "adapters"), [("fixed switches", 128), ("a director", 320)])
+def test_ibdm_reads_topology_and_netlists_and_finds_no_credit_loop(tmp_path: Path, name: str, adapters: int) -> None:
     assert shutil.which("ibdmchk"), "ibdmchk is missing: apt-get install ibutils"
-    plan = plan_of("lab-ib")
+    plan = plan_of("lab-ib") if name == "fixed switches" else whole(ONE_DIRECTOR, tmp_path)
     host = opensm.manager_hosts(plan, "backend")[0]
     for artifact in subnet_topology.render(plan, plan.by_name[host]):
         (tmp_path / Path(artifact.path).name).write_bytes(artifact.content)
@@ -163,7 +164,7 @@ def test_ibdm_reads_topology_and_netlists_and_finds_no_credit_loop(tmp_path: Pat
         check=False,
     )
     assert "-E-" not in done.stdout, done.stdout
-    assert "Scanned:16256 CA to CA paths" in done.stdout  # each of 128 adapters to each other one
+    assert f"Scanned:{adapters * (adapters - 1)} CA to CA paths" in done.stdout
     assert "no credit loops found" in done.stdout
 
 

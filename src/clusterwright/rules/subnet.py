@@ -53,7 +53,7 @@ def spare_ports_used(subject: Subject) -> Iterator[Problem]:
         try:
             ports = allocate_fabric(subject.spec, skeleton)
         except PortShortage:
-            return  # CW201 says so
+            continue  # CW201 says so
         speeds = skeleton.links_down()
         for depth, tier in enumerate(skeleton.fabric.tiers):
             left = {
