@@ -19,6 +19,7 @@ COMMANDS = {
     "diff": "clusterwright.cli.diff:diff",
     "explain": "clusterwright.cli.explain:explain",
     "inventory": "clusterwright.cli.inventory:inventory",
+    "lab": "clusterwright.cli.lab:lab",
     "lint": "clusterwright.cli.lint:lint",
     "observe": "clusterwright.cli.observe:observe",
     "preview": "clusterwright.cli.deploy:preview",

@@ -8,12 +8,10 @@ network namespace: nothing here touches the machine's own network. Needs root, i
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -24,11 +22,10 @@ from types import TracebackType
 from typing import IO
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.lab.namespaces import NETNS, inside, remove_namespaces, run_ip
 
 _FLEETS = Path("/run/clusterwright-fleets")
-_NETNS = Path("/run/netns")
 _CONTROLLER_MAC = "02:cf:ff:00:00:01"
-_CLONE_NEWNET = 0x40000000
 _START_TIMEOUT_S = 30
 _PROGRAMS = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux", "ssh-keygen": "openssh-client"}
 _SSHD = "/usr/sbin/sshd"
@@ -162,12 +159,8 @@ class SshFleet:
     @contextlib.contextmanager
     def as_controller(self) -> Iterator[None]:
         """Within, this thread, threads started from it and their child processes use the controller's network."""
-        with Path("/proc/thread-self/ns/net").open() as home, (_NETNS / self._controller).open() as controller:
-            _enter(controller.fileno())
-            try:
-                yield
-            finally:
-                _enter(home.fileno())
+        with inside(self._controller):
+            yield
 
     def run(self, host: str, *command: str) -> str:
         """Run a program inside a host, past SSH, and return its standard output. Raises CalledProcessError."""
@@ -179,7 +172,7 @@ class SshFleet:
 
     def cut(self, host: str) -> None:
         """Unplug a host: its link goes down."""
-        _ip(f"link set {self._interface} down\n", namespace=self.hosts[host].namespace)
+        run_ip(f"link set {self._interface} down\n", namespace=self.hosts[host].namespace)
 
     def _make_keys(self) -> None:
         (self._folder / "sshd_config").write_text(_SSHD_CONFIG)
@@ -193,10 +186,10 @@ class SshFleet:
         hosts = tuple(self.hosts.values())
         controller = self._controller
         nodad = " nodad" if ":" in self._controller_address else ""
-        _ip("".join(f"netns add {name}\n" for name in (controller, *(host.namespace for host in hosts))))
+        run_ip("".join(f"netns add {name}\n" for name in (controller, *(host.namespace for host in hosts))))
         # The kernel has one neighbour table for all namespaces: permanent entries keep it from being swept when many
         # hosts talk at once.
-        _ip(
+        run_ip(
             f"link set lo up\nlink add br0 address {_CONTROLLER_MAC} type bridge\nlink set br0 up\n"
             f"addr add {self._controller_address} dev br0{nodad}\n"
             + "".join(
@@ -209,7 +202,7 @@ class SshFleet:
             namespace=controller,
         )
         for host in hosts:
-            _ip(
+            run_ip(
                 f"link set lo up\nlink set {self._interface} up\n"
                 f"addr add {host.address} dev {self._interface}{nodad}\n"
                 f"route add {self._controller_address} dev {self._interface}\n"
@@ -218,7 +211,7 @@ class SshFleet:
             )
 
     def _start(self, host: FleetHost) -> subprocess.Popen[bytes]:
-        network = str(_NETNS / host.namespace)
+        network = str(NETNS / host.namespace)
         # systemd-nspawn makes the other namespaces itself, and finds nobody in /proc from within a process namespace.
         own = () if self._systemd else ("--uts", "--ipc", "--pid", "--fork", "--kill-child=KILL")
         variables = {"FLEET": str(self._folder), "HOST": host.name, "NETWORK": network}
@@ -278,29 +271,8 @@ def _remove_leftovers() -> None:
 
 
 def _remove_fleet(folder: Path) -> None:
-    namespaces = sorted(path.name for path in _NETNS.glob(f"cw-{folder.name}-*"))
-    for namespace in namespaces:
-        for process in subprocess.run(
-            ["ip", "netns", "pids", namespace], check=True, capture_output=True, text=True
-        ).stdout.split():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(process), signal.SIGKILL)
-    _ip("".join(f"netns del {namespace}\n" for namespace in namespaces))
+    remove_namespaces(f"cw-{folder.name}-")
     shutil.rmtree(folder)
-
-
-def _ip(batch: str, namespace: str | None = None) -> None:
-    where = ["-n", namespace] if namespace else []
-    ended = subprocess.run(["ip", *where, "-batch", "-"], input=batch, capture_output=True, text=True, check=False)
-    if ended.returncode != 0:
-        raise ClusterwrightError(f"ip refused a step of the fleet's network: {ended.stderr.strip()}")
-
-
-def _enter(descriptor: int) -> None:
-    # os.setns came with Python 3.12.
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.setns(descriptor, _CLONE_NEWNET) != 0:
-        raise ClusterwrightError(f"entering the fleet's network: {os.strerror(ctypes.get_errno())}")
 
 
 def _answers(address: str) -> bool:

@@ -1,0 +1,220 @@
+"""``clusterwright lab``: a twin of a spec's fabric on this machine, compared with the plan and made to fail."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clusterwright import data_files
+from clusterwright.finding import ClusterwrightError
+from clusterwright.lab.bringup import bring_up
+from clusterwright.lab.check import CheckResult, await_routes, check
+from clusterwright.lab.cut import DEFAULT_ROUTERS, Cut
+from clusterwright.lab.faults import Change, Fault, faulty, parse_link, try_change
+from clusterwright.lab.running import (
+    LabState,
+    exclusively,
+    read_state,
+    remove_lab,
+    require_rights,
+    running_labs,
+    write_state,
+)
+from clusterwright.lab.twin import Twin, build_twin
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.model import Plan
+from clusterwright.spec.load import load_spec
+
+_EXIT_DIFFERENCES = 1
+_DEFAULT_NODES = 16
+_START_S, _START_PER_LINK_S = 60, 0.1
+_CHANGE_S, _CHANGE_PER_ROUTER_S = 15, 0.5
+
+_SPEC = click.argument("spec", type=click.Path(path_type=Path))
+_FABRIC = click.option("--fabric", help="The Ethernet fabric; default: the one that carries RoCE, or the only one.")
+_FORMAT = click.option(
+    "--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True, help="Output format."
+)
+
+
+@click.group()
+def lab() -> None:
+    """Runs a twin of a fabric on this machine: network namespaces, FRR as the switches. Needs root.
+
+    SPEC is a file, or the name of a spec that travels with the package (lab-roce).
+    """
+
+
+@lab.command()
+@_SPEC
+@_FABRIC
+@click.option("--cut", "pods", multiple=True, metavar="POD", help="Keep only this pod (pod0, ...); may be repeated.")
+@click.option("--racks", type=click.IntRange(1), help="Keep only the first so many racks of each pod.")
+@click.option("--routers", type=click.IntRange(3), help="Keep at most so many switches.")
+@click.option("--nodes", type=click.IntRange(0), default=_DEFAULT_NODES, show_default=True, help="Keep so many nodes.")
+def up(
+    spec: Path, fabric: str | None, pods: tuple[str, ...], racks: int | None, routers: int | None, nodes: int
+) -> int:
+    """Starts the twin of SPEC and waits until every switch has its routes.
+
+    What an earlier lab of this name left is removed first. Exit status: 0 it runs as planned, 2 it could not.
+    """
+    require_rights()
+    plan = _plan(spec)
+    chosen = _fabric(plan, fabric)
+    cut = Cut(pods, racks, routers, nodes)
+    twin = build_twin(plan, chosen, cut)
+    if routers is None and len(twin.views) > DEFAULT_ROUTERS:
+        raise ClusterwrightError(
+            f"{plan.name}: {chosen} has {len(twin.views)} switches, more than a lab starts unasked."
+            f" Keep a part with --routers {DEFAULT_ROUTERS}, or with --cut and --racks."
+        )
+    with exclusively(twin.name):
+        bring_up(twin, LabState(str(spec), chosen, cut), _progress)
+        seconds = await_routes(twin, _START_S + _START_PER_LINK_S * len(twin.cables))
+    _progress(f"{twin.name}: all routes as planned after {seconds:.1f} s")
+    return 0
+
+
+@lab.command(name="check")
+@_SPEC
+@_FABRIC
+@_FORMAT
+def check_command(spec: Path, fabric: str | None, form: str) -> int:
+    """Compares the running twin with the plan: sessions, routes and their widths, leaks, packets.
+
+    Exit status: 0 as planned, 1 there are differences, 2 could not run.
+    """
+    require_rights()
+    plan = _plan(spec)
+    twin, state = _running(plan, fabric)
+    with exclusively(twin.name):
+        result = check(faulty(twin, tuple(Fault(*fault) for fault in state.faults)))
+    click.echo(_check_json(twin, result) if form == "json" else _check_text(twin, result), nl=False)
+    return _EXIT_DIFFERENCES if result.problems else 0
+
+
+@lab.command()
+@_SPEC
+@_FABRIC
+@click.option("--link", "links", multiple=True, metavar="DEVICE:PORT", help="Take this link down; may be repeated.")
+@click.option("--switch", "switches", multiple=True, metavar="NAME", help="Drain this switch; may be repeated.")
+@click.option("--keep", is_flag=True, help="Leave it so, instead of mending it; `lab check` then expects it.")
+@_FORMAT
+def fail(
+    spec: Path, fabric: str | None, links: tuple[str, ...], switches: tuple[str, ...], keep: bool, form: str
+) -> int:
+    """Takes links down and drains switches in the running twin, one after the other, and mends them.
+
+    After each step every switch must have the routes of the plan with that exception. Exit status: 0 it converged and
+    no route was lost, 1 not, 2 could not run.
+    """
+    require_rights()
+    faults = [*(parse_link(text) for text in links), *(Fault(name, None) for name in switches)]
+    if not faults:
+        raise ClusterwrightError("Name what is to fail, with --link DEVICE:PORT or --switch NAME.")
+    whole, state = _running(_plan(spec), fabric)
+    kept = tuple(Fault(*fault) for fault in state.faults)
+    targets = [faulty(whole, (*kept, fault)) for fault in faults]
+    changes: list[Change] = []
+    with exclusively(whole.name):
+        for index, fault in enumerate(faults):
+            before = faulty(whole, kept)
+            after = faulty(whole, (*kept, fault)) if keep else targets[index]
+            timeout_s = _CHANGE_S + _CHANGE_PER_ROUTER_S * len(whole.views)
+            changes.append(_shown(try_change(before, after, fault, mend=False, timeout_s=timeout_s), form))
+            if keep:
+                kept = (*kept, fault)
+                write_state(whole.name, replace(state, faults=tuple((each.device, each.port) for each in kept)))
+            else:
+                changes.append(_shown(try_change(after, before, fault, mend=True, timeout_s=timeout_s), form))
+    if form == "json":
+        click.echo(json.dumps({"lab": whole.name, "changes": [asdict(change) for change in changes]}, indent=2))
+    return _EXIT_DIFFERENCES if any(change.lost for change in changes) else 0
+
+
+@lab.command()
+@click.argument("spec")
+@_FABRIC
+def down(spec: str, fabric: str | None) -> int:
+    """Removes the labs of SPEC, complete or not, and restores the kernel's limits. SPEC may be the cluster's name."""
+    require_rights()
+    cluster = spec if any(name.partition(".")[0] == spec for name in running_labs()) else _plan(Path(spec)).name
+    names = [name for name in running_labs() if name.partition(".")[0] == cluster]
+    for name in names:
+        if fabric is None or name == f"{cluster}.{fabric}":
+            with exclusively(name):
+                remove_lab(name)
+            _progress(f"{name}: removed")
+    return 0
+
+
+def _plan(spec: Path) -> Plan:
+    packaged = data_files.folder("inventory") / f"{spec}.yaml"
+    return build_plan(
+        load_spec(packaged if spec.name == str(spec) and not spec.exists() and packaged.exists() else spec)
+    )
+
+
+def _fabric(plan: Plan, wanted: str | None) -> str:
+    ethernet = [fabric for fabric in plan.spec.fabrics if fabric.technology != "infiniband"]
+    if wanted is not None:
+        if plan.spec.fabric(wanted) is None:
+            names = ", ".join(fabric.name for fabric in plan.spec.fabrics)
+            raise ClusterwrightError(f'{plan.name}: there is no fabric "{wanted}"; there are {names}.')
+        return wanted
+    likely = [fabric.name for fabric in ethernet if fabric.technology == "roce"] or [fabric.name for fabric in ethernet]
+    if len(likely) != 1:
+        names = f"there are {', '.join(likely)}" if likely else "it has none"
+        raise ClusterwrightError(f"{plan.name}: name one Ethernet fabric with --fabric NAME; {names}.")
+    return likely[0]
+
+
+def _running(plan: Plan, fabric: str | None) -> tuple[Twin, LabState]:
+    state = read_state(f"{plan.name}.{_fabric(plan, fabric)}")
+    return build_twin(plan, state.fabric, state.cut), state
+
+
+def _progress(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _shown(change: Change, form: str) -> Change:
+    if form == "text":
+        click.echo(
+            f"{change.what}: routes as planned after {change.seconds:.1f} s; {change.narrower} routes narrower,"
+            f" {change.lost} lost; {change.received} of {change.sent} datagrams arrived"
+        )
+    return change
+
+
+def _check_text(twin: Twin, result: CheckResult) -> str:
+    lines = [f"{item.device}: {item.message}" for item in result.problems]
+    lines += [f"{role}: {count} routes to racks with {width} paths" for (role, width), count in result.widths.items()]
+    lines += [" > ".join(way) for way in result.traces]
+    lines.append(
+        f"{twin.name}: {result.switches} switches, {result.sessions} sessions, {result.routes} routes over"
+        f" {result.paths} paths, {result.pairs} pairs of NICs: "
+        + (f"{len(result.problems)} differences" if result.problems else "as planned")
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _check_json(twin: Twin, result: CheckResult) -> str:
+    report: dict[str, Any] = {
+        "version": 1,
+        "lab": twin.name,
+        "switches": result.switches,
+        "sessions": result.sessions,
+        "routes": result.routes,
+        "paths": result.paths,
+        "pairs": result.pairs,
+        "widths": [{"role": role, "paths": width, "routes": n} for (role, width), n in result.widths.items()],
+        "traces": result.traces,
+        "problems": [asdict(problem) for problem in result.problems],
+    }
+    return json.dumps(report, indent=2) + "\n"

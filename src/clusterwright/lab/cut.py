@@ -1,0 +1,115 @@
+"""Which switches and nodes of a fabric a lab copies: all of them, or a cut that one machine can carry.
+
+A cut leaves out whole racks and whole pods, and where that is not enough, equal shares of the switches above. What
+stays keeps its name, its AS number, its addresses and its ports: the twin is a part of the plan, not another plan.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.render.node_nics import is_managed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clusterwright.plan.model import Device, Plan
+
+# What a laptop starts in about a minute; the cost is about 27 MB and a fifth of a second for each router.
+DEFAULT_ROUTERS = 120
+_PODS_OF_A_CUT = 2  # the least that has paths through every tier
+_RACKS_OF_A_CUT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What to keep. ``pods`` by name (``p00``) or number (``pod0``), () for as many as fit; ``racks`` of each pod,
+    ``routers`` in total and ``nodes`` in total at most; None for no limit of that kind."""
+
+    pods: tuple[str, ...] = ()
+    racks: int | None = None
+    routers: int | None = None
+    nodes: int | None = None
+
+
+def kept_switches(plan: Plan, fabric: str, cut: Cut) -> tuple[Device, ...]:
+    """The switches of a fabric that a cut keeps, in the plan's order.
+
+    Racks are the first ones of each pod. Above them every switch that their links reach is kept, so that equal-cost
+    widths are those of the whole cluster; only where ``routers`` forbids it, each group above keeps its first ones.
+    Raises ClusterwrightError for a pod that there is not, and when nothing fits.
+    """
+    switches = tuple(device for device in plan.devices if device.kind == "switch" and device.fabric == fabric)
+    bottoms: dict[str, list[Device]] = defaultdict(list)
+    for device in switches:
+        if device.tier == 0:
+            bottoms[device.pod].append(device)
+    limited = cut.routers is not None and cut.routers < len(switches)
+    pods = _pods(plan, bottoms, cut.pods) or (list(bottoms)[:_PODS_OF_A_CUT] if limited else list(bottoms))
+    if cut.routers is None or not limited:
+        return _with_uppers(plan, switches, [each for pod in pods for each in bottoms[pod][: cut.racks]], None)
+    widest = max(len(switches), 1)
+    racks = cut.racks or max(len(bottoms[pod]) for pod in pods)
+    least = min(racks, _RACKS_OF_A_CUT)
+    for width in range(widest, 0, -1):
+        uppers = _with_uppers(plan, switches, [each for pod in pods for each in bottoms[pod][:1]], width)
+        room = (cut.routers - (len(uppers) - len(pods))) // len(pods)
+        if room >= least:
+            chosen = [each for pod in pods for each in bottoms[pod][: min(room, racks)]]
+            return _with_uppers(plan, switches, chosen, width)
+    raise ClusterwrightError(
+        f"{plan.name}: {cut.routers} routers are too few for {least} racks in each of {len(pods)} pods and one switch"
+        " of every group above them. Allow more with --routers, or fewer pods with --cut."
+    )
+
+
+def kept_nodes(plan: Plan, fabric: str, switches: Sequence[Device], limit: int | None) -> tuple[Device, ...]:
+    """Nodes behind the kept switches, spread over them: the first of each switch, then the second of each, ..."""
+    behind: dict[str, list[Device]] = {device.name: [] for device in switches}
+    for switch in switches:
+        for cable in plan.cables_of[switch.name]:
+            node = plan.by_name[cable.a.device]
+            if (
+                cable.a.side == "host"
+                and cable.fabric == fabric
+                and is_managed(node)
+                and node not in behind[switch.name]
+            ):
+                behind[switch.name].append(node)
+    ranked = sorted(
+        ((rank, order, node) for order, nodes in enumerate(behind.values()) for rank, node in enumerate(nodes)),
+        key=lambda item: item[:2],
+    )
+    found = list(dict.fromkeys(node for _, _, node in ranked))
+    return tuple(found[:limit])
+
+
+def _pods(plan: Plan, bottoms: dict[str, list[Device]], wanted: tuple[str, ...]) -> list[str]:
+    numbered = {
+        f"pod{group.index}": group.name for name in reversed(bottoms) if (group := plan.group_by_name.get(name))
+    }
+    found = []
+    for name in wanted:
+        pod = name if name in bottoms else numbered.get(name)
+        if pod is None:
+            raise ClusterwrightError(f'{plan.name}: there is no pod "{name}"; there are {", ".join(bottoms)}.')
+        found.append(pod)
+    return list(dict.fromkeys(found))
+
+
+def _with_uppers(
+    plan: Plan, switches: Sequence[Device], chosen: Sequence[Device], width: int | None
+) -> tuple[Device, ...]:
+    """The chosen switches and what their uplinks lead to, at most ``width`` switches of each group and tier."""
+    kept = {device.name for device in chosen}
+    count: dict[tuple[int, str, int | None], int] = defaultdict(int)
+    for device in sorted(switches, key=lambda item: item.tier):
+        key = (device.tier, device.group, device.plane)
+        below = any(cable.a.device in kept and cable.a.side == "up" for cable in plan.cables_of[device.name])
+        if device.tier > 0 and below and (width is None or count[key] < width):
+            count[key] += 1
+            kept.add(device.name)
+    return tuple(device for device in switches if device.name in kept)

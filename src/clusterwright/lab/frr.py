@@ -1,0 +1,163 @@
+"""FRR as the routers of a twin: their configuration, and zebra and bgpd in each switch's namespace."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.lab.namespaces import inside
+from clusterwright.render.switch_sessions import route_limit
+from clusterwright.render.switch_view import SwitchView
+from clusterwright.render.templates import template
+
+_DAEMONS = Path("/usr/lib/frr")
+_MOST_PATHS = 256  # how Debian builds FRR
+FROM_BELOW = "64512:1"  # marks a route that came from below, as in the switches' own configurations
+
+
+@dataclass(frozen=True, slots=True)
+class FrrNeighbour:
+    """A BGP neighbour; ``side`` is UP or DOWN."""
+
+    address: str
+    remote_as: int
+    side: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrrSide:
+    """The neighbours above or below: ``name`` is UP or DOWN, ``most_routes`` ends a session that brings more.
+
+    ``mark`` is the community that their routes get, ``may_pass`` what others' routes must match to be sent to them.
+    """
+
+    name: str
+    most_routes: int
+    mark: str
+    may_pass: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrrSwitch:
+    """What the template shows: the same sessions, prefixes and policy as the switch's own configuration."""
+
+    name: str
+    asn: int
+    router_id: str
+    ip: str
+    family: str
+    paths: int
+    sides: tuple[FrrSide, ...]
+    withdraws: bool
+    neighbours: tuple[FrrNeighbour, ...]
+    networks: tuple[str, ...]
+    pools: tuple[str, ...]
+    mark: str = FROM_BELOW
+
+
+def bgpd_config(view: SwitchView) -> str | None:
+    """The configuration of bgpd for one switch; None where no neighbour speaks BGP."""
+    asn, router_id = view.device.asn, view.router_id
+    if asn is None or router_id is None or not view.bgp_sides:
+        return None
+    switch = FrrSwitch(
+        name=view.device.name,
+        asn=asn,
+        router_id=router_id,
+        ip=_word(view),
+        family=f"ipv{view.version}",
+        paths=min(view.ecmp_width, _MOST_PATHS),
+        sides=tuple(_side(view, side) for side in view.bgp_sides),
+        withdraws=view.is_drained,
+        neighbours=tuple(
+            FrrNeighbour(item.remote, item.remote_as, item.side.upper(), item.description) for item in view.sessions
+        ),
+        networks=tuple(origin.text for origin in view.origins),
+        pools=tuple(_pool(network, length) for network, length in view.pools),
+    )
+    return template("frr/bgpd.conf.j2").render(sw=switch)
+
+
+def require_frr() -> None:
+    """Raises ClusterwrightError where FRR is not installed."""
+    if not (_DAEMONS / "bgpd").exists() or shutil.which("vtysh") is None:
+        raise ClusterwrightError("a lab needs the routers zebra and bgpd: install the package frr")
+
+
+def start_router(namespace: str, folder: Path, config: str | None) -> None:
+    """Start zebra, and bgpd where there is a configuration for it. ``folder`` is the router's own, new one.
+
+    Raises ClusterwrightError with the daemon's words when one does not start.
+    """
+    folder.mkdir()
+    shutil.chown(folder, "frr", "frr")
+    files = {"zebra": "", **({} if config is None else {"bgpd": config})}
+    for daemon, text in files.items():
+        (folder / f"{daemon}.conf").write_text(text)
+        command = [
+            *(str(_DAEMONS / daemon), "-d", "-u", "frr", "-g", "frr"),
+            *("-f", str(folder / f"{daemon}.conf"), "-i", str(folder / f"{daemon}.pid"), "-P", "0"),
+            *("-z", str(folder / "zserv.api"), "--vty_socket", str(folder), "--log", f"file:{folder / daemon}.log"),
+        ]
+        with inside(namespace):
+            ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ended.returncode != 0:
+            raise ClusterwrightError(f"{daemon} does not start in {namespace}: {ended.stderr.strip()}")
+
+
+def bgp_summary(folder: Path, version: int) -> dict[str, Any]:
+    """Neighbours of a running router by address, as bgpd reports them. Raises ClusterwrightError without an answer."""
+    answer = json.loads(_vtysh(folder, [f"show bgp ipv{version} unicast summary json"]) or "{}")
+    peers = answer.get("peers", answer.get(f"ipv{version}Unicast", {}).get("peers", {}))
+    return dict(peers)
+
+
+def advertised(folder: Path, version: int, neighbour: str) -> frozenset[str]:
+    """The prefixes that a running router sends to a neighbour."""
+    text = _vtysh(folder, [f"show bgp ipv{version} unicast neighbors {neighbour} advertised-routes json"])
+    return frozenset(json.loads(text or "{}").get("advertisedRoutes", {}))
+
+
+def configure(folder: Path, lines: Iterable[str]) -> None:
+    """Enter configuration lines into a running bgpd. Raises ClusterwrightError when it refuses one."""
+    _vtysh(folder, ["configure terminal", *lines])
+
+
+def announce_again(folder: Path, version: int) -> None:
+    """Send all routes through the outbound policy once more, without waiting for the router to notice a change."""
+    _vtysh(folder, [f"clear bgp ipv{version} unicast * soft out"])
+
+
+def _vtysh(folder: Path, commands: Iterable[str]) -> str:
+    words = [word for command in commands for word in ("-c", command)]
+    ended = subprocess.run(
+        ["vtysh", "--vty_socket", str(folder), "-d", "bgpd", *words], capture_output=True, text=True, check=False
+    )
+    if ended.returncode != 0:
+        raise ClusterwrightError(f"bgpd of {folder.name} does not answer: {(ended.stderr or ended.stdout).strip()}")
+    return ended.stdout
+
+
+def _side(view: SwitchView, side: str) -> FrrSide:
+    sessions = [session for session in view.sessions if session.side == side]
+    most = route_limit(sessions).maximum if sessions else 1
+    if side == "up":
+        return FrrSide("UP", most, "none", "community FROM-BELOW")
+    return FrrSide("DOWN", most, FROM_BELOW, f"{_word(view)} address prefix-list FABRIC")
+
+
+def _word(view: SwitchView) -> str:
+    return "ip" if view.version == 4 else "ipv6"
+
+
+def _pool(network: str, length: int) -> str:
+    """A pool and the one length that its prefixes have, in a prefix list's words."""
+    own = int(network.rpartition("/")[2])
+    return network if own == length else f"{network} ge {length} le {length}"

@@ -1,0 +1,83 @@
+"""Network namespaces on this machine: made in batches, entered by a thread, removed with all that runs in them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from clusterwright.finding import ClusterwrightError
+
+NETNS = Path("/run/netns")
+_CLONE_NEWNET = 0x40000000
+_KILL_TIMEOUT_S = 10
+
+
+def run_ip(batch: str, namespace: str | None = None, version: int | None = None) -> None:
+    """Run lines of ``ip -batch``, in a namespace or in the machine's own network; rules need the IP ``version`` said.
+
+    Raises ClusterwrightError with ip's words when it refuses a line.
+    """
+    where = ["-n", namespace] if namespace else []
+    family = [f"-{version}"] if version else []
+    ended = subprocess.run(
+        ["ip", *family, *where, "-batch", "-"], input=batch, capture_output=True, text=True, check=False
+    )
+    if ended.returncode != 0:
+        raise ClusterwrightError(f"ip refused a step of the lab's network: {ended.stderr.strip()}")
+
+
+@contextlib.contextmanager
+def inside(namespace: str) -> Iterator[None]:
+    """Within, this thread, threads and processes started from it and sockets made by it belong to the namespace."""
+    with Path("/proc/thread-self/ns/net").open() as home, (NETNS / namespace).open() as target:
+        _enter(target.fileno())
+        try:
+            yield
+        finally:
+            _enter(home.fileno())
+
+
+def namespaces_named(prefix: str) -> list[str]:
+    """The existing namespaces whose names start so, sorted."""
+    return sorted(path.name for path in NETNS.glob("*") if path.name.startswith(prefix))
+
+
+def processes_in(namespaces: Iterable[str]) -> list[int]:
+    """The ids of all processes of the namespaces; one walk over /proc, however many namespaces there are."""
+    inodes = set()
+    for name in namespaces:
+        with contextlib.suppress(FileNotFoundError):
+            inodes.add((NETNS / name).stat().st_ino)
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):  # a process that ends meanwhile
+                if (folder / "ns/net").stat().st_ino in inodes:
+                    found.append(int(folder.name))
+    return found
+
+
+def remove_namespaces(prefix: str) -> None:
+    """Kill what runs in the namespaces whose names start so, and remove them. Raises ClusterwrightError."""
+    namespaces = namespaces_named(prefix)
+    deadline = time.monotonic() + _KILL_TIMEOUT_S
+    while (running := processes_in(namespaces)) and time.monotonic() < deadline:
+        for process in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.02)
+    if namespaces:
+        run_ip("".join(f"netns del {namespace}\n" for namespace in namespaces))
+
+
+def _enter(descriptor: int) -> None:
+    # os.setns came with Python 3.12.
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(descriptor, _CLONE_NEWNET) != 0:
+        raise ClusterwrightError(f"entering a namespace of the lab: {os.strerror(ctypes.get_errno())}")

@@ -1,0 +1,194 @@
+"""Packets through a twin: who reaches whom, over which switches, and how many are lost while something fails.
+
+Datagrams go to the port that the spec's flows open between nodes, so that the rendered packet filters let them pass.
+"""
+
+from __future__ import annotations
+
+import re
+import select
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from clusterwright.lab.namespaces import inside
+from clusterwright.lab.twin import Twin
+from clusterwright.plan.model import Device, format_address
+from clusterwright.render.zone_networks import contacts_of
+
+_ANY_PORT = 4791
+_SETTLE_S = 0.5  # for the last datagrams to arrive
+_ATTEMPTS = 3  # neighbour discovery drops what comes first
+_HOP = re.compile(r"^\s*(\d+)\s+(\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A NIC of a node: its namespace, interface and address."""
+
+    node: Device
+    namespace: str
+    interface: str
+    address: str
+    rail: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The way of a packet between two endpoints: switches in order; ``arrived`` when the target answered."""
+
+    source: Endpoint
+    target: Endpoint
+    switches: tuple[str, ...]
+    arrived: bool
+
+
+@dataclass(slots=True)
+class Stream:
+    """Datagrams sent and received so far by ``streaming``."""
+
+    sent: int = 0
+    received: int = 0
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+
+def probe_port(twin: Twin) -> int | None:
+    """A UDP port that the spec opens between all nodes of the twin on its fabric; None where there is none.
+
+    Without one the nodes' packet filters would drop every probe, so they are not loaded.
+    """
+    kinds = {(node.node_group, node.zone) for node in twin.nodes}
+    if len(kinds) != 1:
+        return None
+    group, zone = kinds.pop()
+    for contact in contacts_of(twin.plan, group, zone):
+        if contact.flow.protocol == "udp" and contact.peer.name == zone and twin.fabric in contact.fabrics:
+            return contact.flow.ports[0][0] if contact.flow.ports else _ANY_PORT
+    return None
+
+
+def endpoints(twin: Twin) -> tuple[Endpoint, ...]:
+    """The NICs of the twin's nodes whose cables are in service, in the order of the cables."""
+    nodes = {node.name: node for node in twin.nodes}
+    return tuple(
+        Endpoint(
+            nodes[cable.a.device],
+            twin.namespace(cable.a.device),
+            twin.interface(cable.a),
+            format_address(cable.a.address, twin.version),
+            cable.a.rail,
+        )
+        for cable in twin.cables
+        if cable.a.device in nodes and cable.in_service and cable.a.address is not None
+    )
+
+
+def pairs(ends: Sequence[Endpoint]) -> list[tuple[Endpoint, Endpoint]]:
+    """Every NIC with the NIC of its rail on every other node."""
+    return [(a, b) for a in ends for b in ends if a.node is not b.node and a.rail == b.rail]
+
+
+def unreached(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]]) -> list[tuple[Endpoint, Endpoint]]:
+    """Of the given pairs those between which no datagram arrives, in some attempts."""
+    port = probe_port(twin) or _ANY_PORT
+    missing = list(wanted)
+    with ExitStack() as stack:
+        sockets = {end: stack.enter_context(_socket(twin, end, port)) for end in _ends(wanted)}
+        by_address = {end.address: end for end in sockets}
+        for _ in range(_ATTEMPTS):
+            for source, target in missing:
+                _send(sockets[source], target, port)
+            arrived = {(by_address[peer], end) for end, peer in _receive(sockets) if peer in by_address}
+            missing = [pair for pair in missing if pair not in arrived]
+            if not missing:
+                break
+    return missing
+
+
+@contextmanager
+def streaming(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]], interval_s: float) -> Iterator[Stream]:
+    """Within, each pair exchanges a datagram every ``interval_s`` seconds; afterwards the stream's counts are final."""
+    port = probe_port(twin) or _ANY_PORT
+    stream = Stream()
+    with ExitStack() as stack:
+        sockets = {end: stack.enter_context(_socket(twin, end, port)) for end in _ends(wanted)}
+
+        def send() -> None:
+            while not stream._stop.wait(interval_s):
+                for source, target in wanted:
+                    stream.sent += _send(sockets[source], target, port)
+
+        def receive() -> None:
+            while not stream._stop.is_set():
+                stream.received += sum(1 for _ in _receive(sockets))
+
+        threads = [threading.Thread(target=work, daemon=True) for work in (send, receive)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield stream
+        finally:
+            stream._stop.set()
+            for thread in threads:
+                thread.join()
+            stream.received += sum(1 for _ in _receive(sockets))
+
+
+def trace(twin: Twin, source: Endpoint, target: Endpoint) -> Trace:
+    """The switches between two endpoints, by the packets that expire on the way."""
+    port = probe_port(twin) or _ANY_PORT
+    command = ["traceroute", f"-{twin.version}", "-n", "-U", "-q", "1", "-w", "1", "-m", "16", "-p", str(port)]
+    with inside(source.namespace):
+        text = subprocess.run(
+            [*command, "-s", source.address, target.address], capture_output=True, text=True, check=False
+        ).stdout
+    owners = twin.owner_of()
+    hops = [match[2] for match in _HOP.finditer(text.partition("\n")[2])]
+    return Trace(
+        source,
+        target,
+        tuple(owners.get(hop, hop) for hop in hops if hop != target.address),
+        target.address in hops,
+    )
+
+
+def _ends(wanted: Sequence[tuple[Endpoint, Endpoint]]) -> Iterable[Endpoint]:
+    return dict.fromkeys(end for pair in wanted for end in pair)
+
+
+@contextmanager
+def _socket(twin: Twin, end: Endpoint, port: int) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if twin.version == 6 else socket.AF_INET
+    with inside(end.namespace):
+        made = socket.socket(family, socket.SOCK_DGRAM)
+    with made:
+        made.setblocking(False)
+        made.bind((end.address, port))
+        yield made
+
+
+def _send(sender: socket.socket, target: Endpoint, port: int) -> int:
+    try:
+        sender.sendto(b"clusterwright", (target.address, port))
+    except OSError:  # no way there, for now: sent and lost
+        return 1
+    return 1
+
+
+def _receive(sockets: dict[Endpoint, socket.socket]) -> Iterator[tuple[Endpoint, str]]:
+    """What arrives until nothing has for a while: who received it, and from which address."""
+    ends = {made: end for end, made in sockets.items()}
+    deadline = time.monotonic() + _SETTLE_S
+    while (wait := deadline - time.monotonic()) > 0:
+        ready, _, _ = select.select(list(ends), [], [], wait)
+        for made in ready:
+            try:
+                _, peer = made.recvfrom(64)
+            except OSError:  # an error that came back for an earlier datagram
+                continue
+            deadline = time.monotonic() + _SETTLE_S
+            yield ends[made], peer[0]

@@ -1,0 +1,126 @@
+"""What a lab leaves on the machine while it runs: a folder, namespaces, limits of the kernel. And how all of it goes.
+
+Whatever a killed command left is found by name: namespaces by their prefix, processes by the namespace they run in,
+the kernel's former limits in a file that was written before they were raised.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.lab.cut import Cut
+from clusterwright.lab.namespaces import namespaces_named, remove_namespaces
+from clusterwright.lab.twin import namespace_prefix
+
+LABS = Path("/run/clusterwright-labs")
+_LIMITS = LABS / "limits.json"
+_PROGRAMS = {"ip": "iproute2", "traceroute": "traceroute", "nft": "nftables"}
+
+
+@dataclass(frozen=True, slots=True)
+class LabState:
+    """How a lab was started: enough to derive its twin again. ``faults`` are those kept, as (device, port or None)."""
+
+    spec: str
+    fabric: str
+    cut: Cut
+    faults: tuple[tuple[str, str | None], ...] = ()
+
+
+def require_rights() -> None:
+    """Raises ClusterwrightError where a program or the right to make namespaces is missing."""
+    for program, package in _PROGRAMS.items():
+        if shutil.which(program) is None:
+            raise ClusterwrightError(f"a lab needs the program {program}: install the package {package}")
+    if os.geteuid() != 0:
+        raise ClusterwrightError("a lab is made of network namespaces, which takes root: run as root")
+
+
+def folder_of(name: str) -> Path:
+    """The run folder of a lab; each router has one of its own in it."""
+    return LABS / name
+
+
+def running_labs() -> list[str]:
+    """The names of all labs that are there or were left over."""
+    return sorted(path.parent.name for path in LABS.glob("*/state.json"))
+
+
+def write_state(name: str, state: LabState) -> None:
+    """Record how a lab is started; the folder appears with it."""
+    folder_of(name).mkdir(parents=True, exist_ok=True)
+    aside = folder_of(name) / "state.part"
+    aside.write_text(json.dumps(asdict(state), indent=1))
+    aside.replace(folder_of(name) / "state.json")
+
+
+def read_state(name: str) -> LabState:
+    """How a running lab was started. Raises ClusterwrightError when it does not run."""
+    try:
+        data: dict[str, Any] = json.loads((folder_of(name) / "state.json").read_text())
+    except FileNotFoundError as error:
+        raise ClusterwrightError(f"{name}: this lab does not run. Start it with `clusterwright lab up`.") from error
+    cut = data["cut"]
+    return LabState(
+        data["spec"],
+        data["fabric"],
+        Cut(tuple(cut["pods"]), cut["racks"], cut["routers"], cut["nodes"]),
+        tuple((device, port) for device, port in data["faults"]),
+    )
+
+
+@contextlib.contextmanager
+def exclusively(name: str) -> Iterator[None]:
+    """Within, no other command changes this lab. Raises ClusterwrightError when one is at it."""
+    LABS.mkdir(mode=0o755, exist_ok=True)
+    with (LABS / f"{name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ClusterwrightError(f"{name}: another command is at work on this lab. Wait until it ends.") from error
+        yield
+
+
+def remove_lab(name: str) -> bool:
+    """Remove every trace of a lab, complete or not; True when there was any. Raises ClusterwrightError."""
+    prefix = namespace_prefix(name)
+    found = bool(namespaces_named(prefix)) or folder_of(name).exists()
+    remove_namespaces(prefix)
+    if folder_of(name).exists():
+        shutil.rmtree(folder_of(name))
+    with _limits_locked():
+        if _LIMITS.exists() and not running_labs():
+            for path, value in json.loads(_LIMITS.read_text()).items():
+                Path(path).write_text(value)
+            _LIMITS.unlink()
+    return found
+
+
+def raise_limits(wanted: Mapping[str, int]) -> None:
+    """Raise the kernel's limits (paths under /proc/sys, values) that are lower; the last lab to go restores them."""
+    with _limits_locked():
+        saved: dict[str, str] = json.loads(_LIMITS.read_text()) if _LIMITS.exists() else {}
+        low = {path: value for path, value in wanted.items() if int(Path(path).read_text()) < value}
+        saved = {path: Path(path).read_text() for path in low} | saved
+        aside = _LIMITS.with_suffix(".part")
+        aside.write_text(json.dumps(saved))
+        aside.replace(_LIMITS)
+        for path, value in low.items():
+            Path(path).write_text(str(value))
+
+
+@contextlib.contextmanager
+def _limits_locked() -> Iterator[None]:
+    LABS.mkdir(mode=0o755, exist_ok=True)
+    with (LABS / "limits.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
