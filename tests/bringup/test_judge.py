@@ -31,7 +31,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> str:
     """ibqueryerrors' output for a lab with a bad uplink, a bad NIC, a worn but tolerable port, a busy one."""
     plan = plan_of("lab-ib")
     leaf = plan.by_name["leaf-s00-00"]
-    numbers = {port: number for port, (_, number) in chip_ports(plan.spec.catalogue[leaf.model]).items()}
+    numbers = {port: number for port, (_, number) in chip_ports(plan.spec.catalogue[leaf.model], split=False).items()}
     ports = [cable.a.port for cable in plan.cables_of[leaf.name] if cable.a.device == leaf.name and cable.tier == 1]
     far = next(c.a.guid for c in plan.cables_of["gpu-s01r00n0"] if c.a.port == "be1")
     near = [c.a.guid for c in plan.cables_of["gpu-s00r00n0"] if c.a.guid is not None]

@@ -82,7 +82,9 @@ class NetFile:
         found = self.plan.by_name[device]
         if found.kind == "node":
             return self.names[f"{device} {port}"], 1
-        chip, number = chip_ports(self.plan.spec.catalogue[found.model])[port]
+        chip, number = chip_ports(self.plan.spec.catalogue[found.model], split=found.model in self.plan.split_models)[
+            port
+        ]
         return self.names[chips_of(self.plan, found)[chip].name], number
 
     def cut(self, one: End) -> End:

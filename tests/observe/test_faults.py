@@ -61,7 +61,7 @@ def _unexpected_link(net: NetFile) -> None:
 
 def _wrong_model(net: NetFile) -> None:
     name = net.names["leaf-s00-03"]
-    net.heads[name] = net.heads[name].replace("Switch\t80", "Switch\t64")
+    net.heads[name] = net.heads[name].replace("Switch\t40", "Switch\t64")
 
 
 def _switches_exchanged(net: NetFile) -> None:
@@ -102,7 +102,7 @@ def _stranger(net: NetFile) -> None:
 def _replaced_switch(net: NetFile) -> None:
     name = net.names["spine-02"]
     net.exchange(name, "S-00deadbeef000001")
-    net.heads["S-00deadbeef000001"] = 'switchguid=0xdeadbeef000001\nSwitch\t80 "S-00deadbeef000001"\t\t# "Quantum"'
+    net.heads["S-00deadbeef000001"] = 'switchguid=0xdeadbeef000001\nSwitch\t40 "S-00deadbeef000001"\t\t# "Quantum"'
     del net.heads[name]
 
 

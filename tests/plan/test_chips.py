@@ -17,7 +17,7 @@ def test_a_director_is_a_clos_of_chips() -> None:
     chips = chips_of(plan, director)
     assert [chip.kind for chip in chips] == ["leaf"] * model.chips.leaves + ["spine"] * model.chips.spines
     assert len({chip.guid for chip in chips} | {director.guid}) == len(chips) + 1
-    front = list(chip_ports(model).values())
+    front = list(chip_ports(model, split=False).values())
     assert len(front) == len(set(front)) == 800
     inside = [end for link in internal_links(model) for end in _ends(link)]
     assert len(inside) == len(set(inside))
@@ -38,12 +38,22 @@ def test_chips_of_all_switches_have_guids_of_their_own() -> None:
     assert len(guids) == len(set(guids))
 
 
-def test_a_split_cage_keeps_a_number_for_each_port() -> None:
+def test_ports_are_numbered_by_cages_unless_the_switch_runs_split() -> None:
     plan = plan_of("lab-ib")
     leaf = plan.devices_of("leaf")[0]
-    ports = chip_ports(plan.spec.catalogue[leaf.model])
+    model = plan.spec.catalogue[leaf.model]
+    ports = chip_ports(model, split=False)
     assert sorted(number for _, number in ports.values()) == list(range(1, 65))
     assert {chip for chip, _ in ports.values()} == {0}
+    hdr = plan.spec.catalogue["qm8790"]
+    whole, halves = chip_ports(hdr, split=False), chip_ports(hdr, split=True)
+    cages = [cage for block in hdr.blocks for cage in block.cages]
+    assert [whole[cage][1] for cage in cages] == list(range(1, 41))
+    assert [halves[cage + part][1] for cage in cages for part in ("/1", "/2")] == list(range(1, 81))
+
+
+def test_only_what_the_plan_splits_runs_in_its_split_profile() -> None:
+    assert plan_of("rsc").split_models == frozenset()
 
 
 def _ends(link: InternalLink) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -125,7 +125,9 @@ def _every_place(plan: Plan) -> Iterator[tuple[tuple[int, int], _Place]]:
         for chip in chips:
             for number in range(chip.ports + 1):
                 yield (chip.guid, number), _Place(switch.name, f"{chip.name} port {number}", None, speed)
-        for port, (index, number) in chip_ports(plan.spec.catalogue[switch.model]).items():
+        for port, (index, number) in chip_ports(
+            plan.spec.catalogue[switch.model], split=switch.model in plan.split_models
+        ).items():
             cable = cables.get(port)
             if cable is not None:
                 place = _Place(switch.name, f"{switch.name} {port}", cable, cable.speed_gbps)

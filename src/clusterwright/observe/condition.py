@@ -17,6 +17,7 @@ LANE_GBPS: Mapping[str, float] = {
     "SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50, "NDR": 100, "XDR": 200,
 }  # fmt: skip
 # IEEE's registry of organisationally unique identifiers, as a node's vendor ID: Mellanox, now NVIDIA.
+SHARP_PORTS = 1  # the internal port that a switch adds for its aggregation node
 _VENDOR_IDS = {"NVIDIA": frozenset({0x0002C9})}
 _MANAGED = re.compile(r"MF\d+;[^:;]+:([^/]+)/")
 
@@ -66,22 +67,14 @@ def model_differences(plan: Plan, expected: Expected, subnet: Subnet, found: Ide
         vendors = _VENDOR_IDS.get(model.manufacturer)
         if other is not None and managed and managed[1] not in _words(model):
             seen = f"is a {other.name}"
-        elif node.ports not in _port_counts(site.ports, model, sharp=True):
-            wanted = " or ".join(map(str, sorted(_port_counts(site.ports, model))))
-            seen = f"has {node.ports} ports instead of {wanted}"
+        elif node.ports not in (site.ports, site.ports + SHARP_PORTS):
+            seen = f"has {node.ports} ports instead of {site.ports}"
         elif vendors and node.vendor and node.vendor not in vendors:
             seen = f"has the vendor ID 0x{node.vendor:06x}"
         else:
             continue
         message = f"{site.names[0]} {seen}; planned is a {model.name}"
         yield Difference(Kind.WRONG_MODEL, site.place(), message)
-
-
-def _port_counts(planned: int, model: HardwareModel, *, sharp: bool = False) -> frozenset[int]:
-    """Port counts that a planned chip may report: cages that are not split count once, and SHARP adds a port."""
-    cages = sum(len(block.cages) for block in model.blocks)
-    counts = {planned} if model.chips else {planned, cages}
-    return frozenset({count + more for count in counts for more in ((0, 1) if sharp else (0,))})
 
 
 def _words(model: HardwareModel) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def expected_subnet(plan: Plan, fabric: str) -> Expected:
             continue
         model = plan.spec.catalogue[device.model]
         if device.model not in ports:
-            ports[device.model] = chip_ports(model)
+            ports[device.model] = chip_ports(model, split=device.model in plan.split_models)
             panels[device.model] = _panels(ports[device.model])
         first[device.name] = len(sites)
         for slot, chip in enumerate(chips_of(plan, device)):

@@ -47,7 +47,8 @@ def chips_of(plan: Plan, device: Device) -> tuple[Chip, ...]:
     model = plan.spec.catalogue[device.model]
     inside = model.chips
     if inside is None:
-        return (Chip(device.name, device.guid, "switch", _port_count(model)),)
+        front = len(chip_ports(model, split=model.name in plan.split_models))
+        return (Chip(device.name, device.guid, "switch", front),)
     fabric = fabric_of(plan, device.fabric)
     scanned = fabric.guids.by_end if fabric.guids else {}
     prefix = fabric.subnet_manager.guid_prefix if fabric.subnet_manager else PLANNED_GUID_PREFIX
@@ -77,17 +78,19 @@ def internal_links(model: HardwareModel) -> Iterator[InternalLink]:
             yield InternalLink(leaf, model.chips.external + 1 + spine, model.chips.leaves + spine, leaf + 1)
 
 
-def chip_ports(model: HardwareModel) -> dict[str, tuple[int, int]]:
+def chip_ports(model: HardwareModel, *, split: bool) -> dict[str, tuple[int, int]]:
     """Where each front port sits: port name to (index into ``chips_of``, port number of that chip, from 1).
 
-    Ports are numbered in the order of the cages; a cage that can be split keeps a number for each of its subports.
+    Ports are numbered in the order of the cages. A switch that runs in its split profile numbers every subport of every
+    cage, split or not; any other numbers its cages and has no subports (``Plan.split_models`` tells which).
     """
     found: dict[str, tuple[int, int]] = {}
     number = 0
     for block in model.blocks:
-        width = max(len(mode.subports) for mode in block.modes)
+        modes = [mode for mode in block.modes if split or len(mode.subports) == 1]
+        width = max(len(mode.subports) for mode in modes)
         for cage in block.cages:
-            for mode in block.modes:
+            for mode in modes:
                 for at, suffix in enumerate(mode.subports):
                     found.setdefault(cage + suffix, _place(model, number + at))
             number += width
@@ -98,7 +101,3 @@ def _place(model: HardwareModel, number: int) -> tuple[int, int]:
     if model.chips is None:
         return 0, number + 1
     return number // model.chips.external, number % model.chips.external + 1
-
-
-def _port_count(model: HardwareModel) -> int:
-    return sum(len(block.cages) * max(len(mode.subports) for mode in block.modes) for block in model.blocks)

@@ -164,6 +164,27 @@ class Plan:
         """The host subnet behind each bottom switch, by (fabric, switch)."""
         return {(net.fabric, net.device): net for net in self.subnets if net.kind == "host"}
 
+    @cached_property
+    def split_models(self) -> frozenset[str]:
+        """InfiniBand switch models that this plan runs in their split profile: some used port is part of a cage."""
+        subnets = {fabric.name for fabric in self.spec.fabrics if fabric.technology == "infiniband"}
+        parts = {
+            name: frozenset(
+                cage + suffix
+                for block in model.blocks
+                for mode in block.modes
+                if len(mode.subports) > 1
+                for cage in block.cages
+                for suffix in mode.subports
+            )
+            for name, model in self.spec.catalogue.items()
+            if "infiniband" in model.technology
+        }
+        used = (
+            (self.by_name[end.device].model, end.port) for c in self.cables if c.fabric in subnets for end in (c.a, c.b)
+        )
+        return frozenset(model for model, port in used if port in parts.get(model, ()))
+
     def devices_of(self, *roles: str) -> tuple[Device, ...]:
         """Devices with one of these roles, in plan order."""
         return tuple(device for device in self.devices if device.role in roles)

@@ -55,7 +55,10 @@ def fabric_file(plan: Plan, fabric: str) -> FabricFile:
     """
     switches = [d for d in plan.devices if d.kind == "switch" and d.fabric == fabric and d.guid is not None]
     chips: dict[str, tuple[Chip, ...]] = {device.name: chips_of(plan, device) for device in switches}
-    places = {model: chip_ports(plan.spec.catalogue[model]) for model in {device.model for device in switches}}
+    places = {
+        model: chip_ports(plan.spec.catalogue[model], split=model in plan.split_models)
+        for model in {device.model for device in switches}
+    }
     models = {device.name: device.model for device in switches}
     lines: dict[int, list[tuple[int, str]]] = defaultdict(list)
     adapters: list[str] = []

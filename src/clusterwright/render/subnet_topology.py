@@ -64,7 +64,10 @@ def _files(plan: Plan, fabric: str) -> tuple[tuple[str, bytes], ...]:
     found = [(f"{FOLDER}/{fabric}.topo", template("ibdm/fabric.topo.j2").render(systems=systems).encode())]
     for name in sorted({system.type for system in systems}):
         model = plan.spec.catalogue[name]
-        nodes = _adapters(plan, fabric, model) if model.kind == "node" or model.nic_groups else _chips(model)
+        if model.kind == "node" or model.nic_groups:
+            nodes = _adapters(plan, fabric, model)
+        else:
+            nodes = _chips(model, split=name in plan.split_models)
         text = template("ibdm/model.ibnl.j2").render(name=name, nodes=nodes)
         found.append((f"{FOLDER}/{name}.ibnl", text.encode()))
     return tuple(found)
@@ -110,14 +113,14 @@ def _adapters(plan: Plan, fabric: str, model: HardwareModel) -> list[Node]:
     ]
 
 
-def _chips(model: HardwareModel) -> list[Node]:
+def _chips(model: HardwareModel, *, split: bool) -> list[Node]:
     """The chips of a switch: front ports by their panel names, and the traces inside a director."""
     inside = model.chips
     names = ["U1"]
     if inside is not None:
         names = [f"leaf{at}" for at in range(inside.leaves)] + [f"spine{at}" for at in range(inside.spines)]
     ports: dict[int, dict[int, str]] = {at: {} for at in range(len(names))}
-    for port, (chip, number) in chip_ports(model).items():
+    for port, (chip, number) in chip_ports(model, split=split).items():
         ports[chip].setdefault(number, f"{number} -> {port_name(port)}")
     for link in internal_links(model):
         ports[link.leaf][link.leaf_port] = f"{link.leaf_port} -> {names[link.spine]} {link.spine_port}"
