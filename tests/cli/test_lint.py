@@ -94,7 +94,7 @@ def test_every_format_can_be_written_to_a_file(wrong: Path, form: str) -> None:
         (["lint", "wrong.yaml", "--output", "nowhere/report"], "nowhere/report: cannot be written"),
         (["lint", "--format", "yaml"], "'yaml' is not one of"),
         (["lnit"], 'Did you mean "lint"?'),
-        (["explain", "CW1O2"], 'Did you mean "CW1'),
+        (["explain", "CW1O2"], 'Did you mean "CW102"?'),
     ],
 )
 def test_what_cannot_run_says_so_and_exits_with_2(wrong: Path, arguments: list[str], said: str) -> None:
@@ -153,6 +153,19 @@ def test_a_defect_is_told_briefly_and_in_full_only_when_asked(
         said = capsys.readouterr().err
         assert "a defect of its own: ModuleNotFoundError" in said
         assert ("Traceback" in said) == (debug == "1")
+
+
+def test_a_full_disk_is_no_defect_of_the_program() -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [COMMAND, "explain", "CW203"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "the output cannot be written: No space left on device. Make room, or send it elsewhere.\n"
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

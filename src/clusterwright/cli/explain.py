@@ -10,6 +10,9 @@ from clusterwright import data_files
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rules.registry import all_rules
 
+# Letters that are typed, or read from a screen, where a code has a digit.
+_LOOKALIKES = str.maketrans("OIL", "011")
+
 
 @click.command()
 @click.argument("code", required=False)
@@ -29,7 +32,7 @@ def explain(code: str | None) -> int:
         return 0
     wanted = code.upper()
     if wanted not in rules:
-        close = get_close_matches(wanted, rules, n=1)
+        close = get_close_matches(wanted.translate(_LOOKALIKES), rules, n=1)
         hint = f'Did you mean "{close[0]}"?' if close else "`clusterwright explain` lists all rules."
         raise ClusterwrightError(f'There is no rule "{code}". {hint}')
     page = data_files.folder("docs") / "rules" / f"{wanted}.md"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -30,6 +31,9 @@ COMMANDS = {
     "up": "clusterwright.cli.deploy:up",
     "verify": "clusterwright.cli.verify:verify",
 }
+
+# A full disk, quota or file size: the user's to mend, whichever write met it.
+SPENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 EXIT_CANNOT_RUN = 2
 EXIT_INTERRUPTED = 130
@@ -99,15 +103,27 @@ def _run(arguments: list[str]) -> Any:
         # The reader has gone (`| head`). Point stdout elsewhere, or the interpreter complains while it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_CANNOT_RUN
+    except OSError as error:
+        if error.errno not in SPENT:
+            return _tell_defect(error)
+        # What was not written waits in the stream's buffer, and would fail once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo(f"the output cannot be written: {error.strerror}. Make room, or send it elsewhere.", err=True)
+        return EXIT_CANNOT_RUN
     except ClusterwrightError as error:
         click.echo(str(error), err=True)
         return EXIT_CANNOT_RUN
     except Exception as error:  # the last resort: whatever else happens is a defect to be reported
-        if os.environ.get("CLUSTERWRIGHT_DEBUG") == "1":
-            traceback.print_exc()
-        click.echo(
-            f"clusterwright {__version__} stopped on a defect of its own: {type(error).__name__}: {error}\n"
-            "Please report this with the command and the spec; CLUSTERWRIGHT_DEBUG=1 shows where it happened.",
-            err=True,
-        )
-        return EXIT_CANNOT_RUN
+        return _tell_defect(error)
+
+
+def _tell_defect(error: Exception) -> int:
+    """Say that the program is at fault; to be called while ``error`` is being handled. Returns the exit status."""
+    if os.environ.get("CLUSTERWRIGHT_DEBUG") == "1":
+        traceback.print_exc()
+    click.echo(
+        f"clusterwright {__version__} stopped on a defect of its own: {type(error).__name__}: {error}\n"
+        "Please report this with the command and the spec; CLUSTERWRIGHT_DEBUG=1 shows where it happened.",
+        err=True,
+    )
+    return EXIT_CANNOT_RUN
