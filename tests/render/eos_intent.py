@@ -34,6 +34,7 @@ def structured_config(plan: Plan, device: Device) -> dict[str, Any]:
     if version == 6:
         config["ipv6_unicast_routing"] = True
     _services(config, plan, management)
+    _access(config, plan, management)
     _classes(config, fabric)
     _routing(config, plan, device, version, links)
     if fabric.technology == "roce":
@@ -57,6 +58,10 @@ def _ethernet(in_service: bool, own: Interface, peer: Interface, fabric: Any, ve
     speed = {400: "400g-8", 200: "200g-4", 100: "100g-4", 25: "25g", 10: "10g"}.get(own.speed_gbps)
     if speed is not None:
         entry["speed"] = speed
+    if own.speed_gbps >= 50:
+        entry["error_correction_encoding"] = {"reed_solomon": True}
+    elif own.speed_gbps == 25:
+        entry["error_correction_encoding"] = {"fire_code": True}
     if fabric.classes:
         entry["service_profile"] = fabric.name.upper()
     if own.address is None:
@@ -68,7 +73,7 @@ def _ethernet(in_service: bool, own: Interface, peer: Interface, fabric: Any, ve
 
 
 def _services(config: dict[str, Any], plan: Plan, management: tuple[Interface, Interface] | None) -> None:
-    site = plan.spec.site
+    site = plan.spec.site.management
     vrf = "default" if management is None else "MGMT"
     servers = [{"ip_address": server} for server in site.dns]
     config["ip_name_server"] = {"vrfs": [{"name": vrf, "servers": servers}]}
@@ -97,6 +102,40 @@ def _services(config: dict[str, Any], plan: Plan, management: tuple[Interface, I
     config["static_routes"] = [{"vrf": "MGMT", "prefix": "0.0.0.0/0", "next_hop": format_address(gateway, 4)}]
 
 
+def _access(config: dict[str, Any], plan: Plan, management: tuple[Interface, Interface] | None) -> None:
+    site = plan.spec.site
+    config["aaa_root"] = {"disabled": True}
+    config["aaa_authentication"] = {"login": {"default": "local"}}
+    config["aaa_authorization"] = {"exec": {"default": "local"}}
+    config["local_users"] = [
+        {"name": who.name, "privilege": 15, "role": "network-admin", "no_password": True, "ssh_key": who.keys[0]}
+        for who in site.operators
+    ]
+    config["management_ssh"] = {"authentication": {"protocols": ["public-key"]}}
+    assert site.snmp is not None
+    config["snmp_server"] = {
+        "groups": [{"name": "MONITOR", "version": "v3", "authentication": "priv"}],
+        "users": [
+            {
+                "name": site.snmp.user,
+                "group": "MONITOR",
+                "version": "v3",
+                "auth": "sha",
+                "auth_passphrase": f"<secret {site.snmp.authentication}>",
+                "priv": "aes",
+                "priv_passphrase": f"<secret {site.snmp.privacy}>",
+            }
+        ],
+    }
+    if management is None:
+        return
+    config["management_ssh"] |= {"enable": False, "vrfs": [{"name": "MGMT", "enable": True}]}
+    config["snmp_server"] |= {
+        "local_interfaces": [{"name": management[0].port, "vrf": "MGMT"}],
+        "vrfs": [{"name": "MGMT", "enable": True}, {"name": "default", "enable": False}],
+    }
+
+
 def _classes(config: dict[str, Any], fabric: Any) -> None:
     if not fabric.classes:
         return
@@ -107,7 +146,10 @@ def _classes(config: dict[str, Any], fabric: Any) -> None:
         taken = entry.dscp or [dscp for dscp in range(64) if dscp not in named]
         dscps.append(f"{' '.join(str(dscp) for dscp in taken)} to traffic-class {entry.queue}")
         classes.append(f"{entry.queue} to tx-queue {entry.queue}")
-        queues.append({"id": entry.queue, "priority": "no priority", "bandwidth_percent": 100 * entry.weight // total})
+        share = {"priority": "no priority", "bandwidth_percent": 100 * entry.weight // total if total else None}
+        queues.append({"id": entry.queue} | ({"priority": "priority strict"} if entry.strict else share))
+        if entry.priority is not None:
+            queues[-1]["random_detect"] = {"ecn": {"count": True}}
         if entry.priority is not None:
             lossless.append({"priority": entry.priority, "no_drop": True})
     profile: dict[str, Any] = {"name": fabric.name.upper(), "trust": "dscp", "tx_queues": queues}
@@ -181,11 +223,10 @@ def _routing(
         "as": str(device.asn),
         "router_id": router_id,
         "bgp": {"default": {"ipv4_unicast": False}},
+        "updates": {"wait_install": True},
+        "graceful_restart": {"enabled": True, "restart_time": 120},
         "maximum_paths": {"paths": paths, "ecmp": paths},
-        "peer_groups": [
-            {"name": name, "route_map_in": f"FROM-{side}", "route_map_out": f"TO-{side}"}
-            for name, side in groups.items()
-        ],
+        "peer_groups": [_peer_group(plan, device, name, side, speakers) for name, side in groups.items()],
         "neighbors": [
             {
                 "ip_address": format_address(peer.address or 0, version),
@@ -201,6 +242,38 @@ def _routing(
             "networks": [{"prefix": prefix} for prefix in own],
         },
     }
+
+
+def _peer_group(
+    plan: Plan, device: Device, name: str, side: str, speakers: list[tuple[Any, Interface, Interface]]
+) -> dict[str, Any]:
+    group: dict[str, Any] = {"name": name, "route_map_in": f"FROM-{side}", "route_map_out": f"TO-{side}"}
+    group["timers"] = "10 30"
+    peers = {peer.device for _, _, peer in speakers if plan.by_name[peer.device].role.upper() == name}
+    if all(plan.spec.catalogue[plan.by_name[peer].model].network_os == "eos" for peer in peers):
+        group |= {"bfd": True, "bfd_timers": {"interval": 300, "min_rx": 300, "multiplier": 3}}
+    everything = sum(_prefixes(plan, other) for other in plan.devices if other.fabric == device.fabric)
+    most = everything if side == "UP" else max(_prefixes_down(plan, peer) for peer in peers)
+    return group | {
+        "maximum_routes": 2 * most + 1,
+        "maximum_routes_warning_limit": str(most + most // 10 + 1),
+    }
+
+
+def _prefixes(plan: Plan, device: Device) -> int:
+    if device.loopback is None:
+        return 0
+    return 2 if any(subnet.device == device.name for subnet in plan.subnets) else 1
+
+
+def _prefixes_down(plan: Plan, name: str) -> int:
+    """All that is announced from below through one switch, found layer by layer."""
+    seen: set[str] = set()
+    layer = {name}
+    while layer:
+        seen |= layer
+        layer = {c.a.device for c in plan.cables if c.b.device in layer and c.a.side == "up"} - seen
+    return sum(_prefixes(plan, plan.by_name[each]) for each in seen)
 
 
 def _sequence(actions: list[str]) -> list[dict[str, Any]]:

@@ -7,16 +7,12 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from ipaddress import ip_interface, ip_network
-from pathlib import Path
 
 import pytest
 from tests.render.plans import plan_of
 
-from clusterwright import data_files
-from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.render.engine import render_device
-from clusterwright.spec.load import load_spec
 
 EOS_NEIGHBOUR = re.compile(r"^   neighbor ([0-9a-f:.]+) remote-as (\d+)$", re.MULTILINE)
 EOS_ADDRESS = re.compile(r"^   (?:ip|ipv6) address (\S+)$", re.MULTILINE)
@@ -125,20 +121,3 @@ def test_equal_cost_paths_cover_all_uplinks() -> None:
         assert found is not None
         up = [cable for cable in plan.cables_of[device.name] if cable.a.device == device.name and cable.a.side == "up"]
         assert int(found[1]) >= max(1, len(up))
-
-
-def test_a_drained_switch_keeps_its_ports_and_loses_its_sessions(tmp_path: Path) -> None:
-    text = (data_files.folder("inventory") / "lab-roce.yaml").read_text()
-    exception = 'exceptions:\n  - {device: ctsw-p00-01, state: drained, reason: "new line card"}\n\nexpect:\n'
-    drained = tmp_path / "drained.yaml"
-    drained.write_text(text.replace("expect:\n", exception))
-    plan = build_plan(load_spec(drained))
-    speakers = speakers_of(plan)
-    assert speakers["ctsw-p00-01"].neighbours == {}
-    gone = speakers["ctsw-p00-01"].addresses
-    assert all(not gone & set(speaker.neighbours) for speaker in speakers.values())
-    (artifact,) = render_device(plan, "ctsw-p00-01")
-    port = re.search(r"interface Ethernet3/1/1\n(?:   .*\n)+", artifact.content.decode())
-    assert port is not None
-    assert "(out of service)" in port[0]
-    assert "   shutdown\n" in port[0]

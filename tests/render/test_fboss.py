@@ -15,6 +15,7 @@ from clusterwright import data_files
 from clusterwright.plan.model import Device, Plan, format_address
 from clusterwright.render.engine import render_device
 from clusterwright.render.fboss_ports import FbossPortError, platform_port
+from clusterwright.render.headroom import headroom_cells
 
 SPECS = ("lab-roce", "roce-24k")
 AGENT, BGP = "etc/coop/agent.conf", "etc/coop/bgpcpp.conf"
@@ -121,16 +122,19 @@ def test_lossless_transport_has_the_published_figures() -> None:
     sw = configs(plan_of("lab-roce"), "rtsw-p00r00")[AGENT]["sw"]
     (policy,) = sw["qosPolicies"]
     maps = {entry["internalTrafficClass"]: entry["fromDscpToTrafficClass"] for entry in policy["qosMap"]["dscpMaps"]}
-    assert maps[2] == list(range(50, 60))
+    assert maps[2] == [50, 51, 52, 53, 54, 55, 57, 58, 59]
+    assert maps[7] == [48, 56]
     assert sorted(dscp for dscps in maps.values() for dscp in dscps) == list(range(64))
     assert policy["qosMap"]["pfcPriorityToPgId"] == {"2": 2}
-    assert {queue["id"]: queue["weight"] for queue in sw["portQueueConfigs"]["backend"]} == {0: 5, 2: 8, 6: 15, 7: 80}
+    queues = {queue["id"]: queue for queue in sw["portQueueConfigs"]["backend"]}
+    assert {number: queue.get("weight") for number, queue in queues.items()} == {0: 5, 2: 8, 6: 15, 7: None}
+    assert {number: queue["scheduling"] for number, queue in queues.items()} == {0: 0, 2: 0, 6: 0, 7: 1}
     headroom = {
         name: {group["id"]: group["headroomLimitBytes"] for group in groups}
         for name, groups in sw["portPgConfigs"].items()
     }
-    assert headroom["downlinks"] == {0: 0, 2: 548_640, 6: 0, 7: 0}
-    assert headroom["uplinks"] == {0: 0, 2: 808_736, 6: 0, 7: 0}
+    assert headroom["downlinks"] == {0: 0, 2: headroom_cells(400, 2, 9000) * 254, 6: 0, 7: 0}
+    assert headroom["uplinks"] == {0: 0, 2: headroom_cells(400, 20, 9000) * 254, 6: 0, 7: 0}
     assert sw["bufferPoolConfigs"]["lossless"] == {"sharedBytes": 51_773_836, "headroomBytes": 6_447_282}
     group = sw["udfConfig"]["udfGroups"]["dstQueuePair"]
     assert (group["header"], group["startOffsetInBytes"], group["fieldSizeInBytes"]) == (3, 13, 3)

@@ -20,13 +20,12 @@ from clusterwright.spec.model import (
     Flow,
     Level,
     NodeGroup,
-    Services,
     Side,
-    Site,
     Tier,
     Uplinks,
     Zone,
 )
+from clusterwright.spec.site import Services, Site
 
 BACKEND = "backend"
 NODES_PER_RACK = 2

@@ -37,7 +37,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     yield Artifact(device.name, fboss_host.HOSTNAME_PATH, f"{device.name}\n".encode(), KIND)
     if view.management is not None:
         port = management_port(plan, view.management)
-        profile = fboss_host.connection(port, plan.spec.site.dns, plan.spec.site.domain)
+        profile = fboss_host.connection(port, plan.spec.site.management.dns, plan.spec.site.domain)
         yield Artifact(device.name, fboss_host.connection_path(port), profile, KIND, fboss_host.CONNECTION_MODE)
     yield Artifact(device.name, AGENT_PATH, dump_lines(agent_config(view), depth=3), KIND)
     bgp = bgp_config(view)

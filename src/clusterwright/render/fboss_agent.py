@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.plan.model import format_address
 from clusterwright.render import fboss_classes
 from clusterwright.render.fboss_ports import platform_port
+from clusterwright.render.headroom import headroom_cells
 from clusterwright.render.switch_view import in_port_order, traffic_classes
 
 if TYPE_CHECKING:
-    from clusterwright.render.switch_view import ClassView, Link, SwitchView
+    from clusterwright.render.switch_links import Link
+    from clusterwright.render.switch_view import ClassView, SwitchView
 
 DEFAULT_VLAN = 1
 LOOPBACK_VLAN = 10
@@ -72,7 +74,7 @@ def _switch_config(view: SwitchView) -> dict[str, Any]:
         config["dataPlaneTrafficPolicy"] = {"matchToAction": [], "defaultQosPolicy": name}
         config["portQueueConfigs"] = {name: fboss_classes.port_queues(classes)}
     if buffers is not None and is_lossless:
-        config["portPgConfigs"] = fboss_classes.priority_groups(classes, buffers)
+        config["portPgConfigs"] = fboss_classes.priority_groups(classes, buffers, _headroom_cells(view))
         config["bufferPoolConfigs"] = fboss_classes.buffer_pools(buffers)
     if is_roce:
         config["udfConfig"] = fboss_classes.queue_pair_udf()
@@ -94,8 +96,8 @@ def _ports(
         entry: dict[str, Any] = {
             "logicalID": port.logical_id,
             "name": name,
-            "description": f"to {link.far_end}" + ("" if link.cable.in_service else " (out of service)"),
-            "state": ENABLED if link.cable.in_service else DISABLED,
+            "description": link.description,
+            "state": ENABLED if link.is_up else DISABLED,
             "speed": link.port.speed_gbps * 1000,
             "profileID": port.profile(name, link.port.speed_gbps, link.cable.medium),
             "maxFrameSize": view.fabric.mtu + FRAME_OVERHEAD_BYTES,
@@ -107,9 +109,18 @@ def _ports(
         if classes:
             entry["portQueueConfigName"] = view.fabric.name
         if is_lossless:
-            entry["pfc"] = fboss_classes.port_pfc(link.port.side)
+            entry["pfc"] = fboss_classes.port_pfc(link.port.side, view.fabric.pfc_watchdog)
         ports.append(entry)
     return sorted(ports, key=lambda entry: in_port_order(entry["name"]))
+
+
+def _headroom_cells(view: SwitchView) -> dict[str, int]:
+    """For each side with links the headroom in cells that its longest and fastest link needs."""
+    found: dict[str, int] = {}
+    for link in view.links:
+        cells = headroom_cells(link.cable.speed_gbps, link.cable.length_m, view.fabric.mtu)
+        found[link.port.side] = max(cells, found.get(link.port.side, 0))
+    return found
 
 
 def _expected_neighbour(link: Link) -> dict[str, str]:

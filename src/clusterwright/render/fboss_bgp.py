@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.render.switch_sessions import GRACEFUL_RESTART_S, HOLD_TIME_S, KEEPALIVE_S, route_limit
+
 if TYPE_CHECKING:
     from clusterwright.render.switch_view import SwitchView
 
@@ -20,8 +22,6 @@ EQUAL_LENGTH = 1
 IP_VERSION = {4: 1, 6: 2}
 # The mark of a route that came from below, as on EOS; here it stays with the route, so a route from above loses it.
 FROM_BELOW = "64512:1"
-HOLD_TIME_S = 30
-KEEPALIVE_S = 10
 
 
 def bgp_config(view: SwitchView) -> dict[str, Any] | None:
@@ -40,7 +40,9 @@ def bgp_config(view: SwitchView) -> dict[str, Any] | None:
         "peer_groups": [_peer_group(view, side) for side in sides],
         "peers": _peers(view),
         "policies": {
-            "bgp_policy_statements": [statement for side in sides for statement in _statements(side)],
+            "bgp_policy_statements": [
+                statement for side in sides for statement in _statements(side, is_drained=view.is_drained)
+            ],
             "prefix_lists": [_fabric_prefixes(view), _own_prefixes(view)],
             "community_lists": [{"name": "FROM-BELOW", "description": "", "members": [_mark()]}],
         },
@@ -49,7 +51,8 @@ def bgp_config(view: SwitchView) -> dict[str, Any] | None:
 
 def _peer_group(view: SwitchView, side: str) -> dict[str, Any]:
     name = side.upper()
-    return {
+    sessions = [session for session in view.sessions if session.side == side]
+    group: dict[str, Any] = {
         "name": name,
         "description": f"neighbours {'above' if side == 'up' else 'below'}",
         "disable_ipv4_afi": view.version == 6,
@@ -61,8 +64,17 @@ def _peer_group(view: SwitchView, side: str) -> dict[str, Any]:
             "keep_alive_seconds": KEEPALIVE_S,
             "out_delay_seconds": 0,
             "withdraw_unprog_delay_seconds": 0,
+            "graceful_restart_seconds": GRACEFUL_RESTART_S,
         },
     }
+    if sessions:
+        limit = route_limit(sessions)
+        group["pre_filter"] = {
+            "max_routes": limit.maximum,
+            "warning_only": False,
+            "warning_limit": limit.warning,
+        }
+    return group
 
 
 def _peers(view: SwitchView) -> list[dict[str, Any]]:
@@ -80,7 +92,14 @@ def _peers(view: SwitchView) -> list[dict[str, Any]]:
     ]
 
 
-def _statements(side: str) -> list[dict[str, Any]]:
+def _statements(side: str, *, is_drained: bool) -> list[dict[str, Any]]:
+    incoming, outgoing = _working_statements(side)
+    if is_drained:
+        outgoing = _statement(outgoing["name"], [_term("drained", _prefix_match("FABRIC"), [_flow(DENY)])])
+    return [incoming, outgoing]
+
+
+def _working_statements(side: str) -> list[dict[str, Any]]:
     if side == "down":
         return [
             _statement("FROM-DOWN", [_term("fabric", _prefix_match("FABRIC"), [_community(COMMUNITY_ADD), _accept()])]),
@@ -124,7 +143,11 @@ def _community_match() -> dict[str, Any]:
 
 
 def _accept() -> dict[str, Any]:
-    return {"type": PERMIT_ACTION, "action_type": {"flow_action": ACCEPT}}
+    return _flow(ACCEPT)
+
+
+def _flow(action: int) -> dict[str, Any]:
+    return {"type": PERMIT_ACTION, "action_type": {"flow_action": action}}
 
 
 def _community(action: int) -> dict[str, Any]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.render.switch_view import WATCHDOG_DETECTION_MS, WATCHDOG_RECOVERY_MS
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from clusterwright.render.switch_view import ClassView
+    from clusterwright.spec.ethernet import PfcWatchdog
 
 UNICAST, MULTICAST = 0, 1
-WEIGHTED_ROUND_ROBIN = 0
+WEIGHTED_ROUND_ROBIN, STRICT_PRIORITY = 0, 1
+MARK = 1
+KBYTE = 1000
 SCALING_FACTOR_ONE = 0
 WATCHDOG_NO_DROP = 0
 ECMP, AGGREGATE_PORT = 1, 2
@@ -35,22 +36,20 @@ QUEUE_PAIR_BYTES = 3
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """Buffer sizes of a chip in cells of ``cell_bytes``: the pools, and each priority group's share and headroom."""
+    """Buffer sizes of a chip in cells of ``cell_bytes``: the pools, and each priority group's share."""
 
     cell_bytes: int
     shared_cells: int
     headroom_cells: int
     minimum_cells: int
     resume_cells: int
-    downlink_headroom_cells: int
-    uplink_headroom_cells: int
 
 
 # fboss/agent/hw/test/dataplane_tests/HwTestPfcUtils.cpp, cells from Tomahawk3Asic.h and Tomahawk4Asic.h. Test
-# values: what runs in production is unpublished, and the Tomahawk 3's headroom there is that of the simulated chip.
+# values: what runs in production is unpublished. All ports share the headroom pool, which is sized for a part of them.
 BUFFERS = {
-    "tomahawk3": Buffers(254, 117_436, 12_432, 19, 19, 1_156, 1_668),
-    "tomahawk4": Buffers(254, 203_834, 25_383, 19, 19, 2_160, 3_184),
+    "tomahawk3": Buffers(254, 117_436, 12_432, 19, 19),
+    "tomahawk4": Buffers(254, 203_834, 25_383, 19, 19),
 }
 
 
@@ -74,50 +73,63 @@ def qos_policy(name: str, classes: Sequence[ClassView]) -> dict[str, Any]:
 
 
 def port_queues(classes: Sequence[ClassView]) -> list[dict[str, Any]]:
-    """The unicast queues, weighted as the spec says."""
-    return [
-        {
-            "id": item.entry.queue,
-            "streamType": UNICAST,
-            "weight": item.entry.weight,
-            "scheduling": WEIGHTED_ROUND_ROBIN,
-            "name": f"queue{item.entry.queue}.{item.entry.name}",
+    """The unicast queues: strict, or weighted as the spec says; marking ones with their thresholds.
+
+    A queue's counter of marked packets is always there, so classes that only count need nothing.
+    """
+    return [_port_queue(item) for item in sorted(classes, key=lambda item: item.entry.queue)]
+
+
+def _port_queue(item: ClassView) -> dict[str, Any]:
+    entry = item.entry
+    queue: dict[str, Any] = {"id": entry.queue, "streamType": UNICAST}
+    if entry.strict:
+        queue["scheduling"] = STRICT_PRIORITY
+    else:
+        queue |= {"weight": entry.weight, "scheduling": WEIGHTED_ROUND_ROBIN}
+    queue["name"] = f"queue{entry.queue}.{entry.name}"
+    if entry.marking is not None:
+        thresholds = {
+            "minimumLength": entry.marking.min_kbytes * KBYTE,
+            "maximumLength": entry.marking.max_kbytes * KBYTE,
+            "probability": entry.marking.percent,
         }
-        for item in sorted(classes, key=lambda item: item.entry.queue)
-    ]
+        queue["aqms"] = [{"detection": {"linear": thresholds}, "behavior": MARK}]
+    return queue
 
 
-def port_pfc(side: str) -> dict[str, Any]:
+def port_pfc(side: str, watchdog: PfcWatchdog) -> dict[str, Any]:
     """A port's PortPfc: both directions, and a watchdog that ignores pauses for a while rather than drop."""
     return {
         "tx": True,
         "rx": True,
         "portPgConfigName": PG_CONFIGS[side],
         "watchdog": {
-            "detectionTimeMsecs": WATCHDOG_DETECTION_MS,
-            "recoveryTimeMsecs": WATCHDOG_RECOVERY_MS,
+            "detectionTimeMsecs": watchdog.detection_ms,
+            "recoveryTimeMsecs": watchdog.recovery_ms,
             "recoveryAction": WATCHDOG_NO_DROP,
         },
     }
 
 
-def priority_groups(classes: Sequence[ClassView], buffers: Buffers) -> dict[str, list[dict[str, Any]]]:
-    """The portPgConfigs for downlinks and uplinks, which differ in headroom because their cables differ in length."""
-    headroom = {"down": buffers.downlink_headroom_cells, "up": buffers.uplink_headroom_cells}
+def priority_groups(
+    classes: Sequence[ClassView], buffers: Buffers, headroom_cells: Mapping[str, int]
+) -> dict[str, list[dict[str, Any]]]:
+    """The portPgConfigs of the sides (``down``, ``up``) in ``headroom_cells``, whose cables differ in length."""
     return {
-        name: [
+        PG_CONFIGS[side]: [
             {
                 "id": item.number,
                 "name": item.entry.name,
                 "scalingFactor": SCALING_FACTOR_ONE,
                 "minLimitBytes": buffers.minimum_cells * buffers.cell_bytes,
-                "headroomLimitBytes": headroom[side] * buffers.cell_bytes if item.entry.priority is not None else 0,
+                "headroomLimitBytes": cells * buffers.cell_bytes if item.entry.priority is not None else 0,
                 "resumeOffsetBytes": buffers.resume_cells * buffers.cell_bytes,
                 "bufferPoolName": POOL,
             }
             for item in classes
         ]
-        for side, name in PG_CONFIGS.items()
+        for side, cells in headroom_cells.items()
     }
 
 

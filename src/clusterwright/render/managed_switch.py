@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.management_port import ManagementPort, management_port
-from clusterwright.render.switch_view import Link
+from clusterwright.render.switch_links import links_of
 from clusterwright.render.templates import template
-from clusterwright.spec.model import Operator, Site, SnmpAccess
+from clusterwright.spec.site import Operator, Site, SnmpAccess
 
 KIND = "managed-switch"
 MLNX_OS = "mlnx-os"
@@ -63,7 +63,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 def managed_switch(plan: Plan, device: Device) -> ManagedSwitch:
     """What a managed switch is told about itself."""
-    link = next((link for link in _links(plan, device) if link.port.side == "management"), None)
+    link = next((link for link in links_of(plan, device) if link.port.side == "management"), None)
     return ManagedSwitch(
         name=device.name,
         part=plan.spec.catalogue[device.model].part,
@@ -72,12 +72,6 @@ def managed_switch(plan: Plan, device: Device) -> ManagedSwitch:
         accounts=tuple(_account(operator) for operator in plan.spec.site.operators),
         snmp=plan.spec.site.snmp,
     )
-
-
-def _links(plan: Plan, device: Device) -> Iterator[Link]:
-    for cable in plan.cables_of[device.name]:
-        port, peer = (cable.a, cable.b) if cable.a.device == device.name else (cable.b, cable.a)
-        yield Link(port, peer, plan.by_name[peer.device], cable)
 
 
 def _account(operator: Operator) -> Account:

@@ -9,7 +9,7 @@ from clusterwright.plan.model import format_address
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
-    from clusterwright.render.switch_view import Link
+    from clusterwright.render.switch_links import Link
 
 
 @dataclass(frozen=True, slots=True)

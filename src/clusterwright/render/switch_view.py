@@ -11,57 +11,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.model import fabric_of, format_address
+from clusterwright.render.switch_links import Link, links_of
+from clusterwright.render.switch_sessions import Session, sessions_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clusterwright.plan.model import Cable, Device, Interface, Plan, Subnet
+    from clusterwright.plan.model import Device, Plan, Subnet
     from clusterwright.spec.hardware import HardwareModel, PortMode
     from clusterwright.spec.model import Fabric, TrafficClass
 
-# Unpublished for the reference clusters and chosen here: long beside a pause, short beside a job's timeout.
-WATCHDOG_DETECTION_MS = 200
-WATCHDOG_RECOVERY_MS = 1000
-
+DRAINED = "drained"
 _ROUTER_ID_BASE = 10 << 24
 _NUMBERS = re.compile(r"(\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A cable seen from one switch: its own ``port``, the ``peer`` port at the far end and the device that has it."""
-
-    port: Interface
-    peer: Interface
-    peer_device: Device
-    cable: Cable
-
-    @property
-    def far_end(self) -> str:
-        """The far end as people read it: device and port."""
-        return f"{self.peer.device} {self.peer.port}"
-
-    @property
-    def is_to_switch(self) -> bool:
-        """True for a link to a switch of the same fabric; False for a host's NIC or a management port."""
-        return self.peer.side in {"down", "up"} and self.peer_device.asn is not None
-
-    @property
-    def is_routed(self) -> bool:
-        """True when the link has addresses of its own; False for a port in a shared host subnet."""
-        return self.port.address is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """An eBGP session over one link: addresses as text, the neighbour's AS number, and ``side`` up or down."""
-
-    side: str
-    local: str
-    remote: str
-    remote_as: int
-    neighbour: str
-    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +59,11 @@ class SwitchView:
         return None if self.device.loopback is None else format_address(self.device.loopback, self.version)
 
     @property
+    def is_drained(self) -> bool:
+        """True when the switch announces nothing, so that all traffic goes around it, and is otherwise as ever."""
+        return self.device.state == DRAINED
+
+    @property
     def shares_subnet(self) -> bool:
         """True when the hosts of this switch are in one subnet whose gateway is the switch."""
         return self.host_subnet is not None and self.host_subnet.gateway is not None
@@ -130,24 +97,17 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
     """Gather what concerns one switch of an Ethernet fabric. Raises KeyError for a fabric without addresses."""
     fabric = fabric_of(plan, device.fabric)
     version = plan.address_version(device.fabric)
-    links = []
-    management = None
-    for cable in plan.cables_of[device.name]:
-        port, peer = (cable.a, cable.b) if cable.a.device == device.name else (cable.b, cable.a)
-        link = Link(port, peer, plan.by_name[peer.device], cable)
-        if port.side == "management":
-            management = link
-        else:
-            links.append(link)
+    every = links_of(plan, device)
+    links = tuple(link for link in every if link.port.side != "management")
     host_subnet = plan.host_subnet_of.get((device.fabric, device.name))
     return SwitchView(
         device=device,
         model=plan.spec.catalogue[device.model],
         fabric=fabric,
         version=version,
-        links=tuple(links),
-        management=management,
-        sessions=tuple(_sessions(device, links, version)),
+        links=links,
+        management=next((link for link in every if link.port.side == "management"), None),
+        sessions=sessions_of(plan, device, links),
         origins=_origins(device, host_subnet, version),
         pools=_pools(fabric),
         host_subnet=host_subnet,
@@ -216,27 +176,6 @@ def spare_ports(model: HardwareModel, used: Mapping[str, int]) -> tuple[str, ...
 def in_port_order(name: str) -> tuple[tuple[int, str], ...]:
     """A sorting key that puts Ethernet2/1 before Ethernet10/1."""
     return tuple((int(part), "") if part.isdigit() else (0, part) for part in _NUMBERS.split(name))
-
-
-def _sessions(device: Device, links: list[Link], version: int) -> list[Session]:
-    sessions = []
-    for link in links:
-        remote_as = link.peer_device.asn
-        if device.asn is None or remote_as is None or not (link.is_to_switch and link.cable.in_service):
-            continue
-        if link.port.address is None or link.peer.address is None:
-            continue
-        sessions.append(
-            Session(
-                side=link.port.side,
-                local=format_address(link.port.address, version),
-                remote=format_address(link.peer.address, version),
-                remote_as=remote_as,
-                neighbour=link.peer.device,
-                description=link.far_end,
-            )
-        )
-    return sessions
 
 
 def _origins(device: Device, host_subnet: Subnet | None, version: int) -> tuple[Prefix, ...]:

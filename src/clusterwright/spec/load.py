@@ -35,12 +35,8 @@ from clusterwright.spec.model import (
     NcclProfile,
     Network,
     NodeGroup,
-    Operator,
     Scheduler,
-    Services,
     Side,
-    Site,
-    SnmpAccess,
     SpecException,
     Tier,
     TrafficClass,
@@ -48,6 +44,7 @@ from clusterwright.spec.model import (
     Zone,
 )
 from clusterwright.spec.schema import check
+from clusterwright.spec.site import Operator, Services, Site, SnmpAccess
 
 UNKNOWN_MODEL = "CW140"
 BAD_PREFIX = "CW141"

@@ -1,0 +1,86 @@
+"""The Ethernet interfaces of an EOS switch: speed, breakout, error correction, MTU, addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusterwright.plan.model import format_address
+from clusterwright.render.switch_view import in_port_order, spare_ports
+
+if TYPE_CHECKING:
+    from clusterwright.render.switch_links import Link
+    from clusterwright.render.switch_view import SwitchView
+
+HOST_VLAN = 100
+# The longest 25G copper cable that runs with the short-latency code (25GBASE-CR-S).
+FIRE_CODE_M = 3.0
+
+_SPEEDS = {800: "800g-8", 400: "400g-8", 200: "200g-4", 100: "100g-4", 50: "50g-1", 40: "40g", 25: "25g", 10: "10g"}
+_BREAKOUT_SPEEDS = {400: "400g-4", 200: "200g-4", 100: "100g-2", 50: "50g-1", 25: "25g", 10: "10g"}
+
+
+@dataclass(frozen=True, slots=True)
+class EosPort:
+    """An Ethernet interface. ``address`` with its length; ``vlan`` for a port of the shared host subnet."""
+
+    name: str
+    description: str
+    shutdown: bool
+    speed: str | None = None
+    fec: str | None = None
+    mtu: int | None = None
+    address: str | None = None
+    vlan: int | None = None
+    profile: str | None = None
+
+
+def eos_ports(view: SwitchView, profile: str | None) -> tuple[EosPort, ...]:
+    """Every port, used or not, in order; ``profile`` is the QoS profile of the used ones."""
+    used = {link.port.port: link.port.speed_gbps for link in view.links}
+    broken_out = _breakout_ports(view, used)
+    ports = [_port(view, link, profile, link.port.port in broken_out) for link in view.links]
+    ports += [EosPort(name, "unused", shutdown=True) for name in spare_ports(view.model, used)]
+    return tuple(sorted(ports, key=lambda port: in_port_order(port.name)))
+
+
+def _port(view: SwitchView, link: Link, profile: str | None, is_breakout: bool) -> EosPort:
+    address = link.port.address
+    speed = (_BREAKOUT_SPEEDS if is_breakout else _SPEEDS).get(link.port.speed_gbps)
+    return EosPort(
+        name=link.port.port,
+        description=link.description,
+        shutdown=not link.is_up,
+        speed=speed,
+        fec=error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m),
+        mtu=view.fabric.mtu if link.is_routed else None,
+        address=None if address is None else f"{format_address(address, view.version)}/{link.port.prefix_length}",
+        vlan=None if link.is_routed else HOST_VLAN,
+        profile=profile,
+    )
+
+
+def error_correction(speed_gbps: int, medium: str, length_m: float) -> str | None:
+    """The forward error correction of a link, the same at both ends; None where the standard has none.
+
+    IEEE 802.3: every lane of 50 Gb/s or more needs Reed-Solomon, 100G over four lanes as well (but for 100GBASE-LR4,
+    which reaches further than any cable here); 25G over short copper takes the fire code, which is faster.
+    """
+    if speed_gbps >= 50 and speed_gbps != 40:
+        return "reed-solomon"
+    if speed_gbps == 25:
+        return "fire-code" if medium == "dac" and length_m <= FIRE_CODE_M else "reed-solomon"
+    return None
+
+
+def _breakout_ports(view: SwitchView, used: dict[str, int]) -> set[str]:
+    """Ports that share their cage with others, which decides how many lanes they have."""
+    return {
+        cage + suffix
+        for block in view.model.blocks
+        for mode in block.modes
+        if len(mode.subports) > 1
+        for cage in block.cages
+        for suffix in mode.subports
+        if used.get(cage + suffix) == mode.speed_gbps
+    }

@@ -1,0 +1,45 @@
+"""The computed headroom beside what is published for real switches."""
+
+from __future__ import annotations
+
+import pytest
+
+from clusterwright.render.headroom import headroom_bytes, headroom_cells
+
+MTU = 9000
+
+
+@pytest.mark.parametrize(
+    ("length_m", "published", "deviation"),
+    [
+        (2, 2_160, 0.05),  # downlinks of a Minipack2 in a Grand Teton rack: copper inside the rack
+        (150, 3_184, 0.03),  # its uplinks; the length is the reference spec's assumption
+    ],
+)
+def test_cells_on_minipack2_are_those_of_fboss(length_m: float, published: int, deviation: float) -> None:
+    """HwTestPfcUtils.cpp of facebook/fboss: headroom of a lossless priority group in cells, at 400G."""
+    cells = headroom_cells(400, length_m, MTU)
+    assert cells / published - 1 == pytest.approx(deviation, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("speed_gbps", "length_m", "published", "deviation"),
+    [
+        (400, 300, 315_392, 0.15),
+        (400, 1000, 778_240, -0.02),
+        (400, 2000, 1_445_888, -0.07),
+        (100, 300, 110_592, -0.04),
+    ],
+)
+def test_bytes_on_7800r3a_are_those_of_sonic(
+    speed_gbps: int, length_m: float, published: int, deviation: float
+) -> None:
+    """pg_profile_lookup.ini of the 7800R3A cards in sonic-net/sonic-buildimage: xoff in bytes; cells cost nothing."""
+    assert headroom_bytes(speed_gbps, length_m, MTU) / published - 1 == pytest.approx(deviation, abs=0.005)
+
+
+def test_a_longer_cable_a_faster_port_and_a_longer_frame_each_need_more() -> None:
+    base = headroom_bytes(400, 20, MTU)
+    assert headroom_bytes(400, 21, MTU) > base
+    assert headroom_bytes(800, 20, MTU) > base
+    assert headroom_bytes(400, 20, MTU + 1) > base
