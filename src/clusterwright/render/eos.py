@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.artifact import Artifact
 from clusterwright.render.eos_view import eos_switch
+from clusterwright.render.extra_config import with_lines
 from clusterwright.render.templates import template
 
 if TYPE_CHECKING:
@@ -25,4 +26,4 @@ def applies(plan: Plan, device: Device) -> bool:
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The startup configuration of one switch."""
     text = template("eos/startup-config.j2").render(sw=eos_switch(plan, device))
-    yield Artifact(device.name, PATH, text.encode(), KIND)
+    yield Artifact(device.name, PATH, with_lines(plan, device, text).encode(), KIND)

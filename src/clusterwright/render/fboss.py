@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.artifact import Artifact
 from clusterwright.render import fboss_host
+from clusterwright.render.extra_config import with_patches
 from clusterwright.render.fboss_agent import agent_config
 from clusterwright.render.fboss_bgp import bgp_config
 from clusterwright.render.json_lines import dump_lines
@@ -39,7 +40,9 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
         port = management_port(plan, view.management)
         profile = fboss_host.connection(port, plan.spec.site.management.dns, plan.spec.site.domain)
         yield Artifact(device.name, fboss_host.connection_path(port), profile, KIND, fboss_host.CONNECTION_MODE)
-    yield Artifact(device.name, AGENT_PATH, dump_lines(agent_config(view), depth=3), KIND)
+    yield Artifact(
+        device.name, AGENT_PATH, dump_lines(with_patches(plan, device, AGENT_PATH, agent_config(view)), depth=3), KIND
+    )
     bgp = bgp_config(view)
     if bgp is not None:
-        yield Artifact(device.name, BGP_PATH, dump_lines(bgp, depth=4), KIND)
+        yield Artifact(device.name, BGP_PATH, dump_lines(with_patches(plan, device, BGP_PATH, bgp), depth=4), KIND)

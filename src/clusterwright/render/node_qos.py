@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
@@ -27,6 +28,8 @@ ECN_BITS = 2  # below the DSCP in the traffic class byte
 class NicQos:
     """One fabric's share of the script: NICs and their verbs names, PFC by priority, DSCP moves, traffic class.
 
+    ``cable_m`` is the longest cable of a NIC, by which the NIC sizes its headroom; ``unmarked`` and ``marked`` are the
+    lossless priorities without and with DCQCN.
     ``forced`` says that all verbs traffic gets it, because no application chooses between several.
     """
 
@@ -34,7 +37,9 @@ class NicQos:
     interfaces: str
     rdma_devices: str
     pfc: str
-    lossless: str
+    cable_m: int
+    unmarked: str
+    marked: str
     moves: tuple[tuple[int, str], ...]
     traffic_class: int | None
     forced: bool
@@ -115,6 +120,7 @@ def _files(plan: Plan, shape: Shape) -> tuple[bytes, bytes]:
 
 def _view(plan: Plan, fabric: Fabric, nics: tuple[tuple[str, str | None], ...]) -> NicQos:
     lossless = sorted({each.priority for each in fabric.classes if each.priority is not None})
+    marked = {each.priority for each in fabric.classes if each.ecn == "mark"}
     data = data_class_of(plan, fabric)
     nccl = plan.spec.nccl
     separate_control = nccl is not None and nccl.fabric == fabric.name and nccl.control_dscp is not None
@@ -123,8 +129,17 @@ def _view(plan: Plan, fabric: Fabric, nics: tuple[tuple[str, str | None], ...]) 
         interfaces=" ".join(interface for interface, _ in nics),
         rdma_devices=" ".join(rdma for _, rdma in nics if rdma is not None),
         pfc=",".join("1" if priority in lossless else "0" for priority in range(PRIORITIES)),
-        lossless=" ".join(str(priority) for priority in lossless),
+        cable_m=ceil(_cable_length_m(plan, fabric.name)),
+        unmarked=" ".join(str(priority) for priority in lossless if priority not in marked),
+        marked=" ".join(str(priority) for priority in lossless if priority in marked),
         moves=tuple((priority, " ".join(map(str, dscps))) for priority, dscps in dscp_moves(fabric.classes).items()),
         traffic_class=traffic_class_byte(data.dscp[0]) if data is not None and data.dscp else None,
         forced=not separate_control,
+    )
+
+
+@per_plan
+def _cable_length_m(plan: Plan, fabric: str) -> float:
+    return max(
+        (cable.length_m for cable in plan.cables if cable.fabric == fabric and cable.a.side == "host"), default=0
     )
