@@ -1,4 +1,4 @@
-"""Prints every figure as Markdown; name sections (`stages`, `eos`, `ansible_hosts`) to print only these."""
+"""Prints every figure as Markdown; name sections (`stages`, `eos`, `simulate`, …) to print only these."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ SECTIONS = {
     "stages": "Each stage at 1, 4 and 16 pods of the RoCE cluster (384 nodes each)",
     "eos": "Rendering one EOS switch, beside pyavd",
     "observe": "Comparing the cabling of 24,576 endpoints with a scan",
+    "simulate": "Simulating collectives of 24,576 ranks",
     "ansible_hosts": "Applying a node's tree over SSH, both ends on this machine",
     "verify": "Proofs about the InfiniBand reference clusters at full size",
 }

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from clusterwright.cli.planning import plan_with_findings
-from clusterwright.simulate.collective import HASHES, SOURCE_PORTS, Question, simulate
+from clusterwright.simulate.collective import Question, simulate
+from clusterwright.simulate.flows import HASHES, SOURCE_PORTS, Transport
 from clusterwright.simulate.network import build_network, fabric_to_simulate
 from clusterwright.simulate.placement import PLACEMENTS
 from clusterwright.simulate.summary import Summary, summarise
@@ -89,11 +90,9 @@ def simulate_command(
     profile = nccl if nccl is not None and nccl.fabric == network.fabric else None
     question = Question(
         Traffic(collective, algorithm_for(collective, algorithm), channels, pxn),
+        Transport(hashing, qps or (profile.qps_per_connection if profile is not None else 1), source_port),
         ranks,
-        hashing,
-        qps or (profile.qps_per_connection if profile is not None else 1),
         placement,
-        source_port,
         profile.nodes if profile is not None else None,
     )
     drawn = tuple(range(seed, seed + seeds))
@@ -118,17 +117,19 @@ def _text(cluster: str, fabric: str, question: Question, seeds: tuple[int, ...],
         f"{traffic.collective} ({traffic.algorithm}) of {question.ranks:,} ranks, {question.placement}, "
         f"on {fabric} of {cluster}"
     )
+    transport = question.transport
     yield (
-        f"{question.hash}, {question.qps} queue pairs a connection, source port: {question.source_port}, "
+        f"{transport.hash}, {transport.qps} queue pairs a connection, source port: {transport.source_port}, "
         f"seeds {seeds[0]} to {seeds[-1]}"
     )
     yield ""
-    yield "bandwidth                          lowest  median  highest"
+    yield "bandwidth                             lowest  median  highest"
     for name, share in (
         ("of the ideal", summary.share_of_ideal),
         ("of the NICs' line rate", summary.share_of_line_rate),
+        ("average connection, of the ideal", summary.average_connection),
     ):
-        yield f"  {name:<30}{share.lowest:>9.1%}{share.median:>8.1%}{share.highest:>9.1%}"
+        yield f"  {name:<33}{share.lowest:>9.1%}{share.median:>8.1%}{share.highest:>9.1%}"
     yield ""
     yield "link load, max/mean          links  lowest  median  highest  spread evenly"
     for layer in summary.layers:

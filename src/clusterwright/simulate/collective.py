@@ -10,45 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
-from clusterwright.simulate.hashing import (
-    FieldHashes,
-    field_hashes,
-    pinned_chooser,
-    pinned_keys,
-    switch_chooser,
-)
-from clusterwright.simulate.loads import flows_on_links, spread_evenly
-from clusterwright.simulate.network import HOST, Floats, Ints, Network
+from clusterwright.simulate.flows import FlowMaker, Transport, flow_maker
+from clusterwright.simulate.loads import flows_on_links, slowest_on_path, spread_evenly
+from clusterwright.simulate.network import HOST, Floats, Network
 from clusterwright.simulate.placement import Placement, place
-from clusterwright.simulate.queue_pairs import (
-    FIXED,
-    occurrence,
-    queue_pair_numbers,
-    queue_pair_starts,
-    source_ports,
-)
 from clusterwright.simulate.routing import Routes, build_routes
 from clusterwright.simulate.traffic import Phase, Traffic, phases
-
-HASHES = ("ecmp", "e-ecmp", "path-pinning")
-SOURCE_PORTS = ("queue-pair", "fixed")
-_FLOWS_AT_ONCE = 1 << 21  # bounds memory
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to simulate. ``qps`` is the number of queue pairs per connection, ``node_group`` None for any."""
+    """What to simulate: a collective of ``ranks`` GPUs on nodes of ``node_group`` (None: of any), placed as told."""
 
     traffic: Traffic
+    transport: Transport
     ranks: int
-    hash: str
-    qps: int
     placement: str = "linear"
-    source_port: str = "queue-pair"
     node_group: str | None = None
 
 
@@ -58,14 +38,16 @@ class Outcome:
 
     ``seconds`` is the time of the whole collective when each NIC has one gigabit for each peer of a phase (2^k in the
     k-th phase of recursive doubling), ``ideal_seconds`` that under even spreading, ``line_seconds`` what the NICs alone
-    would take. ``load`` is each link's data in gigabits over all phases, ``even_load`` the same under even spreading,
-    ``job_load`` the part that is the job's own.
+    would take, ``average_seconds`` what the average connection takes where it waits for no other. ``load`` is each
+    link's data in gigabits over all phases, ``even_load`` the same under even spreading, ``job_load`` the part that is
+    the job's own.
     """
 
     seed: int
     seconds: float
     ideal_seconds: float
     line_seconds: float
+    average_seconds: float
     load: Floats
     even_load: Floats
     job_load: Floats
@@ -80,86 +62,96 @@ class Outcome:
         """The collective's bandwidth as a share of what the NICs could send."""
         return self.line_seconds / self.seconds
 
+    @property
+    def average_share(self) -> float:
+        """The ideal time over the average connection's."""
+        return self.ideal_seconds / self.average_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What does not depend on hashes: routes, phases, and what each phase loads when spread evenly."""
+
+    routes: Routes
+    phases: tuple[Phase, ...]
+    evenly: tuple[Floats, ...]
+
 
 def simulate(network: Network, question: Question, seeds: Sequence[int]) -> tuple[Outcome, ...]:
     """One outcome a seed; a seed draws switch seeds, queue pair numbers and placement.
 
     Raises ClusterwrightError for a job that the cluster cannot hold and for nodes that no path joins.
     """
-    fields = field_hashes(network, with_queue_pair=question.hash == "e-ecmp")
-    done = []
-    prepared: tuple[Routes, tuple[Phase, ...], list[Floats]] | None = None
+    return compare(network, question, (question.transport,), seeds)[0]
+
+
+def compare(
+    network: Network, question: Question, transports: Sequence[Transport], seeds: Sequence[int]
+) -> tuple[tuple[Outcome, ...], ...]:
+    """The outcomes of a question under each of ``transports`` instead of its own; what they share is done once.
+
+    Raises ClusterwrightError as ``simulate`` does.
+    """
+    makers = [flow_maker(network, transport) for transport in transports]
+    done: list[list[Outcome]] = [[] for _ in makers]
+    prepared: _Prepared | None = None
     for seed in seeds:
         if prepared is None or question.placement != "linear":
             placement = place(network, question.node_group, question.ranks, question.placement, seed)
-            prepared = _prepared(network, question.traffic, placement)
-        done.append(_run(network, question, fields, seed, *prepared))
-    return tuple(done)
+            prepared = _prepare(network, question.traffic, placement)
+        for maker, outcomes in zip(makers, done, strict=True):
+            outcomes.append(_run(maker, prepared, seed))
+    return tuple(tuple(outcomes) for outcomes in done)
 
 
-def _prepared(
-    network: Network, traffic: Traffic, placement: Placement
-) -> tuple[Routes, tuple[Phase, ...], list[Floats]]:
-    """What does not depend on hashes: routes, phases, and what they load when spread evenly."""
+def _prepare(network: Network, traffic: Traffic, placement: Placement) -> _Prepared:
     involved = np.concatenate([placement.job.ravel(), placement.neighbour.ravel()])
     routes = build_routes(network, np.unique(network.nics.switch[involved]))
-    found = phases(traffic, placement)
-    return routes, found, [spread_evenly(network, routes, each.source, each.target, each.amount) for each in found]
+    every = phases(traffic, placement)
+    evenly = tuple(spread_evenly(network, routes, each.source, each.target, each.amount) for each in every)
+    return _Prepared(routes, every, evenly)
 
 
-def _run(
-    network: Network,
-    question: Question,
-    fields: FieldHashes,
-    seed: int,
-    routes: Routes,
-    every: tuple[Phase, ...],
-    evenly: list[Floats],
-) -> Outcome:
+def _run(maker: FlowMaker, prepared: _Prepared, seed: int) -> Outcome:
+    network = maker.network
     links = len(network.head)
     load, job_load, even_load = np.zeros(links), np.zeros(links), np.zeros(links)
     at_nics = (network.tail == HOST) | (network.head == HOST)
-    seconds = ideal = line = 0.0
-    for phase, even in zip(every, evenly, strict=True):
-        job, everything = _phase_loads(network, question, fields, seed, routes, phase)
-        seconds += float((everything / network.gbps)[job > 0].max())
-        ideal += float((even / network.gbps)[job > 0].max())
-        line += float((even / network.gbps)[(job > 0) & at_nics].max())
+    seconds = ideal = line = average = 0.0
+    for phase, even in zip(prepared.phases, prepared.evenly, strict=True):
+        job, everything = _phase_loads(maker, prepared.routes, phase, seed)
+        busy = everything / network.gbps
+        even_busy = even / network.gbps
+        seconds += float(busy[job > 0].max())
+        ideal += float(even_busy[job > 0].max())
+        line += float(even_busy[(job > 0) & at_nics].max())
+        average += _average(maker, prepared.routes, phase, seed, busy)
         load += everything
         job_load += job
         even_load += even
-    return Outcome(seed, seconds, ideal, line, load, even_load, job_load)
+    return Outcome(seed, seconds, ideal, line, average, load, even_load, job_load)
 
 
-def _phase_loads(
-    network: Network, question: Question, fields: FieldHashes, seed: int, routes: Routes, phase: Phase
-) -> tuple[Floats, Floats]:
+def _phase_loads(maker: FlowMaker, routes: Routes, phase: Phase, seed: int) -> tuple[Floats, Floats]:
     """The job's load of each link in a phase, and everybody's."""
-    starts = queue_pair_starts(seed, len(network.nics.switch))
-    sends, receives = occurrence(phase.source), occurrence(phase.target)
-    loads: list[Floats] = [np.zeros(len(network.head)) for _ in range(2)]
-    at_once = max(1, _FLOWS_AT_ONCE // question.qps)
-    if question.hash == "path-pinning":
-        chooser = pinned_chooser(network)
-    else:
-        width = 2 * network.nics.address.shape[1] + 4 + (3 if question.hash == "e-ecmp" else 0)
-        chooser = switch_chooser(network, seed, message_bytes=width)
-    bounds = [*range(0, phase.measured, at_once), *range(phase.measured, len(phase.source), at_once), len(phase.source)]
-    for first, last in pairwise(bounds):
-        part = slice(first, last)
-        source, target = phase.source[part], phase.target[part]
-        flow_source, flow_target = source.repeat(question.qps), target.repeat(question.qps)
-        if question.hash == "path-pinning":
-            keys = pinned_keys(network, flow_target)
+    chooser = maker.chooser(seed)
+    job, other = np.zeros(len(maker.network.head)), np.zeros(len(maker.network.head))
+    for is_job, flows in maker.flows(phase, seed):
+        counts = flows_on_links(maker.network, routes, chooser, flows)
+        if is_job:
+            job += counts
         else:
-            local = queue_pair_numbers(starts, source, sends[part], question.qps, receives=False).ravel()
-            remote = queue_pair_numbers(starts, target, receives[part], question.qps, receives=True).ravel()
-            ports: Ints = (
-                source_ports(local, remote) if question.source_port == "queue-pair" else np.full(len(local), FIXED)
-            )
-            keys = fields.keys(flow_source, flow_target, ports, remote)
-        loads[first >= phase.measured] += flows_on_links(network, routes, chooser, keys, flow_source, flow_target)
-    each = phase.amount / question.qps
-    job: Floats = loads[0] * each
-    everything: Floats = (loads[0] + loads[1]) * each
-    return job, everything
+            other += counts
+    each = phase.amount / maker.transport.qps
+    return job * each, (job + other) * each
+
+
+def _average(maker: FlowMaker, routes: Routes, phase: Phase, seed: int, busy: Floats) -> float:
+    """The mean over the job's connections of how long the slowest of their flows takes."""
+    chooser = maker.chooser(seed)
+    total = 0.0
+    for is_job, flows in maker.flows(phase, seed):
+        if is_job:
+            slowest = slowest_on_path(maker.network, routes, chooser, flows, busy)
+            total += float(slowest.reshape(-1, maker.transport.qps).max(axis=1).sum())
+    return total / phase.measured

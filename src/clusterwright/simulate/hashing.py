@@ -28,10 +28,13 @@ ROCE_PORT = 4791
 _SEEDS = 1
 
 
-def crc16(polynomial: int, message: Bytes, initial: int = 0) -> Hashes:
-    """The CRC of each row of ``message``, most significant bit first, without reflection or a final XOR."""
+def crc16(polynomial: int, message: Bytes, initial: Hashes | None = None) -> Hashes:
+    """The CRC of each row of ``message``, most significant bit first, without reflection or a final XOR.
+
+    ``initial`` is what the register of each row starts from, 0 by default.
+    """
     table = _table(polynomial)
-    register = np.full(len(message), initial, np.uint16)
+    register = np.zeros(len(message), np.uint16) if initial is None else initial
     for byte in message.T:
         register = (register << np.uint16(8)) ^ table[(register >> np.uint16(8)) ^ byte]
     return register
@@ -102,12 +105,11 @@ def field_hashes(network: Network, *, with_queue_pair: bool) -> FieldHashes:
 def switch_chooser(network: Network, seed: int, *, message_bytes: int) -> Chooser:
     """Switches with seeds drawn by ``seed``, for packets whose hashed fields are ``message_bytes`` long."""
     layer = network.tier % len(POLYNOMIALS)
-    seeds = (scrambled(seed, _SEEDS, len(network.switches)) & np.uint64(0xFFFF)).astype(np.int64)
-    nothing = np.zeros((1, message_bytes), np.uint8)
-    mask = np.array(
-        [crc16(POLYNOMIALS[at], nothing, int(start))[0] for at, start in zip(layer, seeds, strict=True)],
-        np.uint16,
-    )
+    seeds = scrambled(seed, _SEEDS, len(network.switches)).astype(np.uint16)
+    mask = np.zeros(len(network.switches), np.uint16)
+    for number, polynomial in enumerate(POLYNOMIALS):
+        here = layer == number
+        mask[here] = crc16(polynomial, np.zeros((int(here.sum()), message_bytes), np.uint8), seeds[here])
     return Chooser(layer, mask)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 
 from clusterwright.finding import ClusterwrightError
@@ -10,26 +13,50 @@ from clusterwright.simulate.network import HOST, Floats, Ints, Network
 from clusterwright.simulate.routing import Routes
 
 
-def flows_on_links(
-    network: Network, routes: Routes, chooser: Chooser, keys: Hashes, source: Ints, target: Ints
-) -> Ints:
-    """How many of the flows between NICs cross each link. Raises ClusterwrightError where a flow finds no way."""
-    nics = network.nics
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """Flows between NICs, and the keys by which switches choose for them (``keys[layer, flow]``)."""
+
+    source: Ints
+    target: Ints
+    keys: Hashes
+
+
+def flows_on_links(network: Network, routes: Routes, chooser: Chooser, flows: Flows) -> Ints:
+    """How many of the flows cross each link. Raises ClusterwrightError where a flow finds no way."""
     links = len(network.head)
-    counts = np.bincount(nics.up[source], minlength=links) + np.bincount(nics.down[target], minlength=links)
-    at, goal = nics.switch[source], nics.switch[target]
-    flow = np.arange(len(source))
+    counts = np.zeros(links, np.int64)
+    for _, link in _hops(network, routes, chooser, flows):
+        counts += np.bincount(link, minlength=links)
+    return counts
+
+
+def slowest_on_path(network: Network, routes: Routes, chooser: Chooser, flows: Flows, busy: Floats) -> Floats:
+    """The largest of ``busy`` (a figure for each link) on each flow's path."""
+    slowest = np.zeros(len(flows.source))
+    for flow, link in _hops(network, routes, chooser, flows):
+        slowest[flow] = np.maximum(slowest[flow], busy[link])
+    return slowest
+
+
+def _hops(network: Network, routes: Routes, chooser: Chooser, flows: Flows) -> Iterator[tuple[Ints, Ints]]:
+    """Every step that flows take: which flows, and the link that each of them takes."""
+    nics = network.nics
+    flow = np.arange(len(flows.source))
+    yield flow, nics.up[flows.source]
+    yield flow, nics.down[flows.target]
+    at, goal = nics.switch[flows.source], nics.switch[flows.target]
     while True:
         on_the_way = np.flatnonzero(at != goal)
         if not len(on_the_way):
-            return counts
+            return
         at, goal, flow = at[on_the_way], goal[on_the_way], flow[on_the_way]
         group = routes.group[at, routes.column[goal]]
         size = routes.size[group]
         if not size.all():
             raise _no_way(network, int(at[np.argmin(size)]), int(goal[np.argmin(size)]))
-        link = routes.members[routes.start[group] + chooser.choice(keys, at, flow) % size]
-        counts += np.bincount(link, minlength=links)
+        link = routes.members[routes.start[group] + chooser.choice(flows.keys, at, flow) % size]
+        yield flow, link
         at = network.head[link]
 
 

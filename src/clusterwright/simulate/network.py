@@ -33,9 +33,10 @@ class Nics:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node that can take part in a job, with the indexes of its NICs in rail order."""
+    """A node that can take part in a job, with the number of its GPUs and the indexes of its NICs in rail order."""
 
     device: Device
+    gpus: int
     nics: tuple[int, ...]
 
 
@@ -145,8 +146,10 @@ def _nodes(plan: Plan, planned: list[Cable], hosts: list[Cable]) -> tuple[Node, 
     nics: dict[str, list[int]] = {}
     for number, cable in enumerate(hosts):
         nics.setdefault(cable.a.device, []).append(number)
-    return tuple(
-        Node(plan.by_name[name], tuple(found))
-        for name, found in nics.items()
-        if plan.by_name[name].rank is not None and plan.by_name[name].state == "active" and len(found) == wanted[name]
-    )
+    found = []
+    for name, own in nics.items():
+        device = plan.by_name[name]
+        gpus = plan.spec.catalogue[device.model].gpus
+        if gpus is not None and device.state == "active" and len(own) == wanted[name]:
+            found.append(Node(device, gpus.count, tuple(own)))
+    return tuple(found)

@@ -28,7 +28,7 @@ class Placement:
 
 
 def place(network: Network, node_group: str | None, ranks: int, kind: str, seed: int) -> Placement:
-    """Place a job of ``ranks`` GPUs on nodes of ``node_group`` (None: any). One NIC a GPU is not required.
+    """Place a job of ``ranks`` GPUs on nodes of ``node_group`` (None: any).
 
     Raises ClusterwrightError when the ranks are not whole nodes, or more than the cluster has in service.
     """
@@ -39,7 +39,7 @@ def place(network: Network, node_group: str | None, ranks: int, kind: str, seed:
         )
     # Only nodes of one kind make rails of one width.
     nodes = [node for node in nodes if node.device.model == nodes[0].device.model]
-    per_node = _ranks_per_node(nodes[0].device.rank, [node.device.rank for node in nodes], len(nodes[0].nics))
+    per_node = nodes[0].gpus
     if ranks % per_node:
         raise ClusterwrightError(
             f"{ranks} ranks are not whole nodes of {per_node}: ask for a multiple, such as "
@@ -63,9 +63,3 @@ def place(network: Network, node_group: str | None, ranks: int, kind: str, seed:
     drawn = np.argsort(scrambled(seed, _ORDER, len(region)))
     rest = region[np.sort(drawn[wanted:])]
     return Placement(region[np.sort(drawn[:wanted])], rest if len(rest) > 1 else nobody)
-
-
-def _ranks_per_node(first: int | None, ranks: list[int | None], nics: int) -> int:
-    """GPUs a node: the step of the nodes' first ranks; a lone node's NICs stand for its GPUs."""
-    steps = [rank - (first or 0) for rank in ranks[1:2] if rank is not None]
-    return steps[0] if steps else nics

@@ -45,10 +45,12 @@ class CrowdedLink:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Shares are of bandwidths, 0 to 1; ``worst`` are the links that take longest, worst first."""
+    """Shares are of bandwidths, 0 to 1; ``average_connection`` is the ideal time over that of a connection that waits
+    for no other. ``worst`` are the links that take longest, worst first."""
 
     share_of_ideal: Range
     share_of_line_rate: Range
+    average_connection: Range
     layers: tuple[Layer, ...]
     worst: tuple[CrowdedLink, ...]
 
@@ -63,6 +65,7 @@ def summarise(network: Network, outcomes: Sequence[Outcome], links: int = 10) ->
     return Summary(
         range_of([outcome.share for outcome in outcomes]),
         range_of([outcome.line_rate_share for outcome in outcomes]),
+        range_of([outcome.average_share for outcome in outcomes]),
         _layers(network, outcomes),
         _worst(network, outcomes, links),
     )
