@@ -23,6 +23,7 @@ from clusterwright.report.network_sections import addresses_section, fabrics_sec
 from clusterwright.report.page import Card, Page, plural, power, storage
 from clusterwright.report.physical_sections import cabling_section, racks_section
 from clusterwright.report.records import Inventory
+from clusterwright.report.simulation_section import simulation_section
 from clusterwright.report.totals import RackKind, power_w, rack_kinds, tier_totals
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def report_page(plan: Plan, findings: tuple[Finding, ...]) -> Page:
     planned = figures(plan)
     tiers = tier_totals(plan)
     kinds = rack_kinds(plan)
+    simulation = simulation_section(plan)
     return Page(
         title=plan.spec.title,
         cluster=plan.name,
@@ -58,6 +60,7 @@ def report_page(plan: Plan, findings: tuple[Finding, ...]) -> Page:
         sections=(
             expectations_section(plan, planned),
             fabrics_section(plan, tiers),
+            *((simulation,) if simulation is not None else ()),
             racks_section(plan, kinds),
             cabling_section(plan),
             addresses_section(plan),

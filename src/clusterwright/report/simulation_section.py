@@ -1,0 +1,87 @@
+"""The chapter on load balancing: why the NCCL profile has the number of queue pairs that it has.
+
+A reduced simulation, so that the report stays quick: one ring over one pod (or whatever the outermost group is), a few
+seeds. ``clusterwright simulate`` asks anything else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.report.page import Block, Cell, Section, Table, number, plural
+
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.model import NcclProfile
+
+_SEEDS = (0, 1, 2)
+_QUEUE_PAIRS = (4, 16, 32)
+_MOST_NODES = 384
+_HOW_TO_READ = (
+    "The ideal is what the fabric carries when every switch spreads evenly. A collective waits for its slowest flow; "
+    "the average connection waits for nobody. More queue pairs cut a connection into more, smaller flows, which "
+    "collide more often and more gently; each costs the NIC memory and completions. The command `clusterwright "
+    "simulate` asks about other jobs, placements and failures."
+)
+
+
+def simulation_section(plan: Plan) -> Section | None:
+    """Bandwidth by queue pairs per connection; None where NCCL's fabric is not hashed Ethernet."""
+    nccl = plan.spec.nccl
+    fabric = plan.spec.fabric(nccl.fabric) if nccl is not None else None
+    if nccl is None or fabric is None or fabric.technology != "roce":
+        return None
+    try:
+        block = _block(plan, nccl)
+    except ClusterwrightError as error:
+        block = Block("", f"Not simulated: {error}")
+    return Section("load-balancing", "Load balancing and queue pairs", (block,))
+
+
+def _block(plan: Plan, nccl: NcclProfile) -> Block:
+    # numpy is paid for only by reports that simulate.
+    from clusterwright.simulate.collective import Question, compare
+    from clusterwright.simulate.flows import Transport
+    from clusterwright.simulate.network import build_network
+    from clusterwright.simulate.summary import range_of
+    from clusterwright.simulate.traffic import Traffic
+
+    network = build_network(plan, nccl.fabric)
+    nodes = [node for node in network.nodes if node.device.node_group == nccl.nodes]
+    first = nodes[0].device if nodes else None
+    together = [node for node in nodes if first is not None and node.device.pod == first.pod][:_MOST_NODES]
+    ranks = sum(node.gpus for node in together)
+    transports = (
+        Transport("ecmp", 1),
+        *(Transport("e-ecmp", qps) for qps in sorted({*_QUEUE_PAIRS, nccl.qps_per_connection})),
+    )
+    question = Question(Traffic("all-gather", "ring"), transports[0], ranks, node_group=nccl.nodes)
+    rows = []
+    for transport, outcomes in zip(transports, compare(network, question, transports, _SEEDS), strict=True):
+        share = range_of([outcome.share for outcome in outcomes])
+        average = range_of([outcome.average_share for outcome in outcomes])
+        chosen = transport.hash == "e-ecmp" and transport.qps == nccl.qps_per_connection
+        rows.append(
+            (
+                Cell(transport.hash.upper()),
+                number(transport.qps),
+                Cell(_percent(share.median), "number"),
+                Cell(f"{_percent(share.lowest)} to {_percent(share.highest)}", "number"),
+                Cell(_percent(average.median), "number"),
+                Cell("the profile's", "good") if chosen else Cell("–"),
+            )
+        )
+    table = Table(
+        "queue-pairs",
+        f"All-gather in a ring of {plural(len(together), 'node')} ({ranks:,} ranks), share of the ideal",
+        ("Hash", "Queue pairs", "Median", "Lowest to highest", "Average connection", "Chosen"),
+        tuple(rows),
+        frozenset({"Queue pairs", "Median", "Lowest to highest", "Average connection"}),
+        f"Simulated flow by flow with {len(_SEEDS)} seeds. E-ECMP hashes the destination queue pair too.",
+    )
+    return Block("", _HOW_TO_READ, (), (table,))
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
