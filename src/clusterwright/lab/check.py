@@ -206,10 +206,15 @@ def _announcement_problems(name: str, to: str, wanted: frozenset[str], sent: fro
 
 
 def _path_faults(twin: Twin, switches: tuple[str, ...], arrived: bool) -> list[str]:
-    """What is wrong with a packet's way: it must arrive, climb, and descend once."""
+    """What is wrong with a packet's way: it must arrive, climb, and descend once.
+
+    No switch shows between two nodes of one shared subnet, which a switch bridges.
+    """
     views = [twin.view_of.get(name) for name in switches]
     if not arrived or None in views:
         return [f"did not arrive; answers came from {_listed(switches)}"]
+    if not switches:
+        return []
     tiers = [view.device.tier for view in views if view is not None]
     top = tiers.index(max(tiers))
     if tiers != [*range(tiers[top] + 1), *range(tiers[top] - 1, -1, -1)]:
@@ -218,7 +223,7 @@ def _path_faults(twin: Twin, switches: tuple[str, ...], arrived: bool) -> list[s
 
 
 def _widths(twin: Twin, expected: ExpectedRoutes) -> dict[tuple[str, int], int]:
-    hosts = {origin.text for view in twin.views if view.host_subnet is not None for origin in view.origins[-1:]}
+    hosts = set(twin.racks.values())
     return dict(
         sorted(
             Counter(

@@ -31,8 +31,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a fault or its mending did. ``seconds`` until every route was as planned, ``narrower`` and ``lost`` routes
-    against the whole fabric as planned (those of the drained switch itself apart), datagrams sent and received."""
+    """What a fault or its mending did: ``seconds`` until all routes were as planned, datagrams ``sent``, ``received``.
+
+    ``narrower`` are routes to racks with fewer paths than before, on any switch; ``lost`` are routes from a rack switch
+    to another rack that are gone, though that rack is not drained.
+    """
 
     what: str
     seconds: float
@@ -74,7 +77,7 @@ def try_change(twin: Twin, after: Twin, fault: Fault, *, mend: bool, timeout_s: 
         # The kernel drops a dead next hop before the routers know; a link mended before they do confuses them.
         await_sessions(after, _with_other_sessions(twin, after), timeout_s)
         await_routes(after, timeout_s)
-    narrower, lost = _compared(twin, after, fault)
+    narrower, lost = _compared(twin, after)
     return Change(f"{fault}, mended" if mend else str(fault), seconds, narrower, lost, stream.sent, stream.received)
 
 
@@ -94,18 +97,15 @@ def _with_other_sessions(before: Twin, after: Twin) -> list[str]:
     return [name for name, view in after.view_of.items() if view.sessions != before.view_of[name].sessions]
 
 
-def _compared(before: Twin, after: Twin, fault: Fault) -> tuple[int, int]:
-    """How many routes have fewer paths than before, and how many are gone although their origin still announces."""
+def _compared(before: Twin, after: Twin) -> tuple[int, int]:
     old, new = expected_routes(before), expected_routes(after)
-    silent = {origin.text for view in after.views if view.is_drained for origin in view.origins}
+    racks = {prefix for name, prefix in after.racks.items() if not after.view_of[name].is_drained}
     narrower = lost = 0
     for name, routes in old.ports.items():
-        for prefix, ports in routes.items():
-            if prefix in silent or (fault.port is None and name == fault.device):
-                continue
+        for prefix in racks & set(routes):
             left = new.ports[name].get(prefix, frozenset())
-            lost += not left
-            narrower += 0 < len(left) < len(ports)
+            lost += not left and before.view_of[name].device.tier == 0
+            narrower += 0 < len(left) < len(routes[prefix])
     return narrower, lost
 
 

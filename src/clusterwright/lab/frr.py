@@ -19,6 +19,9 @@ from clusterwright.render.templates import template
 _DAEMONS = Path("/usr/lib/frr")
 _MOST_PATHS = 256  # how Debian builds FRR
 FROM_BELOW = "64512:1"  # marks a route that came from below, as in the switches' own configurations
+# The kernel drops a dead link from its next-hop groups, and zebra 8.4 takes such a group for whole when the link is
+# back: paths would be missing for good. Without groups it writes every route with its own next hops.
+_ZEBRA_CONFIG = "no zebra nexthop kernel enable\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ def start_router(namespace: str, folder: Path, config: str | None) -> None:
     """
     folder.mkdir()
     shutil.chown(folder, "frr", "frr")
-    files = {"zebra": "", **({} if config is None else {"bgpd": config})}
+    files = {"zebra": _ZEBRA_CONFIG, **({} if config is None else {"bgpd": config})}
     for daemon, text in files.items():
         (folder / f"{daemon}.conf").write_text(text)
         command = [

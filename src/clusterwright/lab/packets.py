@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from clusterwright.lab.namespaces import inside
@@ -21,7 +21,8 @@ from clusterwright.plan.model import Device, format_address
 from clusterwright.render.zone_networks import contacts_of
 
 _ANY_PORT = 4791
-_SETTLE_S = 0.5  # for the last datagrams to arrive
+_SETTLE_S = 0.5  # without a datagram, before the next attempt
+_LAST_S = 1.5  # for the last ones of a stream, which may wait for a neighbour to be asked twice
 _ATTEMPTS = 3  # neighbour discovery drops what comes first
 _HOP = re.compile(r"^\s*(\d+)\s+(\S+)", re.MULTILINE)
 
@@ -101,8 +102,9 @@ def unreached(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]]) -> list[t
         by_address = {end.address: end for end in sockets}
         for _ in range(_ATTEMPTS):
             for source, target in missing:
-                _send(sockets[source], target, port)
-            arrived = {(by_address[peer], end) for end, peer in _receive(sockets) if peer in by_address}
+                _send(sockets[source], target, port, b"reach")
+            received = _receive(sockets, b"reach", _SETTLE_S)
+            arrived = {(by_address[peer], end) for end, peer in received if peer in by_address}
             missing = [pair for pair in missing if pair not in arrived]
             if not missing:
                 break
@@ -114,17 +116,19 @@ def streaming(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]], interval_
     """Within, each pair exchanges a datagram every ``interval_s`` seconds; afterwards the stream's counts are final."""
     port = probe_port(twin) or _ANY_PORT
     stream = Stream()
+    mark = b"%d" % time.monotonic_ns()  # what an earlier stream sent may still arrive
     with ExitStack() as stack:
         sockets = {end: stack.enter_context(_socket(twin, end, port)) for end in _ends(wanted)}
 
         def send() -> None:
             while not stream._stop.wait(interval_s):
                 for source, target in wanted:
-                    stream.sent += _send(sockets[source], target, port)
+                    _send(sockets[source], target, port, mark)
+                    stream.sent += 1
 
         def receive() -> None:
             while not stream._stop.is_set():
-                stream.received += sum(1 for _ in _receive(sockets))
+                stream.received += sum(1 for _ in _receive(sockets, mark, _SETTLE_S))
 
         threads = [threading.Thread(target=work, daemon=True) for work in (send, receive)]
         for thread in threads:
@@ -135,7 +139,7 @@ def streaming(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]], interval_
             stream._stop.set()
             for thread in threads:
                 thread.join()
-            stream.received += sum(1 for _ in _receive(sockets))
+            stream.received += sum(1 for _ in _receive(sockets, mark, _LAST_S))
 
 
 def trace(twin: Twin, source: Endpoint, target: Endpoint) -> Trace:
@@ -171,24 +175,22 @@ def _socket(twin: Twin, end: Endpoint, port: int) -> Iterator[socket.socket]:
         yield made
 
 
-def _send(sender: socket.socket, target: Endpoint, port: int) -> int:
-    try:
-        sender.sendto(b"clusterwright", (target.address, port))
-    except OSError:  # no way there, for now: sent and lost
-        return 1
-    return 1
+def _send(sender: socket.socket, target: Endpoint, port: int, mark: bytes) -> None:
+    with suppress(OSError):  # no way there, for now: sent and lost
+        sender.sendto(mark, (target.address, port))
 
 
-def _receive(sockets: dict[Endpoint, socket.socket]) -> Iterator[tuple[Endpoint, str]]:
-    """What arrives until nothing has for a while: who received it, and from which address."""
+def _receive(sockets: dict[Endpoint, socket.socket], mark: bytes, quiet_s: float) -> Iterator[tuple[Endpoint, str]]:
+    """What arrives with this mark until nothing has for a while: who received it, and from which address."""
     ends = {made: end for end, made in sockets.items()}
-    deadline = time.monotonic() + _SETTLE_S
+    deadline = time.monotonic() + quiet_s
     while (wait := deadline - time.monotonic()) > 0:
         ready, _, _ = select.select(list(ends), [], [], wait)
         for made in ready:
             try:
-                _, peer = made.recvfrom(64)
+                content, peer = made.recvfrom(64)
             except OSError:  # an error that came back for an earlier datagram
                 continue
-            deadline = time.monotonic() + _SETTLE_S
-            yield ends[made], peer[0]
+            if content == mark:
+                deadline = time.monotonic() + quiet_s
+                yield ends[made], peer[0]

@@ -57,6 +57,15 @@ class Twin:
             raise ClusterwrightError(f"{self.plan.name}: two ports of one switch would get one interface name.")
         return names
 
+    @cached_property
+    def racks(self) -> Mapping[str, str]:
+        """The host prefix of each bottom switch as text, by switch."""
+        subnets = {view.device.name: view.host_subnet for view in self.views if view.host_subnet is not None}
+        return {
+            name: f"{format_address(subnet.network, self.version)}/{subnet.prefix_length}"
+            for name, subnet in subnets.items()
+        }
+
     def namespace(self, device: str) -> str:
         """The network namespace of a device."""
         return f"{namespace_prefix(self.name)}{device}"
