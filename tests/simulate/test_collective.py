@@ -90,6 +90,20 @@ def test_a_link_out_of_service_is_gone_from_its_group_alone() -> None:
     assert sum(loads_of(net, outcome, "rtsw-p00r00", "ctsw-p00-00")) > 0
 
 
+def test_the_far_side_avoids_a_switch_that_lost_its_link() -> None:
+    whole = network(TWO_UPLINKS)
+    port = next(c.a.port for c in whole.cables if (c.a.device, c.b.device) == ("rtsw-p00r01", "ctsw-p00-01"))
+    drained = f"exceptions: [{{device: rtsw-p00r01, port: {port}, state: drained, reason: a test}}]"
+    net = network(f"{TWO_UPLINKS}\n{drained}")
+    outcome = ask(net, "e-ecmp", 16)
+    for near, far in (("rtsw-p00r00", "ctsw-p00-00"), ("ctsw-p00-00", "rtsw-p00r00")):
+        assert loads_of(net, outcome, near, far) == [8.0]
+    assert loads_of(net, outcome, "rtsw-p00r00", "ctsw-p00-01") == [0.0]
+    # Another pod still has both switches to come down by.
+    placed = ask(net, "e-ecmp", 16, ranks=64)
+    assert loads_of(net, placed, "ctsw-p00-01", "rtsw-p00r00")[0] > 0
+
+
 def test_nodes_out_of_service_take_no_part() -> None:
     net = network("exceptions: [{device: gpu-p00r00n1, state: drained, reason: a test}]")
     assert "gpu-p00r00n1" not in {node.device.name for node in net.nodes}
