@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import click
 from clusterwright import data_files
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.bringup import bring_up
-from clusterwright.lab.check import CheckResult, await_routes, check
+from clusterwright.lab.check import CheckResult, DidNotConverge, await_routes, check
 from clusterwright.lab.cut import DEFAULT_ROUTERS, Cut
 from clusterwright.lab.faults import Change, Fault, faulty, parse_link, try_change
 from clusterwright.lab.running import (
@@ -61,7 +62,8 @@ def up(
 ) -> int:
     """Starts the twin of SPEC and waits until every switch has its routes.
 
-    What an earlier lab of this name left is removed first. Exit status: 0 it runs as planned, 2 it could not.
+    What an earlier lab of this name left is removed first. Exit status: 0 it runs as planned, 1 its routes
+    are others, 2 it could not be started.
     """
     require_rights()
     plan = _plan(spec)
@@ -75,7 +77,11 @@ def up(
         )
     with exclusively(twin.name):
         bring_up(twin, LabState(str(spec), chosen, cut), _progress)
-        seconds = await_routes(twin, _START_S + _START_PER_LINK_S * len(twin.cables))
+        try:
+            seconds = await_routes(twin, _START_S + _START_PER_LINK_S * len(twin.cables))
+        except DidNotConverge as error:
+            _progress(f"{error}\nIt keeps running, so that you can look; `clusterwright lab down` removes it.")
+            return _EXIT_DIFFERENCES
     _progress(f"{twin.name}: all routes as planned after {seconds:.1f} s")
     return 0
 
@@ -118,23 +124,38 @@ def fail(
     if not faults:
         raise ClusterwrightError("Name what is to fail, with --link DEVICE:PORT or --switch NAME.")
     whole, state = _running(_plan(spec), fabric)
-    kept = tuple(Fault(*fault) for fault in state.faults)
-    targets = [faulty(whole, (*kept, fault)) for fault in faults]
+    for fault in faults:
+        faulty(whole, (fault,))
     changes: list[Change] = []
+    stuck: str | None = None
     with exclusively(whole.name):
-        for index, fault in enumerate(faults):
-            before = faulty(whole, kept)
-            after = faulty(whole, (*kept, fault)) if keep else targets[index]
-            timeout_s = _CHANGE_S + _CHANGE_PER_ROUTER_S * len(whole.views)
-            changes.append(_shown(try_change(before, after, fault, mend=False, timeout_s=timeout_s), form))
-            if keep:
-                kept = (*kept, fault)
-                write_state(whole.name, replace(state, faults=tuple((each.device, each.port) for each in kept)))
-            else:
-                changes.append(_shown(try_change(after, before, fault, mend=True, timeout_s=timeout_s), form))
+        try:
+            for change in _changes(whole, state, faults, keep=keep):
+                changes.append(change)
+                if form == "text":
+                    click.echo(_change_text(change))
+        except DidNotConverge as error:
+            stuck = str(error)
+            _progress(f"{stuck}\nThe lab stays as it is, so that you can look; `clusterwright lab up` starts it anew.")
     if form == "json":
-        click.echo(json.dumps({"lab": whole.name, "changes": [asdict(change) for change in changes]}, indent=2))
-    return _EXIT_DIFFERENCES if any(change.lost for change in changes) else 0
+        report = {"version": 1, "lab": whole.name, "changes": [asdict(change) for change in changes], "stuck": stuck}
+        click.echo(json.dumps(report, indent=2))
+    return _EXIT_DIFFERENCES if stuck or any(change.lost for change in changes) else 0
+
+
+def _changes(whole: Twin, state: LabState, faults: Sequence[Fault], *, keep: bool) -> Iterator[Change]:
+    """Makes each fault happen, and mends it unless it is to be kept."""
+    timeout_s = _CHANGE_S + _CHANGE_PER_ROUTER_S * len(whole.views)
+    kept = tuple(Fault(*fault) for fault in state.faults)
+    before = faulty(whole, kept)
+    for fault in faults:
+        after = faulty(whole, (*kept, fault))
+        yield try_change(before, after, fault, mend=False, timeout_s=timeout_s)
+        if keep:
+            kept, before = (*kept, fault), after
+            write_state(whole.name, replace(state, faults=tuple((each.device, each.port) for each in kept)))
+        else:
+            yield try_change(after, before, fault, mend=True, timeout_s=timeout_s)
 
 
 @lab.command()
@@ -183,13 +204,11 @@ def _progress(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _shown(change: Change, form: str) -> Change:
-    if form == "text":
-        click.echo(
-            f"{change.what}: routes as planned after {change.seconds:.1f} s; {change.narrower} routes narrower,"
-            f" {change.lost} lost; {change.received} of {change.sent} datagrams arrived"
-        )
-    return change
+def _change_text(change: Change) -> str:
+    return (
+        f"{change.what}: routes as planned after {change.seconds:.1f} s; {change.narrower} routes narrower,"
+        f" {change.lost} lost; {change.received} of {change.sent} datagrams arrived"
+    )
 
 
 def _check_text(twin: Twin, result: CheckResult) -> str:

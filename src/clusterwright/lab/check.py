@@ -26,6 +26,10 @@ _TRACES = 6
 _MOST_NAMED = 3  # prefixes or ports named in one problem
 
 
+class DidNotConverge(ClusterwrightError):
+    """A running twin did not take on the planned routes or sessions in time; the text names the first differences."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A difference between twin and plan: on which device, and what."""
@@ -75,7 +79,7 @@ def check(twin: Twin) -> CheckResult:
 def await_routes(twin: Twin, timeout_s: float, without: Iterable[str] = ()) -> float:
     """Wait until every switch but ``without`` has exactly the planned routes; the seconds that took.
 
-    Raises ClusterwrightError with the first differences when they are not there in time.
+    Raises DidNotConverge with the first differences when they are not there in time.
     """
     expected = expected_routes(twin)
     ignored = set(without)
@@ -95,19 +99,19 @@ def await_routes(twin: Twin, timeout_s: float, without: Iterable[str] = ()) -> f
             continue
         if elapsed > timeout_s:
             named = "\n".join(f"{item.device}: {item.message}" for item in problems[:_MOST_NAMED])
-            raise ClusterwrightError(f"{twin.name}: {len(late)} switches did not converge in {timeout_s:g} s:\n{named}")
+            raise DidNotConverge(f"{twin.name}: {len(late)} switches did not converge in {timeout_s:g} s:\n{named}")
         waiting = [view for view in waiting if view.device.name in late]
         time.sleep(_POLL_S)
 
 
 def await_sessions(twin: Twin, switches: Iterable[str], timeout_s: float) -> None:
-    """Wait until these switches have exactly the planned sessions. Raises ClusterwrightError when they have not."""
+    """Wait until these switches have exactly the planned sessions. Raises DidNotConverge when they have not."""
     expected = expected_routes(twin)
     deadline = time.monotonic() + timeout_s
     for name in switches:
         while problems := _session_problems(twin, twin.view_of[name], expected):
             if time.monotonic() > deadline:
-                raise ClusterwrightError(f"{twin.name}: {name}: {problems[0].message}")
+                raise DidNotConverge(f"{twin.name}: {name}: {problems[0].message}")
             time.sleep(_POLL_S)
 
 

@@ -6,7 +6,7 @@ stays keeps its name, its AS number, its addresses and its ports: the twin is a 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,15 +51,17 @@ def kept_switches(plan: Plan, fabric: str, cut: Cut) -> tuple[Device, ...]:
     pods = _pods(plan, bottoms, cut.pods) or (list(bottoms)[:_PODS_OF_A_CUT] if limited else list(bottoms))
     if cut.routers is None or not limited:
         return _with_uppers(plan, switches, [each for pod in pods for each in bottoms[pod][: cut.racks]], None)
-    widest = max(len(switches), 1)
+    uppers = Counter((device.tier, device.group, device.plane) for device in switches if device.tier > 0)
     racks = cut.racks or max(len(bottoms[pod]) for pod in pods)
     least = min(racks, _RACKS_OF_A_CUT)
-    for width in range(widest, 0, -1):
-        uppers = _with_uppers(plan, switches, [each for pod in pods for each in bottoms[pod][:1]], width)
-        room = (cut.routers - (len(uppers) - len(pods))) // len(pods)
+    for width in range(max(uppers.values(), default=1), 0, -1):
+        kept = _with_uppers(plan, switches, [each for pod in pods for each in bottoms[pod][:1]], width)
+        room = (cut.routers - (len(kept) - len(pods))) // len(pods)
         if room >= least:
             chosen = [each for pod in pods for each in bottoms[pod][: min(room, racks)]]
-            return _with_uppers(plan, switches, chosen, width)
+            kept = _with_uppers(plan, switches, chosen, width)
+            if len(kept) <= cut.routers:
+                return kept
     raise ClusterwrightError(
         f"{plan.name}: {cut.routers} routers are too few for {least} racks in each of {len(pods)} pods and one switch"
         " of every group above them. Allow more with --routers, or fewer pods with --cut."

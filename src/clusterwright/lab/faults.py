@@ -68,7 +68,7 @@ def faulty(twin: Twin, faults: tuple[Fault, ...]) -> Twin:
 def try_change(twin: Twin, after: Twin, fault: Fault, *, mend: bool, timeout_s: float) -> Change:
     """Make a fault happen in a running twin, or mend it, while datagrams flow, and await the routes of ``after``.
 
-    ``twin`` is the plan before. Raises ClusterwrightError when the routes do not become those of ``after`` in time.
+    ``twin`` is the plan before. Raises DidNotConverge when the routes do not become those of ``after`` in time.
     """
     tried = pairs(endpoints(after))
     with streaming(twin, tried[:: max(1, -(-len(tried) // _MOST_PAIRS))], _STREAM_INTERVAL_S) as stream:
