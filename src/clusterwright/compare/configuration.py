@@ -6,21 +6,17 @@ business, and a rule about which devices may be skipped would have to know it as
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
 import os
-import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import unified_diff
+from functools import partial
 from typing import TYPE_CHECKING
 
 from clusterwright.compare.changes import ConfigGroup, FileDiff
-from clusterwright.finding import ClusterwrightError
 from clusterwright.render.engine import render_device
+from clusterwright.render.forked import fan_out, prepare
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
     from clusterwright.plan.model import Plan
 
 CONTEXT_LINES = 2
@@ -47,7 +43,9 @@ def config_changes(
     blocks = [pairs[start : start + BLOCK] for start in range(0, len(pairs), BLOCK)]
     count = min(workers or len(os.sched_getaffinity(0)), len(blocks))
     shares = [[pair for block in blocks[at::count] for pair in block] for at in range(count)]
-    found = list(_compare(before, after, pairs)) if count <= 1 else _fan_out(before, after, shares)
+    prepare(before, after)
+    work = partial(_compare, before, after)
+    found = work(pairs) if count <= 1 else fan_out(work, shares)
     groups: dict[tuple[str, Key], list[Found]] = {}
     for item in sorted(found, key=lambda item: item[0]):
         groups.setdefault((after.devices[item[0]].role, item[1]), []).append(item)
@@ -57,7 +55,8 @@ def config_changes(
     )
 
 
-def _compare(before: Plan, after: Plan, pairs: Sequence[tuple[int, str, str]]) -> Iterator[Found]:
+def _compare(before: Plan, after: Plan, pairs: Sequence[tuple[int, str, str]]) -> list[Found]:
+    found: list[Found] = []
     for index, old_name, new_name in pairs:
         old = {artifact.path: artifact for artifact in render_device(before, old_name)}
         new = {artifact.path: artifact for artifact in render_device(after, new_name)}
@@ -69,7 +68,8 @@ def _compare(before: Plan, after: Plan, pairs: Sequence[tuple[int, str, str]]) -
             if path not in old or path not in new or old[path].sha256 != new[path].sha256
         )
         key = tuple((diff.path, diff.status, _without_surroundings(diff.lines)) for diff in diffs)
-        yield index, key, diffs
+        found.append((index, key, diffs))
+    return found
 
 
 def _diff(path: str, old: bytes | None, new: bytes | None) -> FileDiff:
@@ -84,48 +84,3 @@ def _lines(content: bytes | None) -> list[str]:
 
 def _without_surroundings(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(line for line in lines if line[:1] in "+-")
-
-
-def _fan_out(before: Plan, after: Plan, shares: Sequence[Sequence[tuple[int, str, str]]]) -> list[Found]:
-    """One forked process for each share. Raises what a worker raised."""
-    for plan in (before, after):
-        for lookup in ("by_name", "group_by_name", "cables_of", "host_subnet_of"):
-            getattr(plan, lookup)
-    gc.freeze()
-    context = multiprocessing.get_context("fork")
-    running = []
-    try:
-        for share in shares:
-            receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=_work, args=(before, after, share, sender), daemon=True)
-            process.start()
-            sender.close()
-            running.append((process, receiver))
-        return [item for _, receiver in running for item in _receive(receiver)]
-    finally:
-        for process, receiver in running:
-            receiver.close()
-            process.terminate()
-            process.join()
-        gc.unfreeze()
-
-
-def _work(before: Plan, after: Plan, share: Sequence[tuple[int, str, str]], sender: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle; it ends its workers
-    answer: list[Found] | Exception
-    try:
-        answer = list(_compare(before, after, share))
-    except Exception as error:  # carried to the parent, which raises it
-        answer = error
-    sender.send(answer)
-    sender.close()
-
-
-def _receive(receiver: Connection) -> list[Found]:
-    try:
-        answer: list[Found] | Exception = receiver.recv()
-    except EOFError:
-        raise ClusterwrightError("a comparing process ended without a result; try again, or use --no-config") from None
-    if isinstance(answer, Exception):
-        raise answer
-    return answer

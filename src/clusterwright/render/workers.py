@@ -6,18 +6,16 @@ itself, and only the manifest's lines travel back.
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
 import os
-import signal
+from functools import partial
 from typing import TYPE_CHECKING
 
 from clusterwright.render.engine import in_plan_order, render_devices
-from clusterwright.render.tree import Entry, TreeError, replacing, write_artifacts, write_manifest
+from clusterwright.render.forked import fan_out, prepare
+from clusterwright.render.tree import Entry, replacing, write_artifacts, write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from multiprocessing.connection import Connection
     from pathlib import Path
 
     from clusterwright.plan.model import Plan
@@ -37,58 +35,13 @@ def render_tree(plan: Plan, names: Sequence[str], out: Path, workers: int | None
     count = min(workers or len(os.sched_getaffinity(0)), len(blocks))
     shares = [[name for block in blocks[index::count] for name in block] for index in range(count)]
     with replacing(out) as aside:
-        in_process = count <= 1
-        entries = write_artifacts(render_devices(plan, order), aside) if in_process else _fan_out(plan, shares, aside)
+        work = partial(_write_devices, plan, aside)
+        prepare(plan)
+        entries = work(order) if count <= 1 else fan_out(work, shares)
         entries.sort()
         write_manifest(entries, aside, plan.name)
     return tuple(entries)
 
 
-def _fan_out(plan: Plan, shares: list[list[str]], folder: Path) -> list[Entry]:
-    """Let one forked process render each share. Raises what a worker raised."""
-    # What every worker looks up is computed once; then the collector keeps its hands off the pages they share.
-    for lookup in ("by_name", "group_by_name", "cables_of", "host_subnet_of"):
-        getattr(plan, lookup)
-    gc.freeze()
-    context = multiprocessing.get_context("fork")
-    running = []
-    try:
-        for share in shares:
-            receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=_work, args=(plan, share, folder, sender), daemon=True)
-            process.start()
-            sender.close()
-            running.append((process, receiver))
-        entries: list[Entry] = []
-        for process, receiver in running:
-            entries += _receive(receiver)
-            process.join()
-        return entries
-    finally:
-        for process, receiver in running:
-            receiver.close()
-            process.terminate()
-            process.join()
-        gc.unfreeze()
-
-
-def _work(plan: Plan, names: list[str], folder: Path, sender: Connection) -> None:
-    """A worker's life: it answers with its entries, or with the exception that stopped it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle; it ends its workers
-    answer: list[Entry] | Exception
-    try:
-        answer = write_artifacts(render_devices(plan, names), folder)
-    except Exception as error:  # carried to the parent, which raises it
-        answer = error
-    sender.send(answer)
-    sender.close()
-
-
-def _receive(receiver: Connection) -> list[Entry]:
-    try:
-        answer: list[Entry] | Exception = receiver.recv()
-    except EOFError:
-        raise TreeError("a rendering process ended without a result; nothing was replaced") from None
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
+def _write_devices(plan: Plan, folder: Path, names: Sequence[str]) -> list[Entry]:
+    return write_artifacts(render_devices(plan, names), folder)

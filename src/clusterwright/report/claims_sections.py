@@ -27,7 +27,7 @@ def is_met(expectation: Expectation, planned: float | None) -> bool:
 
 
 def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
-    """Published figures, what the plan comes to, and where the figure was published."""
+    """What is expected, what the plan comes to, and where the figure was published or why it was assumed."""
     rows = []
     for expectation in plan.spec.expectations:
         value = planned.get(expectation.figure)
@@ -49,7 +49,7 @@ def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
         frozenset({"Expected", "Tolerance", "Planned"}),
         "Planned figures are counted device by device and cable by cable, not multiplied.",
     )
-    return Section("expectations", "Published figures beside the plan", (Block("", "", (), (table,)),))
+    return Section("expectations", "Expected figures beside the plan", (Block("", "", (), (table,)),))
 
 
 def findings_section(findings: tuple[Finding, ...]) -> Section:

@@ -90,6 +90,7 @@ def _cards(
     nodes = [model for model in models.values() if model.gpus is not None]
     roles = {name: int(count) for name, count in planned.items() if name.startswith("switches.")}
     storage_pb = planned.get("storage_pb", 0)
+    published = sum(expectation.source is not None for expectation in plan.spec.expectations)
     met = sum(is_met(expectation, planned.get(expectation.figure)) for expectation in plan.spec.expectations)
     cards = [
         Card("GPUs", f"{planned['gpus']:,.0f}", ", ".join(sorted({m.gpus.model for m in nodes if m.gpus is not None}))),
@@ -98,7 +99,7 @@ def _cards(
         Card("Switches", f"{sum(roles.values()):,}", f"in {plural(len(roles), 'role')}"),
         Card("Cables", f"{len(plan.cables):,}", f"in {plural(len(plan.spec.fabrics), 'fabric')}"),
         Card("Power", power(power_w(plan)), "as rated in the catalogue"),
-        Card("Published figures", f"{met} of {len(plan.spec.expectations)}", "met by the plan"),
+        Card("Expected figures", f"{met} of {len(plan.spec.expectations)} met", f"{published} of them published"),
         Card("Findings", f"{len(findings):,}", "from lint"),
     ]
     if storage_pb:
