@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.lab.shortest_paths import widths
+from tests.lab.twins import twin_of
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.cut import Cut
@@ -11,8 +13,6 @@ from clusterwright.lab.faults import Fault, faulty, parse_link
 from clusterwright.lab.frr import bgpd_config
 from clusterwright.lab.networkd import node_commands
 from clusterwright.lab.twin import Twin
-from lab.shortest_paths import widths
-from lab.twins import twin_of
 
 CUTS = [
     ("lab-roce", "backend", Cut()),

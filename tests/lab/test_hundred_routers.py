@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.lab.shortest_paths import widths
+from tests.lab.twins import lab, twin_of
 
 from clusterwright.lab.check import kernel_routes
 from clusterwright.lab.cut import Cut
 from clusterwright.lab.namespaces import namespaces_named, processes_in
 from clusterwright.lab.twin import Twin, namespace_prefix
-from lab.shortest_paths import widths
-from lab.twins import lab, twin_of
 
 CUT = Cut(routers=100, nodes=8)
 MOST_BYTES = 6 << 30

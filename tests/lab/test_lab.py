@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.lab.shortest_paths import widths
+from tests.lab.twins import COMMAND, error, lab, small_spec, twin_of
 
 from clusterwright.lab import frr
 from clusterwright.lab.check import kernel_routes
@@ -18,8 +20,6 @@ from clusterwright.lab.namespaces import inside, namespaces_named, processes_in
 from clusterwright.lab.packets import endpoints
 from clusterwright.lab.running import folder_of
 from clusterwright.lab.twin import Twin, namespace_prefix
-from lab.shortest_paths import widths
-from lab.twins import COMMAND, error, lab, small_spec, twin_of
 
 
 @pytest.fixture(scope="module")
