@@ -6,7 +6,7 @@ Made from the plan and not by the renderers' code, so that a mistake of theirs s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from clusterwright.plan.model import Plan
 
@@ -26,13 +26,16 @@ class Intent:
     """What a spec promises; ``ports`` are the GUIDs of every planned adapter port of a fabric.
 
     ``non_blocking`` are the fabrics whose spec promises an oversubscription of 1, ``open_default`` those whose spec
-    wants full membership in the default partition for everybody.
+    wants full membership in the default partition for everybody. ``drained`` are devices that carry no traffic,
+    ``ratios`` the promised oversubscription by ``fabric.tier`` with its tolerance.
     """
 
     ports: Mapping[str, frozenset[int]]
     partitions: tuple[WantedPartition, ...]
     non_blocking: frozenset[str]
     open_default: frozenset[str]
+    drained: frozenset[str] = frozenset()
+    ratios: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -74,4 +77,10 @@ def intent_of(plan: Plan) -> Intent:
         if fabric.subnet_manager is not None and fabric.subnet_manager.default_membership == "full"
     }
     planned = {name: frozenset(own) for name, own in ports.items()}
-    return Intent(planned, tuple(wanted), frozenset(full), frozenset(opened))
+    drained = frozenset(device.name for device in plan.devices if device.state == "drained")
+    ratios = {
+        item.figure.partition(".")[2]: (item.value, item.tolerance)
+        for item in plan.spec.expectations
+        if item.figure.startswith("oversubscription.")
+    }
+    return Intent(planned, tuple(wanted), frozenset(full), frozenset(opened), drained, ratios)

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from clusterwright.verify.check import Check
+from clusterwright.verify.ethernet.bandwidth import ETHERNET_BISECTION
+from clusterwright.verify.ethernet.failures import ETHERNET_FAILURES
+from clusterwright.verify.ethernet.qos import QOS
+from clusterwright.verify.ethernet.reachability import REACHABILITY
+from clusterwright.verify.ethernet.sessions import SESSIONS
+from clusterwright.verify.ethernet.valleys import VALLEYS
 from clusterwright.verify.infiniband.bisection import BISECTION
 from clusterwright.verify.infiniband.cabling import CABLING
 from clusterwright.verify.infiniband.failures import FAILURES
@@ -21,4 +27,10 @@ CHECKS: tuple[Check, ...] = (
     LID_SPACE,
     PARTITIONS,
     FAILURES,
+    SESSIONS,
+    REACHABILITY,
+    VALLEYS,
+    ETHERNET_BISECTION,
+    ETHERNET_FAILURES,
+    QOS,
 )

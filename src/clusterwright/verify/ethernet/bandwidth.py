@@ -1,0 +1,95 @@
+"""Bandwidth: both ends of a cable run at one speed, and each tier is oversubscribed as the spec promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, network_of_tree
+from clusterwright.verify.ethernet.router import example
+from clusterwright.verify.tree import RenderedTree
+
+Gbps = NDArray[np.float64]
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
+    for fabric in network_of_tree(tree).fabrics:
+        found += _unlike(tree, fabric)
+        down, up = sides(fabric)
+        for name, routers in fabric.tiers:
+            if not up[routers].any():
+                facts.append(Fact(f"{fabric.name}: {name} down, Gb/s in all", float(down[routers].sum())))
+                continue
+            ratio = down[routers] / np.maximum(up[routers], 1e-9)
+            low, high = round(float(ratio.min()), 3), round(float(ratio.max()), 3)
+            facts.append(Fact(f"{fabric.name}: {name} up, Gb/s in all", float(up[routers].sum())))
+            facts.append(
+                Fact(f"{fabric.name}: {name} oversubscription", f"{low}" if low == high else f"{low} to {high}")
+            )
+            found += _above_promise(tree, fabric, name, routers)
+    return Verdict(tuple(facts), tuple(found))
+
+
+@lru_cache(maxsize=16)
+def sides(fabric: Fabric) -> tuple[Gbps, Gbps]:
+    """For each switch, Gb/s of its ports towards hosts and lower tiers, and towards higher ones."""
+    down, up = np.zeros(len(fabric.routers)), np.zeros(len(fabric.routers))
+    above: set[tuple[int, str]] = set()
+    for link in fabric.links:
+        for at, port, other in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a)):
+            if fabric.rank[other] > fabric.rank[at]:
+                above.add((at, port.name))
+    for at, router in enumerate(fabric.routers):
+        for port in router.ports:
+            side = up if (at, port.name) in above else down
+            if port.peer:
+                side[at] += port.speed_gbps
+    unknown = np.array([any(p.peer and not p.speed_gbps for p in router.ports) for router in fabric.routers], bool)
+    down[unknown] = np.maximum(down[unknown], up[unknown])  # an unsaid speed: the ports are taken to fill the uplinks
+    return down, up
+
+
+def _unlike(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
+    for link in fabric.links:
+        if link.a_port.speed_gbps == link.b_port.speed_gbps:
+            continue
+        a, b = fabric.routers[link.a], fabric.routers[link.b]
+        for router, port, other, far in ((a, link.a_port, b, link.b_port), (b, link.b_port, a, link.a_port)):
+            message = (
+                f"{port.name} runs at {port.speed_gbps:g} Gb/s, the other end, {other.device} {far.name}, at "
+                f"{far.speed_gbps:g} Gb/s"
+            )
+            yield example(tree, router.device, router.ports_file, port.speed_mark, message)
+
+
+def _above_promise(
+    tree: RenderedTree, fabric: Fabric, tier: str, routers: NDArray[np.int64]
+) -> Iterator[Counterexample]:
+    """A tier whose uplinks carry less of the hosts' bandwidth than the spec promises, at its narrowest switch."""
+    promises = tree.intent.ratios if tree.intent is not None else {}
+    promised = next((value for name, value in promises.items() if name.rpartition(".")[2] == tier), None)
+    if promised is None:
+        return
+    value, tolerance = promised
+    down, up = sides(fabric)
+    hosts = float(down[fabric.rank == 0].sum())
+    ratio = hosts / float(up[routers].sum())
+    if ratio > value * (1 + tolerance) + 1e-9:
+        router = fabric.routers[int(routers[int(up[routers].argmin())])]
+        message = f"{tier} is oversubscribed {ratio:.4f} to 1, the spec promises {value:g} to 1; this switch has least"
+        yield example(tree, router.device, router.ports_file, (), message)
+
+
+ETHERNET_BISECTION = Check(
+    "ethernet-bisection",
+    "Both ends of every cable run at the same speed, and no tier is oversubscribed beyond what the spec promises.",
+    KINDS,
+    has_network,
+    _run,
+)

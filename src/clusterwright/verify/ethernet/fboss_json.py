@@ -1,0 +1,247 @@
+"""Reading FBOSS's agent.conf and bgpcpp.conf, as far as the proofs need them.
+
+Numbers of enumerations are those of facebook/fboss, switch_config.thrift and the BGP daemon's policy definitions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from clusterwright.verify.check import VerifyError
+from clusterwright.verify.ethernet.router import (
+    DSCPS,
+    Mark,
+    Policy,
+    Port,
+    Prefix,
+    PrefixRule,
+    PrefixRules,
+    QosMap,
+    Router,
+    Session,
+    Term,
+    network_of,
+    packed,
+    prefix_of,
+)
+
+AGENT, BGP = "etc/coop/agent.conf", "etc/coop/bgpcpp.conf"
+_ENABLED = 2
+_COMMUNITY_MATCH, _PREFIX_MATCH = 3, 5
+_COMMUNITY_ACTION, _FLOW_ACTION = 2, 5
+_ACCEPT = 1
+_CHANGES = {11: "add", 12: "set", 13: "remove"}
+_EQUAL, _AT_LEAST, _AT_MOST = 1, 2, 3
+Json = Mapping[str, Any]
+# a switch that has no other to speak with gets no file
+_NO_BGP: Json = {
+    "router_id": "",
+    "local_as_4_byte": 0,
+    "networks4": [],
+    "networks6": [],
+    "peer_groups": [],
+    "peers": [],
+    "policies": {"bgp_policy_statements": [], "prefix_lists": [], "community_lists": []},
+}
+
+
+def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
+    """The router that both files make. Raises VerifyError for text that is no such file."""
+    file = AGENT
+    try:
+        switch = json.loads(agent_text)["sw"]
+        ports, own_addresses = _ports(switch)
+        qos = _qos(switch)
+        file = BGP
+        bgp = json.loads(bgp_text) if bgp_text else _NO_BGP
+        return Router(
+            device=device,
+            ports_file=AGENT,
+            bgp_file=BGP,
+            keeps_communities=True,
+            router_id=bgp["router_id"],
+            asn=bgp["local_as_4_byte"],
+            max_paths=0,
+            max_paths_mark=(),
+            ports=ports,
+            own_addresses=own_addresses,
+            sessions=tuple(_sessions(bgp)),
+            networks=tuple(
+                (prefix_of(each["prefix"]), ('"networks', f'"prefix": "{each["prefix"]}"'))
+                for each in (*bgp["networks4"], *bgp["networks6"])
+            ),
+            policies=_policies(bgp["policies"]),
+            qos=qos,
+            defaults=tuple(_defaults(switch)),
+            discards=frozenset(prefix_of(row["prefix"]) for row in switch.get("staticRoutesToNull", ())),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise VerifyError(f"{device}:/{file}: this does not read ({error!r}). Render the spec again.") from None
+
+
+def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], ...]]:
+    vlan_of = {row["logicalPort"]: row["vlanID"] for row in switch["vlanPorts"]}
+    members: dict[int, int] = {}
+    for vlan in vlan_of.values():
+        members[vlan] = members.get(vlan, 0) + 1
+    address_of: dict[int, tuple[bytes, int, str]] = {}
+    own_addresses: list[tuple[Prefix, bytes]] = []
+    for interface in switch["interfaces"]:
+        for text in interface["ipAddresses"]:
+            address, _, length = text.partition("/")
+            found = packed(address), int(length), text
+            own_addresses.append((network_of(found[0], found[1]), found[0]))
+            address_of[interface["vlanID"]] = found
+    groups = switch.get("portPgConfigs", {})
+    policy = _used_policy(switch)
+    lossless_ids = frozenset(map(int, policy.get("pfcPriorityToPgId", {}))) if policy else frozenset()
+    ports = []
+    for row in switch["ports"]:
+        if row["state"] != _ENABLED:
+            continue
+        vlan = vlan_of.get(row["logicalID"], 0)
+        # a VLAN with several ports is a subnet that they share: its address is the VLAN's, not the port's
+        own = address_of.get(vlan) if members.get(vlan) == 1 and vlan != switch.get("defaultVlan") else None
+        if own is not None and own[1] < 8 * len(own[0]) - 1:
+            own = None
+        start = f'"name": "{row["name"]}", "description"'
+        description = row.get("description", "")
+        ports.append(
+            Port(
+                row["name"],
+                own[0] if own else None,
+                own[1] if own else 0,
+                row["speed"] / 1000,
+                description.removeprefix("to "),
+                _lossless(row.get("pfc"), groups, lossless_ids),
+                ('"interfaces"', f'"{own[2]}"') if own else (start,),
+                (start,),
+                (start,),
+                (start,),
+            )
+        )
+    return tuple(ports), tuple(own_addresses)
+
+
+def _lossless(pfc: Json | None, groups: Json, priorities: frozenset[int]) -> frozenset[int]:
+    """The priorities that a port pauses for and is paused for: those with headroom in its priority groups."""
+    if pfc is None or not (pfc.get("tx") and pfc.get("rx")):
+        return frozenset()
+    with_headroom = {
+        row["id"] for row in groups.get(str(pfc.get("portPgConfigName")), ()) if row.get("headroomLimitBytes")
+    }
+    return frozenset(priorities & with_headroom)
+
+
+def _used_policy(switch: Json) -> Json:
+    name = (switch.get("dataPlaneTrafficPolicy") or {}).get("defaultQosPolicy")
+    found = next((each for each in switch.get("qosPolicies", ()) if each["name"] == name), None)
+    return found["qosMap"] if found is not None else {}
+
+
+def _qos(switch: Json) -> QosMap | None:
+    policy = _used_policy(switch)
+    return _qos_map(json.dumps(policy)) if policy else None
+
+
+@lru_cache(maxsize=256)
+def _qos_map(text: str) -> QosMap:
+    policy = json.loads(text)
+    class_of: list[int | None] = [None] * DSCPS
+    marks: dict[str, Mark] = {}
+    for row in policy["dscpMaps"]:
+        number = row["internalTrafficClass"]
+        for dscp in row["fromDscpToTrafficClass"]:
+            class_of[dscp] = number
+            marks[f"dscp {dscp}"] = ('"qosPolicies"', f'"internalTrafficClass": {number},')
+    queue_of = {int(number): queue for number, queue in policy["trafficClassToQueueId"].items()}
+    for number in queue_of:
+        marks[f"class {number}"] = ('"qosPolicies"', '"trafficClassToQueueId"')
+    lossless = frozenset(map(int, policy.get("pfcPriorityToQueueId", {})))
+    for priority in lossless:
+        marks[f"priority {priority}"] = ('"qosPolicies"', '"pfcPriorityToQueueId"')
+    return QosMap(tuple(class_of), queue_of, lossless, marks)
+
+
+def _sessions(bgp: Json) -> Iterator[Session]:
+    groups = {group["name"]: group for group in bgp["peer_groups"]}
+    for peer in bgp["peers"]:
+        name = peer.get("peer_group_name", "")
+        group = groups.get(name, {})
+        yield Session(
+            packed(peer["peer_addr"]),
+            packed(peer["local_addr"]),
+            peer["remote_as_4_byte"],
+            peer.get("ingress_policy_name") or group.get("ingress_policy_name", ""),
+            peer.get("egress_policy_name") or group.get("egress_policy_name", ""),
+            ('"peers"', f'"peer_addr": "{peer["peer_addr"]}"'),
+            ('"peer_groups"', f'"name": "{name}"'),
+            _peer_mark(peer, "remote_as_4_byte"),
+            _peer_mark(peer, "local_addr"),
+        )
+
+
+def _peer_mark(peer: Json, key: str) -> Mark:
+    """Where a key of a peer stands: the peer's keys from there to its address are found as they are written."""
+    written = json.dumps(peer, indent=2).replace("\n", "\n    ")
+    start = written.find(f'"{key}"')
+    return ('"peers"', written[start : written.find(",", written.find('"peer_addr"'))])
+
+
+def _policies(document: Json) -> Mapping[str, Policy]:
+    lists = {each["name"]: tuple(map(_rule, each["prefixes"])) for each in document["prefix_lists"]}
+    communities = {
+        each["name"]: frozenset(member["community"]["value"] for member in each["members"])
+        for each in document["community_lists"]
+    }
+    return {
+        statement["name"]: tuple(
+            _term(entry, lists, communities, ('"bgp_policy_statements"', f'"name": "{statement["name"]}"'))
+            for entry in statement["policy_entries"]
+        )
+        for statement in document["bgp_policy_statements"]
+    }
+
+
+def _rule(row: Json) -> PrefixRule:
+    within = prefix_of(row["base_prefix"])
+    low = high = within[1]
+    for bound in row["prefix_len_ranges"]:
+        value, operator = bound["value"], bound["compare_operator"]
+        if operator == _EQUAL:
+            low = high = value
+        elif operator == _AT_LEAST:
+            low, high = value, 8 * len(within[0])
+        elif operator == _AT_MOST:
+            high = value
+    return PrefixRule(True, within, low, high)
+
+
+def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[str, frozenset[str]], mark: Mark) -> Term:
+    name, prefixes, wanted = "", None, None
+    for match in entry["policy_matches"]:
+        for each in match["match_entries"]:
+            if each["type"] == _PREFIX_MATCH:
+                name = each["prefix_list"]["prefix_list_name"]
+                prefixes = lists.get(name, ())
+            elif each["type"] == _COMMUNITY_MATCH:
+                wanted = communities.get(each["community_list"]["community_list_name"], frozenset())
+    permit, change, values = False, "", frozenset[str]()
+    for action in entry["policy_action_entries"]:
+        if action["type"] == _FLOW_ACTION:
+            permit = action["action_type"]["flow_action"] == _ACCEPT
+        elif action["type"] == _COMMUNITY_ACTION:
+            change = _CHANGES.get(action["action_type"]["route_action"], "")
+            values = communities.get(action["community_list"]["community_list_name"], frozenset())
+    return Term(permit, name, prefixes, wanted, change, values, (*mark, '"policy_entries"'))
+
+
+def _defaults(switch: Json) -> Iterator[Mark]:
+    for key, rows in switch.items():
+        if key.startswith("staticRoutes"):
+            for row in rows:
+                if row["prefix"] in {"0.0.0.0/0", "::/0"}:
+                    yield (f'"{key}"', f'"{row["prefix"]}"')

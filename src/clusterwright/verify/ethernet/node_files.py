@@ -1,0 +1,128 @@
+"""Reading a node's network files: systemd's .network of each NIC, the script for the lossless class, nccl.conf."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from clusterwright.verify.check import VerifyError
+from clusterwright.verify.ethernet.router import DSCPS, Mark, Prefix, packed, prefix_of
+
+NETWORKS = "etc/systemd/network/20-"
+SCRIPT = "usr/local/sbin/roce-qos"
+NCCL = "etc/nccl.conf"
+PRIORITIES = 8
+
+
+class Nic(NamedTuple):
+    """A NIC with an address.
+
+    ``peer`` is the switch and port its description names. ``routes`` are destinations with the gateway that the text
+    gives, None for one on the link; ``defaults`` are the places of default routes.
+    """
+
+    device: str
+    file: str
+    name: str
+    address: bytes
+    length: int
+    peer: str
+    routes: tuple[tuple[Prefix, bytes | None], ...]
+    defaults: tuple[Mark, ...]
+    mark: Mark
+
+
+class NicQos(NamedTuple):
+    """What the script does on its interfaces.
+
+    ``priority_of`` has the priority of each DSCP; the NIC's own map takes the upper three bits. ``lossless`` are the
+    priorities with PFC. ``connection_class`` is the traffic class byte of the RDMA connection manager, None where it
+    is left alone.
+    """
+
+    interfaces: frozenset[str]
+    trusts_dscp: bool
+    lossless: frozenset[int]
+    priority_of: tuple[int, ...]
+    connection_class: int | None
+    marks: tuple[tuple[str, Mark], ...]
+
+
+_MOVES = re.compile(r'for dscp in ([\d ]+); do\n.*--dscp2prio "set,\$dscp,(\d)"')
+
+
+def read_nic(device: str, file: str, text: str) -> Nic | None:
+    """The NIC of a .network file, None for one without an address. Raises VerifyError for what does not read."""
+    try:
+        name = re.search(r"^Name=(.+)$", text, re.M)
+        peer = re.search(r"^Description=(.*)$", text, re.M)
+        found = re.search(r"^Address=(\S+)/(\d+)$", text, re.M)
+        if found is None or name is None:
+            return None
+        routes, defaults = _routes(text.partition("\n[Route]")[2], name[1])
+        if re.search(r"^Gateway=", text.partition("\n[Route]")[0], re.M):
+            defaults = (*defaults, ("\nGateway=",))
+        return Nic(
+            device,
+            file,
+            name[1],
+            packed(found[1]),
+            int(found[2]),
+            peer[1].rpartition(", to ")[2] if peer else "",
+            routes,
+            defaults,
+            (found[0],),
+        )
+    except ValueError as error:
+        raise VerifyError(f"{device}:/{file}: {error}. Render the spec again.") from None
+
+
+@lru_cache(maxsize=65536)
+def _routes(text: str, nic: str) -> tuple[tuple[tuple[Prefix, bytes | None], ...], tuple[Mark, ...]]:
+    """Routes of the sections from the first ``[Route]`` on; hops over other NICs are theirs to answer for."""
+    routes, defaults = [], []
+    for section in text.split("\n[Route]"):
+        body = section.split("\n[", 1)[0]
+        destination = re.search(r"^Destination=(\S+)$", body, re.M)
+        gateway = re.search(r"^Gateway=(\S+)$", body, re.M)
+        if destination is None or destination[1] in {"0.0.0.0/0", "::/0"}:
+            defaults.append((destination[0],) if destination else (gateway[0],) if gateway else ("[Route]",))
+            continue
+        hops = re.findall(rf"^(?:Gateway|MultiPathRoute)=([^@\s]+)(?:@{re.escape(nic)})?$", body, re.M) or [None]
+        routes += [(prefix_of(destination[1]), packed(hop) if hop else None) for hop in hops]
+    return tuple(routes), tuple(defaults)
+
+
+@lru_cache(maxsize=256)
+def read_qos_script(text: str) -> NicQos:
+    """What the script does, by its own words. Raises ValueError where it does not set PFC at all."""
+    pfc = re.search(r"--pfc ([01](?:,[01]){7})", text)
+    if pfc is None:
+        raise ValueError("no PFC setting is made")
+    marks: dict[str, Mark] = {"pfc": (pfc[0],)}
+    priority_of = [dscp * PRIORITIES // DSCPS for dscp in range(DSCPS)]
+    for found in _MOVES.finditer(text):
+        for dscp in map(int, found[1].split()):
+            if dscp < DSCPS:
+                priority_of[dscp] = int(found[2])
+                marks[f"dscp {dscp}"] = (found[0].split("\n")[0],)
+    interfaces = re.search(r"for interface in (.+); do", text)
+    chosen = re.search(r"cma_roce_tos .*-t (\d+)", text)
+    if chosen:
+        marks["connection"] = (chosen[0],)
+    return NicQos(
+        frozenset(interfaces[1].split()) if interfaces else frozenset(),
+        "--trust dscp" in text,
+        frozenset(at for at, bit in enumerate(pfc[1].split(",")) if bit == "1"),
+        tuple(priority_of),
+        int(chosen[1]) if chosen else None,
+        tuple(marks.items()),
+    )
+
+
+@lru_cache(maxsize=256)
+def read_nccl(text: str) -> dict[str, str]:
+    """The settings of nccl.conf by name."""
+    pairs = (line.partition("=") for line in text.split("\n") if "=" in line and not line.startswith("#"))
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,226 @@
+"""What a switch's files say, whatever its operating system: ports, BGP sessions, policies and the QoS map.
+
+Where something stands is kept as a ``Mark``: texts to be found one after another in the file, the last of which is
+meant. A line is only counted when a counterexample needs it, which keeps the reading of a whole cluster cheap.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from clusterwright.verify.check import Counterexample
+from clusterwright.verify.tree import RenderedTree
+
+Mark = tuple[str, ...]
+Prefix = tuple[bytes, int]  # the packed address, its length in bits
+DSCPS = 64
+
+
+class PrefixRule(NamedTuple):
+    """One entry of a prefix list: prefixes inside ``within`` whose length is from ``low`` to ``high``."""
+
+    permit: bool
+    within: Prefix
+    low: int
+    high: int
+
+
+PrefixRules = tuple[PrefixRule, ...]
+
+
+class Term(NamedTuple):
+    """One term of a policy. ``prefixes`` and ``communities`` must both match; None matches everything.
+
+    ``change`` says what happens to a permitted route's communities: ``set``, ``add``, ``remove`` or nothing.
+    """
+
+    permit: bool
+    list_name: str
+    prefixes: PrefixRules | None
+    communities: frozenset[str] | None
+    change: str
+    values: frozenset[str]
+    mark: Mark
+
+
+Policy = tuple[Term, ...]
+PERMIT_ALL: Policy = (Term(True, "", None, None, "", frozenset(), ()),)
+
+
+class Port(NamedTuple):
+    """A port in service. ``peer`` is the other end of its cable as its description has it: ``device port``.
+
+    ``address`` is None on a port that only switches; ``subnet_port`` is the interface that has its subnet then.
+    ``lossless`` are the PFC priorities that are switched on there, ``qos_mark`` the place that says so, ``cable_mark``
+    that of the description.
+    """
+
+    name: str
+    address: bytes | None
+    length: int
+    speed_gbps: float
+    peer: str
+    lossless: frozenset[int]
+    mark: Mark
+    speed_mark: Mark
+    qos_mark: Mark
+    cable_mark: Mark
+
+
+class Session(NamedTuple):
+    """One configured BGP neighbour. ``local`` is the own address where the text names it.
+
+    ``into`` and ``out_of`` are names of policies, empty where none is attached.
+    """
+
+    peer: bytes
+    local: bytes | None
+    remote_as: int
+    into: str
+    out_of: str
+    mark: Mark
+    group_mark: Mark
+    as_mark: Mark
+    local_mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class QosMap:
+    """How a switch treats a packet by its DSCP: traffic class, the class's queue, and which PFC priorities exist.
+
+    ``class_of`` has 64 entries, None where nothing is said. ``pfc_queue`` maps PFC priorities to queues where the text
+    does; ``marks`` leads to what says so, by ``dscp N``, ``class N`` and ``priority N``.
+    """
+
+    class_of: tuple[int | None, ...]
+    queue_of: Mapping[int, int]
+    lossless: frozenset[int]
+    marks: Mapping[str, Mark]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Router:
+    """A switch that routes.
+
+    ``ports_file`` and ``bgp_file`` are paths on the device, ``own_addresses`` its addresses by subnet.
+    ``keeps_communities`` tells whether routes go out with the communities that they have. ``max_paths`` is 0 where the
+    text sets no limit. ``defaults`` are places where a default route is configured for traffic, ``discards`` the
+    prefixes with a route to nowhere, ``leaks`` places that bring foreign routes into BGP, with what they do.
+    """
+
+    device: str
+    ports_file: str
+    bgp_file: str
+    keeps_communities: bool
+    router_id: str
+    asn: int
+    max_paths: int
+    max_paths_mark: Mark
+    ports: tuple[Port, ...]
+    own_addresses: tuple[tuple[Prefix, bytes], ...]
+    sessions: tuple[Session, ...]
+    networks: tuple[tuple[Prefix, Mark], ...]
+    policies: Mapping[str, Policy]
+    qos: QosMap | None
+    defaults: tuple[Mark, ...] = ()
+    discards: frozenset[Prefix] = frozenset()
+    leaks: tuple[tuple[Mark, str], ...] = ()
+
+    def has_route_for(self, prefix: Prefix) -> bool:
+        """True when the switch has a route that lets it announce a prefix: a subnet of its own, or a discard route."""
+        return prefix in self.discards or any(subnet == prefix for subnet, _ in self.own_addresses)
+
+    @property
+    def stem(self) -> str:
+        """The role that the device's name starts with, as ``rtsw`` in ``rtsw-p00r00``."""
+        return self.device.split("-", 1)[0]
+
+    def policy(self, name: str) -> Policy:
+        """The policy of that name. Without a name everything is permitted; one that is not there permits nothing."""
+        return self.policies.get(name, ()) if name else PERMIT_ALL
+
+
+def packed(text: str) -> bytes:
+    """An IPv4 or IPv6 address as 4 or 16 bytes. Raises ValueError for anything else."""
+    try:
+        return socket.inet_pton(socket.AF_INET6 if ":" in text else socket.AF_INET, text)
+    except OSError as error:
+        raise ValueError(f"{text!r} is no IP address") from error
+
+
+def shown(address: bytes) -> str:
+    """An address as people write it."""
+    return socket.inet_ntop(socket.AF_INET6 if len(address) == 16 else socket.AF_INET, address)
+
+
+def shown_prefix(prefix: Prefix) -> str:
+    """A prefix as people write it."""
+    return f"{shown(prefix[0])}/{prefix[1]}"
+
+
+def prefix_of(text: str) -> Prefix:
+    """``address/length`` as a network, host bits cleared. Raises ValueError."""
+    address, _, length = text.partition("/")
+    return network_of(packed(address), int(length))
+
+
+def network_of(address: bytes, length: int) -> Prefix:
+    """The network that an address lies in. Raises ValueError for a length that no such address has."""
+    size = 8 * len(address)
+    if not 0 <= length <= size:
+        raise ValueError(f"/{length} is no prefix length of {shown(address)}")
+    shift = size - length
+    return (int.from_bytes(address, "big") >> shift << shift).to_bytes(len(address), "big"), length
+
+
+def covers(outer: Prefix, inner: Prefix) -> bool:
+    """True when every address of ``inner`` lies in ``outer``."""
+    same_family = len(outer[0]) == len(inner[0])
+    return same_family and inner[1] >= outer[1] and network_of(inner[0], outer[1])[0] == outer[0]
+
+
+def list_permits(rules: PrefixRules, prefix: Prefix) -> bool:
+    """What a prefix list says about a prefix: the first entry that matches decides, none refuses."""
+    for rule in rules:
+        if rule.low <= prefix[1] <= rule.high and covers(rule.within, prefix):
+            return rule.permit
+    return False
+
+
+def apply_policy(policy: Policy, prefix: Prefix, communities: frozenset[str]) -> frozenset[str] | None:
+    """The communities of a route after a policy, None where the policy refuses it."""
+    for term in policy:
+        if term.prefixes is not None and not list_permits(term.prefixes, prefix):
+            continue
+        if term.communities is not None and not term.communities & communities:
+            continue
+        return changed(term, communities) if term.permit else None
+    return None
+
+
+def changed(term: Term, communities: frozenset[str]) -> frozenset[str]:
+    """The communities that a term leaves on a route."""
+    if term.change == "set":
+        return term.values
+    if term.change == "add":
+        return communities | term.values
+    return communities - term.values if term.change == "remove" else communities
+
+
+def line_of(text: str, mark: Mark) -> int:
+    """The line, from 1, that a mark leads to in a text; 0 where it leads nowhere."""
+    at = 0
+    for number, needle in enumerate(mark, 1):
+        found = text.find(needle, at)
+        if found < 0:
+            return 0
+        at = found if number == len(mark) else found + len(needle)
+    return text.count("\n", 0, at + (mark[-1][0] == "\n")) + 1 if mark else 0
+
+
+def example(tree: RenderedTree, device: str, file: str, mark: Mark, message: str) -> Counterexample:
+    """A counterexample at the place that a mark leads to."""
+    return Counterexample(device, file, line_of(tree.text(device, file) or "", mark), message)

@@ -1,0 +1,144 @@
+"""Sessions: both ends of every cable speak BGP with each other, and agree on addresses and AS numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clusterwright.verify.check import Check, Fact, Verdict
+from clusterwright.verify.ethernet.network import KINDS, Fabric, Network, has_network, network_of_tree
+from clusterwright.verify.ethernet.router import Mark, Port, Router, Session, example, shown, shown_prefix
+from clusterwright.verify.tree import RenderedTree
+
+_POINT_TO_POINT = {4: 31, 16: 127}  # RFC 3021, RFC 6164
+_Owner = tuple[Router, Port]
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    network = network_of_tree(tree)
+    found = [
+        example(tree, router.device, router.ports_file, port.cable_mark, f"{port.name}: {why}")
+        for router, port, why in network.mismatches
+    ]
+    owners: dict[bytes, _Owner] = {}
+    for router in network.routers.values():
+        for port in router.ports:
+            if port.address is None:
+                continue
+            before = owners.setdefault(port.address, (router, port))
+            if before[1] is not port:
+                message = f"{port.name} has {shown(port.address)}, which is {before[0].device} {before[1].name}'s"
+                found.append(example(tree, router.device, router.ports_file, port.mark, message))
+    sessions = {
+        (router.device, session.peer): session for router in network.routers.values() for session in router.sessions
+    }
+    for router in network.routers.values():
+        for session in router.sessions:
+            for file, mark, fault in _faults(router, session, owners, sessions):
+                message = f"the session with {shown(session.peer)} cannot come up: {fault}"
+                found.append(example(tree, router.device, file, mark, message))
+    found += (example(tree, *place) for place in _misnumbered(network, owners))
+    for fabric in network.fabrics:
+        found += (example(tree, *place) for place in (*_silent(fabric, sessions), *_alike(fabric)))
+    return Verdict(tuple(_facts(network)), tuple(found))
+
+
+def _facts(network: Network) -> Iterator[Fact]:
+    for fabric in network.fabrics:
+        yield Fact(f"{fabric.name}: sessions, each with both ends", sum(len(r.sessions) for r in fabric.routers) // 2)
+        yield Fact(f"{fabric.name}: AS numbers", len({router.asn for router in fabric.routers}))
+
+
+def _faults(
+    router: Router,
+    session: Session,
+    owners: dict[bytes, _Owner],
+    sessions: dict[tuple[str, bytes], Session],
+) -> Iterator[tuple[str, Mark, str]]:
+    """Why a session cannot come up, each with the file and the place; nothing when nothing speaks against it."""
+    if session.peer not in owners:
+        yield router.bgp_file, session.mark, "no switch has that address"
+        return
+    other, far = owners[session.peer]
+    local = session.peer[:-1] + bytes((session.peer[-1] ^ 1,))
+    if session.local is not None and session.local != local:
+        fault = f"{shown(session.local)}, its own end, is not in one subnet with it"
+        yield router.bgp_file, session.local_mark, fault
+    own = owners.get(local)
+    if own is None or own[0] is not router:
+        cabled = next((port for port in router.ports if port.peer == f"{other.device} {far.name}"), None)
+        fault = f"{router.device} has no interface in its subnet"
+        yield (router.ports_file, cabled.mark, fault) if cabled else (router.bgp_file, session.mark, fault)
+        return
+    near = own[1]
+    if near.length != _POINT_TO_POINT[len(session.peer)]:
+        yield router.ports_file, near.mark, f"{near.name} has a /{near.length}, not a subnet of two addresses"
+    if near.peer != f"{other.device} {far.name}":
+        fault = f"the address is {other.device} {far.name}'s, but {near.name} is cabled to {near.peer or 'nothing'}"
+        yield router.bgp_file, session.mark, fault
+    if session.remote_as != other.asn:
+        fault = f"remote AS {session.remote_as} is expected, {other.device} is AS {other.asn}"
+        yield router.bgp_file, session.as_mark, fault
+    if router.asn == other.asn:
+        yield router.bgp_file, session.as_mark, f"both ends are AS {router.asn}, and would refuse each other's routes"
+    if (other.device, local) not in sessions:
+        yield router.bgp_file, session.mark, f"{other.device} has no neighbour {shown(local)}"
+
+
+def _misnumbered(network: Network, owners: dict[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
+    """Switches whose neighbours agree on another AS number than the one they have."""
+    expected: dict[str, Counter[int]] = {}
+    for router in network.routers.values():
+        for session in router.sessions:
+            if session.peer in owners:
+                expected.setdefault(owners[session.peer][0].device, Counter())[session.remote_as] += 1
+    for device, numbers in expected.items():
+        router = network.routers[device]
+        number, count = numbers.most_common(1)[0]
+        if router.asn != number:
+            is_eos = router.bgp_file == router.ports_file
+            mark: Mark = (f"router bgp {router.asn}\n",) if is_eos else ('"local_as_4_byte"',)
+            yield device, router.bgp_file, mark, f"is AS {router.asn}, but {count} neighbours expect AS {number}"
+
+
+def _silent(fabric: Fabric, sessions: dict[tuple[str, bytes], Session]) -> Iterator[tuple[str, str, Mark, str]]:
+    """Ends of cables between switches without a session."""
+    for link in fabric.links:
+        for at, port, other, far in (
+            (link.a, link.a_port, link.b, link.b_port),
+            (link.b, link.b_port, link.a, link.a_port),
+        ):
+            router, peer = fabric.routers[at], fabric.routers[other]
+            if far.address is not None and (router.device, far.address) not in sessions:
+                message = f"{port.name} is cabled to {peer.device} {far.name}, {shown(far.address)}, without a session"
+                yield router.device, router.bgp_file, (), message
+
+
+def _alike(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
+    """Router ids and originated prefixes that two switches of a fabric share."""
+    ids: dict[str, Router] = {}
+    prefixes: dict[object, Router] = {}
+    for router in fabric.routers:
+        first = ids.setdefault(router.router_id, router)
+        if first is not router:
+            mark: Mark = (
+                (f'"router_id": "{router.router_id}"',) if router.bgp_file.endswith("conf") else ("   router-id ",)
+            )
+            yield router.device, router.bgp_file, mark, f"router id {router.router_id} is {first.device}'s"
+        for prefix, place in router.networks:
+            first = prefixes.setdefault(prefix, router)
+            if first is not router:
+                message = f"{shown_prefix(prefix)} is announced by {first.device} too"
+                yield router.device, router.bgp_file, place, message
+            if not router.has_route_for(prefix):
+                message = f"{shown_prefix(prefix)} is announced, but is no subnet of this switch"
+                yield router.device, router.bgp_file, place, message
+
+
+SESSIONS = Check(
+    "bgp-sessions",
+    "Both ends of every cable between switches have a BGP session, and agree on addresses and AS numbers.",
+    KINDS,
+    has_network,
+    _run,
+)

@@ -1,0 +1,108 @@
+"""Edits of the rendered text of a RoCE cluster that each proof must refute, on the device, file and line edited."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.verify.ethernet_trees import AGENT, BGP, EOS, NCCL, NETWORK_BE0, SCRIPT, Edit, text_of, tree, verdict
+
+from clusterwright.verify.registry import CHECKS
+
+LAB = "lab-roce"
+NAMES = ("bgp-sessions", "reachability", "valley-free", "ethernet-bisection", "ethernet-failures", "qos")
+RTSW, CTSW, ATSW, GPU = "rtsw-p00r01", "ctsw-p01-00", "atsw-01", "gpu-p01r00n1"
+
+
+def substitute(pattern: str, new: str) -> Edit:
+    """Replace the first match of a regular expression."""
+    return lambda text: re.sub(pattern, new, text, count=1, flags=re.M)
+
+
+def changed_lines(before: str, after: str) -> set[int]:
+    """Lines of the text after an edit that the text before it does not have at that place."""
+    old = before.split("\n")
+    new = after.split("\n")
+    if len(old) == len(new):
+        return {at for at, (one, other) in enumerate(zip(old, new, strict=True), 1) if one != other}
+    return set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_we_render_is_proven(name: str) -> None:
+    found = verdict(name, tree(LAB))
+    assert found.counterexamples == ()
+    assert found.facts
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize("spec", ["lab-ib", "rsc-phase1"])
+def test_frontends_of_infiniband_clusters_are_proven(spec: str) -> None:
+    subject = tree(spec)
+    for check in CHECKS:
+        if check.name in NAMES and check.applies(subject):
+            assert check.run(subject).counterexamples == ()
+
+
+# check, device, file, pattern, replacement: every one of them changes how the network behaves
+EDITS = [
+    ("bgp-sessions", CTSW, EOS, r"(neighbor \S+ remote-as )42001\d+", r"\g<1>4200199999"),
+    ("bgp-sessions", ATSW, EOS, r"(neighbor \S+ remote-as )4200010000", r"\g<1>4200010001"),
+    ("bgp-sessions", RTSW, BGP, r'("remote_as_4_byte": )4200010000', r"\g<1>4200010009"),
+    ("bgp-sessions", RTSW, BGP, r'("peer_addr": "fd00:1ab:b:fffe::)\w+"', r'\g<1>7001"'),
+    ("bgp-sessions", RTSW, BGP, r'("local_addr": "fd00:1ab:b:fffe::)\w+"', r'\g<1>7000"'),
+    ("bgp-sessions", CTSW, EOS, r"(ipv6 address fd00:1ab:b:fffe::\w+)/127", r"\1/126"),
+    ("bgp-sessions", CTSW, EOS, r"(ipv6 address fd00:1ab:b:fffe::)\w+/127", r"\g<1>7777/127"),
+    ("bgp-sessions", RTSW, AGENT, r'(?<=\["fd00:1ab:b:fffe::)\w+/127', "7776/127"),
+    ("bgp-sessions", CTSW, EOS, r"(description to rtsw-p01r00 )eth8/1/1", r"\1eth8/5/1"),
+    ("bgp-sessions", CTSW, EOS, r"^(router bgp )4200010001", r"\g<1>4200010077"),
+    ("bgp-sessions", RTSW, BGP, r'("local_as_4_byte": )\d+', r"\g<1>4200100000"),
+    ("bgp-sessions", RTSW, BGP, r'("router_id": )"[^"]+"', r'\1"10.0.0.1"'),
+    ("bgp-sessions", ATSW, EOS, r"(      network fd00:1ab:b:ffff::)\w+/128", r"\g<1>77/128"),
+    ("reachability", CTSW, EOS, r"(maximum-paths )\d+ ecmp \d+", r"\g<1>2 ecmp 2"),
+    ("reachability", CTSW, EOS, r"(seq 20 permit fd00:1ab:b::)/56 eq 64", r"\1/57 eq 65"),
+    ("reachability", CTSW, EOS, r"(set community 64512:)1", r"\g<1>2"),
+    ("reachability", CTSW, EOS, r"(ip community-list FROM-BELOW permit 64512:)1", r"\g<1>3"),
+    ("reachability", CTSW, EOS, r"(neighbor RTSW route-map )TO-DOWN out", r"\1TO-UP out"),
+    ("reachability", CTSW, EOS, r"(neighbor ATSW route-map )FROM-UP in", r"\1FROM-BELOW in"),
+    ("reachability", CTSW, EOS, r"(seq 20 permit fd00:1ab:b::/56) eq 64", r"\1 le 128"),
+    ("reachability", ATSW, EOS, r"(seq 20 permit )fd00:1ab:b::/56 eq 64", r"\1::/0 le 64"),
+    ("reachability", RTSW, BGP, r'("base_prefix": "fd00:1ab:b::)/56"', r'\1/63"'),
+    ("reachability", RTSW, BGP, r'("ingress_policy_name": )"FROM-UP"', r'\1"FROM-SIDE"'),
+    ("bgp-sessions", RTSW, BGP, r'("prefix": "fd00:1ab:b)(:[^"]*)?::/64"', r'\1:77::/64"'),
+    ("reachability", GPU, NETWORK_BE0, r"^Destination=fd00:1ab:b::/56", "Destination=fd00:1ab:b::/63"),
+    ("reachability", GPU, NETWORK_BE0, r"^(Gateway=fd00:1ab:b:\S+:)\w+$", r"\g<1>fe"),
+    ("reachability", GPU, NETWORK_BE0, r"^Destination=fd00:1ab:b::/56", "Destination=::/0"),
+    ("reachability", GPU, NETWORK_BE0, r"^(Address=fd00:1ab:b:\S+:)\w+/127", r"\g<1>ff/127"),
+    ("valley-free", RTSW, BGP, r'"prefix_list_name": "OWN"', '"prefix_list_name": "FABRIC"'),
+    ("valley-free", CTSW, EOS, r"(neighbor ATSW route-map )TO-UP out", r"\1TO-DOWN out"),
+    ("ethernet-bisection", CTSW, EOS, r"speed 400g-8", "speed 100g-2"),
+    ("ethernet-bisection", RTSW, AGENT, r'(to ctsw-p00-00 .*"speed": )400000', r"\g<1>200000"),
+    ("qos", CTSW, EOS, r"(qos map dscp .*)\b51\b (.* to traffic-class 2)", r"\1\2"),
+    ("qos", ATSW, EOS, r"(qos map dscp 26 .* to traffic-class )6", r"\g<1>5"),
+    ("qos", CTSW, EOS, r"(qos map traffic-class 2 to tx-queue )2", r"\g<1>3"),
+    ("qos", CTSW, EOS, r"(priority-flow-control priority )2 no-drop", r"\g<1>3 no-drop"),
+    ("qos", RTSW, AGENT, r'("pfc": \{"tx": )true', r"\1false"),
+    ("qos", RTSW, AGENT, r'("internalTrafficClass": )2,', r"\g<1>1,"),
+    ("qos", RTSW, AGENT, r'("trafficClassToQueueId": \{"0": 0, "2": )2', r"\g<1>1"),
+    ("qos", GPU, SCRIPT, r"for dscp in 50 51", "for dscp in 51"),
+    ("qos", GPU, SCRIPT, r"--pfc 0,0,1,", "--pfc 0,0,0,"),
+    ("qos", GPU, SCRIPT, r"-t 200$", "-t 0"),
+    ("qos", GPU, NCCL, r"^NCCL_IB_TC=200", "NCCL_IB_TC=192"),
+    ("qos", GPU, NCCL, r"^NCCL_IB_FIFO_TC=224", "NCCL_IB_FIFO_TC=0"),
+    ("qos", GPU, NCCL, r"^NCCL_IB_TC=200", "NCCL_IB_TC=201"),
+]
+
+
+@pytest.mark.parametrize(("check", "device", "path", "pattern", "new"), EDITS)
+def test_an_edit_is_refuted_where_it_was_made(check: str, device: str, path: str, pattern: str, new: str) -> None:
+    edit = substitute(pattern, new)
+    before = text_of(LAB, device, path)
+    found = verdict(check, tree(LAB, {(device, path): edit}))
+    assert not found.is_proven
+    own = [each for each in found.counterexamples if each.device == device]
+    assert own, f"others are blamed: {found.counterexamples[:3]}"
+    lines = changed_lines(before, edit(before))
+    assert {each.file for each in own} & {path, AGENT if path == BGP else path}
+    report = [(each.line, each.message) for each in own][:5]
+    assert any(each.file == path and each.line in lines for each in own), f"line {lines} was edited, not {report}"
