@@ -6,7 +6,7 @@ from collections import Counter
 
 from tests.render.plans import plan_of
 
-from clusterwright.plan.chips import InternalLink, chip_ports, chips_of, internal_links
+from clusterwright.plan.chips import InternalLink, chip_places, chip_ports, chips_of, internal_links
 
 
 def test_a_director_is_a_clos_of_chips() -> None:
@@ -24,6 +24,20 @@ def test_a_director_is_a_clos_of_chips() -> None:
     used = Counter(chip for chip, _ in [*front, *inside])
     assert all(used[index] == chip.ports for index, chip in enumerate(chips))
     assert not set(front) & set(inside)
+
+
+def test_links_inside_a_director_are_those_that_were_seen_in_real_ones() -> None:
+    plan = plan_of("rsc")
+    model = plan.spec.catalogue["cs8500"]
+    assert model.chips is not None
+    places = chip_places(model.chips)
+    assert (places[0], places[29], places[39], places[40]) == ("L01/U1", "L15/U2", "L20/U2", "S01/U1")
+    links = {
+        (places[link.spine], link.spine_port): (places[link.leaf], link.leaf_port) for link in internal_links(model)
+    }
+    assert links["S02/U1", 15] == ("L15/U1", 22)
+    assert links["S13/U1", 12] == ("L12/U1", 33)
+    assert links["S13/U1", 32] == ("L12/U2", 33)
 
 
 def test_chips_of_all_switches_have_guids_of_their_own() -> None:

@@ -380,6 +380,13 @@ def test_a_director_without_enough_cages_is_refused(tmp_path: Path) -> None:
     ]
 
 
+def test_leaf_chips_that_do_not_divide_by_their_modules_are_refused(tmp_path: Path) -> None:
+    chips = "    chips: {leaves: 4, external: 2, spines: 2, modules: 3, source: data sheet}\n"
+    director = SWITCH.replace("kind: switch", "kind: director").replace("    ports:\n", f"{chips}    ports:\n")
+
+    assert problems(tmp_path, director) == ["13:57 CW131 4 leaf chips do not divide by 3 modules."]
+
+
 def test_every_mistake_of_a_stage_is_shown_at_once(tmp_path: Path) -> None:
     both = SWITCH.replace("disables: even", "disables: evne").replace("network_os: eos", "platform: x")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.difference import Place
-from clusterwright.plan.chips import chip_ports, chips_of, internal_links
+from clusterwright.plan.chips import chip_places, chip_ports, chips_of, internal_links
 from clusterwright.plan.model import Device, Interface, Plan
 
 
@@ -86,11 +86,13 @@ def expected_subnet(plan: Plan, fabric: str) -> Expected:
             ports[device.model] = chip_ports(model, split=device.model in plan.split_models)
             panels[device.model] = _panels(ports[device.model])
         first[device.name] = len(sites)
+        inside = chip_places(model.chips) if model.chips else ()
         for slot, chip in enumerate(chips_of(plan, device)):
             known = (chip.name, "") in scanned
             panel = panels[device.model].get(slot, {})
+            called = (chip.name, f"{device.name}/{inside[slot]}") if inside else (chip.name,)
             sites.append(
-                Site((chip.name,), device, chip.guid, known, True, chip.ports, panel, device.name, slot, device.rail)
+                Site(called, device, chip.guid, known, True, chip.ports, panel, device.name, slot, device.rail)
             )
         at = first[device.name]
         links.extend(

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from clusterwright.observe.expected import Expected
 from clusterwright.observe.subnet import PORT_BITS, PORT_MASK, Subnet
 
-# The description of a managed switch's chip: "MF0;NAME:MODEL/U1".
-_MANAGED = re.compile(r"MF\d+;([^:;]+):[^/]*/U1$")
+# The description of a managed switch's chip: "MF0;NAME:MODEL/U1", and with its board in a director:
+# "MF0;NAME:MODEL/L15/U2".
+_MANAGED = re.compile(r"MF\d+;([^:;]+):[^/]*(?:/U1|(/[LS]\d+/U\d+))$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def _by_name(
         name = names.get(guid) or subnet.nodes[node].description
         if switch:
             managed = _MANAGED.match(name)
-            name = managed[1] if managed else name
+            name = managed[1] + (managed[2] or "") if managed else name
         else:
             host, _, port = name.partition(" ")
             name = f"{host.removesuffix('.' + domain)} {port}"

@@ -69,13 +69,34 @@ def chip_names(device: str, inside: Chips) -> tuple[str, ...]:
     )
 
 
+def chip_places(inside: Chips) -> tuple[str, ...]:
+    """The chips by board and place on it, in the order of ``chips_of``: ``L15/U2`` is leaf module 15's second chip.
+
+    MLNX-OS ends a chip's node description with it: ``MF0;core-05:MCS8500/S02/U1``.
+    """
+    on_board = inside.leaves // inside.modules
+    return (
+        *(f"L{at // on_board + 1:02}/U{at % on_board + 1}" for at in range(inside.leaves)),
+        *(f"S{at + 1:02}/U1" for at in range(inside.spines)),
+    )
+
+
 def internal_links(model: HardwareModel) -> Iterator[InternalLink]:
-    """The traces inside a director; nothing for a fixed switch."""
-    if model.chips is None:
+    """The traces inside a director; nothing for a fixed switch.
+
+    Spine ports count the first chip of every leaf module, then the second: port 15 of a CS8500's second spine goes to
+    L15/U1 and port 35 to L15/U2, and to both from their port 22 (ports that ibdiagnet lists for such directors).
+    """
+    inside = model.chips
+    if inside is None:
         return
-    for leaf in range(model.chips.leaves):
-        for spine in range(model.chips.spines):
-            yield InternalLink(leaf, model.chips.external + 1 + spine, model.chips.leaves + spine, leaf + 1)
+    on_board = inside.leaves // inside.modules
+    for leaf in range(inside.leaves):
+        module, place = divmod(leaf, on_board)
+        for spine in range(inside.spines):
+            yield InternalLink(
+                leaf, inside.external + 1 + spine, inside.leaves + spine, place * inside.modules + module + 1
+            )
 
 
 def chip_ports(model: HardwareModel, *, split: bool) -> dict[str, tuple[int, int]]:

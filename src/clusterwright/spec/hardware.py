@@ -87,11 +87,13 @@ class Chips:
     """The switch chips inside a director: a two-level Clos of its own, visible to the subnet manager.
 
     ``leaves`` chips carry ``external`` front ports each and one internal link to every one of ``spines`` chips.
+    They stand on ``modules`` boards, equally many on each; a spine chip has a board of its own.
     """
 
     leaves: int
     external: int
     spines: int
+    modules: int
 
 
 @dataclass(frozen=True, slots=True)

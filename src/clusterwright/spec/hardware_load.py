@@ -235,7 +235,8 @@ class _Loader:
     def _chips(self, data: Mapping[str, Any], blocks: tuple[PortBlock, ...]) -> Chips | None:
         if "chips" not in data:
             return None
-        chips = Chips(data["chips"]["leaves"], data["chips"]["external"], data["chips"]["spines"])
+        inside = data["chips"]
+        chips = Chips(inside["leaves"], inside["external"], inside["spines"], inside.get("modules", inside["leaves"]))
         cages = sum(len(block.cages) for block in blocks)
         if chips.leaves * chips.external != cages:
             self.object(
@@ -243,6 +244,12 @@ class _Loader:
                 f"{chips.leaves} leaf chips with {chips.external} front ports each make "
                 f"{chips.leaves * chips.external} ports, but the model has {cages} cages.",
                 "Mend leaves:, external: or the cages.",
+            )
+        if chips.leaves % chips.modules:
+            self.object(
+                ("chips", "modules"),
+                f"{chips.leaves} leaf chips do not divide by {chips.modules} modules.",
+                "Every module carries equally many.",
             )
         return chips
 
