@@ -1,7 +1,7 @@
 """What the spec adds to a switch's configuration by hand, merged into what is rendered.
 
-Entries apply in the order of the spec. EOS takes lines: a section that exists gets the new ones at its end, any other is
-added before the end of the file. JSON files take merge patches (RFC 7396).
+Entries apply in the order of the spec. EOS takes lines: a section that exists gets the new ones at its end, any other
+is added before the end of the file. JSON files take merge patches (RFC 7396).
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from clusterwright.render import (
     opensm,
     opensm_fabric,
     slurm,
+    sonic,
     subnet_topology,
     ufm,
 )
@@ -38,6 +39,7 @@ class Entry(NamedTuple):
 RENDERERS: tuple[Entry, ...] = (
     Entry(eos.KIND, eos.applies, eos.render),
     Entry(fboss.KIND, fboss.applies, fboss.render),
+    Entry(sonic.KIND, sonic.applies, sonic.render),
     Entry(managed_switch.KIND, managed_switch.applies, managed_switch.render),
     Entry(node_network.KIND, node_network.applies, node_network.render),
     Entry(node_system.KIND, node_system.applies, node_system.render),
