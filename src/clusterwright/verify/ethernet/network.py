@@ -91,7 +91,9 @@ def network_of_tree(tree: RenderedTree) -> Network:
     was_enabled = gc.isenabled()
     gc.disable()  # nothing here makes cycles, and the collector would walk millions of new objects again and again
     try:
-        return _assemble(list(_routers(tree)), list(_nics(tree)))
+        network = _assemble(list(_routers(tree)), list(_nics(tree)))
+        gc.freeze()  # the text's objects are kept to the end, and need no walking when the checks run
+        return network
     finally:
         if was_enabled:
             gc.enable()

@@ -32,7 +32,7 @@ def node_faults(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
         if subnet not in addresses[at] or (port.address and network_of(port.address, port.length) != subnet):
             message = f"{shown(nic.address)}/{nic.length} is in no subnet of {nic.peer}"
             yield example(tree, nic.device, nic.file, nic.mark, message)
-        elif not any(covers(prefix, subnet) for prefix, _ in router.networks):
+        elif router.sessions and not any(covers(prefix, subnet) for prefix, _ in router.networks):
             message = f"{shown_prefix(subnet)} is in no prefix that {router.device} announces"
             yield example(tree, nic.device, nic.file, nic.mark, message)
         for mark in nic.defaults:
