@@ -173,11 +173,15 @@ def nccl_features(subject: Subject) -> Iterator[Problem]:
     " whose NICs all share a switch; 2 lets NCCL choose.",
 )
 def crossing_rails(subject: Subject) -> Iterator[Problem]:
-    """`cross_nic: 1` on an InfiniBand fabric whose lowest tier is joined by rail."""
+    """`cross_nic: 1`, or its variable, on an InfiniBand fabric whose lowest tier is joined by rail."""
     target = _target(subject)
     if target is None:
         return
     nccl, fabric = target
-    if nccl.cross_nic == 1 and fabric.tiers[0].join == "rail":
-        message = f"Each NIC of {nccl.nodes} has a {fabric.tiers[0].role} of its own, so that crossing NICs costs hops."
+    if fabric.tiers[0].join != "rail":
+        return
+    message = f"Each NIC of {nccl.nodes} has a {fabric.tiers[0].role} of its own, so that crossing NICs costs hops."
+    if nccl.cross_nic == 1:
         yield Problem((*nccl.path, "cross_nic"), message, "Take `cross_nic` away, or write 0.")
+    if nccl.variables.get("NCCL_CROSS_NIC") == "1":
+        yield Problem((*nccl.path, "variables", "NCCL_CROSS_NIC"), message, "Take it away.")
