@@ -79,7 +79,7 @@ def test_every_model_that_the_articles_name_and_what_goes_with_them_is_there() -
     assert {
         *("dgx-a100", "dgx-h100", "grand-teton-h100", "service-server"),
         *("wedge400", "wedge400-grand-teton", "minipack2"),
-        *("dcs-7804r3", "dcs-7808r3", "dcs-7816r3", "dcs-7010tx-48", "dcs-7050sx3-48yc8"),
+        *("dcs-7804r3", "dcs-7808r3", "dcs-7816r3", "dcs-7010tx-48", "dcs-7050sx3-48yc8", "dcs-7060x6-64pe-sonic"),
         *("qm8700", "qm8790", "cs8500", "qm9700", "qm9790"),
         *("q3400", "ufm-appliance", "infiniband-server"),
         *("flasharray-c", "flashblade", "altus", "yv3-sierra-point", "hammerspace-anvil", "hammerspace-dsx"),
