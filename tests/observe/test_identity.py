@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from click.testing import CliRunner
 from tests.observe.listing import listing
 from tests.observe.netfile import hdr_lab
 from tests.render.plans import plan_of
 
+from clusterwright.cli.observe import observe
 from clusterwright.observe.compare import compare
 from clusterwright.observe.difference import Difference, Kind
 from clusterwright.observe.ibnetdiscover import parse
@@ -90,6 +92,20 @@ def test_chips_of_directors_are_known_by_the_names_that_they_give_themselves() -
     text = listing(plan, "4xHDR", described=lambda name: places.get(name, name), guid=_real)
     assert _compare(plan, text) == ()
     assert _compare(plan, text, by_name=True) == ()
+
+
+def test_found_guids_replace_those_that_stood_in_for_them(tmp_path: Path) -> None:
+    planned = build_plan(load_spec(hdr_lab(tmp_path)))
+    text = listing(planned, "4xHDR", described=lambda name: name if " " in name else NAMELESS, guid=_real)
+    (tmp_path / "scan").write_text(text)
+    command = [str(hdr_lab(tmp_path)), "--ibnetdiscover", str(tmp_path / "scan"), "--format", "labels"]
+    done = CliRunner().invoke(observe, command, standalone_mode=False)
+    assert done.return_value == 0, done.output
+    (tmp_path / "labels.csv").write_text(done.output)
+    assert len(done.output.splitlines()) == 1 + 20 + 128
+    spec = hdr_lab(tmp_path, ("technology: infiniband\n", "technology: infiniband\n    guids: labels.csv\n"))
+    plan = build_plan(load_spec(spec))
+    assert _compare(plan, listing(planned, "4xHDR", described=lambda _: NAMELESS, guid=_real)) == ()
 
 
 def test_exchanged_directors_are_told_in_one_sentence() -> None:

@@ -14,9 +14,11 @@ from clusterwright.cli.planning import plan_with_findings
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.compare import compare
 from clusterwright.observe.ibnetdiscover import parse, parse_name_map
+from clusterwright.observe.labels import label_lines
 from clusterwright.plan.model import Plan
 
-FORMATS = ("text", "json", "csv")
+LABELS = "labels"
+FORMATS = ("text", "json", "csv", LABELS)
 MAX_BYTES = 512 * 1024 * 1024  # 20 times what the largest subnets list
 _EXIT_DIFFERENCES = 1
 
@@ -37,7 +39,14 @@ _EXIT_DIFFERENCES = 1
 )
 @click.option("--by-name", is_flag=True, help="Trust names more than planned GUIDs.")
 @click.option("--rates/--no-rates", default=True, show_default=True, help="Compare widths and speeds of links.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Output format.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Output format; labels writes the GUIDs that were found, for the spec's guids file, and no differences.",
+)
 def observe(
     spec: Path,
     listings: tuple[Path, ...],
@@ -56,6 +65,9 @@ def observe(
         chosen = fabric or _only_fabric(plan)
         names = parse_name_map(_text(name_map), str(name_map)) if name_map else {}
         scans = [parse(_text(path), str(path)) for path in listings]
+        if form == LABELS:
+            click.echo("\n".join(label_lines(plan, chosen, scans, names=names, by_name=by_name)))
+            return 0
         differences = compare(plan, chosen, scans, names=names, by_name=by_name, rates=rates)
     if form == "json":
         click.echo(render_json(differences, plan.name, chosen), nl=False)
