@@ -10,8 +10,10 @@ from tests.compare.variants import overlaid
 from tests.golden_files import assert_golden
 from tests.render.plans import plan_of
 
-from clusterwright.compare.changes import AccessChange
+from clusterwright import data_files
+from clusterwright.compare.changes import AccessChange, FieldChange
 from clusterwright.compare.configuration import config_changes
+from clusterwright.compare.devices import device_changes
 from clusterwright.compare.isolation import isolation_changes, subtract, union
 from clusterwright.compare.plans import compare_plans
 from clusterwright.compare.text import text_lines
@@ -109,3 +111,16 @@ def test_the_text_of_a_changed_flow(tmp_path: Path) -> None:
     before, after = plan_of("lab-ib"), overlaid(tmp_path, "lab-ib", SSH_FROM_COMPUTE)
     lines = text_lines(compare_plans(before, after), config_changes(before, after, {}), 6)
     assert_golden("compare/lab-ib-flows.txt", "".join(f"{line}\n" for line in lines).encode())
+
+
+def test_a_chip_of_a_director_that_was_exchanged_is_told(tmp_path: Path) -> None:
+    specs = []
+    for name, guid in (("before", 0x0C42A10300000001), ("after", 0x0C42A10300000002)):
+        (tmp_path / f"{name}.csv").write_text(f"device,port,guid\ndirector-03 leaf 7,,0x{guid:016x}\n")
+        base = data_files.folder("inventory") / "rsc-phase1.yaml"
+        spec = tmp_path / f"{name}.yaml"
+        spec.write_text(f"extends: {base}\nname: rsc\nfabrics:\n  - name: backend\n    guids: {name}.csv\n")
+        specs.append(build_plan(load_spec(spec)))
+    assert device_changes(*specs).changed == (
+        FieldChange("director-03", "guid of leaf 7", "0x0c42a10300000001", "0x0c42a10300000002"),
+    )

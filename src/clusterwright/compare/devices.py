@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from clusterwright.compare.changes import DeviceChanges, FieldChange
+from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Device, Plan, format_address, format_guid
 
 # Properties that people act on. ``index``, ``position`` and ``groups`` follow from names and are not told again.
@@ -51,11 +52,24 @@ def _seats(plan: Plan) -> Iterator[tuple[tuple[object, ...], Device]]:
 def _changed(before: Plan, after: Plan, renamed: Mapping[str, str]) -> Iterator[FieldChange]:
     for old in before.devices:
         new = after.by_name.get(renamed.get(old.name, old.name))
-        if new is None or new == old:
+        if new is None:
             continue
         for field in FIELDS:
             if getattr(old, field) != getattr(new, field):
                 yield FieldChange(new.name, field, _text(before, old, field), _text(after, new, field))
+        yield from _changed_chips(before, old, after, new)
+
+
+def _changed_chips(before: Plan, old: Device, after: Plan, new: Device) -> Iterator[FieldChange]:
+    """GUIDs of the chips inside a director, which the director itself does not have."""
+    if old.guid is None or new.guid is None or old.model != new.model:
+        return
+    if after.spec.catalogue[new.model].chips is None:
+        return
+    for was, now in zip(chips_of(before, old), chips_of(after, new), strict=True):
+        if was.guid != now.guid:
+            chip = now.name.removeprefix(new.name).strip()
+            yield FieldChange(new.name, f"guid of {chip}", format_guid(was.guid), format_guid(now.guid))
 
 
 def _text(plan: Plan, device: Device, field: str) -> str:
