@@ -32,7 +32,6 @@ def write_scaled_spec(pods: int, out: Path) -> Path:
         "fabrics": [
             {"name": "backend", "tiers": [{"role": "atsw", "model": "dcs-7808r3"}]},
             {"name": "frontend", "tiers": [{"role": "ssw", "model": "dcs-7816r3"}]},
-            {"name": "management", "tiers": [{"role": "mcore", "count": max(8, 2 * pods)}]},
         ],
         # the published figures are those of 8 pods
         "expect": [{"figure": figure, "remove": True} for figure in expected if not figure.startswith("oversub")],

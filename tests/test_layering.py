@@ -24,7 +24,7 @@ READS: dict[str, frozenset[str]] = {
     "observe": frozenset({"spec", "plan"}),
     "bringup": frozenset({"spec", "plan", "render"}),
     "simulate": frozenset({"spec", "plan"}),
-    "report": frozenset({"spec", "plan", "rules", "verify", "observe"}),
+    "report": frozenset({"spec", "plan", "rules", "verify", "observe", "simulate"}),
     "compare": frozenset({"spec", "plan", "render", "report"}),
 }
 # The command line, on the far right, may use every stage.
