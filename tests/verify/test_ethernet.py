@@ -70,7 +70,7 @@ def test_a_fabric_in_parts_is_refuted(tmp_path: Path) -> None:
     subject = tree_of("rsc-phase1", list(render_devices(plan, None)), intent_of(plan))
     found = verdict("reachability", subject).counterexamples
     parts = [each for each in found if "no cable joins them" in each.message]
-    assert len(parts) == 6  # three parts beside the first, each told of the lower and of the upper switches
+    assert len(parts) == 6  # every two of the four parts
 
 
 def test_one_switch_that_passes_routes_back_up_can_deadlock() -> None:
