@@ -1,6 +1,7 @@
-"""Each stage at 1, 4 and 16 pods, as a user starts it: a fresh process, wall-clock seconds and peak memory.
+"""Each stage at 1, 4 and 16 pods, as a user starts it: a fresh process, its time and peak memory.
 
-What matters are the ratios: four times the pods should cost about four times the work beyond the start of the process.
+What matters are the ratios, taken from processor time, which a busy machine distorts least: four times the pods should
+cost about four times the work beyond the start of the process.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ build_plan(load_spec(sys.argv[1]))
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One command at one size: median wall-clock seconds and the largest peak memory in MB over the runs."""
+    """One command at one size: median wall-clock and processor seconds, and the largest peak memory in MB."""
 
     stage: str
     pods: int
-    seconds: float
+    wall_s: float
+    processor_s: float
     memory_mb: float
 
 
@@ -50,28 +52,32 @@ def measure() -> Iterator[Measurement]:
         ):
             for pods, spec in specs.items():
                 runs = [_run([part.format(spec=spec) for part in arguments]) for _ in range(RUNS)]
-                seconds = sorted(run[0] for run in runs)[RUNS // 2]
-                yield Measurement(stage, pods, seconds, max(run[1] for run in runs))
+                wall_s, processor_s = (sorted(run[column] for run in runs)[RUNS // 2] for column in (0, 1))
+                yield Measurement(stage, pods, wall_s, processor_s, max(run[2] for run in runs))
 
 
-def _run(command: list[str]) -> tuple[float, float]:
-    """Seconds and peak memory in MB of one run of a command and its children. Raises CalledProcessError."""
+def _run(command: list[str]) -> tuple[float, float, float]:
+    """Wall and processor seconds, and peak memory in MB, of a command and its children. Raises CalledProcessError."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     if os.waitstatus_to_exitcode(status):
         raise subprocess.CalledProcessError(os.waitstatus_to_exitcode(status), command)
-    return seconds, usage.ru_maxrss / 1024
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def report() -> str:
     """All measurements as a Markdown table."""
-    lines = ["| stage | pods | seconds | against 1 pod | peak MB |", "| --- | ---: | ---: | ---: | ---: |"]
+    lines = [
+        "| stage | pods | seconds | processor seconds | against 1 pod | peak MB |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
     first: dict[str, float] = {}
     for item in measure():
-        base = first.setdefault(item.stage, item.seconds)
+        base = first.setdefault(item.stage, item.processor_s)
         lines.append(
-            f"| {item.stage} | {item.pods} | {item.seconds:.2f} | {item.seconds / base:.1f} | {item.memory_mb:.0f} |"
+            f"| {item.stage} | {item.pods} | {item.wall_s:.2f} | {item.processor_s:.2f} "
+            f"| {item.processor_s / base:.1f} | {item.memory_mb:.0f} |"
         )
     return "\n".join(lines)
