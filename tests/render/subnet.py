@@ -22,17 +22,38 @@ PACKAGES = {"ibsim": "ibsim-utils", "opensm": "opensm", "smpquery": "infiniband-
 
 @dataclass(frozen=True)
 class Subnet:
-    """A subnet that is up. ``log`` is opensm's own, ``lids`` maps port GUIDs (of switches: node GUIDs) to LIDs."""
+    """A subnet that is up. ``log`` is opensm's own, ``lids`` maps port GUIDs (of switches: node GUIDs) to LIDs.
+
+    Programs run in ``folder``: libumad2sim keeps a folder of its own, sys-PID, wherever it is started.
+    """
 
     log: str
     lids: dict[int, int]
     environment: dict[str, str]
+    folder: Path
 
     def run(self, *command: str) -> str:
         """A diagnostic program's output, run on the subnet manager's host."""
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            command, env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=300, check=False
+        )
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout
+
+    def forwarding(self, guid: int) -> dict[int, int]:
+        """A switch's output port for each LID, as the switch itself tells.
+
+        ibroute stops before the last LID where that one begins a block of 64; ibtracert's first hop tells its port.
+        """
+        own, last = self.lids[guid], max(self.lids.values())
+        text = self.run("ibroute", "-n", str(own))
+        table = {int(lid, 16): int(port) for lid, port in re.findall(r"^0x([0-9a-f]{4}) (\d{3})", text, re.M)}
+        if last % 64 == 0 and last != own:
+            hop = re.search(r"^\[(\d+)\] -> ", self.run("ibtracert", "-n", str(own), str(last)), re.M)
+            assert hop is not None
+            assert last not in table
+            table[last] = int(hop[1])
+        return table
 
     def pkeys(self, lid: int) -> list[int]:
         """The P_Key table of an adapter's port, without its empty tail."""
@@ -66,6 +87,7 @@ def routed_subnet(plan: Plan, fabric: str, folder: Path, seconds: float = 60) ->
         simulator = subprocess.Popen(
             ["ibsim", "-s", "-n", *limits, str(folder / "net")],
             env=environment,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -82,6 +104,7 @@ def routed_subnet(plan: Plan, fabric: str, folder: Path, seconds: float = 60) ->
             manager = subprocess.Popen(
                 ["unshare", "--mount", "sh", "-c", script],
                 env=environment,
+                cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -93,7 +116,7 @@ def routed_subnet(plan: Plan, fabric: str, folder: Path, seconds: float = 60) ->
                 r"^0x([0-9a-f]{16}) 0x([0-9a-f]{4})", (folder / "cache" / "guid2lid").read_text(), re.M
             )
         }
-        yield Subnet((folder / "log" / "opensm.log").read_text(), lids, environment)
+        yield Subnet((folder / "log" / "opensm.log").read_text(), lids, environment, folder)
     finally:
         for process in (manager, simulator):
             if process is not None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.render.plans import plan_of
-from tests.render.subnet import routed_subnet
+from tests.render.routes import Cabling, cabling_of, trace, uplink_loads
+from tests.render.subnet import Subnet, routed_subnet
 
 from clusterwright.plan.chips import chips_of
-from clusterwright.plan.model import Plan
+from clusterwright.plan.model import Plan, fabric_of
 from clusterwright.render import nccl, opensm, opensm_partitions
 
 
@@ -92,6 +94,61 @@ def test_opensm_routes_a_reference_fabric_at_full_size(name: str, tmp_path: Path
     with routed_subnet(plan, "backend", tmp_path, seconds=800) as subnet:
         assert "ftree tables configured on all switches" in subnet.log
         assert set(subnet.lids) == _expected_ports(plan)
+        cabling, draw = cabling_of(plan, "backend"), random.Random(name)
+        _check_tables(subnet, cabling, draw)
+        adapters = sorted(cabling.adapters)
+        lengths = set()
+        for source, target in (draw.sample(adapters, 2) for _ in range(24)):
+            ranks = trace(subnet, cabling, source, target)
+            top = max(ranks)
+            assert ranks == [*range(top), *range(top, -1, -1)]
+            lengths.add(len(ranks))
+        assert max(lengths) == 2 * max(cabling.ranks.values()) + 1
+        for guid, keys in _sampled_pkeys(plan, draw):
+            assert subnet.pkeys(subnet.lids[guid]) == keys
+
+
+def _check_tables(subnet: Subnet, cabling: Cabling, draw: random.Random) -> None:
+    """From each of two leaves up to a root: what the chips forward where, and how evenly.
+
+    A chip's table has a port for every adapter, but packets come to it for those alone that the chip below sends its
+    way: they are what is counted. No uplink gets more of them than another: ftree takes the uplinks in turn, and in
+    both fabrics the adapters that are not below a chip are a multiple of its uplinks.
+    """
+    for leaf in draw.sample(sorted(chip for chip, rank in cabling.ranks.items() if rank == 0), 2):
+        chip, carried = leaf, set(cabling.adapters)
+        while True:
+            table = subnet.forwarding(chip)
+            ports = {adapter: table[subnet.lids[adapter]] for adapter in cabling.adapters}
+            loads = uplink_loads(cabling, ports, chip, carried)
+            if not loads:
+                break
+            assert max(loads.values()) == min(loads.values())
+            up = draw.choice(sorted(loads))
+            carried = {adapter for adapter in carried if ports[adapter] == up}
+            chip, _ = cabling.ends[chip, up]
+        assert cabling.ranks[chip] == max(cabling.ranks.values())
+
+
+def _sampled_pkeys(plan: Plan, draw: random.Random) -> list[tuple[int, list[int]]]:
+    """Six adapters, the first manager's own among them, and the P_Keys that the spec's partitions give them."""
+    fabric = fabric_of(plan, "backend")
+    manager = next(
+        cable.a for cable in plan.cables_of[opensm.manager_hosts(plan, "backend")[0]] if cable.a.guid is not None
+    )
+    nics = [cable.a for cable in plan.cables if cable.fabric == "backend" and cable.a.guid is not None]
+    found = []
+    for nic in [manager, *draw.sample([nic for nic in nics if nic.device != manager.device], 5)]:
+        group = next(each for each in plan.spec.node_groups if each.name == plan.by_name[nic.device].node_group)
+        zones = {group.zone} | {zone.name for zone in plan.spec.zones if group.name in zone.nodes}
+        keys = [0xFFFF if nic == manager else 0x7FFF]
+        for partition in sorted(fabric.partitions, key=lambda each: each.pkey):
+            memberships = {partition.membership_of(zone) for zone in partition.zones if zone in zones}
+            if memberships:
+                keys.append(partition.pkey | (0x8000 if "full" in memberships else 0))
+        assert nic.guid is not None
+        found.append((nic.guid, keys))
+    return found
 
 
 def test_managers_stand_in_different_units() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -11,7 +10,7 @@ from pathlib import Path
 import networkx
 import pytest
 from tests.render.plans import plan_of
-from tests.render.subnet import Subnet, routed_subnet
+from tests.render.subnet import routed_subnet
 from tests.verify.trees import PARTITIONS, text_of, tree, verdict
 
 from clusterwright.artifact import Artifact
@@ -20,15 +19,6 @@ from clusterwright.render import opensm
 from clusterwright.verify.infiniband.subnet import subnets
 
 LAB = "lab-ib"
-
-
-def forwarding(subnet: Subnet, guids: list[int]) -> dict[int, dict[int, int]]:
-    """For each switch GUID, the output port for each LID, as the switch itself tells."""
-    tables = {}
-    for guid in guids:
-        text = subnet.run("ibroute", "-n", str(subnet.lids[guid]))
-        tables[guid] = {int(lid, 16): int(port) for lid, port in re.findall(r"^0x([0-9a-f]{4}) (\d{3})", text, re.M)}
-    return tables
 
 
 def test_opensm_routes_what_is_proven(tmp_path: Path) -> None:
@@ -41,9 +31,8 @@ def test_opensm_routes_what_is_proven(tmp_path: Path) -> None:
     ends |= {(int(s), int(p)): ("adapter", int(a)) for a, s, p, _, _ in fabric.taps}
     home = {int(adapter): int(switch) for adapter, switch, _, _, _ in fabric.taps}
     with routed_subnet(plan, "backend", tmp_path) as subnet:
-        by_guid = forwarding(subnet, [switch.guid for switch in fabric.switches])
+        tables = [subnet.forwarding(switch.guid) for switch in fabric.switches]
         lids = {at: subnet.lids[adapter.guid] for at, adapter in enumerate(fabric.adapters)}
-    tables = [by_guid[switch.guid] for switch in fabric.switches]
     dependencies = networkx.DiGraph()
     load: Counter[tuple[int, int]] = Counter()
     for source in range(len(fabric.adapters)):
