@@ -31,10 +31,9 @@ from pulumi.provider.experimental.provider import (
     UpdateResponse,
 )
 
-from clusterwright import __version__
 from clusterwright.deploy.changes import bounded, changed_lines
 from clusterwright.deploy.gathering import Gathering
-from clusterwright.deploy.serving import EngineLog, PartialFailure, serve
+from clusterwright.deploy.serving import EngineLog, PartialFailure
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import Outcome, Target, Unreachable, tree_digest
 from clusterwright.deploy.targets import Chosen
@@ -200,8 +199,3 @@ def _kind(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> Property
 
 def _complaint(outcome: Outcome) -> str:
     return f"{outcome.status.value}, {outcome.message}" if outcome.message else outcome.status.value
-
-
-def main() -> None:
-    """The console script ``pulumi-resource-clusterwright``."""
-    serve(ClusterwrightProvider, __version__)
