@@ -17,8 +17,10 @@ from clusterwright.plan.chips import chips_of
 from clusterwright.plan.figures import figures
 from clusterwright.plan.model import Cable, Interface, Plan, format_address
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
+from clusterwright.spec.fabric import Side
 from clusterwright.spec.hardware import HardwareModel, PortMode
-from clusterwright.spec.model import ClusterSpec, Network, Side
+from clusterwright.spec.isolation import Network
+from clusterwright.spec.model import ClusterSpec
 
 NAME = re.compile(r"[a-z0-9-]+")
 

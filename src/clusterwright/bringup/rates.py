@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clusterwright.spec.model import Fabric
+from clusterwright.spec.fabric import Fabric
 
 # InfiniBand Architecture Specification, volume 1: local route header 8, base transport header 12, invariant CRC 4,
 # variant CRC 2. Packets inside one subnet carry no global route header.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Cable, Device, Plan, fabric_of
 from clusterwright.render.node_nics import HostNic, nics_by_fabric
-from clusterwright.spec.model import Fabric
+from clusterwright.spec.fabric import Fabric
 
 RDMA = ("infiniband", "roce")
 

@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from clusterwright.compare.changes import AccessChange, IsolationChanges, MembershipChange
-from clusterwright.spec.model import ClusterSpec, Flow
+from clusterwright.spec.isolation import Flow
+from clusterwright.spec.model import ClusterSpec
 
 Range = tuple[int, int]
 Cell = tuple[str, str, str]  # source zone, target zone, protocol

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clusterwright.spec.model import FabricAddressing
+from clusterwright.spec.fabric import FabricAddressing
 
 
 class PoolExhausted(Exception):

@@ -18,7 +18,8 @@ from clusterwright.plan.model import Cable, Device, Interface, Subnet
 from clusterwright.plan.ports import Allocation, PortShortage, allocate, moved
 from clusterwright.plan.service import Service, dead_ports
 from clusterwright.plan.skeleton import FabricSkeleton, joins
-from clusterwright.spec.model import Attach, ClusterSpec, Fabric, NodeGroup, Tier, Uplinks
+from clusterwright.spec.fabric import Attach, Fabric, Tier, Uplinks
+from clusterwright.spec.model import ClusterSpec, NodeGroup
 
 
 @dataclass(frozen=True, slots=True)

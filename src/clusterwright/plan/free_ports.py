@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.ports import capacity
 from clusterwright.plan.seats import Attachment, Seat, nic_speeds
-from clusterwright.spec.model import Attach, ClusterSpec, Fabric, Tier
+from clusterwright.spec.fabric import Attach, Fabric, Tier
+from clusterwright.spec.model import ClusterSpec
 
 
 def fill_free_ports(

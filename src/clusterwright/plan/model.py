@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address
 
-from clusterwright.spec.model import ClusterSpec, Fabric, Network
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.isolation import Network
+from clusterwright.spec.model import ClusterSpec
 
 
 @dataclass(frozen=True, slots=True)

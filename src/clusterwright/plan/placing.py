@@ -11,7 +11,8 @@ from clusterwright.plan.racking import Racks
 from clusterwright.plan.seats import Seat
 from clusterwright.plan.service import state_of, stated
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
-from clusterwright.spec.model import ClusterSpec, Fabric, Tier
+from clusterwright.spec.fabric import Fabric, Tier
+from clusterwright.spec.model import ClusterSpec
 
 
 def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[Device, ...]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from clusterwright.spec.fabric import Side
 from clusterwright.spec.hardware import HardwareModel, PortBlock
-from clusterwright.spec.model import Side
 
 
 class PortShortage(Exception):

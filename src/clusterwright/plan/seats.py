@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clusterwright.spec.model import Attach, NodeGroup
+from clusterwright.spec.fabric import Attach
+from clusterwright.spec.model import NodeGroup
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from clusterwright.plan.free_ports import fill_free_ports
 from clusterwright.plan.layout import Layout, lay_out
 from clusterwright.plan.seats import Attachment, Seat, nic_speeds
-from clusterwright.spec.model import CLUSTER, Attach, ClusterSpec, Fabric, Tier
+from clusterwright.spec.fabric import Attach, Fabric, Tier
+from clusterwright.spec.model import CLUSTER, ClusterSpec
 
 
 @dataclass(frozen=True, slots=True)

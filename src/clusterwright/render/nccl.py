@@ -15,7 +15,8 @@ from clusterwright.render.node_qos import data_class_of, traffic_class_byte
 from clusterwright.render.opensm_partitions import partition_indexes
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
-from clusterwright.spec.model import Fabric, NcclProfile
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.job import NcclProfile
 
 KIND = "nccl"
 Variables = tuple[tuple[str, str], ...]

@@ -15,7 +15,7 @@ from clusterwright.render.node_nics import is_managed, nics_by_fabric
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.render.zone_networks import Contact, contacts_of, zone_networks
-from clusterwright.spec.model import Network
+from clusterwright.spec.isolation import Network
 
 KIND = "nftables"
 _COMMENT_LENGTH = 120  # nft takes 127 bytes

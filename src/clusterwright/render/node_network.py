@@ -16,7 +16,7 @@ from clusterwright.render.node_nics import HostNic, is_managed, nics_by_fabric, 
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.render.zone_networks import collapse, contacts_of, zone_covers
-from clusterwright.spec.model import Network
+from clusterwright.spec.isolation import Network
 
 KIND = "node-network"
 FOLDER = "etc/systemd/network"

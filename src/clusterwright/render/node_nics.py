@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from clusterwright.plan.model import Device, Interface, Plan, fabric_of
 from clusterwright.render.per_plan import per_plan
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware import Nic
-from clusterwright.spec.model import Fabric
 
 
 @dataclass(frozen=True, slots=True)

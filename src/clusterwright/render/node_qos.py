@@ -16,7 +16,7 @@ from clusterwright.plan.model import Device, Plan
 from clusterwright.render.node_nics import is_managed, nics_by_fabric
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
-from clusterwright.spec.model import Fabric, TrafficClass
+from clusterwright.spec.fabric import Fabric, TrafficClass
 
 KIND = "node-qos"
 PRIORITIES = 8

@@ -11,7 +11,7 @@ from clusterwright.render.node_nics import is_managed, nics_by_fabric
 from clusterwright.render.node_qos import is_lossless
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
-from clusterwright.spec.model import Image
+from clusterwright.spec.image import Image
 
 KIND = "node-system"
 _BASE_NEIGHBOURS = 1024  # where the kernel starts to refuse neighbours by itself (gc_thresh3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clusterwright.spec.model import Fabric, TrafficClass
+from clusterwright.spec.fabric import Fabric, TrafficClass
 
 SERVICE_LEVELS = 16
 # Switches have one, two, four or eight data lanes; PortInfo counts them in powers of two.

@@ -18,7 +18,7 @@ from clusterwright.render.per_plan import per_plan
 from clusterwright.render.slurm_hostlist import hostlist
 from clusterwright.render.slurm_topology import blocks, compute_nodes, tree
 from clusterwright.render.templates import template
-from clusterwright.spec.model import Scheduler
+from clusterwright.spec.job import Scheduler
 
 KIND = "slurm"
 FOLDER = "etc/slurm"

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.slurm_hostlist import hostlist
-from clusterwright.spec.model import CLUSTER, Scheduler
+from clusterwright.spec.job import Scheduler
+from clusterwright.spec.model import CLUSTER
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clusterwright.plan.model import Device, Plan, Subnet
+    from clusterwright.spec.fabric import Fabric, TrafficClass
     from clusterwright.spec.hardware import HardwareModel, PortMode
-    from clusterwright.spec.model import Fabric, TrafficClass
 
 DRAINED = "drained"
 _ROUTER_ID_BASE = 10 << 24

@@ -18,8 +18,8 @@ from clusterwright.render.opensm_qos import QosView, qos_view
 from clusterwright.render.opensm_sizes import SubnetSizes, subnet_sizes
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.infiniband import UFM, SubnetManager
-from clusterwright.spec.model import Fabric
 
 KIND = "ufm"
 FOLDER = "opt/ufm/files/conf"

@@ -11,7 +11,8 @@ from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 
 from clusterwright.plan.model import Plan
 from clusterwright.render.per_plan import per_plan
-from clusterwright.spec.model import Fabric, Flow, Network, Zone
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.isolation import Flow, Network, Zone
 
 ROCE_PORT = 4791
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from clusterwright.plan.model import Plan
     from clusterwright.report.totals import TierTotals
-    from clusterwright.spec.model import Fabric, Flow
+    from clusterwright.spec.fabric import Fabric
+    from clusterwright.spec.isolation import Flow
 
 _TECHNOLOGY = {"roce": "Ethernet, RoCE v2", "ethernet": "Ethernet", "infiniband": "InfiniBand"}
 _FULL_SHARE = 0.9995

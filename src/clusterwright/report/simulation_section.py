@@ -13,7 +13,7 @@ from clusterwright.report.page import Block, Cell, Section, Table, number, plura
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.model import NcclProfile
+    from clusterwright.spec.job import NcclProfile
 
 _SEEDS = (0, 1, 2)
 _QUEUE_PAIRS = (4, 16, 32)

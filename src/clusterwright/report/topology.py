@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clusterwright.plan.model import Device, Plan
-    from clusterwright.spec.model import Fabric
+    from clusterwright.spec.fabric import Fabric
 
 Speeds = tuple[tuple[int, int], ...]  # (speed in Gb/s, links), the fastest first
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.model import Fabric
+    from clusterwright.spec.fabric import Fabric
 
 _BOX_HEIGHT = 54
 _LINK_HEIGHT = 76  # between two rows: room for the bundle and its label

@@ -13,7 +13,8 @@ from clusterwright.plan.model import network_bounds
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Stage, Subject, rule
 from clusterwright.spec.document import Path
-from clusterwright.spec.model import FabricAddressing, Network
+from clusterwright.spec.fabric import FabricAddressing
+from clusterwright.spec.isolation import Network
 
 # InfiniBand architecture: unicast LIDs are 0x0001 to 0xBFFF.
 UNICAST_LIDS = 0xBFFF

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.model import CLUSTER, NodeGroup, Scheduler
+from clusterwright.spec.job import Scheduler
+from clusterwright.spec.model import CLUSTER, NodeGroup
 
 # Settings that modern kernels accept and ignore, or do not have.
 DEAD_SYSCTLS = {

@@ -10,7 +10,8 @@ from ipaddress import IPv6Network
 from clusterwright.finding import Severity
 from clusterwright.plan.model import network_bounds
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.model import ClusterSpec, Flow, Mount, Network
+from clusterwright.spec.isolation import Flow, Network
+from clusterwright.spec.model import ClusterSpec, Mount
 
 DEFAULT_PKEY = 0x7FFF
 # An owner's networks are prefixes; anything this short takes in half the internet.

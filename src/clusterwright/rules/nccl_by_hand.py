@@ -7,7 +7,9 @@ from collections.abc import Iterator, Set
 from clusterwright.finding import Severity
 from clusterwright.rules.isolation import DEFAULT_PKEY, zones_of
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.model import ClusterSpec, Fabric, NcclProfile
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.job import NcclProfile
+from clusterwright.spec.model import ClusterSpec
 
 
 @rule(

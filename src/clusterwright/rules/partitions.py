@@ -8,7 +8,8 @@ from itertools import combinations
 from clusterwright.finding import Severity
 from clusterwright.rules.isolation import zones_of
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.model import ClusterSpec, Fabric
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.model import ClusterSpec
 
 
 def _zones_on(spec: ClusterSpec, fabric: Fabric) -> dict[str, list[str]]:

@@ -10,8 +10,9 @@ from clusterwright.plan.cabling import allocate_fabric
 from clusterwright.plan.ports import PortShortage, capacity
 from clusterwright.rules.rule import Problem, Stage, Subject, rule
 from clusterwright.spec.document import Path
+from clusterwright.spec.fabric import Attach, Fabric, Side, Tier
 from clusterwright.spec.hardware import HardwareModel
-from clusterwright.spec.model import CLUSTER, Attach, ClusterSpec, Fabric, NodeGroup, Side, Tier
+from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
 
 
 class Wanted(NamedTuple):

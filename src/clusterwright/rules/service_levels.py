@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.rules.isolation import zones_of
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.model import Fabric, NcclProfile
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.job import NcclProfile
 
 INFINIBAND = "infiniband"
 MANAGEMENT_LEVEL = 0

@@ -10,7 +10,7 @@ from math import ceil
 from clusterwright.finding import Severity
 from clusterwright.rules.ports import home_tier
 from clusterwright.rules.rule import Problem, Stage, Subject, rule
-from clusterwright.spec.model import Side
+from clusterwright.spec.fabric import Side
 
 RACK = "rack"
 # How far passive copper reaches up to a speed in Gb/s: 7 m for SFP+, 5 m with lanes of 25G (IEEE 802.3by, 802.3bj),

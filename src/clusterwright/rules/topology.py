@@ -12,7 +12,8 @@ from clusterwright.plan.layout import group_counts
 from clusterwright.plan.skeleton import FabricSkeleton, rails_of
 from clusterwright.rules.rule import Problem, Stage, Subject, rule
 from clusterwright.spec.document import Path
-from clusterwright.spec.model import CLUSTER, ClusterSpec, Fabric, Tier
+from clusterwright.spec.fabric import Fabric, Tier
+from clusterwright.spec.model import CLUSTER, ClusterSpec
 
 # Ten times the largest reference cluster; what is just below is still linted in under two seconds.
 MAX_DEVICES = 32_000

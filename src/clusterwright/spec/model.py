@@ -5,17 +5,17 @@ Every element keeps ``path``, its place in the document, so that a finding about
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network
 
 from clusterwright.spec.document import Document, Path
-from clusterwright.spec.ethernet import ExtraConfig, Marking, PfcWatchdog
+from clusterwright.spec.ethernet import ExtraConfig
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware import Catalogue, HardwareModel
-from clusterwright.spec.infiniband import GuidFile, Partition, SubnetManager
+from clusterwright.spec.image import Image
+from clusterwright.spec.isolation import Flow, Zone
+from clusterwright.spec.job import NcclProfile, Scheduler
 from clusterwright.spec.site import Site
 
-Network = IPv4Network | IPv6Network
 CLUSTER = "cluster"  # the outermost level, which every group lies in
 
 
@@ -63,142 +63,6 @@ class NodeGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Attach:
-    """NICs that a fabric serves: a node group's NIC group. ``nics`` None means every management port of the cluster.
-
-    ``to`` is the tier into whose free ports they go; None for the lowest tier around the node.
-    """
-
-    nodes: str | None
-    nics: str | None
-    to: str | None
-    path: Path
-
-    @property
-    def is_management(self) -> bool:
-        """True when this stands for the management ports of all devices."""
-        return self.nics is None
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """How a tier uses its ports towards one neighbour tier: blocks in order of use, the mode they run in, the cable.
-
-    ``spare`` ports of each switch stay free on this side.
-    """
-
-    blocks: tuple[str, ...]
-    mode: str | None
-    medium: str
-    length_m: float
-    spare: int
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Uplinks:
-    """What every switch of a tier sends up: ``links`` at ``speed_gbps`` each, over the ports of ``side``."""
-
-    links: int
-    speed_gbps: int
-    side: Side
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class AsnPlan:
-    """AS numbers of a tier: counted up from ``base`` per ``switch`` or per ``group``, or one for the ``tier``."""
-
-    base: int
-    per: str
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Tier:
-    """One layer of switches.
-
-    In every instance of the level ``per`` there are ``count`` switches for each plane. ``join`` says which plane a link
-    from below belongs to: ``all`` (one plane), ``rail`` (one per rail) or ``position`` (one per position that a
-    switch of
-    the tier below has in its own group).
-    """
-
-    role: str
-    model: HardwareModel
-    per: str
-    join: str
-    count: int
-    down: Side
-    up: Uplinks | None
-    asn: AsnPlan | None
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class FabricAddressing:
-    """Prefixes of an Ethernet fabric. ``host_links`` is ``point-to-point`` (a /127 or /31 per NIC) or ``shared`` (one
-    subnet per switch). ``hosts_per_switch`` is the length of the prefix that a bottom switch gets out of ``hosts``."""
-
-    loopbacks: Network
-    links: Network
-    hosts: Network
-    hosts_per_switch: int
-    host_links: str
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class TrafficClass:
-    """A class of service: which DSCPs it takes, its queue, its PFC priority (None when lossy), its scheduler weight.
-
-    A ``strict`` class is served before all that have a weight; its own is 0. ``ecn`` is ``none``, ``count`` or
-    ``mark``, the last with a ``marking``.
-
-    On InfiniBand ``service_level`` takes the place of the DSCPs and ``queue`` is the virtual lane; ``arbitration`` is
-    the table (``high`` or ``low``) that the lane stands in.
-    """
-
-    name: str
-    dscp: tuple[int, ...]
-    service_level: int | None
-    queue: int
-    priority: int | None
-    weight: int
-    strict: bool
-    ecn: str
-    marking: Marking | None
-    arbitration: str
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Fabric:
-    """One network: NICs attached at the lowest tier, tiers from the bottom up. ``technology`` is ``roce``, ``ethernet``
-    or ``infiniband``; ``vrf`` names its routing instance on Ethernet devices and NICs."""
-
-    name: str
-    technology: str
-    attach: tuple[Attach, ...]
-    tiers: tuple[Tier, ...]
-    mtu: int
-    addressing: FabricAddressing | None
-    subnet_manager: SubnetManager | None
-    partitions: tuple[Partition, ...]
-    guids: GuidFile | None
-    classes: tuple[TrafficClass, ...]
-    pfc_watchdog: PfcWatchdog
-    path: Path
-
-    def tier(self, role: str) -> Tier | None:
-        """The tier with this role, or None."""
-        for tier in self.tiers:
-            if tier.role == role:
-                return tier
-        return None
-
-
-@dataclass(frozen=True, slots=True)
 class Mount:
     """A file system that nodes mount from a storage group; ``options`` in mount(8)'s words."""
 
@@ -209,84 +73,6 @@ class Mount:
     export: str
     type: str
     options: tuple[str, ...]
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Zone:
-    """A set of addresses that rules speak of: the networks of node groups on a fabric, and prefixes outside."""
-
-    name: str
-    nodes: tuple[str, ...]
-    fabrics: tuple[str, ...]
-    prefixes: tuple[Network, ...]
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """Traffic that is allowed from one zone to another; everything else is denied.
-
-    ``ports`` are inclusive ranges of destination ports, empty for every port (and for icmp).
-    """
-
-    name: str
-    source: str
-    target: str
-    protocol: str
-    ports: tuple[tuple[int, int], ...]
-    reason: str
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Image:
-    """What a node runs: distribution, modules, sysctls, kernel parameters and limits."""
-
-    name: str
-    distribution: str
-    modules: tuple[str, ...]
-    sysctl: Mapping[str, str]
-    kernel_parameters: tuple[str, ...]
-    limits: Mapping[str, str]
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class NcclProfile:
-    """The choices that NCCL settings are derived from; HCA lists, traffic classes and GIDs follow from the plan.
-
-    ``variables`` are further NCCL or PyTorch variables, written as they are.
-    """
-
-    version: str
-    fabric: str
-    nodes: str
-    sockets: str
-    qps_per_connection: int
-    split_data_on_qps: bool
-    data_class: str | None
-    control_dscp: int | None
-    service_level: int | None
-    timeout: int
-    retry_count: int
-    cross_nic: int | None
-    variables: Mapping[str, str]
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Scheduler:
-    """The batch system's view: ``leaf`` is the level that makes one switch of a Slurm tree, or the base block.
-
-    ``block_sizes`` are in nodes, for the block plugin.
-    """
-
-    kind: str
-    nodes: str
-    plugin: str
-    leaf: str
-    block_sizes: tuple[int, ...]
     path: Path
 
 

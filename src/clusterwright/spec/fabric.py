@@ -1,0 +1,147 @@
+"""The networks of a cluster as written: the NICs they serve, tiers of switches, addresses, traffic classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterwright.spec.document import Path
+from clusterwright.spec.ethernet import Marking, PfcWatchdog
+from clusterwright.spec.hardware import HardwareModel
+from clusterwright.spec.infiniband import GuidFile, Partition, SubnetManager
+from clusterwright.spec.isolation import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """NICs that a fabric serves: a node group's NIC group. ``nics`` None means every management port of the cluster.
+
+    ``to`` is the tier into whose free ports they go; None for the lowest tier around the node.
+    """
+
+    nodes: str | None
+    nics: str | None
+    to: str | None
+    path: Path
+
+    @property
+    def is_management(self) -> bool:
+        """True when this stands for the management ports of all devices."""
+        return self.nics is None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """How a tier uses its ports towards one neighbour tier: blocks in order of use, the mode they run in, the cable.
+
+    ``spare`` ports of each switch stay free on this side.
+    """
+
+    blocks: tuple[str, ...]
+    mode: str | None
+    medium: str
+    length_m: float
+    spare: int
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Uplinks:
+    """What every switch of a tier sends up: ``links`` at ``speed_gbps`` each, over the ports of ``side``."""
+
+    links: int
+    speed_gbps: int
+    side: Side
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class AsnPlan:
+    """AS numbers of a tier: counted up from ``base`` per ``switch`` or per ``group``, or one for the ``tier``."""
+
+    base: int
+    per: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """One layer of switches.
+
+    In every instance of the level ``per`` there are ``count`` switches for each plane. ``join`` says which plane a link
+    from below belongs to: ``all`` (one plane), ``rail`` (one per rail) or ``position`` (one per position that a
+    switch of
+    the tier below has in its own group).
+    """
+
+    role: str
+    model: HardwareModel
+    per: str
+    join: str
+    count: int
+    down: Side
+    up: Uplinks | None
+    asn: AsnPlan | None
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class FabricAddressing:
+    """Prefixes of an Ethernet fabric. ``host_links`` is ``point-to-point`` (a /127 or /31 per NIC) or ``shared`` (one
+    subnet per switch). ``hosts_per_switch`` is the length of the prefix that a bottom switch gets out of ``hosts``."""
+
+    loopbacks: Network
+    links: Network
+    hosts: Network
+    hosts_per_switch: int
+    host_links: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficClass:
+    """A class of service: which DSCPs it takes, its queue, its PFC priority (None when lossy), its scheduler weight.
+
+    A ``strict`` class is served before all that have a weight; its own is 0. ``ecn`` is ``none``, ``count`` or
+    ``mark``, the last with a ``marking``.
+
+    On InfiniBand ``service_level`` takes the place of the DSCPs and ``queue`` is the virtual lane; ``arbitration`` is
+    the table (``high`` or ``low``) that the lane stands in.
+    """
+
+    name: str
+    dscp: tuple[int, ...]
+    service_level: int | None
+    queue: int
+    priority: int | None
+    weight: int
+    strict: bool
+    ecn: str
+    marking: Marking | None
+    arbitration: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """One network: NICs attached at the lowest tier, tiers from the bottom up. ``technology`` is ``roce``, ``ethernet``
+    or ``infiniband``; ``vrf`` names its routing instance on Ethernet devices and NICs."""
+
+    name: str
+    technology: str
+    attach: tuple[Attach, ...]
+    tiers: tuple[Tier, ...]
+    mtu: int
+    addressing: FabricAddressing | None
+    subnet_manager: SubnetManager | None
+    partitions: tuple[Partition, ...]
+    guids: GuidFile | None
+    classes: tuple[TrafficClass, ...]
+    pfc_watchdog: PfcWatchdog
+    path: Path
+
+    def tier(self, role: str) -> Tier | None:
+        """The tier with this role, or None."""
+        for tier in self.tiers:
+            if tier.role == role:
+                return tier
+        return None
