@@ -146,3 +146,10 @@ BAD_RANGE = Rule(
     "It holds nothing, or values that the protocol does not have.",
     "Write the lower bound first, and both within the limits.",
 )
+BAD_DATE = Rule(
+    "CW147",
+    Severity.ERROR,
+    "a date that no calendar has",
+    "A flow whose last day cannot be read would never be reported as expired.",
+    "Write the day as year, month and day, such as 2026-12-31.",
+)

@@ -1,19 +1,25 @@
-"""Typing zones and flows."""
+"""Typing zones, flows, borders and promises."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
+from ipaddress import ip_address, ip_interface
 from typing import Any
 
 from clusterwright.spec.document import Path
-from clusterwright.spec.isolation import Flow, Zone
-from clusterwright.spec.reading import Reading
+from clusterwright.spec.isolation import Address, AddressWithLength, Border, Flow, Promise, Zone
+from clusterwright.spec.reading import BAD_PREFIX, Reading
+
+BAD_DATE = "CW147"
 
 
 def zone(reading: Reading, data: Mapping[str, Any], path: Path) -> Zone:
     """One zone at ``path``."""
     return Zone(
         name=data["name"],
+        kind=data.get("kind", "other"),
+        isolated=data.get("isolated", False),
         nodes=tuple(data.get("nodes", ())),
         fabrics=tuple(data.get("fabrics", ())),
         prefixes=reading.networks(data, "prefixes", path),
@@ -30,5 +36,57 @@ def flow(reading: Reading, data: Mapping[str, Any], path: Path) -> Flow:
         protocol=data["protocol"],
         ports=reading.ranges(data.get("ports", ()), (*path, "ports"), 65535),
         reason=data["reason"],
+        owner=data.get("owner"),
+        expires=_date(reading, data["expires"], (*path, "expires")) if "expires" in data else None,
         path=path,
     )
+
+
+def border(reading: Reading, data: Mapping[str, Any], path: Path) -> Border:
+    """One border session at ``path``."""
+    address = _interface(reading, data["address"], (*path, "address"))
+    return Border(
+        name=data["name"],
+        device=data["device"],
+        port=data["port"],
+        speed_gbps=data["speed_gbps"],
+        address=address,
+        neighbour=_neighbour(reading, data["neighbour"], address, (*path, "neighbour")),
+        asn=data["asn"],
+        zones=tuple(data["zones"]),
+        path=path,
+    )
+
+
+def promise(data: Mapping[str, Any], path: Path) -> Promise:
+    """One promise at ``path``."""
+    return Promise(name=data["name"], promise=data["promise"], says=data["says"], path=path)
+
+
+def _date(reading: Reading, text: str, path: Path) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        reading.problem(BAD_DATE, path, f'"{text}" is not a day of the calendar.', "Write it as 2026-12-31.")
+        return None
+
+
+def _interface(reading: Reading, text: str, path: Path) -> AddressWithLength:
+    try:
+        return ip_interface(text)
+    except ValueError as error:
+        reading.problem(BAD_PREFIX, path, f'"{text}" is not an address with its length: {error}.', "Write 10.0.0.0/31.")
+        return ip_interface("0.0.0.0/31")
+
+
+def _neighbour(reading: Reading, text: str, own: AddressWithLength, path: Path) -> Address:
+    """The far end of the link, which must lie in the near end's network and differ from it."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        reading.problem(BAD_PREFIX, path, f'"{text}" is not an IPv4 or IPv6 address.', "Write one such as 10.0.0.1.")
+        return own.ip
+    if address not in own.network or address == own.ip:
+        hint = f"Name the other address of {own.network}."
+        reading.problem(BAD_PREFIX, path, f"{address} is not the far end of a link on which the switch is {own}.", hint)
+    return address

@@ -57,6 +57,8 @@ def _cluster(reading: Reading) -> ClusterSpec:
         mounts=reading.each(data, "mounts", partial(_mount, reading)),
         zones=reading.each(data, "zones", partial(isolation_load.zone, reading)),
         flows=reading.each(data, "flows", partial(isolation_load.flow, reading)),
+        borders=reading.each(data, "borders", partial(isolation_load.border, reading)),
+        promises=reading.each(data, "promises", isolation_load.promise),
         images=reading.each(data, "images", partial(image_load.image, reading)),
         nccl=job_load.nccl(reading, data["nccl"], ("nccl",)) if "nccl" in data else None,
         scheduler=job_load.scheduler(reading, data["scheduler"], ("scheduler",)) if "scheduler" in data else None,

@@ -12,7 +12,7 @@ from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware import Catalogue, HardwareModel
 from clusterwright.spec.image import Image
-from clusterwright.spec.isolation import Flow, Zone
+from clusterwright.spec.isolation import Border, Flow, Promise, Zone
 from clusterwright.spec.job import NcclProfile, Scheduler
 from clusterwright.spec.site import Site
 
@@ -113,6 +113,8 @@ class ClusterSpec:
     mounts: tuple[Mount, ...]
     zones: tuple[Zone, ...]
     flows: tuple[Flow, ...]
+    borders: tuple[Border, ...]
+    promises: tuple[Promise, ...]
     images: tuple[Image, ...]
     nccl: NcclProfile | None
     scheduler: Scheduler | None
