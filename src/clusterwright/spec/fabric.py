@@ -46,11 +46,16 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Uplinks:
-    """What every switch of a tier sends up: ``links`` at ``speed_gbps`` each, over the ports of ``side``."""
+    """What every switch of a tier sends up: ``links`` at ``speed_gbps`` each, over the ports of ``side``.
+
+    ``macsec`` names the profile that encrypts them, ``leaves_building`` says that strangers may touch the cables.
+    """
 
     links: int
     speed_gbps: int
     side: Side
+    leaves_building: bool
+    macsec: str | None
     path: Path
 
 

@@ -54,10 +54,16 @@ def _tier(reading: Reading, data: Mapping[str, Any], path: Path) -> Tier:
         down=_side(reading, data.get("down", {}), (*path, "down")),
         up=None
         if up is None
-        else Uplinks(up["links"], up["speed_gbps"], _side(reading, up, (*path, "up")), (*path, "up")),
+        else _uplinks(reading, up, (*path, "up")),
         asn=None if asn is None else AsnPlan(asn["base"], asn["per"], (*path, "asn")),
         path=path,
     )
+
+
+def _uplinks(reading: Reading, data: Mapping[str, Any], path: Path) -> Uplinks:
+    side = _side(reading, data, path)
+    leaves_building = data.get("leaves_building", False)
+    return Uplinks(data["links"], data["speed_gbps"], side, leaves_building, data.get("macsec"), path)
 
 
 def _side(reading: Reading, data: Mapping[str, Any], path: Path) -> Side:

@@ -110,7 +110,7 @@ class HardwareModel:
 
     ``network_os`` is ``eos``, ``fboss``, ``mlnx-os``, ... or ``unmanaged``; None for nodes and storage. ``units`` is
     the height in rack units, 0 for what brings its own cabinet. ``capacity_tb`` is the usable storage of one device.
-    ``asic`` names the switch chip (``tomahawk4``) and ``platform`` what the network OS calls the machine. ``assumed``
+    ``macsec`` are the cipher suites that its ports encrypt with. ``asic`` names the switch chip (``tomahawk4``) and ``platform`` what the network OS calls the machine. ``assumed``
     lists what no source gives, each as ``figure: reason``.
     """
 
@@ -133,6 +133,7 @@ class HardwareModel:
     capacity_tb: float
     assumed: tuple[str, ...]
     buffer: Buffer | None = None
+    macsec: tuple[str, ...] = ()
 
     def nic_group(self, name: str) -> NicGroup | None:
         """The NIC group ``name``, or None."""

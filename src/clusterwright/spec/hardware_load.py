@@ -89,6 +89,7 @@ class _Loader:
             capacity_tb=data["capacity_tb"]["value"] if "capacity_tb" in data else 0,
             assumed=tuple(_assumed(data)),
             buffer=buffer and Buffer(buffer["bytes"], buffer["cell_bytes"]),
+            macsec=tuple(data.get("macsec", ())),
         )
 
     def object(self, path: Path, message: str, hint: str) -> None:

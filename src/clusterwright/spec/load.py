@@ -12,7 +12,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from clusterwright.finding import Severity, SpecError
-from clusterwright.spec import ethernet_load, fabric_load, image_load, isolation_load, job_load, site_load
+from clusterwright.spec import encryption_load, ethernet_load, fabric_load, image_load, isolation_load, job_load, site_load
 from clusterwright.spec.catalogue import load_catalogue
 from clusterwright.spec.document import Document, Path
 from clusterwright.spec.extends import read_spec_document
@@ -55,6 +55,10 @@ def _cluster(reading: Reading) -> ClusterSpec:
         node_groups=reading.each(data, "nodes", partial(_node_group, reading)),
         fabrics=reading.each(data, "fabrics", partial(fabric_load.fabric, reading)),
         mounts=reading.each(data, "mounts", partial(_mount, reading)),
+        encryption=encryption_load.encryption(reading, data.get("encryption", {}), ("encryption",)),
+        datasets=reading.each(data, "datasets", partial(encryption_load.dataset, reading)),
+        keys=reading.each(data, "keys", encryption_load.key_schedule),
+        secrets=reading.each(data, "secrets", encryption_load.secret_source),
         zones=reading.each(data, "zones", partial(isolation_load.zone, reading)),
         flows=reading.each(data, "flows", partial(isolation_load.flow, reading)),
         borders=reading.each(data, "borders", partial(isolation_load.border, reading)),
@@ -105,6 +109,9 @@ def _mount(reading: Reading, data: Mapping[str, Any], path: Path) -> Mount:
         export=data["export"],
         type=data["type"],
         options=tuple(data["options"]),
+        protection=encryption_load.protection(data["protection"], (*path, "protection"))
+        if "protection" in data
+        else None,
         path=path,
     )
 

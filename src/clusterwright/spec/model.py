@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clusterwright.spec.document import Document, Path
+from clusterwright.spec.encryption import Dataset, Encryption, KeySchedule, Protection, SecretSource
 from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware import Catalogue, HardwareModel
@@ -64,7 +65,10 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A file system that nodes mount from a storage group; ``options`` in mount(8)'s words."""
+    """A file system that nodes mount from a storage group; ``options`` in mount(8)'s words.
+
+    ``protection`` is None where the spec does not say what keeps its data from others.
+    """
 
     name: str
     mountpoint: str
@@ -73,6 +77,7 @@ class Mount:
     export: str
     type: str
     options: tuple[str, ...]
+    protection: Protection | None
     path: Path
 
 
@@ -111,6 +116,10 @@ class ClusterSpec:
     node_groups: tuple[NodeGroup, ...]
     fabrics: tuple[Fabric, ...]
     mounts: tuple[Mount, ...]
+    encryption: Encryption
+    datasets: tuple[Dataset, ...]
+    keys: tuple[KeySchedule, ...]
+    secrets: tuple[SecretSource, ...]
     zones: tuple[Zone, ...]
     flows: tuple[Flow, ...]
     borders: tuple[Border, ...]
@@ -135,6 +144,10 @@ class ClusterSpec:
     def zone(self, name: str) -> Zone | None:
         """The zone ``name``, or None."""
         return next((zone for zone in self.zones if zone.name == name), None)
+
+    def key(self, name: str) -> KeySchedule | None:
+        """The entry ``name`` of the key schedule, or None."""
+        return next((key for key in self.keys if key.name == name), None)
 
     def image(self, name: str) -> Image | None:
         """The image ``name``, or None."""
