@@ -54,9 +54,9 @@ class Uplinks:
     links: int
     speed_gbps: int
     side: Side
-    leaves_building: bool
-    macsec: str | None
     path: Path
+    leaves_building: bool = False
+    macsec: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,8 +62,9 @@ def _tier(reading: Reading, data: Mapping[str, Any], path: Path) -> Tier:
 
 def _uplinks(reading: Reading, data: Mapping[str, Any], path: Path) -> Uplinks:
     side = _side(reading, data, path)
-    leaves_building = data.get("leaves_building", False)
-    return Uplinks(data["links"], data["speed_gbps"], side, leaves_building, data.get("macsec"), path)
+    return Uplinks(
+        data["links"], data["speed_gbps"], side, path, data.get("leaves_building", False), data.get("macsec")
+    )
 
 
 def _side(reading: Reading, data: Mapping[str, Any], path: Path) -> Side:

@@ -110,7 +110,8 @@ class HardwareModel:
 
     ``network_os`` is ``eos``, ``fboss``, ``mlnx-os``, ... or ``unmanaged``; None for nodes and storage. ``units`` is
     the height in rack units, 0 for what brings its own cabinet. ``capacity_tb`` is the usable storage of one device.
-    ``macsec`` are the cipher suites that its ports encrypt with. ``asic`` names the switch chip (``tomahawk4``) and ``platform`` what the network OS calls the machine. ``assumed``
+    ``macsec`` are the cipher suites that its ports encrypt with.
+    ``asic`` names the switch chip (``tomahawk4``) and ``platform`` what the network OS calls the machine. ``assumed``
     lists what no source gives, each as ``figure: reason``.
     """
 

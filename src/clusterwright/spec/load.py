@@ -12,7 +12,15 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from clusterwright.finding import Severity, SpecError
-from clusterwright.spec import encryption_load, ethernet_load, fabric_load, image_load, isolation_load, job_load, site_load
+from clusterwright.spec import (
+    encryption_load,
+    ethernet_load,
+    fabric_load,
+    image_load,
+    isolation_load,
+    job_load,
+    site_load,
+)
 from clusterwright.spec.catalogue import load_catalogue
 from clusterwright.spec.document import Document, Path
 from clusterwright.spec.extends import read_spec_document
