@@ -1,4 +1,4 @@
-"""CW320: servers for names, time and logs that switches cannot reach."""
+"""CW320: servers for names, time, logs and logins that switches cannot reach."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.document import Path
 
 
 @rule(
@@ -15,8 +16,8 @@ from clusterwright.rules.rule import Problem, Subject, rule
     why="Switches speak to servers over the management network alone, and it routes one version of IP.",
     mend="Give the servers' addresses on the management network as `site.management`.",
     docs="The management port lies in a VRF of its own, with a default route of the management network's IP version"
-    " and no route into a fabric. A name, time or log server with an address of the other version is unreachable from"
-    " there, and nothing says so: the clock drifts and the log stays empty.",
+    " and no route into a fabric. A name, time, log or login server with an address of the other version is"
+    " unreachable from there, and nothing says so: the clock drifts and the log stays empty.",
 )
 def unreachable_servers(subject: Subject) -> Iterator[Problem]:
     """Servers whose IP version is not the management network's."""
@@ -26,12 +27,21 @@ def unreachable_servers(subject: Subject) -> Iterator[Problem]:
         return
     version = network.addressing.hosts.version
     written = spec.document.data["site"].get("management", {})
-    for key in ("dns", "ntp", "syslog"):
-        at = ("site", "management", key) if key in written else ("site", key)
-        for index, server in enumerate(getattr(spec.site.management, key)):
+    places: list[tuple[Path, str, tuple[str, ...]]] = [
+        (
+            ("site", "management", key) if key in written else ("site", key),
+            f"site.management.{key}",
+            getattr(spec.site.management, key),
+        )
+        for key in ("dns", "ntp", "syslog")
+    ]
+    if spec.site.aaa is not None:
+        places.append(((*spec.site.aaa.path, "servers"), "site.aaa.servers", spec.site.aaa.servers))
+    for at, key, servers in places:
+        for index, server in enumerate(servers):
             if (6 if ":" in server else 4) != version:
                 yield Problem(
                     (*at, index),
                     f"{network.name} is IPv{version}: switches cannot reach {server} over it.",
-                    f"Give an IPv{version} address in `site.management.{key}`.",
+                    f"Give an IPv{version} address in `{key}`.",
                 )

@@ -28,6 +28,27 @@ class SnmpAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class CentralAaa:
+    """Servers that say who an operator is, by ``protocol`` (tacacs or radius); ``secret`` names the shared one."""
+
+    protocol: str
+    servers: tuple[str, ...]
+    secret: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """Streaming telemetry over TLS. ``certificate`` names a switch's own certificate and key where the deployment keeps
+    them, ``authority`` the certificate that must have signed a collector's."""
+
+    port: int
+    certificate: str
+    authority: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
     """Addresses of the servers for names, time and logs."""
 
@@ -51,4 +72,6 @@ class Site:
     management: Services
     operators: tuple[Operator, ...]
     snmp: SnmpAccess | None
+    aaa: CentralAaa | None
+    telemetry: Telemetry | None
     path: Path

@@ -7,7 +7,10 @@ from typing import Any
 
 from clusterwright.spec.document import Path
 from clusterwright.spec.reading import Reading
-from clusterwright.spec.site import Operator, Services, Site, SnmpAccess
+from clusterwright.spec.site import CentralAaa, Operator, Services, Site, SnmpAccess, Telemetry
+
+# What IANA gives to gNMI (gnmi-gnoi).
+GNMI_PORT = 9339
 
 
 def site(reading: Reading, data: Mapping[str, Any], path: Path) -> Site:
@@ -31,5 +34,15 @@ def site(reading: Reading, data: Mapping[str, Any], path: Path) -> Site:
         snmp=None
         if snmp is None
         else SnmpAccess(snmp["user"], snmp["authentication"], snmp["privacy"], (*path, "snmp")),
+        aaa=_aaa(reading, data["aaa"], (*path, "aaa")) if "aaa" in data else None,
+        telemetry=_telemetry(data["telemetry"], (*path, "telemetry")) if "telemetry" in data else None,
         path=path,
     )
+
+
+def _aaa(reading: Reading, data: Mapping[str, Any], path: Path) -> CentralAaa:
+    return CentralAaa(data["protocol"], reading.addresses(data, "servers", path), data["secret"], path)
+
+
+def _telemetry(data: Mapping[str, Any], path: Path) -> Telemetry:
+    return Telemetry(data.get("port", GNMI_PORT), data["certificate"], data["authority"], path)
