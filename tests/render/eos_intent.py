@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.render.eos_filter_intent import add_filters
+
 from clusterwright.plan.model import Device, Interface, Plan, fabric_of, format_address
 
 HOSTS_VLAN = 100
@@ -35,6 +37,7 @@ def structured_config(plan: Plan, device: Device) -> dict[str, Any]:
         config["ipv6_unicast_routing"] = True
     _services(config, plan, management)
     _access(config, plan, management)
+    add_filters(config, plan, device)
     _classes(config, fabric)
     _routing(config, plan, device, version, links)
     if fabric.technology == "roce":
@@ -99,7 +102,10 @@ def _services(config: dict[str, Any], plan: Plan, management: tuple[Interface, I
             "ip_address": f"{format_address(own.address, 4)}/{own.prefix_length}",
         }
     ]
-    config["static_routes"] = [{"vrf": "MGMT", "prefix": "0.0.0.0/0", "next_hop": format_address(gateway, 4)}]
+    config["static_routes"] = [
+        {"vrf": "MGMT", "prefix": prefix, "next_hop": format_address(gateway, 4)}
+        for prefix in ("10.99.0.0/23", "10.99.240.0/24")
+    ]
 
 
 def _access(config: dict[str, Any], plan: Plan, management: tuple[Interface, Interface] | None) -> None:

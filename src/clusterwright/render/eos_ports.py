@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.model import format_address
+from clusterwright.render.filter_edge import is_host_port
 from clusterwright.render.switch_view import in_port_order, spare_ports
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ _BREAKOUT_SPEEDS = {400: "400g-4", 200: "200g-4", 100: "100g-2", 50: "50g-1", 25
 
 @dataclass(frozen=True, slots=True)
 class EosPort:
-    """An Ethernet interface. ``address`` with its length; ``vlan`` for a port of the shared host subnet."""
+    """An Ethernet interface. ``address`` with its length; ``vlan`` for a port of the shared host subnet.
+
+    ``filters`` are the lines that put access lists on it.
+    """
 
     name: str
     description: str
@@ -33,18 +37,22 @@ class EosPort:
     address: str | None = None
     vlan: int | None = None
     profile: str | None = None
+    filters: tuple[str, ...] = ()
 
 
-def eos_ports(view: SwitchView, profile: str | None) -> tuple[EosPort, ...]:
-    """Every port, used or not, in order; ``profile`` is the QoS profile of the used ones."""
+def eos_ports(view: SwitchView, profile: str | None, filters: tuple[str, ...]) -> tuple[EosPort, ...]:
+    """Every port, used or not, in order; ``profile`` is the QoS profile of the used, ``filters`` of those to hosts."""
     used = {link.port.port: link.port.speed_gbps for link in view.links}
     broken_out = _breakout_ports(view, used)
-    ports = [_port(view, link, profile, link.port.port in broken_out) for link in view.links]
+    ports = [
+        _port(view, link, profile, filters if is_host_port(link) else (), is_breakout=link.port.port in broken_out)
+        for link in view.links
+    ]
     ports += [EosPort(name, "unused", shutdown=True) for name in spare_ports(view.model, used)]
     return tuple(sorted(ports, key=lambda port: in_port_order(port.name)))
 
 
-def _port(view: SwitchView, link: Link, profile: str | None, is_breakout: bool) -> EosPort:
+def _port(view: SwitchView, link: Link, profile: str | None, filters: tuple[str, ...], *, is_breakout: bool) -> EosPort:
     address = link.port.address
     speed = (_BREAKOUT_SPEEDS if is_breakout else _SPEEDS).get(link.port.speed_gbps)
     return EosPort(
@@ -57,6 +65,7 @@ def _port(view: SwitchView, link: Link, profile: str | None, is_breakout: bool) 
         address=None if address is None else f"{format_address(address, view.version)}/{link.port.prefix_length}",
         vlan=None if link.is_routed else HOST_VLAN,
         profile=profile,
+        filters=filters,
     )
 
 

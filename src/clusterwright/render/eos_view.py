@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from clusterwright.plan.model import format_address
 from clusterwright.render.eos_access import EosAccess, eos_access
 from clusterwright.render.eos_bgp import EosBgp, eos_bgp
+from clusterwright.render.eos_filters import EosFilters, eos_filters
 from clusterwright.render.eos_ports import HOST_VLAN, EosPort, eos_ports
 from clusterwright.render.eos_qos import EosQos, eos_qos
+from clusterwright.render.filter_edge import management_reach
 from clusterwright.render.management_port import management_port
 from clusterwright.render.switch_view import SwitchView, view_switch
 
@@ -30,14 +32,14 @@ ROCE_QUEUE_PAIR_BYTES = "5-7"
 
 @dataclass(frozen=True, slots=True)
 class EosManagement:
-    """The out-of-band interface; ``ip`` is the command word ip or ipv6, ``anywhere`` the default route's prefix."""
+    """The out-of-band interface; ``ip`` is the command word ip or ipv6, ``routes`` where it may go."""
 
     port: str
     description: str
     ip: str
     address: str | None
     gateway: str | None
-    anywhere: str
+    routes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class EosSwitch:
     domain: str
     services: Services
     access: EosAccess
+    filters: EosFilters
     ip: str
     family: str
     vrf: str
@@ -79,19 +82,21 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
     """Everything that one switch's startup configuration says."""
     view = view_switch(plan, device)
     qos = eos_qos(view)
+    filters = eos_filters(plan, view)
     return EosSwitch(
         name=device.name,
         title=f"{device.name} ({view.model.part}, {EOS_VERSION})",
         domain=plan.spec.site.domain,
         services=plan.spec.site.management,
         access=eos_access(plan.spec.site),
+        filters=filters,
         ip="ip" if view.version == 4 else "ipv6",
         family=f"ipv{view.version}",
         vrf="" if view.management is None else f"vrf {MANAGEMENT_VRF} ",
         management=_management(plan, view.management),
         gateway=_gateway(view),
         loopback=view.origins[0].text if view.loopback is not None else None,
-        ports=eos_ports(view, qos.profile if qos is not None else None),
+        ports=eos_ports(view, qos.profile if qos is not None else None, filters.hosts),
         discards=tuple(origin.text for origin in view.origins if not origin.is_connected),
         pools=tuple(f"{network} eq {length}" for network, length in view.pools),
         qos=qos,
@@ -104,8 +109,9 @@ def _management(plan: Plan, link: Link | None) -> EosManagement | None:
     if link is None:
         return None
     port = management_port(plan, link)
-    ip, anywhere = ("ip", "0.0.0.0/0") if port.version == 4 else ("ipv6", "::/0")
-    return EosManagement(port.port, port.description, ip, port.address, port.gateway, anywhere)
+    routes = tuple(str(network) for network in management_reach(plan, link.port.fabric))
+    ip = "ip" if port.version == 4 else "ipv6"
+    return EosManagement(port.port, port.description, ip, port.address, port.gateway, routes)
 
 
 def _gateway(view: SwitchView) -> EosGateway | None:

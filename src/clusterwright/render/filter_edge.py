@@ -1,0 +1,93 @@
+"""What an edge switch and a management port let in, as permits: one list for hosts, one for the port of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+from clusterwright.plan.model import fabric_of
+from clusterwright.render.filter_entries import (
+    ICMP,
+    ICMP_ERRORS,
+    Permit,
+    behind,
+    judged,
+    local_permits,
+    on_link,
+    peer_networks,
+    subnet_network,
+    zones_on,
+)
+from clusterwright.render.per_plan import per_plan
+from clusterwright.render.zone_networks import collapse
+
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
+    from clusterwright.render.switch_links import Link
+    from clusterwright.render.switch_view import SwitchView
+    from clusterwright.spec.isolation import Network
+
+
+def is_host_port(link: Link) -> bool:
+    """True for a port at which something enters the fabric: a node's NIC or anything's management port."""
+    return link.port.side == "down" and not link.is_to_switch
+
+
+def host_permits(plan: Plan, view: SwitchView) -> tuple[Permit, ...] | None:
+    """What hosts behind a switch may send into the network; None where it has none, or no zone covers the fabric."""
+    subnet = view.host_subnet
+    if subnet is None or not any(is_host_port(link) for link in view.links) or not zones_on(plan, view.fabric.name):
+        return None
+    network = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
+    return local_permits(plan, view.fabric, behind(plan, view.fabric, network))
+
+
+@per_plan
+def management_permits(plan: Plan, fabric_name: str) -> tuple[Permit, ...] | None:
+    """What a switch's management port on a fabric takes; None where no zone holds management ports.
+
+    Equal for all switches: the port's own address is what the port takes by itself.
+    """
+    fabric = fabric_of(plan, fabric_name)
+    if fabric.addressing is None or not _holders(plan, fabric_name):
+        return None
+    version = fabric.addressing.hosts.version
+    found = list(on_link(version))
+    for zone in _holders(plan, fabric_name):
+        for flow in plan.spec.flows:
+            for mine, other, reply in ((flow.target, flow.source, False), (flow.source, flow.target, True)):
+                sources = peer_networks(plan, zone, other, fabric_name) if mine == zone else ()
+                if sources:
+                    found.append(replace(judged(flow, version, reply=reply), sources=sources))
+    found.append(Permit("icmp errors", version, ICMP, types=ICMP_ERRORS[version]))
+    return tuple(dict.fromkeys(found))
+
+
+@per_plan
+def management_reach(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
+    """Where a management port needs routes to: its network, the site's servers, zones that a flow joins it with."""
+    fabric = fabric_of(plan, fabric_name)
+    if fabric.addressing is None:
+        return ()
+    holders = _holders(plan, fabric_name)
+    pool = fabric.addressing.hosts
+    servers = plan.spec.site.management
+    outside = [ip_network(text) for text in (*servers.dns, *servers.ntp, *servers.syslog)]
+    found: list[Network] = [pool, *(network for network in outside if network.version == pool.version)]
+    for flow in plan.spec.flows:
+        for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):
+            if mine in holders:
+                found.extend(peer_networks(plan, mine, other, fabric_name))
+    return collapse(found)
+
+
+def _holders(plan: Plan, fabric_name: str) -> tuple[str, ...]:
+    """The zones that switches' management ports on a fabric are in: those of the whole fabric."""
+    return tuple(
+        zone.name
+        for zone, _ in zones_on(plan, fabric_name)
+        if fabric_name in zone.fabrics
+        and not zone.nodes
+        and not any(group.zone == zone.name for group in plan.spec.node_groups)
+    )

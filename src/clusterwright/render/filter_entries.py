@@ -1,0 +1,167 @@
+"""The matrix of zones as ordered permits between prefixes: what every switch's filter is written from.
+
+Filters on switches keep no state, so a flow stands in them twice: in its own direction, and for its replies. After the
+permits everything is denied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Network, IPv6Network
+from typing import TYPE_CHECKING
+
+from clusterwright.render.per_plan import per_plan
+from clusterwright.render.zone_networks import is_rdma, zone_covers, zone_networks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.fabric import Fabric
+    from clusterwright.spec.isolation import Flow, Network, Zone
+
+ANY = "any"
+TCP, UDP, ICMP = "tcp", "udp", "icmp"
+ECHO_REPLY = {4: 0, 6: 129}
+ECHO_REQUEST = {4: 8, 6: 128}
+# What IP itself needs: unreachable (fragmentation needed is one of them), time exceeded, parameter problem.
+ICMP_ERRORS = {4: (3, 11, 12), 6: (1, 2, 3, 4)}
+# Neighbour solicitation and advertisement, and the listener reports that snooping switches want. They stay on the link.
+ON_LINK = {4: (), 6: (135, 136, 131, 132, 143)}
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """What may pass from any of ``sources`` to any of ``targets``; no prefixes mean any address.
+
+    ``protocol`` is tcp, udp, icmp or any; port ranges are inclusive, none mean all; ``established`` narrows TCP to
+    segments with ACK or RST; ``types`` are ICMP types, of ICMPv6 in version 6. ``name`` says which flow it is.
+    """
+
+    name: str
+    version: int
+    protocol: str
+    sources: tuple[Network, ...] = ()
+    targets: tuple[Network, ...] = ()
+    source_ports: tuple[tuple[int, int], ...] = ()
+    target_ports: tuple[tuple[int, int], ...] = ()
+    established: bool = False
+    types: tuple[int, ...] = ()
+
+
+def local_permits(
+    plan: Plan, fabric: Fabric, locals_of: tuple[tuple[Zone, tuple[Network, ...]], ...]
+) -> tuple[Permit, ...]:
+    """What addresses of zones may send over a fabric: ``locals_of`` are zones with those of their prefixes that count.
+
+    The order is that of docs/isolation.md: the link's own traffic, flows, replies, ICMP errors.
+    """
+    if fabric.addressing is None:
+        return ()
+    version = fabric.addressing.hosts.version
+    found = list(on_link(version))
+    for zone, own in locals_of:
+        found.extend(replace(permit, sources=own) for permit in _sent(plan, zone.name, fabric.name))
+    everything = tuple(dict.fromkeys(network for _, own in locals_of for network in own))
+    if everything:
+        found.append(Permit("icmp errors", version, ICMP, everything, types=ICMP_ERRORS[version]))
+    return tuple(found)
+
+
+def on_link(version: int) -> tuple[Permit, ...]:
+    """Neighbour discovery and listener reports; nothing in IPv4, whose ARP is no IP."""
+    return (Permit("neighbour discovery", version, ICMP, types=ON_LINK[version]),) if ON_LINK[version] else ()
+
+
+@per_plan
+def _sent(plan: Plan, zone_name: str, fabric_name: str) -> tuple[Permit, ...]:
+    """The flows that begin in a zone and the replies of those that end in it, still without sources."""
+    zone = plan.spec.zone(zone_name)
+    fabric = plan.spec.fabric(fabric_name)
+    if zone is None or fabric is None:
+        return ()
+    forward = [flow for flow in plan.spec.flows if flow.source == zone.name]
+    backward = [flow for flow in plan.spec.flows if flow.target == zone.name and not is_rdma(flow)]
+    return (
+        *(permit for flow in forward for permit in _towards(plan, zone, flow, flow.target, fabric, reply=False)),
+        *(permit for flow in backward for permit in _towards(plan, zone, flow, flow.source, fabric, reply=True)),
+    )
+
+
+def _towards(plan: Plan, zone: Zone, flow: Flow, other: str, fabric: Fabric, *, reply: bool) -> Iterator[Permit]:
+    if is_rdma(flow) and fabric.technology != "roce":
+        return
+    targets = peer_networks(plan, zone.name, other, fabric.name)
+    if targets:
+        yield replace(judged(flow, targets[0].version, reply=reply), targets=targets)
+
+
+def judged(flow: Flow, version: int, *, reply: bool) -> Permit:
+    """A flow, or its replies, between addresses still to be named."""
+    name = f"{flow.name} replies" if reply else flow.name
+    if flow.protocol == ICMP:
+        return Permit(name, version, ICMP, types=((ECHO_REPLY if reply else ECHO_REQUEST)[version],))
+    if flow.protocol not in (TCP, UDP):
+        return Permit(name, version, ANY)
+    if reply:
+        return Permit(name, version, flow.protocol, source_ports=flow.ports, established=flow.protocol == TCP)
+    return Permit(name, version, flow.protocol, target_ports=flow.ports)
+
+
+@per_plan
+def peer_networks(plan: Plan, zone_name: str, other_name: str, fabric_name: str) -> tuple[Network, ...]:
+    """The addresses at which a zone meets another over a fabric, of the fabric's IP version.
+
+    Where both are on the fabric these are the other's addresses there, and over plain Ethernet its networks outside.
+    Where they share another fabric there are none here; where they share none, plain Ethernet leads to all of them.
+    """
+    zone, other, fabric = plan.spec.zone(zone_name), plan.spec.zone(other_name), plan.spec.fabric(fabric_name)
+    if zone is None or other is None or fabric is None or fabric.addressing is None:
+        return ()
+    plain = fabric.technology == "ethernet"
+    if zone_covers(plan, other, fabric):
+        wanted = {fabric.name, ""} if plain else {fabric.name}
+    elif not plain or any(
+        zone_covers(plan, zone, item) and zone_covers(plan, other, item) for item in plan.spec.fabrics
+    ):
+        return ()
+    else:
+        wanted = {item.name for item in plan.spec.fabrics} | {""}
+    version = fabric.addressing.hosts.version
+    entries = zone_networks(plan, other.name)
+    return tuple(e.network for e in entries if e.fabric in wanted and e.network.version == version)
+
+
+@per_plan
+def zones_on(plan: Plan, fabric_name: str) -> tuple[tuple[Zone, tuple[Network, ...]], ...]:
+    """The zones with addresses on a fabric, in the spec's order, and their prefixes there."""
+    fabric = plan.spec.fabric(fabric_name)
+    if fabric is None or fabric.addressing is None:
+        return ()
+    found = []
+    for zone in plan.spec.zones:
+        if zone_covers(plan, zone, fabric):
+            networks = tuple(e.network for e in zone_networks(plan, zone.name) if e.fabric == fabric.name)
+            if networks:
+                found.append((zone, networks))
+    return tuple(found)
+
+
+def behind(plan: Plan, fabric: Fabric, subnet: Network) -> tuple[tuple[Zone, tuple[Network, ...]], ...]:
+    """The zones with addresses in a switch's host subnet, and those addresses in the fewest prefixes."""
+    found = []
+    for zone, networks in zones_on(plan, fabric.name):
+        inside = tuple(_meet(network, subnet) for network in networks if network.overlaps(subnet))
+        if inside:
+            found.append((zone, inside))
+    return tuple(found)
+
+
+def _meet(one: Network, other: Network) -> Network:
+    """The smaller of two prefixes, one of which holds the other."""
+    return one if one.prefixlen >= other.prefixlen else other
+
+
+def subnet_network(network: int, prefix_length: int, version: int) -> Network:
+    """A subnet of the plan as a network."""
+    return IPv4Network((network, prefix_length)) if version == 4 else IPv6Network((network, prefix_length))
