@@ -93,6 +93,9 @@ class Encryption:
         return next((profile for profile in self.macsec if profile.name == name), None)
 
 
+NO_ENCRYPTION = Encryption(None, None, (), (), ("encryption",))
+
+
 @dataclass(frozen=True, slots=True)
 class Review:
     """The privacy review of a dataset: who found what and when (YYYY-MM-DD), and how long it holds."""

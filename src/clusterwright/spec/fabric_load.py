@@ -52,9 +52,7 @@ def _tier(reading: Reading, data: Mapping[str, Any], path: Path) -> Tier:
         join=data.get("join", "all"),
         count=data.get("count", 1),
         down=_side(reading, data.get("down", {}), (*path, "down")),
-        up=None
-        if up is None
-        else _uplinks(reading, up, (*path, "up")),
+        up=None if up is None else _uplinks(reading, up, (*path, "up")),
         asn=None if asn is None else AsnPlan(asn["base"], asn["per"], (*path, "asn")),
         path=path,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clusterwright.spec.document import Document, Path
-from clusterwright.spec.encryption import Dataset, Encryption, KeySchedule, Protection, SecretSource
+from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, KeySchedule, Protection, SecretSource
 from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware import Catalogue, HardwareModel
@@ -116,10 +116,6 @@ class ClusterSpec:
     node_groups: tuple[NodeGroup, ...]
     fabrics: tuple[Fabric, ...]
     mounts: tuple[Mount, ...]
-    encryption: Encryption
-    datasets: tuple[Dataset, ...]
-    keys: tuple[KeySchedule, ...]
-    secrets: tuple[SecretSource, ...]
     zones: tuple[Zone, ...]
     flows: tuple[Flow, ...]
     borders: tuple[Border, ...]
@@ -132,6 +128,10 @@ class ClusterSpec:
     expectations: tuple[Expectation, ...]
     catalogue: Catalogue
     document: Document
+    encryption: Encryption = NO_ENCRYPTION
+    datasets: tuple[Dataset, ...] = ()
+    keys: tuple[KeySchedule, ...] = ()
+    secrets: tuple[SecretSource, ...] = ()
 
     def node_group(self, name: str) -> NodeGroup | None:
         """The node group ``name``, or None."""
