@@ -17,8 +17,8 @@ from clusterwright.render.node_nics import is_managed
 SPECS = ["lab-roce", "lab-ib", "rsc", "ib-24k", "roce-24k"]
 
 
-def _rules(plan: Plan, name: str) -> bytes:
-    return next(a.content for a in nftables.render(plan, plan.by_name[name]) if a.path == "etc/nftables.conf")
+def _rules(plan: Plan, name: str, path: str = nftables.RUNNING_PATH) -> bytes:
+    return next(a.content for a in nftables.render(plan, plan.by_name[name]) if a.path == path)
 
 
 def _nodes(plan: Plan) -> list[str]:
@@ -57,9 +57,73 @@ def test_nft_loads_the_rules_twice_and_lists_them(name: str, tmp_path: Path) -> 
 
 def test_every_flow_of_the_zone_is_there_and_no_other() -> None:
     plan = plan_of("lab-roce")
-    text = _rules(plan, "gpu-p00r00n0").decode()
+    texts = {
+        booting: _rules(plan, "gpu-p00r00n0", path).decode()
+        for booting, path in ((False, nftables.RUNNING_PATH), (True, nftables.BOOT_PATH))
+    }
     for flow in plan.spec.flows:
-        assert (f'"{flow.source} to {flow.target}: {flow.reason}"' in text) == ("compute" in (flow.source, flow.target))
+        for booting, text in texts.items():
+            wanted = "compute" in (flow.source, flow.target) and ("boot" in (flow.source, flow.target)) is booting
+            assert (f'"{flow.source} to {flow.target}: {flow.reason}"' in text) == wanted
+
+
+def test_nft_loads_the_filter_of_the_boot_image(tmp_path: Path) -> None:
+    file = tmp_path / "boot.nft"
+    file.write_bytes(_rules(plan_of("lab-roce"), "gpu-p00r00n0", nftables.BOOT_PATH))
+    command = ["unshare", "--net", "nft", "-c", "-f", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_packet_with_a_foreign_source_neither_leaves_nor_enters(tmp_path: Path) -> None:
+    """A node sends from an address of another NIC's, and is sent a packet that bears its own: the counters tell."""
+    (tmp_path / "rules").write_bytes(_rules(plan_of("lab-roce"), "gpu-p00r00n0"))
+    script = f"""
+set -e
+ip link set lo up
+unshare --net sleep 60 & peer=$!
+sleep 0.3
+ip link add fe0 type veth peer name p0 netns $peer
+ip link add fe1 type veth peer name p1 netns $peer
+ip address add fd00:1ab:f::2/64 dev fe0 nodad; ip link set fe0 up
+ip address add fd00:1ab:f::3/64 dev fe1 nodad; ip link set fe1 up
+on="nsenter --net=/proc/$peer/ns/net"
+$on ip link set p0 up; $on ip link set p1 up; $on ip link set lo up
+$on ip address add fd00:1ab:f::1/64 dev p0 nodad
+$on ip address add fd00:1ab:f::2/128 dev lo nodad
+sleep 2
+nft -f {tmp_path}/rules
+cat > {tmp_path}/send.py <<'EOF'
+import socket, sys
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.bind((sys.argv[1], 0))
+s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, sys.argv[3].encode())
+try:
+    s.sendto(b"x", (sys.argv[2], 53))
+except PermissionError:
+    pass
+EOF
+ip neigh replace fd00:1ab:f::1 lladdr 02:00:00:00:00:01 dev fe0 nud permanent
+mac=$(ip -br link show fe0 | awk '{{print $3}}')
+$on ip route add fd00:1ab:f::9/128 dev p0
+$on ip neigh replace fd00:1ab:f::9 lladdr $mac dev p0 nud permanent
+ip address add fd00:1ab:f::9/128 dev lo nodad
+python3 {tmp_path}/send.py fd00:1ab:f::3 fd00:1ab:f::1 fe0
+$on python3 {tmp_path}/send.py fd00:1ab:f::2 fd00:1ab:f::9 p0
+sleep 0.5
+nft -j list ruleset
+kill $peer
+"""
+    command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    packets = {}
+    for item in json.loads(done.stdout)["nftables"]:
+        for statement in item.get("rule", {}).get("expr", ()):
+            if "counter" in statement:
+                packets[item["rule"].get("comment")] = statement["counter"]["packets"]
+    assert packets["a source that is no address of the interface"] == 1
+    assert packets["a packet from outside that bears an address of this machine"] == 1
 
 
 def test_roce_stays_on_the_backend() -> None:

@@ -2,6 +2,9 @@
 
 Loaded in one transaction. Besides the flows there pass only loopback, replies and the ICMP that IP itself needs. A
 flow of RoCE packets passes on RoCE fabrics alone. (Adapters send those past the kernel; software RoCE does not.)
+
+Flows with a zone of kind ``boot`` stand in a file of their own, which the boot image loads and the running system never
+does: the boot network is closed after boot. The boot servers themselves keep theirs.
 """
 
 from __future__ import annotations
@@ -15,9 +18,11 @@ from clusterwright.render.node_nics import is_managed, nics_by_fabric
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.render.zone_networks import Contact, contacts_of, zone_networks
-from clusterwright.spec.isolation import Network
+from clusterwright.spec.isolation import BOOT, Network
 
 KIND = "nftables"
+RUNNING_PATH = "etc/nftables.conf"
+BOOT_PATH = "etc/nftables-boot.conf"
 _COMMENT_LENGTH = 120  # nft takes 127 bytes
 Interfaces = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -41,11 +46,12 @@ class Accept:
 
 @dataclass(frozen=True, slots=True)
 class FilterView:
-    """What the rule file says: its sets, and the rules of both chains in the spec's order."""
+    """What the rule file says: its sets, and the rules of both chains in the spec's order; ``when`` it is loaded."""
 
     sets: tuple[AddressSet, ...]
     incoming: tuple[Accept, ...]
     outgoing: tuple[Accept, ...]
+    when: str
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -54,13 +60,15 @@ def applies(plan: Plan, device: Device) -> bool:
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """/etc/nftables.conf, equal for all nodes of a group in a zone."""
+    """The filter of the running system and, where there is a boot network, of the boot image; equal within a group."""
     interfaces = tuple(
         (fabric, tuple(nic.interface for nic in nics if nic.version))
         for fabric, nics in nics_by_fabric(plan, device).items()
     )
-    content = _file(plan, device.node_group, device.zone, interfaces)
-    yield Artifact(device.name, "etc/nftables.conf", content, KIND)
+    for path, booting in ((RUNNING_PATH, False), (BOOT_PATH, True)):
+        if not booting or any(zone.kind == BOOT for zone in plan.spec.zones):
+            content = _file(plan, device.node_group, device.zone, interfaces, booting=booting)
+            yield Artifact(device.name, path, content, KIND)
     drop_in = "etc/systemd/system/nftables.service.d/90-clusterwright.conf"
     yield Artifact(device.name, drop_in, _service(plan), KIND)
 
@@ -72,25 +80,33 @@ def _service(plan: Plan) -> bytes:
 
 
 @per_plan
-def _file(plan: Plan, node_group: str, zone: str | None, interfaces: Interfaces) -> bytes:
-    view = filter_view(plan, node_group, zone, interfaces)
+def _file(plan: Plan, node_group: str, zone: str | None, interfaces: Interfaces, *, booting: bool) -> bytes:
+    view = filter_view(plan, node_group, zone, interfaces, booting=booting)
     return template("nftables/nftables.conf.j2").render(view=view).encode()
 
 
-def filter_view(plan: Plan, node_group: str, zone: str | None, interfaces: Interfaces) -> FilterView:
-    """The rules of nodes of a group in a zone; ``interfaces`` are its addressed NICs by fabric."""
+def filter_view(
+    plan: Plan, node_group: str, zone: str | None, interfaces: Interfaces, *, booting: bool = False
+) -> FilterView:
+    """The rules of nodes of a group in a zone; ``interfaces`` are its addressed NICs by fabric.
+
+    ``booting`` gives those of the boot image: flows with zones of kind ``boot``, which the running system has not.
+    """
     by_fabric = {fabric: names for fabric, names in interfaces if names}
     sets: dict[str, AddressSet] = {}
     incoming: list[Accept] = []
     outgoing: list[Accept] = []
     for contact in contacts_of(plan, node_group, zone):
+        if (contact.peer.kind == BOOT) is not booting:
+            continue
         nic, field, chain = ("oifname", "daddr", outgoing) if contact.outbound else ("iifname", "saddr", incoming)
         for name, fabrics, networks in _peers(plan, contact):
             names = tuple(interface for fabric in fabrics for interface in by_fabric.get(fabric, ()))
             for group in _sets(sets, name, networks) if names else ():
-                match = f"{nic} {_anonymous(names)} {_family(group)} {field} @{group.name} {_protocol(contact, group)}"
-                chain.append(Accept(match, _comment(contact)))
-    return FilterView(tuple(sets.values()), tuple(incoming), tuple(outgoing))
+                protocol = _protocol(contact, group)
+                match = f"{nic} {_anonymous(names)} {_family(group)} {field} @{group.name}"
+                chain.append(Accept(f"{match} {protocol}".rstrip(), _comment(contact)))
+    return FilterView(tuple(sets.values()), tuple(incoming), tuple(outgoing), "installing" if booting else "running")
 
 
 def _peers(plan: Plan, contact: Contact) -> Iterator[tuple[str, tuple[str, ...], tuple[Network, ...]]]:
@@ -137,6 +153,8 @@ def _protocol(contact: Contact, group: AddressSet) -> str:
     flow = contact.flow
     if flow.protocol == "icmp":
         return "icmp type echo-request" if group.type == "ipv4_addr" else "icmpv6 type echo-request"
+    if flow.protocol == "any":
+        return ""
     if not flow.ports:
         return f"meta l4proto {flow.protocol}"
     ports = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in flow.ports)
