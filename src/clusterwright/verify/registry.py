@@ -5,6 +5,8 @@ from __future__ import annotations
 from clusterwright.verify.check import Check
 from clusterwright.verify.ethernet.bandwidth import ETHERNET_BISECTION
 from clusterwright.verify.ethernet.failures import ETHERNET_FAILURES
+from clusterwright.verify.ethernet.hashing import HASHING
+from clusterwright.verify.ethernet.links import LINKS
 from clusterwright.verify.ethernet.qos import QOS
 from clusterwright.verify.ethernet.reachability import REACHABILITY
 from clusterwright.verify.ethernet.sessions import SESSIONS
@@ -27,10 +29,12 @@ CHECKS: tuple[Check, ...] = (
     LID_SPACE,
     PARTITIONS,
     FAILURES,
+    LINKS,
     SESSIONS,
     REACHABILITY,
     VALLEYS,
     ETHERNET_BISECTION,
     ETHERNET_FAILURES,
     QOS,
+    HASHING,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from clusterwright.verify.ethernet import eos_text, fboss_json, sonic_json
 from clusterwright.verify.ethernet.network import Fabric
 from clusterwright.verify.ethernet.router import Mark, Router, shown
 from clusterwright.verify.tree import RenderedTree
@@ -19,6 +20,7 @@ _EOS_WORDS = (
     "ipv6 prefix-list ",
     "   seq ",
 )
+_SONIC_TABLES = {"BGP_PEER_GROUP_AF", "COMMUNITY_SET", "PREFIX", "ROUTE_MAP"}
 _EOS_GROUP = re.compile(r"   neighbor [A-Za-z]")
 
 
@@ -37,9 +39,12 @@ def _lines(tree: RenderedTree, router: Router) -> Iterable[str]:
     """Lines that make policies, without those that hold the switch's own prefixes."""
     own = {shown(prefix[0]) for prefix, _ in router.networks}
     text = tree.text(router.device, router.bgp_file) or ""
-    is_eos = router.bgp_file == router.ports_file
-    if not is_eos:
+    is_eos = router.bgp_file == eos_text.PATH
+    if router.bgp_file == fboss_json.BGP:
         text = text[text.find('"peer_groups"') : text.find('"peers"')] + text[text.find('"policies"') :]
+    elif router.bgp_file == sonic_json.PATH:
+        tables = text.split("\n  },")
+        text = "".join(table for table in tables if table.strip().partition('"')[2].partition('"')[0] in _SONIC_TABLES)
     for line in text.split("\n"):
         if is_eos and not (line.startswith(_EOS_WORDS) or _EOS_GROUP.match(line)):
             continue

@@ -7,34 +7,27 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from clusterwright.verify.check import VerifyError
+from clusterwright.verify.ethernet.eos_interfaces import Body, read_ports, read_qos_map
 from clusterwright.verify.ethernet.router import (
-    DSCPS,
     Mark,
     Policy,
-    Port,
-    Prefix,
     PrefixRule,
     PrefixRules,
-    QosMap,
     Router,
     Session,
     Term,
-    network_of,
     packed,
     prefix_of,
 )
 
 PATH = "mnt/flash/startup-config"
 _STATEMENT = re.compile(r"^([^\s!].*)\n((?: .*\n)*)", re.M)
-_ADDRESS = re.compile(r"^   ip(?:v6)? address (\S+)/(\d+)$", re.M)
-_SPEED = re.compile(r"^   speed (?:forced )?(\d+)(g|full)?", re.M)
-_DESCRIPTION = re.compile(r"^   description (?:to )?(.+)$", re.M)
-_PROFILE = re.compile(r"^   service-profile (\S+)$", re.M)
-_NEIGHBOUR = re.compile(r"^   neighbor (\S+) (peer group|remote-as|route-map|shutdown)(?: (.+))?$", re.M)
+_NEIGHBOUR = re.compile(
+    r"^   neighbor (\S+) (peer group|remote-as|route-map|shutdown|bfd|maximum-routes)(?: (.+))?$", re.M
+)
+_FOREIGN = re.compile(r"^ *(?:redistribute|route-target|aggregate-address|neighbor \S+ default-originate).*$", re.M)
 _NETWORK = re.compile(r"^      network (\S+)", re.M)
 _ENTRY = re.compile(r"^   (?:seq (\d+) )?(permit|deny) (\S+)(.*)$", re.M)
-_NO_DROP = re.compile(r"^   priority-flow-control priority (\d) no-drop$", re.M)
-Body = tuple[str, str]
 
 
 def read_eos(device: str, text: str) -> Router | None:
@@ -55,7 +48,9 @@ def _router(device: str, text: str) -> Router | None:
     bgp = next((each for each in by_word.get("router", ()) if each[0].startswith("router bgp ")), None)
     qos = [each for each in by_word.get("qos", ()) if not each[0].startswith("qos profile")]
     profiles = {h.split()[2]: b for h, b in by_word.get("qos", ()) if h.startswith("qos profile")}
-    ports, own_addresses = _ports(by_word.get("interface", []), profiles)
+    timeout = re.search(r"^priority-flow-control pause watchdog default timeout (\S+)$", text, re.M)
+    has_watchdog = timeout is not None and float(timeout[1]) > 0
+    ports, own_addresses = read_ports(by_word.get("interface", []), profiles, has_watchdog=has_watchdog)
     addressing = [*by_word.get("ip", ()), *by_word.get("ipv6", ())]
     if bgp is None and not own_addresses:
         return None
@@ -66,7 +61,9 @@ def _router(device: str, text: str) -> Router | None:
         bgp_file=PATH,
         keeps_communities="send-community" in body,
         router_id=_word(r"^   router-id (\S+)$", body),
+        router_id_mark=("   router-id ",),
         asn=int(header.split()[2]),
+        asn_mark=(f"{header}\n",),
         max_paths=int(_word(r"^   maximum-paths (\d+)", body) or 1),
         max_paths_mark=("router bgp ", "\n   maximum-paths "),
         ports=ports,
@@ -74,68 +71,51 @@ def _router(device: str, text: str) -> Router | None:
         sessions=tuple(_sessions(body)),
         networks=tuple((prefix_of(each), (f"      network {each}\n",)) for each in _NETWORK.findall(body)),
         policies=_policies(by_word.get("route-map", []), addressing),
-        qos=_qos_map(tuple(qos), tuple(profiles.values())) if qos else None,
+        qos=read_qos_map(tuple(qos), tuple(profiles.values())) if qos else None,
         defaults=tuple(_defaults(addressing)),
         discards=frozenset(
             prefix_of(words[2])
             for words in (header.split() for header, _ in addressing)
             if words[1] == "route" and words[3:4] == ["Null0"]
         ),
-        leaks=tuple(
-            (("router bgp ", f"\n{line}"), f"{line.strip()} brings routes into BGP that no policy of the fabric names")
-            for line in re.findall(r"^ *(?:redistribute|neighbor \S+ default-originate).*$", body, re.M)
-        ),
+        leaks=tuple(_leaks(body, addressing, by_word.get("router", []))),
+        spreads_by=_spreads_by(by_word),
+        spread_mark=("load-balance policies",),
     )
+
+
+def _leaks(bgp: str, addressing: list[Body], routers: list[Body]) -> Iterator[tuple[Mark, str]]:
+    """Ways for routes of other protocols, tables and fabrics into this one."""
+    for line in _FOREIGN.findall(bgp):
+        yield ("router bgp ", f"\n{line}"), f"{line.strip()} brings routes into BGP that no policy of the fabric names"
+    for line in re.findall(r"^   vrf \S+$", bgp, re.M):
+        yield ("router bgp ", f"\n{line}\n"), f"BGP of the fabric runs in {line.strip()} too"
+    for header, body in routers:
+        for line in re.findall(r"^ +leak routes .*$", body, re.M):
+            yield (f"{header}\n", line), f"{line.strip()} carries routes from one VRF to another"
+    for header, _ in addressing:
+        words = header.split()
+        if words[1] == "route" and words[2] not in {"vrf", "0.0.0.0/0", "::/0"} and words[3:4] != ["Null0"]:
+            yield (f"{header}\n",), f"{header} leads traffic past the routes of BGP"
+
+
+def _spreads_by(by_word: dict[str, list[Body]]) -> str | None:
+    """What the hash takes in beyond addresses and ports: fields of the profile that is in use."""
+    used = [re.search(r" profile (\S+)$", header) for header, _ in by_word.get("port-channel", ())]
+    policies = next((body for _, body in by_word.get("load-balance", ())), "")
+    for name in (found[1] for found in used if found):
+        profile = re.search(rf"^   load-balance sand profile {re.escape(name)}\n((?:      .*\n)*)", policies, re.M)
+        if profile:
+            fields = re.search(r"^      fields udp dst-port (\d+)\n         payload bytes (\S+)$", profile[1], re.M)
+            if fields:
+                first, _, last = fields[2].partition("-")
+                return f"bytes {first} to {last or first} of UDP's payload to port {fields[1]}"
+    return None if policies == "" and not used else "addresses and ports alone"
 
 
 def _word(pattern: str, body: str) -> str:
     found = re.search(pattern, body, re.M)
     return found[1] if found else ""
-
-
-def _ports(
-    bodies: list[Body], profiles: Mapping[str, str]
-) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], ...]]:
-    """Ports in service of the default VRF, and the addresses of all its interfaces by subnet."""
-    ports, own_addresses = [], []
-    lossless_of = {name: frozenset(_pfc(body)) for name, body in profiles.items()}
-    for header, body in bodies:
-        if "   shutdown\n" in body or "   vrf " in body:
-            continue
-        name = header.split(" ", 1)[1]
-        found = _ADDRESS.search(body)
-        start = f"{header}\n"
-        if found is not None:
-            address, length = packed(found[1]), int(found[2])
-            own_addresses.append((network_of(address, length), address))
-        if not name.startswith(("Ethernet", "Et")):
-            continue
-        profile, speed, description = _PROFILE.search(body), _SPEED.search(body), _DESCRIPTION.search(body)
-        lossless = lossless_of.get(profile[1], frozenset()) if profile else frozenset(_pfc(body))
-        ports.append(
-            Port(
-                name,
-                packed(found[1]) if found else None,
-                int(found[2]) if found else 0,
-                _gbps(speed) if speed else 0.0,
-                description[1] if description else "",
-                lossless,
-                (start, found[0].strip()) if found else (start,),
-                (start, speed[0].strip()) if speed else (start,),
-                (start, profile[0].strip()) if profile else (start,),
-                (start, description[0].strip()) if description else (start,),
-            )
-        )
-    return tuple(ports), tuple(own_addresses)
-
-
-def _gbps(speed: re.Match[str]) -> float:
-    return float(speed[1]) if speed[2] == "g" else float(speed[1]) / 1000
-
-
-def _pfc(body: str) -> Iterator[int]:
-    if "   priority-flow-control on\n" in body:
-        yield from map(int, _NO_DROP.findall(body))
 
 
 def _sessions(body: str) -> Iterator[Session]:
@@ -145,6 +125,9 @@ def _sessions(body: str) -> Iterator[Session]:
         if what == "route-map":
             name, _, direction = value.partition(" ")
             own[direction] = name
+        elif what == "bfd":
+            if not value:
+                own[what] = "on"
         elif not (what == "peer group" and not value):
             own[what] = value
     active = set(re.findall(r"^      neighbor (\S+) activate$", body, re.M))
@@ -165,6 +148,8 @@ def _sessions(body: str) -> Iterator[Session]:
             (f"   neighbor {group} " if group else f"   neighbor {who} ",),
             (f"   neighbor {who} remote-as ",) if "remote-as" in own else (f"   neighbor {who} ",),
             (f"   neighbor {who} ",),
+            "bfd" in own or "bfd" in shared,
+            int((own.get("maximum-routes") or shared.get("maximum-routes") or "0").split()[0]),
         )
 
 
@@ -225,24 +210,3 @@ def _defaults(addressing: list[Body]) -> Iterator[Mark]:
         words = header.split()
         if words[1] == "route" and words[2] in {"0.0.0.0/0", "::/0"}:
             yield (f"{header}\n",)
-
-
-@lru_cache(maxsize=256)
-def _qos_map(statements: tuple[Body, ...], profiles: tuple[str, ...]) -> QosMap:
-    class_of: list[int | None] = [None] * DSCPS
-    queue_of: dict[int, int] = {}
-    marks: dict[str, Mark] = {}
-    for header, _ in statements:
-        if found := re.fullmatch(r"qos map dscp ([\d ]+) to traffic-class (\d+)", header):
-            for dscp in map(int, found[1].split()):
-                if dscp < DSCPS:
-                    class_of[dscp] = int(found[2])
-                    marks[f"dscp {dscp}"] = (header,)
-        elif found := re.fullmatch(r"qos map traffic-class ([\d ]+) to (?:uc-)?tx-queue (\d+)", header):
-            for number in map(int, found[1].split()):
-                queue_of[number] = int(found[2])
-                marks[f"class {number}"] = (header,)
-    lossless = frozenset(priority for body in profiles for priority in _pfc(body))
-    for priority in lossless:
-        marks[f"priority {priority}"] = (f"   priority-flow-control priority {priority} no-drop",)
-    return QosMap(tuple(class_of), queue_of, lossless, marks)

@@ -6,16 +6,18 @@ Numbers of enumerations are those of facebook/fboss, switch_config.thrift and th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from clusterwright.verify.check import VerifyError
 from clusterwright.verify.ethernet.router import (
     DSCPS,
+    STRICT,
     Mark,
     Policy,
     Port,
+    PortQos,
     Prefix,
     PrefixRule,
     PrefixRules,
@@ -34,6 +36,25 @@ _COMMUNITY_MATCH, _PREFIX_MATCH = 3, 5
 _COMMUNITY_ACTION, _FLOW_ACTION = 2, 5
 _ACCEPT = 1
 _CHANGES = {11: "add", 12: "set", 13: "remove"}
+_STRICT_PRIORITY = 1
+_ECMP, _UDP_HEADER, _UDP_HEADER_BYTES = 1, 3, 8
+_FRAME_OVERHEAD_BYTES = 22  # Ethernet's header, a VLAN tag and the checksum
+# PortProfileID: Gb/s and error correction, by its name in switch_config.thrift
+_RS, _FC, _NO = "reed-solomon", "fire-code", "none"
+_PROFILES = {
+    **dict.fromkeys((11, 12), (10.0, _NO)),
+    **dict.fromkeys((14, 30), (25.0, _NO)),
+    15: (25.0, _FC),
+    16: (25.0, _RS),
+    **dict.fromkeys((19, 31), (50.0, _NO)),
+    20: (50.0, _FC),
+    **dict.fromkeys((21, 43, 44, 48), (50.0, _RS)),
+    **dict.fromkeys((22, 23, 27, 28, 40, 46, 47), (100.0, _RS)),
+    **dict.fromkeys((32, 49), (100.0, _NO)),
+    **dict.fromkeys((24, 25), (200.0, _RS)),
+    **dict.fromkeys((26, 35, 38, 45), (400.0, _RS)),
+    39: (800.0, _RS),
+}
 _EQUAL, _AT_LEAST, _AT_MOST = 1, 2, 3
 Json = Mapping[str, Any]
 # a switch that has no other to speak with gets no file
@@ -63,7 +84,9 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
             bgp_file=BGP,
             keeps_communities=True,
             router_id=bgp["router_id"],
+            router_id_mark=('"router_id": ',),
             asn=bgp["local_as_4_byte"],
+            asn_mark=('"local_as_4_byte": ',),
             max_paths=0,
             max_paths_mark=(),
             ports=ports,
@@ -77,6 +100,9 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
             qos=qos,
             defaults=tuple(_defaults(switch)),
             discards=frozenset(prefix_of(row["prefix"]) for row in switch.get("staticRoutesToNull", ())),
+            leaks=tuple(_leaks(switch)),
+            spreads_by=_spreads_by(switch),
+            spread_mark=('"loadBalancers"', '"udfGroups"'),
         )
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise VerifyError(f"{device}:/{file}: this does not read ({error!r}). Render the spec again.") from None
@@ -87,17 +113,15 @@ def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], 
     members: dict[int, int] = {}
     for vlan in vlan_of.values():
         members[vlan] = members.get(vlan, 0) + 1
-    address_of: dict[int, tuple[bytes, int, str]] = {}
+    address_of: dict[int, tuple[bytes, int, str, int]] = {}
     own_addresses: list[tuple[Prefix, bytes]] = []
     for interface in switch["interfaces"]:
         for text in interface["ipAddresses"]:
             address, _, length = text.partition("/")
-            found = packed(address), int(length), text
+            found = packed(address), int(length), text, interface.get("mtu", 0)
             own_addresses.append((network_of(found[0], found[1]), found[0]))
             address_of[interface["vlanID"]] = found
-    groups = switch.get("portPgConfigs", {})
-    policy = _used_policy(switch)
-    lossless_ids = frozenset(map(int, policy.get("pfcPriorityToPgId", {}))) if policy else frozenset()
+    qos_of = _port_qos(switch)
     ports = []
     for row in switch["ports"]:
         if row["state"] != _ENABLED:
@@ -105,35 +129,62 @@ def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], 
         vlan = vlan_of.get(row["logicalID"], 0)
         # a VLAN with several ports is a subnet that they share: its address is the VLAN's, not the port's
         own = address_of.get(vlan) if members.get(vlan) == 1 and vlan != switch.get("defaultVlan") else None
+        shared = address_of.get(vlan)
         if own is not None and own[1] < 8 * len(own[0]) - 1:
             own = None
-        start = f'"name": "{row["name"]}", "description"'
-        description = row.get("description", "")
+        start = (f'"name": "{row["name"]}", "description"',)
+        speed_gbps, fec = _PROFILES.get(row.get("profileID", 0), (row["speed"] / 1000, ""))
+        longest = row.get("maxFrameSize", 0) - _FRAME_OVERHEAD_BYTES
         ports.append(
             Port(
                 row["name"],
                 own[0] if own else None,
                 own[1] if own else 0,
-                row["speed"] / 1000,
-                description.removeprefix("to "),
-                _lossless(row.get("pfc"), groups, lossless_ids),
-                ('"interfaces"', f'"{own[2]}"') if own else (start,),
-                (start,),
-                (start,),
-                (start,),
+                min(speed_gbps, row["speed"] / 1000),
+                row.get("description", "").removeprefix("to "),
+                qos_of(row),
+                min(shared[3] or longest, longest) if shared else longest,
+                fec,
+                ('"interfaces"', f'"{own[2]}"') if own else start,
+                start,
+                start,
+                start,
+                start,
             )
         )
     return tuple(ports), tuple(own_addresses)
 
 
-def _lossless(pfc: Json | None, groups: Json, priorities: frozenset[int]) -> frozenset[int]:
-    """The priorities that a port pauses for and is paused for: those with headroom in its priority groups."""
-    if pfc is None or not (pfc.get("tx") and pfc.get("rx")):
-        return frozenset()
-    with_headroom = {
-        row["id"] for row in groups.get(str(pfc.get("portPgConfigName")), ()) if row.get("headroomLimitBytes")
-    }
-    return frozenset(priorities & with_headroom)
+def _port_qos(switch: Json) -> Callable[[Json], PortQos]:
+    """What a row of ``ports`` says about classes, by the groups and queues that it names."""
+    policy = _used_policy(switch)
+    groups = switch.get("portPgConfigs", {})
+    queues = switch.get("portQueueConfigs", {})
+    group_of = {int(priority): group for priority, group in policy.get("pfcPriorityToPgId", {}).items()}
+    groups_of_classes = set(policy.get("trafficClassToPgId", {}).values())
+    known: dict[tuple[object, ...], PortQos] = {}
+
+    def read(row: Json) -> PortQos:
+        pfc = row.get("pfc") or {}
+        own = (row.get("portQueueConfigName"), pfc.get("portPgConfigName"), pfc.get("tx"), pfc.get("rx"))
+        key = (*own, bool(pfc.get("watchdog")))
+        if key not in known:
+            headroom = {each["id"]: each.get("headroomLimitBytes") or 0 for each in groups.get(str(own[1]), ())}
+            paused = {
+                priority: headroom[group]
+                for priority, group in group_of.items()
+                if own[2] and own[3] and headroom.get(group) and group in groups_of_classes
+            }
+            shares = [
+                (each["id"], STRICT if each.get("scheduling") == _STRICT_PRIORITY else float(each.get("weight", 0)))
+                for each in queues.get(str(own[0]), ())
+            ]
+            known[key] = PortQos(
+                bool(policy), frozenset(paused), key[-1], tuple(sorted(shares)), min(paused.values(), default=None)
+            )
+        return known[key]
+
+    return read
 
 
 def _used_policy(switch: Json) -> Json:
@@ -181,6 +232,7 @@ def _sessions(bgp: Json) -> Iterator[Session]:
             ('"peer_groups"', f'"name": "{name}"'),
             _peer_mark(peer, "remote_as_4_byte"),
             _peer_mark(peer, "local_addr"),
+            most_routes=(peer.get("pre_filter") or group.get("pre_filter") or {}).get("max_routes", 0),
         )
 
 
@@ -245,3 +297,28 @@ def _defaults(switch: Json) -> Iterator[Mark]:
             for row in rows:
                 if row["prefix"] in {"0.0.0.0/0", "::/0"}:
                     yield (f'"{key}"', f'"{row["prefix"]}"')
+
+
+def _leaks(switch: Json) -> Iterator[tuple[Mark, str]]:
+    for row in switch.get("staticRoutesWithNhops", ()):
+        if row["prefix"] not in {"0.0.0.0/0", "::/0"}:
+            mark = ('"staticRoutesWithNhops"', f'"{row["prefix"]}"')
+            yield mark, f"a static route to {row['prefix']} leads traffic past the routes of BGP"
+
+
+def _spreads_by(switch: Json) -> str | None:
+    """What ECMP's hash takes in beyond addresses and ports."""
+    balancer = next((each for each in switch.get("loadBalancers", ()) if each["id"] == _ECMP), None)
+    if balancer is None:
+        return None
+    fields, udf = balancer["fieldSelection"], switch.get("udfConfig", {})
+    matchers = udf.get("udfPacketMatcher", {})
+    for name in fields.get("udfGroups", ()):
+        group = udf.get("udfGroups", {}).get(name)
+        if group is None or group["header"] != _UDP_HEADER:
+            continue
+        ports = {matchers.get(each, {}).get("UdfL4DstPort") for each in group["udfPacketMatcherIds"]}
+        first = group["startOffsetInBytes"] - _UDP_HEADER_BYTES
+        last = first + group["fieldSizeInBytes"] - 1
+        return f"bytes {first} to {last} of UDP's payload to port {', '.join(map(str, ports))}"
+    return "addresses and ports alone"

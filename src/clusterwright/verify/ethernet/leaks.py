@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from clusterwright.verify.check import Counterexample
@@ -10,8 +11,11 @@ from clusterwright.verify.ethernet.network import Fabric
 from clusterwright.verify.ethernet.router import (
     Policy,
     Prefix,
+    PrefixRule,
     apply_policy,
+    covers,
     example,
+    shown,
     shown_prefix,
 )
 from clusterwright.verify.tree import RenderedTree
@@ -20,7 +24,8 @@ from clusterwright.verify.tree import RenderedTree
 def leaks(tree: RenderedTree, fabric: Fabric, fabrics: tuple[Fabric, ...]) -> Iterator[Counterexample]:
     """Default routes, foreign sources of routes, and policies that would accept what is no route of this fabric."""
     probes = list(_probes(fabric, fabrics))
-    judged: dict[Policy, Prefix | None] = {}
+    usual = _usual(fabric)
+    judged: dict[Policy, str] = {}
     for router in fabric.routers:
         for mark in router.defaults:
             yield example(
@@ -31,16 +36,57 @@ def leaks(tree: RenderedTree, fabric: Fabric, fabrics: tuple[Fabric, ...]) -> It
         for prefix, mark in router.networks:
             if prefix[1] == 0:
                 yield example(tree, router.device, router.bgp_file, mark, "the default route is announced")
-        names = {session.into: session for session in router.sessions}
+        found_here = set()
+        for session in router.sessions:
+            for name, what in ((session.into, "learned from"), (session.out_of, "told to")):
+                if not name and (what, session.group_mark) not in found_here:
+                    found_here.add((what, session.group_mark))
+                    message = f"no policy filters what is {what} {shown(session.peer)}"
+                    yield example(tree, router.device, router.bgp_file, session.group_mark, message)
+        names = {session.into: session for session in router.sessions if session.into}
         for name, session in names.items():
             policy = router.policy(name)
             if policy not in judged:
-                judged[policy] = next((each for each in probes if _accepts(policy, each)), None)
-            foreign = judged[policy]
-            if foreign is not None:
+                judged[policy] = _foreign(policy, probes, usual)
+            if judged[policy]:
                 mark = odd_mark(tree, fabric, router, policy[0].mark or session.group_mark)
-                message = f"policy {name or '(none)'} accepts {shown_prefix(foreign)}, which is no route of this fabric"
+                message = f"policy {name} accepts {judged[policy]}, which is no route of this fabric"
                 yield example(tree, router.device, router.bgp_file, mark, message)
+
+
+def _foreign(policy: Policy, probes: list[Prefix], usual: frozenset[PrefixRule]) -> str:
+    """What a policy accepts beyond the fabric's own routes: one of the probes, or a range that others do not accept."""
+    communities = {frozenset[str]()} | {term.communities for term in policy if term.communities}
+    for prefix in probes:
+        if any(apply_policy(policy, prefix, each) is not None for each in communities):
+            return shown_prefix(prefix)
+    for rule in _accepted(policy):
+        if not any(_contains(other, rule) for other in usual):
+            return f"{shown_prefix(rule.within)} with lengths {rule.low} to {rule.high}"
+    return ""
+
+
+def _accepted(policy: Policy) -> frozenset[PrefixRule]:
+    """The ranges that the lists of a policy's permitting terms let in."""
+    return frozenset(rule for term in policy if term.permit for rule in term.prefixes or () if rule.permit)
+
+
+def _contains(outer: PrefixRule, inner: PrefixRule) -> bool:
+    return outer.low <= inner.low and inner.high <= outer.high and covers(outer.within, inner.within)
+
+
+def _usual(fabric: Fabric) -> frozenset[PrefixRule]:
+    """The ranges that most inbound policies of a fabric accept."""
+    votes = Counter(
+        router.policies[name]
+        for router in fabric.routers
+        for name in {session.into for session in router.sessions}
+        if name in router.policies
+    )
+    ranges = Counter[frozenset[PrefixRule]]()
+    for policy, count in votes.items():
+        ranges[_accepted(policy)] += count
+    return max(ranges.items(), key=lambda item: item[1])[0] if ranges else frozenset()
 
 
 def _accepts(policy: Policy, prefix: Prefix) -> bool:

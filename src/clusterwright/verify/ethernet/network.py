@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from clusterwright.verify.ethernet import eos_text, fboss_json
+from clusterwright.verify.ethernet import eos_text, fboss_json, sonic_json
 from clusterwright.verify.ethernet.node_files import NETWORKS, Nic, read_nic
 from clusterwright.verify.ethernet.router import Port, Router
 from clusterwright.verify.tree import RenderedTree
 
-KINDS = frozenset({"eos", "fboss", "node-network", "node-qos", "nccl"})
+KINDS = frozenset({"eos", "fboss", "sonic", "node-network", "node-qos", "nccl"})
 Integers = NDArray[np.int64]
 
 
@@ -82,7 +82,7 @@ class Network:
 def has_network(tree: RenderedTree) -> bool:
     """True when a device of the tree has a switch's configuration."""
     paths = {path for _, path in tree.files}
-    return eos_text.PATH in paths or fboss_json.AGENT in paths
+    return not paths.isdisjoint((eos_text.PATH, fboss_json.AGENT, sonic_json.PATH))
 
 
 @lru_cache(maxsize=2)
@@ -107,6 +107,8 @@ def _routers(tree: RenderedTree) -> Iterator[Router]:
     for device in tree.devices_with(fboss_json.AGENT):
         agent, bgp = (tree.text(device, path) or "" for path in (fboss_json.AGENT, fboss_json.BGP))
         yield fboss_json.read_fboss(device, agent, bgp)
+    for device in tree.devices_with(sonic_json.PATH):
+        yield sonic_json.read_sonic(device, tree.text(device, sonic_json.PATH) or "")
 
 
 def _nics(tree: RenderedTree) -> Iterator[Nic]:

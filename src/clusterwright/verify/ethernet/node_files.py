@@ -13,13 +13,15 @@ NETWORKS = "etc/systemd/network/20-"
 SCRIPT = "usr/local/sbin/roce-qos"
 NCCL = "etc/nccl.conf"
 PRIORITIES = 8
+_DEFAULT_MTU = 1500  # of Linux, in bytes
 
 
 class Nic(NamedTuple):
     """A NIC with an address.
 
-    ``peer`` is the switch and port its description names. ``routes`` are destinations with the gateway that the text
-    gives, None for one on the link; ``defaults`` are the places of default routes.
+    ``peer`` is the switch and port its description names, ``mtu_bytes`` its longest packet. ``routes`` are
+    destinations with the gateway that the text gives, None for one on the link; ``defaults`` are the places of default
+    routes.
     """
 
     device: str
@@ -31,6 +33,7 @@ class Nic(NamedTuple):
     routes: tuple[tuple[Prefix, bytes | None], ...]
     defaults: tuple[Mark, ...]
     mark: Mark
+    mtu_bytes: int
 
 
 class NicQos(NamedTuple):
@@ -38,7 +41,8 @@ class NicQos(NamedTuple):
 
     ``priority_of`` has the priority of each DSCP; the NIC's own map takes the upper three bits. ``lossless`` are the
     priorities with PFC. ``connection_class`` is the traffic class byte of the RDMA connection manager, None where it
-    is left alone.
+    is left alone. ``congestion_control`` says for which priorities DCQCN is switched on or off, at both of its ends;
+    ``cable_m`` is the length of cable that the NICs size their headroom for.
     """
 
     interfaces: frozenset[str]
@@ -46,6 +50,8 @@ class NicQos(NamedTuple):
     lossless: frozenset[int]
     priority_of: tuple[int, ...]
     connection_class: int | None
+    congestion_control: tuple[tuple[int, bool], ...]
+    cable_m: int
     marks: tuple[tuple[str, Mark], ...]
 
 
@@ -60,6 +66,7 @@ def read_nic(device: str, file: str, text: str) -> Nic | None:
         found = re.search(r"^Address=(\S+)/(\d+)$", text, re.M)
         if found is None or name is None:
             return None
+        mtu = re.search(r"^MTUBytes=(\d+)$", text, re.M)
         routes, defaults = _routes(text.partition("\n[Route]")[2], name[1])
         if re.search(r"^Gateway=", text.partition("\n[Route]")[0], re.M):
             defaults = (*defaults, ("\nGateway=",))
@@ -73,6 +80,7 @@ def read_nic(device: str, file: str, text: str) -> Nic | None:
             routes,
             defaults,
             (found[0],),
+            int(mtu[1]) if mtu else _DEFAULT_MTU,
         )
     except ValueError as error:
         raise VerifyError(f"{device}:/{file}: {error}. Render the spec again.") from None
@@ -108,6 +116,10 @@ def read_qos_script(text: str) -> NicQos:
                 priority_of[dscp] = int(found[2])
                 marks[f"dscp {dscp}"] = (found[0].split("\n")[0],)
     interfaces = re.search(r"for interface in (.+); do", text)
+    marks["interfaces"] = (interfaces[0],) if interfaces else ()
+    cable = re.search(r"--cable_len (\d+)", text)
+    marks["cable"] = (cable[0],) if cable else marks["interfaces"]
+    marks["congestion"] = ("/ecn/roce_",)
     chosen = re.search(r"cma_roce_tos .*-t (\d+)", text)
     if chosen:
         marks["connection"] = (chosen[0],)
@@ -117,8 +129,21 @@ def read_qos_script(text: str) -> NicQos:
         frozenset(at for at, bit in enumerate(pfc[1].split(",")) if bit == "1"),
         tuple(priority_of),
         int(chosen[1]) if chosen else None,
+        tuple(sorted(_congestion_control(text).items())),
+        int(cable[1]) if cable else 0,
         tuple(marks.items()),
     )
+
+
+def _congestion_control(text: str) -> dict[int, bool]:
+    """DCQCN by priority: on where both the receiver's and the sender's part are, off where both are off."""
+    found: dict[int, set[tuple[str, str]]] = {}
+    for numbers, body in re.findall(r"for priority in ([\d ]+); do\n((?:.*echo .*\n)*)", text):
+        switched = set(re.findall(r"echo ([01]) > .*/ecn/roce_(np|rp)/enable/\$priority", body))
+        for number in map(int, numbers.split()):
+            found.setdefault(number, set()).update(switched)
+    whole = {on: {(on, "np"), (on, "rp")} for on in "01"}
+    return {number: parts == whole["1"] for number, parts in found.items() if parts in whole.values()}
 
 
 @lru_cache(maxsize=256)

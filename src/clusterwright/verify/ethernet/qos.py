@@ -7,16 +7,15 @@ values. A network with two halves that disagree is refuted either way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict, VerifyError
+from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
 from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, network_of_tree
-from clusterwright.verify.ethernet.node_files import NCCL, SCRIPT, NicQos, read_nccl, read_qos_script
-from clusterwright.verify.ethernet.router import DSCPS, Mark, QosMap, Router, example
+from clusterwright.verify.ethernet.qos_nodes import node_qos_faults
+from clusterwright.verify.ethernet.qos_ports import port_faults
+from clusterwright.verify.ethernet.qos_truth import Said, class_mark
+from clusterwright.verify.ethernet.router import DSCPS, QosMap, Router, example
 from clusterwright.verify.tree import RenderedTree
-
-_ECN_BITS = 2  # below the DSCP in the traffic class byte
-Said = tuple[tuple[int | None, ...], tuple[int | None, ...], frozenset[int]]
 
 
 def _applies(tree: RenderedTree) -> bool:
@@ -38,11 +37,13 @@ def _run(tree: RenderedTree) -> Verdict:
             facts.append(Fact(f"{fabric.name}: lossless priority {priority}", value))
         for router in fabric.routers:
             found += _switch(tree, router, truth)
-            found += _ports(tree, router, lossless)
+        found += port_faults(tree, fabric, lossless)
         nodes = list(dict.fromkeys(nic.device for nic, _ in fabric.nics))
-        for device in nodes:
-            found += _node(tree, device, truth)
+        found += node_qos_faults(tree, fabric, nodes, truth)
         facts.append(Fact(f"{fabric.name}: nodes whose NICs agree", len(nodes)))
+        headroom = [p.qos.headroom_bytes for r in fabric.routers for p in r.ports if p.qos.headroom_bytes is not None]
+        if headroom:
+            facts.append(Fact(f"{fabric.name}: least headroom of a lossless port that states it, bytes", min(headroom)))
     return Verdict(tuple(facts), tuple(found))
 
 
@@ -75,7 +76,7 @@ def _switch(tree: RenderedTree, router: Router, truth: Said) -> Iterator[Counter
     for dscp in range(DSCPS):
         own = said[0][dscp]
         if own != classes[dscp]:
-            mark = router.qos.marks.get(f"dscp {dscp}") or _class_mark(router.qos.marks, classes, dscp)
+            mark = router.qos.marks.get(f"dscp {dscp}") or class_mark(router.qos.marks, classes, dscp)
             message = f"DSCP {dscp} is traffic class {own} here, {classes[dscp]} on the other switches"
             yield example(tree, router.device, router.ports_file, mark, message)
         elif said[1][dscp] != queues[dscp]:
@@ -91,91 +92,9 @@ def _switch(tree: RenderedTree, router: Router, truth: Said) -> Iterator[Counter
         yield example(tree, router.device, router.ports_file, mark, message)
 
 
-def _class_mark(marks: Mapping[str, Mark], classes: tuple[int | None, ...], dscp: int) -> Mark:
-    """Where a DSCP that is missing should be: with the others of its class."""
-    others = (marks.get(f"dscp {other}") for other in range(DSCPS) if classes[other] == classes[dscp])
-    return next((mark for mark in others if mark), ())
-
-
-def _ports(tree: RenderedTree, router: Router, lossless: frozenset[int]) -> Iterator[Counterexample]:
-    """Routed ports that pause other priorities than the lossless ones."""
-    for port in router.ports:
-        if port.address is not None and port.peer and port.lossless != lossless:
-            message = (
-                f"{port.name} to {port.peer} pauses {_priorities(port.lossless)}, the class needs "
-                f"{_priorities(lossless)} at both ends"
-            )
-            yield example(tree, router.device, router.ports_file, port.qos_mark, message)
-
-
-def _priorities(numbers: frozenset[int]) -> str:
-    return f"priority {', '.join(map(str, sorted(numbers)))}" if numbers else "no priority"
-
-
-def _node(tree: RenderedTree, device: str, truth: Said) -> Iterator[Counterexample]:
-    text = tree.text(device, SCRIPT)
-    if text is None:
-        yield Counterexample(
-            device, SCRIPT, 0, "the node has NICs on a lossless fabric, but nothing sets their priorities"
-        )
-        return
-    try:
-        nic = read_qos_script(text)
-    except ValueError as error:
-        raise VerifyError(f"{device}:/{SCRIPT}: {error}. Render the spec again.") from None
-    marks = dict(nic.marks)
-    for message, key in _nic_faults(nic, truth):
-        yield example(
-            tree, device, SCRIPT, marks.get(key) or _class_mark(marks, truth[0], int(key.rpartition(" ")[2])), message
-        )
-    settings = read_nccl(tree.text(device, NCCL) or "")
-    for name, message in _nccl_faults(settings, truth):
-        yield example(tree, device, NCCL, (f"{name}=",), message)
-
-
-def _nic_faults(nic: NicQos, truth: Said) -> Iterator[tuple[str, str]]:
-    """What a NIC does otherwise than the switches, with the name of the mark for it."""
-    classes, _, lossless = truth
-    if not nic.trusts_dscp:
-        yield "the NICs do not trust the DSCP", "pfc"
-    if nic.lossless != lossless:
-        yield f"the NICs pause {_priorities(nic.lossless)}, the switches {_priorities(lossless)}", "pfc"
-    for dscp in range(DSCPS):
-        own, wanted = nic.priority_of[dscp], classes[dscp]
-        # what is in no class of its own may have any priority that may be lost
-        is_default = wanted == classes[0] and wanted not in lossless
-        if (own in lossless) if is_default else (own != wanted):
-            yield f"DSCP {dscp} has priority {own} here, traffic class {wanted} on the switches", f"dscp {dscp}"
-    if nic.connection_class is not None and classes[nic.connection_class >> _ECN_BITS] not in lossless:
-        value = nic.connection_class
-        yield f"connections bear DSCP {value >> _ECN_BITS}, which is not in a lossless class", "connection"
-
-
-def _nccl_faults(settings: dict[str, str], truth: Said) -> Iterator[tuple[str, str]]:
-    classes, _, lossless = truth
-    for name, must_be_lossless in (("NCCL_IB_TC", True), ("NCCL_IB_FIFO_TC", False)):
-        value = settings.get(name)
-        if value is None:
-            if must_be_lossless and settings:
-                yield name, "NCCL's data has no traffic class, so it travels without protection from loss"
-            continue
-        if not value.isdigit() or int(value) > 255 or int(value) % (1 << _ECN_BITS):
-            yield name, f"{name}={value} is no DSCP times 4"
-            continue
-        dscp = int(value) >> _ECN_BITS
-        number = classes[dscp]
-        if must_be_lossless and number not in lossless:
-            yield name, f"DSCP {dscp} is traffic class {number}, which is not lossless: {_priorities(lossless)} is"
-        elif not must_be_lossless and number == classes[0] and number not in lossless:
-            yield (
-                name,
-                f"DSCP {dscp} is traffic class {number} like everything else: clear-to-send would wait behind it",
-            )
-
-
 QOS = Check(
     "qos",
-    "NICs and switches map each DSCP to the same traffic class and queue, and pause the same priorities on every hop.",
+    "On every hop, NICs included, a DSCP has one traffic class and queue, and the same priorities pause and have room.",
     KINDS,
     _applies,
     _run,

@@ -14,6 +14,7 @@ import numpy as np
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
 from clusterwright.verify.ethernet.culprit import odd_mark
 from clusterwright.verify.ethernet.leaks import islands, leaks
+from clusterwright.verify.ethernet.limits import limit_faults
 from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, network_of_tree
 from clusterwright.verify.ethernet.node_routes import node_faults
 from clusterwright.verify.ethernet.router import (
@@ -76,6 +77,7 @@ def _run(tree: RenderedTree) -> Verdict:
             found += _apart(tree, fabric, ideal)
             found += _differences(tree, fabric, ideal, real)
             found += _narrow(tree, fabric, real)
+            found += limit_faults(tree, fabric, real)
         facts.append(Fact(f"{fabric.name}: NICs whose switch announces them", len(fabric.nics)))
         found += node_faults(tree, fabric)
         found += leaks(tree, fabric, network.fabrics)

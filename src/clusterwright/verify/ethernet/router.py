@@ -50,12 +50,32 @@ Policy = tuple[Term, ...]
 PERMIT_ALL: Policy = (Term(True, "", None, None, "", frozenset(), ()),)
 
 
+class PortQos(NamedTuple):
+    """How a port treats classes.
+
+    ``classifies`` tells whether it sorts packets by the switch's map of DSCPs. ``lossless`` are the priorities that it
+    pauses for and is paused for, ``watchdog`` whether a pause without end is broken. ``shares`` are its queues with
+    their part of the bandwidth, STRICT for one that goes first. ``headroom_bytes`` is what the least of the lossless
+    priorities has after a pause, ``cable_m`` the length that the text states; None where it says nothing of them.
+    """
+
+    classifies: bool = False
+    lossless: frozenset[int] = frozenset()
+    watchdog: bool = False
+    shares: tuple[tuple[int, float], ...] = ()
+    headroom_bytes: int | None = None
+    cable_m: float | None = None
+
+
+STRICT = -1.0
+
+
 class Port(NamedTuple):
     """A port in service. ``peer`` is the other end of its cable as its description has it: ``device port``.
 
-    ``address`` is None on a port that only switches; ``subnet_port`` is the interface that has its subnet then.
-    ``lossless`` are the PFC priorities that are switched on there, ``qos_mark`` the place that says so, ``cable_mark``
-    that of the description.
+    ``address`` is None on a port that only switches. ``mtu_bytes`` is the longest IP packet, 0 where nothing is said of
+    it; ``fec`` is ``reed-solomon``, ``fire-code``, ``none``, or empty where the text leaves it open. ``mark`` is the
+    place of the address, ``start`` that of the port's first line, ``cable_mark`` that of the description.
     """
 
     name: str
@@ -63,8 +83,11 @@ class Port(NamedTuple):
     length: int
     speed_gbps: float
     peer: str
-    lossless: frozenset[int]
+    qos: PortQos
+    mtu_bytes: int
+    fec: str
     mark: Mark
+    start: Mark
     speed_mark: Mark
     qos_mark: Mark
     cable_mark: Mark
@@ -73,7 +96,8 @@ class Port(NamedTuple):
 class Session(NamedTuple):
     """One configured BGP neighbour. ``local`` is the own address where the text names it.
 
-    ``into`` and ``out_of`` are names of policies, empty where none is attached.
+    ``into`` and ``out_of`` are names of policies, empty where none is attached. ``has_bfd`` tells whether BFD watches
+    the neighbour, ``most_routes`` how many it may announce, 0 for any number.
     """
 
     peer: bytes
@@ -85,6 +109,8 @@ class Session(NamedTuple):
     group_mark: Mark
     as_mark: Mark
     local_mark: Mark
+    has_bfd: bool = False
+    most_routes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +135,8 @@ class Router:
     ``keeps_communities`` tells whether routes go out with the communities that they have. ``max_paths`` is 0 where the
     text sets no limit. ``defaults`` are places where a default route is configured for traffic, ``discards`` the
     prefixes with a route to nowhere, ``leaks`` places that bring foreign routes into BGP, with what they do.
+    ``spreads_by`` names what equal paths are chosen by beyond addresses and ports, None where the text says nothing;
+    ``spread_mark`` is where it should.
     """
 
     device: str
@@ -116,7 +144,9 @@ class Router:
     bgp_file: str
     keeps_communities: bool
     router_id: str
+    router_id_mark: Mark
     asn: int
+    asn_mark: Mark
     max_paths: int
     max_paths_mark: Mark
     ports: tuple[Port, ...]
@@ -128,6 +158,8 @@ class Router:
     defaults: tuple[Mark, ...] = ()
     discards: frozenset[Prefix] = frozenset()
     leaks: tuple[tuple[Mark, str], ...] = ()
+    spreads_by: str | None = None
+    spread_mark: Mark = ()
 
     def has_route_for(self, prefix: Prefix) -> bool:
         """True when the switch has a route that lets it announce a prefix: a subnet of its own, or a discard route."""

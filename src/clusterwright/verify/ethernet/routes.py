@@ -174,6 +174,26 @@ def spread(fabric: Fabric, edges: tuple[Edge, ...]) -> Routes:
     return Routes(hops, paths, width, tags)
 
 
+def told(fabric: Fabric, edges: tuple[Edge, ...], routes: Routes) -> list[int]:
+    """For each edge, how many of its routes the source announces over it, whatever the target then does with them."""
+    known = announced(fabric)
+    masks = _Masks(fabric, known)
+    weight = np.bincount(list(known.column_of.values()), minlength=len(known.prefixes)).astype(np.float32)
+    shapes = {id(edge.out_of): _shape(edge.out_of) for edge in edges}
+    sources: dict[_Shape, set[int]] = {}
+    for edge in edges:
+        sources.setdefault(shapes[id(edge.out_of)], set()).add(edge.source)
+    count: dict[tuple[int, _Shape], int] = {}
+    for shape, members in sources.items():
+        rows = np.array(sorted(members))
+        total = np.zeros(len(rows), np.float32)
+        for tag, flags in routes.tags.items():
+            for _, leaves in masks.outcomes(shape, tag):
+                total += (flags[rows] & (leaves if len(leaves) == 1 else leaves[rows])).astype(np.float32) @ weight
+        count |= {(int(at), shape): int(number) for at, number in zip(rows, total, strict=True)}
+    return [count[edge.source, shapes[id(edge.out_of)]] for edge in edges]
+
+
 _Shape = tuple[tuple[bool, object, Tags | None, str, Tags], ...]
 
 

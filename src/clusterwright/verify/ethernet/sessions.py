@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from clusterwright.verify.check import Check, Fact, Verdict
 from clusterwright.verify.ethernet.network import KINDS, Fabric, Network, has_network, network_of_tree
 from clusterwright.verify.ethernet.router import Mark, Port, Router, Session, example, shown, shown_prefix
+from clusterwright.verify.ethernet.routes import edges_of
 from clusterwright.verify.tree import RenderedTree
 
 _POINT_TO_POINT = {4: 31, 16: 127}  # RFC 3021, RFC 6164
@@ -39,7 +40,7 @@ def _run(tree: RenderedTree) -> Verdict:
                 found.append(example(tree, router.device, file, mark, message))
     found += (example(tree, *place) for place in _misnumbered(network, owners))
     for fabric in network.fabrics:
-        found += (example(tree, *place) for place in (*_silent(fabric, sessions), *_alike(fabric)))
+        found += (example(tree, *place) for place in (*_silent(fabric, sessions), *_alike(fabric), *_watched(fabric)))
     return Verdict(tuple(_facts(network)), tuple(found))
 
 
@@ -96,9 +97,12 @@ def _misnumbered(network: Network, owners: dict[bytes, _Owner]) -> Iterator[tupl
         router = network.routers[device]
         number, count = numbers.most_common(1)[0]
         if router.asn != number:
-            is_eos = router.bgp_file == router.ports_file
-            mark: Mark = (f"router bgp {router.asn}\n",) if is_eos else ('"local_as_4_byte"',)
-            yield device, router.bgp_file, mark, f"is AS {router.asn}, but {count} neighbours expect AS {number}"
+            yield (
+                device,
+                router.bgp_file,
+                router.asn_mark,
+                f"is AS {router.asn}, but {count} neighbours expect AS {number}",
+            )
 
 
 def _silent(fabric: Fabric, sessions: dict[tuple[str, bytes], Session]) -> Iterator[tuple[str, str, Mark, str]]:
@@ -121,10 +125,8 @@ def _alike(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
     for router in fabric.routers:
         first = ids.setdefault(router.router_id, router)
         if first is not router:
-            mark: Mark = (
-                (f'"router_id": "{router.router_id}"',) if router.bgp_file.endswith("conf") else ("   router-id ",)
-            )
-            yield router.device, router.bgp_file, mark, f"router id {router.router_id} is {first.device}'s"
+            message = f"router id {router.router_id} is {first.device}'s"
+            yield router.device, router.bgp_file, router.router_id_mark, message
         for prefix, place in router.networks:
             first = prefixes.setdefault(prefix, router)
             if first is not router:
@@ -135,9 +137,26 @@ def _alike(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
                 yield router.device, router.bgp_file, place, message
 
 
+def _watched(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
+    """Neighbours that BFD watches from one end only, and ends without it where both could have it."""
+    system_bfd = {router.bgp_file for router in fabric.routers for session in router.sessions if session.has_bfd}
+    for edge in edges_of(fabric):
+        router, other = fabric.routers[edge.target], fabric.routers[edge.source]
+        here, there = edge.target_session, edge.source_session
+        both_can = {router.bgp_file, other.bgp_file} <= system_bfd
+        if here.has_bfd == there.has_bfd and (here.has_bfd or not both_can):
+            continue
+        if not here.has_bfd:
+            message = f"BFD does not watch {other.device}, {shown(here.peer)}"
+            message += (
+                ", though it watches this switch" if there.has_bfd else ", though both systems of this fabric can"
+            )
+            yield router.device, router.bgp_file, here.group_mark, message
+
+
 SESSIONS = Check(
     "bgp-sessions",
-    "Both ends of every cable between switches have a BGP session, and agree on addresses and AS numbers.",
+    "Both ends of every cable between switches have a BGP session, and agree on addresses, AS numbers and BFD.",
     KINDS,
     has_network,
     _run,

@@ -1,0 +1,151 @@
+"""Reading the interfaces of an EOS startup-config, the QoS profiles that they use, and the switch's map of classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from clusterwright.verify.ethernet.router import (
+    DSCPS,
+    STRICT,
+    Mark,
+    Port,
+    PortQos,
+    Prefix,
+    QosMap,
+    network_of,
+    packed,
+)
+
+Body = tuple[str, str]
+_SPEED = re.compile(r"   speed (?:forced )?(\d+)(g|full)?")
+_NO_DROP = re.compile(r"^   priority-flow-control priority (\d) no-drop$", re.M)
+_QUEUE = re.compile(r"^   (?:uc-)?tx-queue (\d+)\n((?:      .*\n)*)", re.M)
+_BANDWIDTH = re.compile(r"^      bandwidth percent (\d+)$", re.M)
+_DEFAULT_MTU = 1500  # of EOS, in bytes
+_VARYING = ("   description ", "   ip address ", "   ipv6 address ")
+
+
+class _Settings(NamedTuple):
+    """What an interface has in common with many others: all but its description and its address."""
+
+    speed_gbps: float
+    speed_line: str
+    mtu_bytes: int
+    fec: str
+    profile_line: str
+    own_qos: PortQos
+    is_foreign: bool
+
+
+def read_ports(
+    bodies: Iterable[Body], profiles: Mapping[str, str], *, has_watchdog: bool
+) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], ...]]:
+    """Ports in service of the default VRF, and the addresses of all its interfaces by subnet.
+
+    ``has_watchdog`` tells whether the switch gives the PFC watchdog its times. Raises ValueError for addresses.
+    """
+    ports, own_addresses = [], []
+    qos_of = {f"   service-profile {name}": _port_qos(body, has_watchdog) for name, body in profiles.items()}
+    for header, body in bodies:
+        if "   shutdown\n" in body:
+            continue
+        name, address, length, address_line, description, rest = header[10:], None, 0, "", "", []
+        for line in body.split("\n"):
+            if not line.startswith(_VARYING):
+                rest.append(line)
+            elif line[3] == "d":
+                description = line[15:]
+            else:
+                text, _, bits = line.rsplit(" ", 1)[1].partition("/")
+                address, length, address_line = packed(text), int(bits), line[3:]
+        settings = _settings(tuple(rest), has_watchdog)
+        if settings.is_foreign:
+            continue
+        if address is not None:
+            own_addresses.append((network_of(address, length), address))
+        if not name.startswith(("Ethernet", "Et")):
+            continue
+        start = f"{header}\n"
+        ports.append(
+            Port(
+                name,
+                address,
+                length,
+                settings.speed_gbps,
+                description.removeprefix("to "),
+                qos_of.get(settings.profile_line, settings.own_qos),
+                settings.mtu_bytes,
+                settings.fec,
+                (start, address_line) if address_line else (start,),
+                (start,),
+                (start, settings.speed_line) if settings.speed_line else (start,),
+                (start, settings.profile_line) if settings.profile_line else (start,),
+                (start, "   description ") if description else (start,),
+            )
+        )
+    return tuple(ports), tuple(own_addresses)
+
+
+@lru_cache(maxsize=4096)
+def _settings(lines: tuple[str, ...], has_watchdog: bool) -> _Settings:
+    by_word = {line.split()[0]: line for line in lines if line.strip()}
+    speed = _SPEED.match(by_word.get("speed", ""))
+    gbps = 0.0 if speed is None else float(speed[1]) if speed[2] == "g" else float(speed[1]) / 1000
+    mtu = by_word.get("mtu", "").split()
+    fec = by_word.get("error-correction", "").split()
+    return _Settings(
+        gbps,
+        speed[0] if speed else "",
+        int(mtu[1]) if mtu else _DEFAULT_MTU,
+        fec[-1] if fec and fec[0] == "error-correction" else "",
+        by_word.get("service-profile", ""),
+        _port_qos("\n".join(lines) + "\n", has_watchdog),
+        "vrf" in by_word,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _port_qos(body: str, has_watchdog: bool) -> PortQos:
+    lines = set(body.split("\n"))
+    queues = []
+    for number, queue in _QUEUE.findall(body):
+        bandwidth = _BANDWIDTH.search(queue)
+        if bandwidth:
+            queues.append((int(number), float(bandwidth[1])))
+        elif "      priority strict\n" in queue:
+            queues.append((int(number), STRICT))
+    return PortQos(
+        classifies="   qos trust dscp" in lines,
+        lossless=frozenset(_paused(body)),
+        watchdog=has_watchdog and "   priority-flow-control pause watchdog" in lines,
+        shares=tuple(sorted(queues)),
+    )
+
+
+def _paused(body: str) -> Iterable[int]:
+    return map(int, _NO_DROP.findall(body)) if "   priority-flow-control on\n" in body else ()
+
+
+@lru_cache(maxsize=256)
+def read_qos_map(statements: tuple[Body, ...], profiles: tuple[str, ...]) -> QosMap:
+    """The switch's map from DSCP to class and queue, and the priorities that any of its profiles pauses."""
+    class_of: list[int | None] = [None] * DSCPS
+    queue_of: dict[int, int] = {}
+    marks: dict[str, Mark] = {}
+    for header, _ in statements:
+        if found := re.fullmatch(r"qos map dscp ([\d ]+) to traffic-class (\d+)", header):
+            for dscp in map(int, found[1].split()):
+                if dscp < DSCPS:
+                    class_of[dscp] = int(found[2])
+                    marks[f"dscp {dscp}"] = (header,)
+        elif found := re.fullmatch(r"qos map traffic-class ([\d ]+) to (?:uc-)?tx-queue (\d+)", header):
+            for number in map(int, found[1].split()):
+                queue_of[number] = int(found[2])
+                marks[f"class {number}"] = (header,)
+    lossless = frozenset(priority for body in profiles for priority in _paused(body))
+    for priority in lossless:
+        marks[f"priority {priority}"] = (f"   priority-flow-control priority {priority} no-drop",)
+    return QosMap(tuple(class_of), queue_of, lossless, marks)

@@ -1,0 +1,95 @@
+"""Reading the classes of service in SONiC's config_db.json: maps, PFC, headroom, watchdog and schedulers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from clusterwright.verify.ethernet.router import DSCPS, STRICT, Mark, PortQos, QosMap
+
+Json = Mapping[str, Any]
+_PORT_MAPS = ("dscp_to_tc_map", "tc_to_queue_map")
+
+
+def qos_map(tables: Json) -> QosMap | None:
+    """The map of DSCPs that most ports use, with the queues of its classes; None where no port has one."""
+    names = _main_maps(tables)
+    if names is None:
+        return None
+    classes, queues = (
+        tables.get(table, {}).get(name, {})
+        for table, name in zip(("DSCP_TO_TC_MAP", "TC_TO_QUEUE_MAP"), names, strict=True)
+    )
+    class_of: list[int | None] = [None] * DSCPS
+    marks: dict[str, Mark] = {}
+    for dscp, number in classes.items():
+        class_of[int(dscp)] = int(number)
+        marks[f"dscp {int(dscp)}"] = ('"DSCP_TO_TC_MAP":', f'"{names[0]}":', f'"{dscp}":')
+    for number in queues:
+        marks[f"class {int(number)}"] = ('"TC_TO_QUEUE_MAP":', f'"{names[1]}":', f'"{number}":')
+    lossless: frozenset[int] = frozenset().union(
+        *(_numbers(row.get("pfc_enable", "")) for row in tables.get("PORT_QOS_MAP", {}).values())
+    )
+    for priority in lossless:
+        marks[f"priority {priority}"] = ('"PORT_QOS_MAP":', f'"pfc_enable": "{priority}"')
+    return QosMap(tuple(class_of), {int(number): int(queue) for number, queue in queues.items()}, lossless, marks)
+
+
+def _main_maps(tables: Json) -> tuple[str, ...] | None:
+    used = Counter(_maps_of(row) for row in tables.get("PORT_QOS_MAP", {}).values())
+    return used.most_common(1)[0][0] if used else None
+
+
+def _maps_of(row: Json) -> tuple[str, ...]:
+    return tuple(row.get(field, "") for field in _PORT_MAPS)
+
+
+def _numbers(text: str) -> frozenset[int]:
+    return frozenset(int(word) for word in text.split(",") if word.strip())
+
+
+def port_qos(tables: Json, port: str) -> PortQos:
+    """How one port treats classes. A priority is lossless when PFC is on for it and its priority group has headroom."""
+    row = tables.get("PORT_QOS_MAP", {}).get(port)
+    if row is None:
+        return PortQos()
+    groups = tables.get("TC_TO_PRIORITY_GROUP_MAP", {}).get(row.get("tc_to_pg_map", ""), {})
+    to_queue = tables.get("MAP_PFC_PRIORITY_TO_QUEUE", {}).get(row.get("pfc_to_queue_map", ""), {})
+    queues = tables.get("TC_TO_QUEUE_MAP", {}).get(row.get("tc_to_queue_map", ""), {})
+    headroom = {}
+    for priority in _numbers(row.get("pfc_enable", "")):
+        reserved = _headroom_bytes(tables, port, groups.get(str(priority), ""))
+        if reserved and to_queue.get(str(priority)) == queues.get(str(priority)):
+            headroom[priority] = reserved
+    has_watchdog = bool(tables.get("PFC_WD", {}).get(port, {}).get("detection_time"))
+    has_watchdog = has_watchdog and _numbers(row.get("pfcwd_sw_enable", "")) >= headroom.keys()
+    return PortQos(
+        _maps_of(row) == _main_maps(tables),
+        frozenset(headroom),
+        has_watchdog,
+        _shares(tables, port),
+        min(headroom.values(), default=None),
+        _cable_m(tables, port),
+    )
+
+
+def _headroom_bytes(tables: Json, port: str, group: str) -> int:
+    name = tables.get("BUFFER_PG", {}).get(f"{port}|{group}", {}).get("profile", "")
+    return int(tables.get("BUFFER_PROFILE", {}).get(name, {}).get("xoff", 0))
+
+
+def _cable_m(tables: Json, port: str) -> float | None:
+    text = next((row[port] for row in tables.get("CABLE_LENGTH", {}).values() if port in row), None)
+    return float(text.removesuffix("m")) if text is not None else None
+
+
+def _shares(tables: Json, port: str) -> tuple[tuple[int, float], ...]:
+    found = []
+    for key, row in tables.get("QUEUE", {}).items():
+        name, _, queue = key.partition("|")
+        if name == port:
+            scheduler = tables.get("SCHEDULER", {}).get(row.get("scheduler", ""), {})
+            share = STRICT if scheduler.get("type") == "STRICT" else float(scheduler.get("weight", 0))
+            found.append((int(queue), share))
+    return tuple(sorted(found))
