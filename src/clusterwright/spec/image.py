@@ -1,4 +1,4 @@
-"""What nodes run."""
+"""What nodes run, and how it comes to them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,125 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.spec.document import Path
+from clusterwright.spec.macs import MacFile
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package of the distribution or of a further repository; ``version`` None takes what the repository has."""
+
+    name: str
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Where packages come from: ``url``, for apt with ``suites`` and ``components``; ``key`` signs it.
+
+    ``key`` is a file on the build host. A ``url`` that carries a date never changes what it offers.
+    """
+
+    name: str
+    url: str
+    suites: tuple[str, ...]
+    components: tuple[str, ...]
+    key: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """A driver that the kernel does not bring, or that replaces the kernel's: its packages and its modules.
+
+    ``is_built`` says that it is compiled against the image's kernel while the image is built (DKMS).
+    """
+
+    name: str
+    version: str
+    packages: tuple[Package, ...]
+    modules: tuple[str, ...]
+    is_built: bool
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Firmware:
+    """The firmware that a device of a node must run; nodes refuse jobs with another one."""
+
+    device: str
+    version: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Hugepages:
+    """Huge pages reserved at boot: ``count`` pages of ``size`` (``2M`` or ``1G``)."""
+
+    size: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody who logs in to nodes, with the public keys of the site's ``operators``; there are no passwords."""
+
+    name: str
+    uid: int
+    groups: tuple[str, ...]
+    shell: str
+    operators: tuple[str, ...]
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ImageCheck:
+    """A command that a healthy node runs with exit status 0 within ``timeout_s`` seconds."""
+
+    name: str
+    run: str
+    timeout_s: int
+    path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """What a node runs: distribution, modules, sysctls, kernel parameters and limits."""
+    """What a node runs: an operating system's packages, kernel and drivers, and how they are set.
+
+    ``delivery`` is ``memory`` (fetched at every boot, nothing on disk) or ``disk`` (installed once). ``host_keys`` says
+    where a node's SSH host key is kept, with ``{node}`` for its name; None lets each node make its own.
+    """
 
     name: str
     distribution: str
+    repositories: tuple[Repository, ...]
+    kernel: Package | None
+    packages: tuple[Package, ...]
+    drivers: tuple[Driver, ...]
+    firmware: tuple[Firmware, ...]
     modules: tuple[str, ...]
+    blacklist: tuple[str, ...]
+    module_options: Mapping[str, str]
     sysctl: Mapping[str, str]
     kernel_parameters: tuple[str, ...]
+    hugepages: Hugepages | None
     limits: Mapping[str, str]
+    enabled_units: tuple[str, ...]
+    masked_units: tuple[str, ...]
+    users: tuple[User, ...]
+    checks: tuple[ImageCheck, ...]
+    host_keys: str | None
+    delivery: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """How nodes find their image: the node group of the boot servers, and the Ethernet fabric over which they are asked.
+
+    ``macs`` are the addresses read from delivered adapters; those it leaves out have a planned one that none bears.
+    """
+
+    servers: str
+    fabric: str
+    macs: MacFile | None
     path: Path

@@ -72,6 +72,7 @@ def _cluster(reading: Reading) -> ClusterSpec:
         borders=reading.each(data, "borders", partial(isolation_load.border, reading)),
         promises=reading.each(data, "promises", isolation_load.promise),
         images=reading.each(data, "images", partial(image_load.image, reading)),
+        boot=image_load.boot(reading, data["boot"], ("boot",)) if "boot" in data else None,
         nccl=job_load.nccl(reading, data["nccl"], ("nccl",)) if "nccl" in data else None,
         scheduler=job_load.scheduler(reading, data["scheduler"], ("scheduler",)) if "scheduler" in data else None,
         exceptions=reading.each(data, "exceptions", partial(_exception, reading)),

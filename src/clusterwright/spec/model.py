@@ -12,7 +12,7 @@ from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, Ke
 from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware import Catalogue, HardwareModel
-from clusterwright.spec.image import Image
+from clusterwright.spec.image import Boot, Image
 from clusterwright.spec.isolation import Border, Flow, Promise, Zone
 from clusterwright.spec.job import NcclProfile, Scheduler
 from clusterwright.spec.site import Site
@@ -121,6 +121,7 @@ class ClusterSpec:
     borders: tuple[Border, ...]
     promises: tuple[Promise, ...]
     images: tuple[Image, ...]
+    boot: Boot | None
     nccl: NcclProfile | None
     scheduler: Scheduler | None
     exceptions: tuple[SpecException, ...]
