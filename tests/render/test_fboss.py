@@ -184,7 +184,9 @@ def test_the_switch_is_reachable_out_of_band() -> None:
     gateway = plan.host_subnet_of["management", cable.b.device].gateway
     assert cable.a.address is not None
     assert gateway is not None
-    address = f"{format_address(cable.a.address, 4)}/{cable.a.prefix_length},{format_address(gateway, 4)}"
+    address = f"{format_address(cable.a.address, 4)}/{cable.a.prefix_length}"
     assert (parsed["ipv4"]["method"], parsed["ipv4"]["address1"]) == ("manual", address)
+    routes = [parsed["ipv4"][key] for key in sorted(parsed["ipv4"]) if key.startswith("route")]
+    assert routes == [f"{net},{format_address(gateway, 4)}" for net in ("10.99.0.0/23", "10.99.240.0/24")]
     assert parsed["ipv6"]["method"] == "disabled"
     assert parsed["connection"]["interface-name"] == "eth0"

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from clusterwright.artifact import Artifact
 from clusterwright.render import fboss_host
 from clusterwright.render.extra_config import with_patches
-from clusterwright.render.fboss_agent import agent_config
+from clusterwright.render.fboss_agent import HOST_VLAN, agent_config
 from clusterwright.render.fboss_bgp import bgp_config
+from clusterwright.render.fboss_filters import fboss_filters
+from clusterwright.render.filter_edge import management_reach
 from clusterwright.render.json_lines import dump_lines
 from clusterwright.render.management_port import management_port
 from clusterwright.render.switch_view import view_switch
@@ -37,12 +39,12 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     view = view_switch(plan, device)
     yield Artifact(device.name, fboss_host.HOSTNAME_PATH, f"{device.name}\n".encode(), KIND)
     if view.management is not None:
-        port = management_port(plan, view.management)
-        profile = fboss_host.connection(port, plan.spec.site.management.dns, plan.spec.site.domain)
+        site, port = plan.spec.site, management_port(plan, view.management)
+        reach = [str(network) for network in management_reach(plan, view.management.port.fabric)]
+        profile = fboss_host.connection(port, site.management.dns, site.domain, reach)
         yield Artifact(device.name, fboss_host.connection_path(port), profile, KIND, fboss_host.CONNECTION_MODE)
-    yield Artifact(
-        device.name, AGENT_PATH, dump_lines(with_patches(plan, device, AGENT_PATH, agent_config(view)), depth=3), KIND
-    )
+    agent = with_patches(plan, device, AGENT_PATH, agent_config(view, fboss_filters(plan, view, HOST_VLAN)))
+    yield Artifact(device.name, AGENT_PATH, dump_lines(agent, depth=3), KIND)
     bgp = bgp_config(view)
     if bgp is not None:
         yield Artifact(device.name, BGP_PATH, dump_lines(with_patches(plan, device, BGP_PATH, bgp), depth=4), KIND)

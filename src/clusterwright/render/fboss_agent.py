@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.plan.model import format_address
 from clusterwright.render import fboss_classes
+from clusterwright.render.fboss_filters import COMMAND_LINE
 from clusterwright.render.fboss_ports import platform_port
 from clusterwright.render.headroom import headroom_cells
 from clusterwright.render.switch_view import in_port_order, traffic_classes
 
 if TYPE_CHECKING:
+    from clusterwright.render.fboss_filters import FbossFilters
     from clusterwright.render.switch_links import Link
     from clusterwright.render.switch_view import ClassView, SwitchView
 
@@ -37,17 +39,17 @@ ASIC_TYPES = {"tomahawk3": 5, "tomahawk4": 6}
 PORT_ID_MAXIMUM = 2047
 
 
-def agent_config(view: SwitchView) -> dict[str, Any]:
+def agent_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, Any]:
     """The AgentConfig of one switch. Raises FbossPortError for a port or speed that the platform does not have."""
     return {
-        "defaultCommandLineArgs": {},
-        "sw": _switch_config(view),
+        "defaultCommandLineArgs": {} if filters is None else dict(COMMAND_LINE),
+        "sw": _switch_config(view, filters),
         "platform": {"chip": {}},
         "thriftApiToRateLimitInQps": {},
     }
 
 
-def _switch_config(view: SwitchView) -> dict[str, Any]:
+def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, Any]:
     classes = traffic_classes(view.fabric)
     is_roce = view.fabric.technology == "roce"
     buffers = fboss_classes.BUFFERS.get(view.model.asic or "")
@@ -73,6 +75,11 @@ def _switch_config(view: SwitchView) -> dict[str, Any]:
         config["qosPolicies"] = [fboss_classes.qos_policy(name, classes)]
         config["dataPlaneTrafficPolicy"] = {"matchToAction": [], "defaultQosPolicy": name}
         config["portQueueConfigs"] = {name: fboss_classes.port_queues(classes)}
+    if filters is not None:
+        policy = config.get("dataPlaneTrafficPolicy", {})
+        config["dataPlaneTrafficPolicy"] = policy | {"matchToAction": list(filters.actions)}
+        config["trafficCounters"] = list(filters.counters)
+        config["aclTableGroup"] = filters.group
     if buffers is not None and is_lossless:
         config["portPgConfigs"] = fboss_classes.priority_groups(classes, buffers, _headroom_cells(view))
         config["bufferPoolConfigs"] = fboss_classes.buffer_pools(buffers)

@@ -24,14 +24,19 @@ def connection_path(port: ManagementPort) -> str:
     return f"{CONNECTION_FOLDER}/{port.port}.nmconnection"
 
 
-def connection(port: ManagementPort, dns: Sequence[str], domain: str) -> bytes:
-    """The NetworkManager profile of the out-of-band port: one static address, and nothing learnt from the network."""
+def connection(port: ManagementPort, dns: Sequence[str], domain: str, reach: Sequence[str]) -> bytes:
+    """The NetworkManager profile of the out-of-band port: one static address, and nothing learnt from the network.
+
+    ``reach`` are the prefixes behind the gateway; there is no default route.
+    """
     lines = ["[connection]", f"id={port.port}", "type=ethernet", f"interface-name={port.port}", "autoconnect=true", ""]
     for version in (4, 6):
         lines.append(f"[ipv{version}]")
         if version == port.version and port.address is not None:
             lines.append("method=manual")
-            lines.append(f"address1={port.address}" + ("" if port.gateway is None else f",{port.gateway}"))
+            lines.append(f"address1={port.address}")
+            if port.gateway is not None:
+                lines.extend(f"route{number}={net},{port.gateway}" for number, net in enumerate(reach, 1))
             servers = [server for server in dns if ip_address(server).version == version]
             if servers:
                 lines.append(f"dns={';'.join(servers)};")

@@ -13,6 +13,7 @@ from clusterwright.render.extra_config import with_patches
 from clusterwright.render.json_lines import dump_lines
 from clusterwright.render.management_port import management_port
 from clusterwright.render.sonic_bgp import bgp_tables
+from clusterwright.render.sonic_filters import filter_tables
 from clusterwright.render.sonic_ports import port_tables
 from clusterwright.render.sonic_qos import qos_tables
 from clusterwright.render.switch_view import view_switch
@@ -41,6 +42,8 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 def config_db(plan: Plan, view: SwitchView) -> dict[str, Any]:
     """The tables, by name."""
     tables = {**_metadata(view), **_services(plan, view), **port_tables(view), **qos_tables(view), **bgp_tables(view)}
+    for name, rows in filter_tables(plan, view).items():
+        tables[name] = {**tables.get(name, {}), **rows}
     return {name: table for name, table in sorted(tables.items()) if table}
 
 
