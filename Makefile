@@ -51,16 +51,12 @@ $(STAMPS)/develop: requirements-dev.lock $(STAMPS)/runtime
 	@$(INSTALL) --require-hashes --no-deps -r requirements-dev.lock
 	@touch $@
 
-$(STAMPS)/nccl: requirements-nccl.lock $(STAMPS)/develop
-	@$(INSTALL) --require-hashes --no-deps -r requirements-nccl.lock
-	@touch $@
-
 up: setup ## deploys the RoCE cluster's upper layer and first pod into up/flash, and writes the report
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" \
 		$(BIN)/clusterwright up $(SPEC) --upper --pod pod0 --target directory --root $(UP)
 	@report=$$($(BIN)/clusterwright report $(SPEC) --out $(UP)/report); echo "report: $$report"
 
-test: lint $(STAMPS)/nccl ## installs what the tests need, then runs lint and all tests
+test: lint develop ## installs what the tests need, then runs lint and all tests
 	@tools/install-debian-packages
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/pytest -n 2
 
@@ -76,7 +72,6 @@ golden: develop ## writes the tests' golden files anew; look at the diff before 
 lock: ## resolves pyproject.toml into the lock files; UPGRADE=--upgrade takes newer versions
 	@$(COMPILE) pyproject.toml -o requirements.lock
 	@$(COMPILE) pyproject.toml --group lint --group test -c requirements.lock -o requirements-dev.lock
-	@$(COMPILE) --group nccl -o requirements-nccl.lock
 	@printf 'hatchling==1.27.0\neditables\n' | $(COMPILE) --no-annotate - -o requirements-build.lock
 
 clean: ## removes the environment, caches and what `make up` deployed

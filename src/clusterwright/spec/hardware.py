@@ -83,6 +83,42 @@ class Gpus:
 
 
 @dataclass(frozen=True, slots=True)
+class Host:
+    """The processors and memory of a node; ``memory_gb`` in powers of ten."""
+
+    sockets: int
+    cores_per_socket: int
+    threads_per_core: int
+    memory_gb: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """What a processor says of itself (CPUID)."""
+
+    arch: str
+    vendor: str
+    family: int
+    model: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pcie:
+    """Where a node's GPUs sit: ``numa_cpus`` are the hardware threads of each NUMA node (``0-55,112-167``), ``gpus``
+    the PCI address of each GPU by local index. ``gpus_per_switch`` GPUs, each with its NIC, hang on one PCI switch;
+    each GPU has ``nvlinks`` NVLinks to NVLink switches.
+    """
+
+    cpu: Cpu
+    numa_cpus: tuple[str, ...]
+    link_speed_gts: float
+    link_width: int
+    gpus: tuple[str, ...]
+    gpus_per_switch: int
+    nvlinks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Chips:
     """The switch chips inside a director: a two-level Clos of its own, visible to the subnet manager.
 
@@ -135,6 +171,8 @@ class HardwareModel:
     assumed: tuple[str, ...]
     buffer: Buffer | None = None
     macsec: tuple[str, ...] = ()
+    host: Host | None = None
+    pcie: Pcie | None = None
 
     def nic_group(self, name: str) -> NicGroup | None:
         """The NIC group ``name``, or None."""

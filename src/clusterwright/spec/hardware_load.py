@@ -12,11 +12,14 @@ from clusterwright.spec.document import Document, Path, format_path
 from clusterwright.spec.hardware import (
     Buffer,
     Chips,
+    Cpu,
     Gpus,
     HardwareModel,
+    Host,
     ManagementPort,
     Nic,
     NicGroup,
+    Pcie,
     PortBlock,
     PortMode,
 )
@@ -90,6 +93,8 @@ class _Loader:
             assumed=tuple(_assumed(data)),
             buffer=buffer and Buffer(buffer["bytes"], buffer["cell_bytes"]),
             macsec=tuple(data.get("macsec", ())),
+            host=_host(data["host"]) if "host" in data else None,
+            pcie=self._pcie(data, groups) if "pcie" in data else None,
         )
 
     def object(self, path: Path, message: str, hint: str) -> None:
@@ -254,6 +259,26 @@ class _Loader:
             )
         return chips
 
+    def _pcie(self, data: Mapping[str, Any], groups: tuple[NicGroup, ...]) -> Pcie:
+        """The node's PCI layout; it has every GPU of the model, and each NIC's NUMA node."""
+        inside, gpus = data["pcie"], data["gpus"]["count"] if "gpus" in data else 0
+        if len(inside["gpus"]) != gpus:
+            message = f"pcie: places {len(inside['gpus'])} GPUs, but the model has {gpus or 'none'}."
+            self.object(("pcie", "gpus"), message, "Write one address for each GPU, by local index.")
+        highest = max((nic.numa for group in groups for nic in group.nics if nic.numa is not None), default=0)
+        if highest >= len(inside["numa_cpus"]):
+            message = f"A NIC sits at NUMA node {highest}, but numa_cpus: ends at {len(inside['numa_cpus']) - 1}."
+            self.object(("pcie", "numa_cpus"), message, "Write the threads of every NUMA node, from 0.")
+        return Pcie(
+            cpu=Cpu(**inside["cpu"]),
+            numa_cpus=tuple(inside["numa_cpus"]),
+            link_speed_gts=inside["link_speed_gts"],
+            link_width=inside["link_width"],
+            gpus=tuple(inside["gpus"]),
+            gpus_per_switch=inside.get("gpus_per_switch", 1),
+            nvlinks=inside.get("nvlinks", 0),
+        )
+
     def _check_kind(self, data: Mapping[str, Any]) -> None:
         kind = data["kind"]
         needed, unused = ("ports", "nics") if kind in _CABLED else ("nics", "ports")
@@ -273,6 +298,10 @@ class _Loader:
 
 def _nic(data: Mapping[str, Any]) -> Nic:
     return Nic(data["interface"], data.get("rdma_device"), data.get("pci"), data.get("gpu"), data.get("numa"))
+
+
+def _host(data: Mapping[str, Any]) -> Host:
+    return Host(data["sockets"], data["cores_per_socket"], data["threads_per_core"], data["memory_gb"])
 
 
 def _assumed(data: Mapping[str, Any]) -> Iterable[str]:

@@ -9,10 +9,47 @@ from clusterwright.spec.document import Path
 
 
 @dataclass(frozen=True, slots=True)
+class FlightRecorder:
+    """PyTorch's record of the last ``entries`` collectives of each rank, written below ``folder`` when one hangs."""
+
+    entries: int
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class TunerRow:
+    """One choice of the tuner: for messages of a size in bytes, and optionally a number of channels, nodes and ranks.
+
+    None stands for "any", and for ``channels`` for "as NCCL likes".
+    """
+
+    collective: str
+    min_bytes: int
+    max_bytes: int
+    algorithm: str
+    protocol: str
+    channels: int | None
+    nodes: int | None
+    ranks: int | None
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Tuner:
+    """NCCL's example tuner: the ``plugin`` library on the nodes, which is built and not packaged, and its table."""
+
+    plugin: str
+    rows: tuple[TunerRow, ...]
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class NcclProfile:
     """The choices that NCCL settings are derived from; HCA lists, traffic classes and GIDs follow from the plan.
 
-    ``variables`` are further NCCL or PyTorch variables, written as they are.
+    ``version`` is NCCL's, ``pytorch`` PyTorch's, None where jobs use something else. ``heartbeat_timeout_s`` is how
+    long PyTorch's watchdog waits before it takes a process for hung. ``topology_file`` gives nodes the topology of
+    their model. ``variables`` are further NCCL or PyTorch variables, written as they are.
     """
 
     version: str
@@ -27,15 +64,29 @@ class NcclProfile:
     timeout: int
     retry_count: int
     cross_nic: int | None
+    pytorch: str | None
+    heartbeat_timeout_s: int | None
+    flight_recorder: FlightRecorder | None
+    tuner: Tuner | None
+    topology_file: bool
     variables: Mapping[str, str]
     path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Kueue:
+    """Kueue's view of the same nodes: ``label_prefix`` is the domain of the topology labels, ``flavor`` the resource
+    flavour that jobs ask for."""
+
+    label_prefix: str
+    flavor: str
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
     """The batch system's view: ``leaf`` is the level that makes one switch of a Slurm tree, or the base block.
 
-    ``block_sizes`` are in nodes, for the block plugin.
+    ``block_sizes`` are in nodes, for the block plugin. ``kueue`` is set where Kubernetes places jobs on the nodes too.
     """
 
     kind: str
@@ -43,4 +94,5 @@ class Scheduler:
     plugin: str
     leaf: str
     block_sizes: tuple[int, ...]
+    kueue: Kueue | None
     path: Path

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from clusterwright.spec.document import Path
-from clusterwright.spec.job import NcclProfile, Scheduler
+from clusterwright.spec.job import FlightRecorder, Kueue, NcclProfile, Scheduler, Tuner, TunerRow
 from clusterwright.spec.reading import Reading
 
 
 def nccl(reading: Reading, data: Mapping[str, Any], path: Path) -> NcclProfile:
     """The NCCL profile at ``path``."""
+    recorder = data.get("flight_recorder")
     return NcclProfile(
         version=data["version"],
         fabric=data["fabric"],
@@ -25,18 +26,43 @@ def nccl(reading: Reading, data: Mapping[str, Any], path: Path) -> NcclProfile:
         timeout=data.get("timeout", 20),  # NCCL's own default since 2.23
         retry_count=data.get("retry_count", 7),
         cross_nic=data.get("cross_nic"),
+        pytorch=data.get("pytorch"),
+        heartbeat_timeout_s=data.get("heartbeat_timeout_s"),
+        flight_recorder=FlightRecorder(recorder["entries"], recorder["folder"]) if recorder is not None else None,
+        tuner=_tuner(reading, data["tuner"], (*path, "tuner")) if "tuner" in data else None,
+        topology_file=data.get("topology_file", False),
         variables={key: str(value) for key, value in data.get("variables", {}).items()},
+        path=path,
+    )
+
+
+def _tuner(reading: Reading, data: Mapping[str, Any], path: Path) -> Tuner:
+    return Tuner(data["plugin"], reading.each(data, "rows", _tuner_row, path), path)
+
+
+def _tuner_row(data: Mapping[str, Any], path: Path) -> TunerRow:
+    return TunerRow(
+        collective=data["collective"],
+        min_bytes=data.get("min_bytes", 0),
+        max_bytes=data["max_bytes"],
+        algorithm=data["algorithm"],
+        protocol=data["protocol"],
+        channels=data.get("channels"),
+        nodes=data.get("nodes"),
+        ranks=data.get("ranks"),
         path=path,
     )
 
 
 def scheduler(reading: Reading, data: Mapping[str, Any], path: Path) -> Scheduler:
     """The batch system at ``path``."""
+    kueue = data.get("kueue")
     return Scheduler(
         kind=data["kind"],
         nodes=data["nodes"],
         plugin=data["plugin"],
         leaf=data["leaf"],
         block_sizes=tuple(data.get("block_sizes", ())),
+        kueue=Kueue(kueue["label_prefix"], kueue["flavor"]) if kueue is not None else None,
         path=path,
     )
