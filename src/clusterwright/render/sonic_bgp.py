@@ -26,6 +26,7 @@ def bgp_tables(view: SwitchView) -> dict[str, Any]:
         "load_balance_mp_relax": "true",
         "default_ipv4_unicast": "false",
         "network_import_check": "false",
+        "log_nbr_state_changes": "true",
         "graceful_restart_enable": "true",
         "gr_restart_time": str(GRACEFUL_RESTART_S),
         "keepalive": str(KEEPALIVE_S),

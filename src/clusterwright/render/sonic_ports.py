@@ -1,4 +1,5 @@
-"""Ports and addresses of a SONiC switch. Lanes are facts of the platform (its port_config.ini)."""
+"""Ports and addresses of a SONiC switch. Lanes and breakout modes are facts of the platform (port_config.ini,
+platform.json)."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class SonicPortError(ClusterwrightError):
 
 
 def port_tables(view: SwitchView) -> dict[str, Any]:
-    """PORT, INTERFACE, LOOPBACK_INTERFACE, DEVICE_NEIGHBOR, and the hosts' VLAN where they share a subnet."""
+    """Ports with breakouts and neighbours, interfaces, and the hosts' VLAN where they share a subnet."""
     ports = {name: _port(view, name, "unused", 400, None) for name in spare_ports(view.model, _used(view))}
     interfaces: dict[str, dict[str, str]] = {}
     neighbours = {}
@@ -50,8 +51,10 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
             interfaces[f"{name}|{address}/{link.port.prefix_length}"] = {}
         else:
             members[f"Vlan{HOST_VLAN}|{name}"] = {"tagging_mode": "untagged"}
+    ports = dict(sorted(ports.items(), key=lambda item: int(item[0].removeprefix("Ethernet"))))
     tables: dict[str, Any] = {
-        "PORT": dict(sorted(ports.items(), key=lambda item: int(item[0].removeprefix("Ethernet")))),
+        "PORT": ports,
+        "BREAKOUT_CFG": {name: {"brkout_mode": f"1x{int(row['speed']) // 1000}G"} for name, row in ports.items()},
         "INTERFACE": interfaces,
         "DEVICE_NEIGHBOR": neighbours,
     }
@@ -85,6 +88,7 @@ def _port(view: SwitchView, name: str, description: str, speed_gbps: int, fec: s
         "lanes": ",".join(str(lane) for lane in range(lanes[index], lanes[index] + LANES)),
         "speed": str(speed_gbps * 1000),
         "fec": fec or "rs",
+        "autoneg": "off",
         "mtu": str(view.fabric.mtu),
         "description": description,
         "admin_status": "down",

@@ -40,11 +40,12 @@ class CentralAaa:
 @dataclass(frozen=True, slots=True)
 class Telemetry:
     """Streaming telemetry over TLS. ``certificate`` names a switch's own certificate and key where the deployment keeps
-    them, ``authority`` the certificate that must have signed a collector's."""
+    them, ``authority`` the certificate that must have signed a collector's, ``collectors`` their common names."""
 
     port: int
     certificate: str
     authority: str
+    collectors: tuple[str, ...]
     path: Path
 
 

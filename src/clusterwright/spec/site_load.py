@@ -45,4 +45,6 @@ def _aaa(reading: Reading, data: Mapping[str, Any], path: Path) -> CentralAaa:
 
 
 def _telemetry(data: Mapping[str, Any], path: Path) -> Telemetry:
-    return Telemetry(data.get("port", GNMI_PORT), data["certificate"], data["authority"], path)
+    return Telemetry(
+        data.get("port", GNMI_PORT), data["certificate"], data["authority"], tuple(data["collectors"]), path
+    )

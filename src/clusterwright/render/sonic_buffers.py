@@ -1,0 +1,74 @@
+"""Buffers on SONiC: pools, profiles, priority groups and queues, with headroom from each cable's speed and length.
+
+One ingress pool takes everything; its ``xoff`` part is the headroom of all lossless groups together. At egress a
+lossless queue has no limit of its own, since what ingress accepted must leave, and lossy queues share what is free.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.render.headroom import headroom_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clusterwright.render.switch_links import Link
+    from clusterwright.render.switch_view import ClassView, SwitchView
+
+INGRESS, EGRESS = "ingress_lossless_pool", "egress_lossless_pool"
+LOSSY_IN, LOSSY_OUT, LOSSLESS_OUT = "ingress_lossy_profile", "egress_lossy_profile", "egress_lossless_profile"
+# Cells of a lossless group and of a lossy queue that are its own, and how far below the threshold it resumes: SONiC's
+# pg_profile_lookup.ini and buffers_defaults for Tomahawk 5 (18,796, 1,778 and 3,556 bytes).
+RESERVED_CELLS, QUEUE_CELLS, RESUME_CELLS = 74, 7, 14
+# A group or queue may take as much as is still free (two to the power of dynamic_th), as in the same files.
+SHARE = "0"
+# The list of cable lengths that SONiC's buffer manager reads.
+CABLE_LIST = "AZURE"
+
+
+def buffer_tables(view: SwitchView, classes: Sequence[ClassView]) -> dict[str, Any]:
+    """The tables; none for a chip whose memory the catalogue does not know."""
+    buffer = view.model.buffer
+    if buffer is None:
+        return {}
+    cell = buffer.cell_bytes
+    profiles: dict[str, dict[str, str]] = {
+        LOSSY_IN: {"pool": INGRESS, "size": "0", "static_th": str(buffer.size_bytes)},
+        LOSSY_OUT: {"pool": EGRESS, "size": str(QUEUE_CELLS * cell), "dynamic_th": SHARE},
+        LOSSLESS_OUT: {"pool": EGRESS, "size": "0", "static_th": str(buffer.size_bytes)},
+    }
+    groups, queues = {}, {}
+    headroom = 0
+    for link in view.links:
+        name = _profile_name(link)
+        xoff = headroom_cells(link.cable.speed_gbps, link.cable.length_m, view.fabric.mtu) * cell
+        profiles[name] = {
+            "pool": INGRESS,
+            "size": str(RESERVED_CELLS * cell),
+            "dynamic_th": SHARE,
+            "xon": str(RESERVED_CELLS * cell),
+            "xon_offset": str(RESUME_CELLS * cell),
+            "xoff": str(xoff),
+        }
+        for item in classes:
+            is_lossless = item.entry.priority is not None
+            headroom += xoff if is_lossless else 0
+            groups[f"{link.port.port}|{item.number}"] = {"profile": name if is_lossless else LOSSY_IN}
+            queues[f"{link.port.port}|{item.entry.queue}"] = {"profile": LOSSLESS_OUT if is_lossless else LOSSY_OUT}
+    shared = str(buffer.size_bytes - headroom)
+    return {
+        "BUFFER_POOL": {
+            INGRESS: {"type": "ingress", "mode": "dynamic", "size": shared, "xoff": str(headroom)},
+            EGRESS: {"type": "egress", "mode": "dynamic", "size": shared},
+        },
+        "BUFFER_PROFILE": dict(sorted(profiles.items())),
+        "BUFFER_PG": groups,
+        "BUFFER_QUEUE": queues,
+        "CABLE_LENGTH": {CABLE_LIST: {link.port.port: f"{ceil(link.cable.length_m)}m" for link in view.links}},
+    }
+
+
+def _profile_name(link: Link) -> str:
+    return f"pg_lossless_{link.cable.speed_gbps * 1000}_{ceil(link.cable.length_m)}m_profile"
