@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.model import format_address
+from clusterwright.render.eos_macsec import profile_of
 from clusterwright.render.filter_edge import is_host_port
 from clusterwright.render.switch_view import in_port_order, spare_ports
 
@@ -25,7 +26,7 @@ _BREAKOUT_SPEEDS = {400: "400g-4", 200: "200g-4", 100: "100g-2", 50: "50g-1", 25
 class EosPort:
     """An Ethernet interface. ``address`` with its length; ``vlan`` for a port of the shared host subnet.
 
-    ``filters`` are the lines that put access lists on it.
+    ``filters`` are the lines that put access lists on it, ``macsec`` the profile that encrypts its link.
     """
 
     name: str
@@ -38,6 +39,7 @@ class EosPort:
     vlan: int | None = None
     profile: str | None = None
     filters: tuple[str, ...] = ()
+    macsec: str | None = None
 
 
 def eos_ports(view: SwitchView, profile: str | None, filters: tuple[str, ...]) -> tuple[EosPort, ...]:
@@ -66,6 +68,7 @@ def _port(view: SwitchView, link: Link, profile: str | None, filters: tuple[str,
         vlan=None if link.is_routed else HOST_VLAN,
         profile=profile,
         filters=filters,
+        macsec=profile_of(view, link),
     )
 
 

@@ -9,6 +9,7 @@ from clusterwright.plan.model import format_address
 from clusterwright.render.eos_access import EosAccess, eos_access
 from clusterwright.render.eos_bgp import EosBgp, eos_bgp
 from clusterwright.render.eos_filters import EosFilters, eos_filters
+from clusterwright.render.eos_macsec import EosMacsec, eos_macsec
 from clusterwright.render.eos_ports import HOST_VLAN, EosPort, eos_ports
 from clusterwright.render.eos_qos import EosQos, eos_qos
 from clusterwright.render.filter_edge import management_reach
@@ -73,6 +74,7 @@ class EosSwitch:
     qos: EosQos | None
     hash_queue_pairs: bool
     bgp: EosBgp | None
+    macsec: tuple[EosMacsec, ...]
     mark: str = FROM_BELOW
     hash_port: int = ROCE_PORT
     hash_bytes: str = ROCE_QUEUE_PAIR_BYTES
@@ -102,6 +104,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         qos=qos,
         hash_queue_pairs=view.fabric.technology == "roce" and (view.model.asic or "").startswith("jericho"),
         bgp=eos_bgp(view),
+        macsec=eos_macsec(plan, view),
     )
 
 
