@@ -2,50 +2,36 @@
 
 The bandwidth of a bottom switch is what its hosts can send up to the top when every switch spreads over the uplinks it
 has left: a switch's share is ``min(1, sum of its parents' shares weighted by Gb/s / Gb/s from below)``. All failures of
-a kind are computed at once, one column each, and given as a fraction of the undisturbed bandwidth. Parts that no longer
-meet at the top are not looked for: a bottom switch is cut off when nothing it sends can reach a top.
+a kind are computed at once, one column each, and given as a fraction of the undisturbed bandwidth. What jobs keep, and
+whether racks still meet, is computed in ``jobs``.
 """
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
-from clusterwright.verify.ethernet.bandwidth import sides
-from clusterwright.verify.ethernet.network import KINDS, Fabric, Integers, Link, has_network, network_of_tree
+from clusterwright.verify.ethernet.jobs import JobSize, job_sizes, worst_job
+from clusterwright.verify.ethernet.network import KINDS, Integers, has_network, network_of_tree
 from clusterwright.verify.ethernet.router import example
+from clusterwright.verify.ethernet.uplinks import (
+    DOUBLES,
+    Failure,
+    Uplinks,
+    name_of,
+    sampled_doubles,
+    single_cables,
+    single_switches,
+    uplinks_of,
+)
 from clusterwright.verify.tree import RenderedTree
 
 Shares = NDArray[np.float64]
-_SEED = 24576
-_DOUBLES = 500
 _AT_ONCE = 2000  # columns, to bound the memory
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """What fails together: switches, and cables by their index in the fabric."""
-
-    switches: tuple[int, ...] = ()
-    links: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class _Tree:
-    """The uplinks of a fabric: lower and upper switch and Gb/s of each cable; ``down`` is what comes from below."""
-
-    fabric: Fabric
-    low: Integers
-    high: Integers
-    gbps: NDArray[np.float64]
-    down: NDArray[np.float64]
-    leaves: Integers
-    tops: NDArray[np.bool_]
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -54,87 +40,113 @@ def _run(tree: RenderedTree) -> Verdict:
     for fabric in network_of_tree(tree).fabrics:
         if not fabric.links:
             continue
-        uplinks = _uplinks(fabric)
-        healthy = _shares(uplinks, [_Failure()])[uplinks.leaves, 0]
-        cables = _cables(uplinks)
-        switches = [_Failure(switches=(at,)) for at in range(len(fabric.routers))]
+        uplinks = uplinks_of(fabric)
+        healthy = _shares(uplinks, [Failure()])[:, 0]
+        sizes = job_sizes(uplinks)
         for title, failures in (
-            ("any cable", cables),
-            ("any switch", switches),
-            (f"two at once, {_DOUBLES} samples", _doubles(len(fabric.routers), len(fabric.links))),
+            ("any cable fails", single_cables(uplinks)),
+            ("any switch fails", single_switches(uplinks)),
+            (f"two fail at once, {DOUBLES} samples", sampled_doubles(uplinks)),
         ):
             worst, where, cut_off, others = _judge(uplinks, failures, healthy)
-            name = fabric.routers[int(uplinks.leaves[where[0]])].device
-            what = _name(fabric, failures[where[1]])
-            facts.append(
-                Fact(f"{fabric.name}: {title} fails, {len(failures):,} cases: bandwidth left for a rack", worst)
-            )
-            facts.append(Fact(f"{fabric.name}: {title} fails: the worst case", f"{name} without {what}"))
-            facts.append(Fact(f"{fabric.name}: {title} fails: racks cut off at most", cut_off))
-            if not title.startswith("two"):
+            name = f"{fabric.name}: {title}"
+            facts.append(Fact(f"{name}, {len(failures):,} cases: bandwidth left for a rack", worst))
+            rack = fabric.routers[int(uplinks.leaves[where[0]])].device
+            facts.append(Fact(f"{name}: the worst case", f"{rack} without {name_of(fabric, failures[where[1]])}"))
+            facts.append(Fact(f"{name}: racks cut off at most", cut_off))
+            is_single = not title.startswith("two")
+            if is_single:
                 for leaf, column in others:
                     router = fabric.routers[leaf]
-                    message = f"is cut off when {_name(fabric, failures[column])} fails"
+                    message = f"is cut off when {name_of(fabric, failures[column])} fails"
                     found.append(example(tree, router.device, router.ports_file, (), message))
+            found += _jobs(tree, sizes, name, failures, facts, may_end=not is_single)
     return Verdict(tuple(facts), tuple(found))
 
 
-def _uplinks(fabric: Fabric) -> _Tree:
-    ends = fabric.ends
-    is_low = fabric.rank[ends[:, 0]] < fabric.rank[ends[:, 1]]
-    low, high = np.where(is_low, ends[:, 0], ends[:, 1]), np.where(is_low, ends[:, 1], ends[:, 0])
-    gbps = np.array([min(link.a_port.speed_gbps, link.b_port.speed_gbps) for link in fabric.links])
-    tops = np.ones(len(fabric.routers), bool)
-    tops[low] = False
-    leaves = np.flatnonzero((fabric.rank == 0) & ~tops)
-    return _Tree(fabric, low, high, gbps, np.maximum(sides(fabric)[0], 1e-9), leaves, tops)
-
-
-def _cables(uplinks: _Tree) -> list[_Failure]:
-    """One failure for each pair of switches that cables join: parallel ones are alike."""
-    pairs = uplinks.low * len(uplinks.fabric.routers) + uplinks.high
-    return [_Failure(links=(int(at),)) for at in np.unique(pairs, return_index=True)[1]]
-
-
-def _doubles(switches: int, links: int) -> list[_Failure]:
-    chosen = random.Random(_SEED)  # noqa: S311 - a sample of failures that is the same every time, not a secret
-    return [
-        _Failure((chosen.randrange(switches),), (chosen.randrange(links),))
-        if at % 2
-        else _Failure(tuple(chosen.sample(range(switches), 2)))
-        for at in range(_DOUBLES if switches > 1 else 0)
-    ]
+def _jobs(
+    tree: RenderedTree,
+    sizes: tuple[JobSize, ...],
+    name: str,
+    failures: list[Failure],
+    facts: list[Fact],
+    *,
+    may_end: bool,
+) -> Iterator[Counterexample]:
+    """Adds what jobs keep to ``facts``; a counterexample where racks of one stop meeting though that must not be."""
+    for each in sizes:
+        left, case, unit = worst_job(each, failures)
+        facts.append(Fact(f"{name}: left for a job of {each.low:,} to {each.high:,} nodes", round(left, 4)))
+        if left == 0 and unit is not None and not may_end:
+            fabric = unit.uplinks.fabric
+            router = fabric.routers[int(unit.leaves[0])]
+            message = (
+                f"racks of a job of {unit.nodes:,} nodes from here on no longer meet when "
+                f"{name_of(fabric, failures[case])} fails"
+            )
+            yield example(tree, router.device, router.ports_file, (), message)
 
 
 def _judge(
-    uplinks: _Tree, failures: list[_Failure], healthy: Shares
+    uplinks: Uplinks, failures: list[Failure], healthy: Shares
 ) -> tuple[float, tuple[int, int], int, list[tuple[int, int]]]:
-    """The least share that remains, where (leaf, failure), most racks cut off at once, and who is cut off by others."""
+    """The least share that remains, where (leaf, failure), most racks cut off at once, and who is cut off by others.
+
+    ``healthy`` are the undisturbed shares of all switches.
+    """
+    at_leaf = [at for at, each in enumerate(failures) if _is_leaf_cable(uplinks, each)]
     worst, where, cut_off = np.inf, (0, 0), 0
     others: list[tuple[int, int]] = []
-    for start in range(0, len(failures), _AT_ONCE):
-        chunk = failures[start : start + _AT_ONCE]
-        left = _shares(uplinks, chunk)[uplinks.leaves] / np.maximum(healthy, 1e-9)[:, None]
-        own = np.zeros(left.shape, bool)
+    if at_leaf:
+        rows, left = _after_leaf_cables(uplinks, [failures[at].links[0] for at in at_leaf], healthy)
+        worst, where = float(left.min()), (int(rows[left.argmin()]), at_leaf[int(left.argmin())])
+        others += [(int(uplinks.leaves[rows[at]]), at_leaf[at]) for at in np.flatnonzero(left <= 0).tolist()]
+        cut_off = int(bool(others))
+    known = set(at_leaf)
+    rest = [at for at in range(len(failures)) if at not in known]
+    before = healthy[uplinks.leaves]
+    for start in range(0, len(rest), _AT_ONCE):
+        cases = rest[start : start + _AT_ONCE]
+        chunk = [failures[at] for at in cases]
+        left = _shares(uplinks, chunk)[uplinks.leaves] / np.maximum(before, 1e-9)[:, None]
+        left[before <= 0] = np.inf
+        place = {int(leaf): row for row, leaf in enumerate(uplinks.leaves)}
         for column, failure in enumerate(chunk):
-            own[np.isin(uplinks.leaves, failure.switches), column] = True
-        left = np.where(own, np.inf, left)
+            left[[place[at] for at in failure.switches if at in place], column] = np.inf
         lost = left <= 0
         cut_off = max(cut_off, int(lost.sum(axis=0).max(initial=0)))
-        others += [(int(uplinks.leaves[leaf]), start + int(column)) for leaf, column in np.argwhere(lost)]
+        others += [(int(uplinks.leaves[leaf]), cases[column]) for leaf, column in np.argwhere(lost).tolist()]
         if left.size and left.min() < worst:
-            row, place = divmod(int(left.argmin()), left.shape[1])
-            worst, where = float(left.min()), (row, start + place)
+            row, column = divmod(int(left.argmin()), left.shape[1])
+            worst, where = float(left.min()), (row, cases[column])
     return round(worst, 4), where, cut_off, others
 
 
-def _shares(uplinks: _Tree, failures: list[_Failure]) -> Shares:
+def _is_leaf_cable(uplinks: Uplinks, failure: Failure) -> bool:
+    if failure.switches or len(failure.links) != 1:
+        return False
+    low = uplinks.low[failure.links[0]]
+    return bool(uplinks.fabric.rank[low] == 0)
+
+
+def _after_leaf_cables(uplinks: Uplinks, links: list[int], healthy: Shares) -> tuple[Integers, Shares]:
+    """For single cables of bottom switches: the row of the switch, which alone is hit, and what it keeps."""
+    low, high = uplinks.low[links], uplinks.high[links]
+    up = csr_array((uplinks.gbps, (uplinks.low, uplinks.high)), shape=(len(healthy), len(healthy)))
+    reach = (up @ healthy)[low] - uplinks.gbps[links] * healthy[high]
+    left = np.clip(reach / uplinks.down[low], 0, 1) / np.maximum(healthy[low], 1e-9)
+    left[left < 1e-9] = 0
+    left[healthy[low] <= 0] = np.inf
+    return np.searchsorted(uplinks.leaves, low), left
+
+
+def _shares(uplinks: Uplinks, failures: list[Failure]) -> Shares:
     """For each switch (row) and failure (column): the share of what comes from below that can reach the top."""
     count = len(uplinks.fabric.routers)
     shares = np.zeros((count, len(failures)))
     shares[uplinks.tops] = 1
     gone = [(at, column) for column, failure in enumerate(failures) for at in failure.switches]
-    cut = [(at, column) for column, failure in enumerate(failures) for at in failure.links]
+    cut = [(at, column) for column, failure in enumerate(failures) for at in set(failure.links)]
     up = csr_array((uplinks.gbps, (uplinks.low, uplinks.high)), shape=(count, count))
     rank = uplinks.fabric.rank
     for level in range(int(rank.max()), -1, -1):
@@ -150,16 +162,6 @@ def _shares(uplinks: _Tree, failures: list[_Failure]) -> Shares:
         for at, column in gone:
             shares[at, column] = 0
     return shares
-
-
-def _name(fabric: Fabric, failure: _Failure) -> str:
-    links: list[Link] = [fabric.links[at] for at in failure.links]
-    names = [fabric.routers[at].device for at in failure.switches]
-    names += [
-        f"the cable from {fabric.routers[each.a].device} {each.a_port.name} to {fabric.routers[each.b].device}"
-        for each in links
-    ]
-    return " and ".join(names)
 
 
 ETHERNET_FAILURES = Check(

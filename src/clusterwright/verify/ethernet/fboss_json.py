@@ -222,6 +222,7 @@ def _sessions(bgp: Json) -> Iterator[Session]:
     for peer in bgp["peers"]:
         name = peer.get("peer_group_name", "")
         group = groups.get(name, {})
+        local = f'"local_addr": "{peer["local_addr"]}"'  # written right after the AS number
         yield Session(
             packed(peer["peer_addr"]),
             packed(peer["local_addr"]),
@@ -230,17 +231,10 @@ def _sessions(bgp: Json) -> Iterator[Session]:
             peer.get("egress_policy_name") or group.get("egress_policy_name", ""),
             ('"peers"', f'"peer_addr": "{peer["peer_addr"]}"'),
             ('"peer_groups"', f'"name": "{name}"'),
-            _peer_mark(peer, "remote_as_4_byte"),
-            _peer_mark(peer, "local_addr"),
+            ('"peers"', f'"remote_as_4_byte": {peer["remote_as_4_byte"]},\n      {local}'),
+            ('"peers"', local),
             most_routes=(peer.get("pre_filter") or group.get("pre_filter") or {}).get("max_routes", 0),
         )
-
-
-def _peer_mark(peer: Json, key: str) -> Mark:
-    """Where a key of a peer stands: the peer's keys from there to its address are found as they are written."""
-    written = json.dumps(peer, indent=2).replace("\n", "\n    ")
-    start = written.find(f'"{key}"')
-    return ('"peers"', written[start : written.find(",", written.find('"peer_addr"'))])
 
 
 def _policies(document: Json) -> Mapping[str, Policy]:

@@ -137,47 +137,60 @@ def spread(fabric: Fabric, edges: tuple[Edge, ...]) -> Routes:
     """Let the announced prefixes spread over some edges until no switch learns more."""
     known = announced(fabric)
     shape = known.origin.shape
-    masks = _Masks(fabric, known)
+    masks = _masks(fabric)
     groups = _groups(fabric, edges)
-    asn = np.array([router.asn for router in fabric.routers])
-    is_foreign = np.ones(shape, bool)
-    for column in range(shape[1]):
-        is_foreign[np.isin(asn, asn[known.origin[:, column]]), column] = False
+    is_foreign = _foreign(fabric, known)
     hops = np.where(known.origin, 0, -1)
     paths, width = known.origin.astype(np.float32), np.zeros(shape, np.float32)
     tags: dict[Tags, Flags] = {NO_TAGS: known.origin.copy()}
     front: dict[Tags, Counts] = {NO_TAGS: paths.copy()}
     for hop in range(1, _FARTHEST):
         arrived: dict[Tags, tuple[Counts, Counts]] = {}
-        for (out_of, into, keeps), sessions in groups.items():
-            sources = np.unique(sessions.indices)
-            for tag, counts in front.items():
-                if not counts[sources].any():
+        for (out_of, into, keeps), (targets, sources, sessions) in groups.items():
+            for tag, every in front.items():
+                counts = every[sources]
+                if not counts.any():
                     continue
                 for sent, leaves in masks.outcomes(out_of, tag):
-                    offered = counts * leaves
+                    offered = counts * _rows(leaves, sources)
                     carried, over = sessions @ offered, sessions @ (offered > 0).astype(np.float32)
                     for got, enters in masks.outcomes(into, sent if keeps else NO_TAGS):
-                        new, wide = carried * enters, over * enters
-                        if got in arrived:
-                            new, wide = new + arrived[got][0], wide + arrived[got][1]
-                        arrived[got] = (new, wide)
+                        if got not in arrived:
+                            arrived[got] = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+                        allowed = _rows(enters, targets)
+                        arrived[got][0][targets] += carried * allowed
+                        arrived[got][1][targets] += over * allowed
         is_open = (hops < 0) & is_foreign
         front = {tag: new * is_open for tag, (new, _) in arrived.items()}
         if not any(counts.any() for counts in front.values()):
             break
         for tag, counts in front.items():
-            hops[counts > 0] = hop
+            is_new = counts > 0
+            hops[is_new] = hop
             paths += counts
             width += arrived[tag][1] * is_open
-            tags[tag] = tags.get(tag, np.zeros(shape, bool)) | (counts > 0)
+            tags[tag] = tags[tag] | is_new if tag in tags else is_new
     return Routes(hops, paths, width, tags)
+
+
+def _rows(flags: Flags, rows: Integers) -> Flags:
+    """Some rows of a mask, which may have one row for all."""
+    return flags if len(flags) == 1 else flags[rows]
+
+
+def _foreign(fabric: Fabric, known: Announced) -> Flags:
+    """Whether a router (row) may take a prefix (column): not where its own AS number originates it."""
+    _, number = np.unique(np.array([router.asn for router in fabric.routers]), return_inverse=True)
+    is_own = np.zeros((number.max() + 1, known.origin.shape[1]), bool)
+    routers, columns = np.nonzero(known.origin)
+    is_own[number[routers], columns] = True
+    return np.asarray(~is_own[number])
 
 
 def told(fabric: Fabric, edges: tuple[Edge, ...], routes: Routes) -> list[int]:
     """For each edge, how many of its routes the source announces over it, whatever the target then does with them."""
     known = announced(fabric)
-    masks = _Masks(fabric, known)
+    masks = _masks(fabric)
     weight = np.bincount(list(known.column_of.values()), minlength=len(known.prefixes)).astype(np.float32)
     shapes = {id(edge.out_of): _shape(edge.out_of) for edge in edges}
     sources: dict[_Shape, set[int]] = {}
@@ -189,7 +202,7 @@ def told(fabric: Fabric, edges: tuple[Edge, ...], routes: Routes) -> list[int]:
         total = np.zeros(len(rows), np.float32)
         for tag, flags in routes.tags.items():
             for _, leaves in masks.outcomes(shape, tag):
-                total += (flags[rows] & (leaves if len(leaves) == 1 else leaves[rows])).astype(np.float32) @ weight
+                total += (flags[rows] & _rows(leaves, rows)).astype(np.float32) @ weight
         count |= {(int(at), shape): int(number) for at, number in zip(rows, total, strict=True)}
     return [count[edge.source, shapes[id(edge.out_of)]] for edge in edges]
 
@@ -209,9 +222,12 @@ def _reference(term: Term) -> object:
     return term.list_name if is_exact(term.prefixes) else term.prefixes
 
 
-def _groups(fabric: Fabric, edges: tuple[Edge, ...]) -> dict[tuple[_Shape, _Shape, bool], csr_array]:
-    """Sessions by what their policies do: how many lead from each switch (column) to each other (row)."""
-    members: dict[tuple[_Shape, _Shape, bool], list[tuple[int, int]]] = {}
+_Group = tuple[_Shape, _Shape, bool]
+
+
+def _groups(fabric: Fabric, edges: tuple[Edge, ...]) -> dict[_Group, tuple[Integers, Integers, csr_array]]:
+    """Sessions by what their policies do: targets (rows), sources (columns), and how many lead from one to another."""
+    members: dict[_Group, tuple[list[int], list[int]]] = {}
     shapes: dict[int, _Shape] = {}
     for edge in edges:
         for policy in (edge.out_of, edge.into):
@@ -219,15 +235,22 @@ def _groups(fabric: Fabric, edges: tuple[Edge, ...]) -> dict[tuple[_Shape, _Shap
                 shapes[id(policy)] = _shape(policy)
         keeps = fabric.routers[edge.source].keeps_communities
         key = (shapes[id(edge.out_of)], shapes[id(edge.into)], keeps)
-        members.setdefault(key, []).append((edge.target, edge.source))
-    count = len(fabric.routers)
-    return {
-        key: csr_array(
-            (np.ones(len(pairs), np.float32), tuple(np.array(pairs, np.int64).T)),
-            shape=(count, count),
-        )
-        for key, pairs in members.items()
-    }
+        if key not in members:
+            members[key] = [], []
+        members[key][0].append(edge.target)
+        members[key][1].append(edge.source)
+    found = {}
+    for key, (into, out_of) in members.items():
+        targets, rows = np.unique(np.array(into), return_inverse=True)
+        sources, columns = np.unique(np.array(out_of), return_inverse=True)
+        ones = np.ones(len(rows), np.float32)
+        found[key] = targets, sources, csr_array((ones, (rows, columns)), shape=(len(targets), len(sources)))
+    return found
+
+
+@lru_cache(maxsize=16)
+def _masks(fabric: Fabric) -> _Masks:
+    return _Masks(fabric, announced(fabric))
 
 
 class _Masks:
