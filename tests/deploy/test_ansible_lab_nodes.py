@@ -7,7 +7,8 @@ from pathlib import Path
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.ansible_target import Access, AnsibleTarget
+from clusterwright.deploy.ansible_target import AnsibleTarget
+from clusterwright.deploy.ssh import Access
 from clusterwright.deploy.target import Status, tree_digest
 from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.plan.build import build_plan

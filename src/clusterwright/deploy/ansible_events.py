@@ -14,6 +14,7 @@ from typing import Any
 from clusterwright.deploy.target import Holding, Outcome, Status, Unreachable, holding_digest
 
 MODULE = "clusterwright_tree"
+MODULES = frozenset({MODULE, "clusterwright_eos"})
 
 # What OpenSSH says when it never got as far as running a program on the device (ssh.c, sshconnect.c, sshconnect2.c of
 # 9.x). Any other way of losing a connection may have lost it in the middle of the work.
@@ -49,7 +50,7 @@ class Transcript:
             self.unreachable[host] = str(result.get("msg", "no reason given")).strip()
         elif name == "runner_on_failed":
             self.failures[host] = result
-        elif name == "runner_on_ok" and data.get("task_action") == MODULE:
+        elif name == "runner_on_ok" and data.get("task_action") in MODULES:
             self.answers[host] = result
         elif name == "playbook_on_stats":
             self.ended = True
@@ -130,6 +131,9 @@ def _exempted(items: Collection[str]) -> str:
 def _diff_text(parts: Collection[Mapping[str, Any]]) -> str:
     lines: list[str] = []
     for part in parts:
+        lines += str(part.get("prepared", "")).splitlines()  # what the device itself found to differ
+        if "before_header" not in part:
+            continue
         before, after = str(part.get("before", "")), str(part.get("after", ""))
         headers = str(part.get("before_header", "")), str(part.get("after_header", ""))
         found = list(difflib.unified_diff(before.splitlines(), after.splitlines(), *headers, lineterm=""))

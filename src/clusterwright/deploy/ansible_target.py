@@ -1,4 +1,4 @@
-"""Devices over SSH: the target that hands trees to Ansible.
+"""The target that hands trees to Ansible, whatever a device is reached over.
 
 Ansible only carries. Everything is rendered before, one task of one module does a device's whole tree (``roles/``), and
 ansible-runner runs it in shards, because the control node's memory and start-up time grow with the hosts of one run.
@@ -14,43 +14,26 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from clusterwright import data_files
-from clusterwright.deploy.ansible_bundle import bundle
 from clusterwright.deploy.ansible_events import Transcript, holding_of, outcome_of
 from clusterwright.deploy.ansible_folder import RunFolder, run_folder
+from clusterwright.deploy.eapi import EapiTransport
+from clusterwright.deploy.ssh import Access, SshTransport
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, tree_digest
+from clusterwright.deploy.transport import Transport
 from clusterwright.finding import ClusterwrightError
 
-_PLAYBOOK = "deploy.yml"
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How devices are reached: by key only, and only where the host key is the one in ``known_hosts``.
-
-    ``addresses`` maps device to address, ``exempt`` are patterns of running state that these devices cannot hold
-    (virtual ones in a lab; see the module), ``python`` the interpreter on the devices. A ``user`` other than root
-    becomes root by sudo.
-    """
-
-    addresses: Mapping[str, str]
-    private_key: Path
-    known_hosts: Path
-    user: str = "root"
-    port: int = 22
-    python: str = "/usr/bin/python3"
-    exempt: tuple[str, ...] = ()
+_NO_ADDRESS = "the inventory has no address for it"
 
 
 @dataclass(frozen=True, slots=True)
 class AnsibleTarget:
-    """Devices over SSH; implements ``Target``.
+    """Devices over SSH, and switches over eAPI; implements ``Target``.
 
     ``folder`` takes the runs' private folders, the latest of which are kept. One run has at most ``shard_hosts`` hosts,
     of which ``forks`` are worked on at once; ``shards_at_once`` runs go side by side. ``device_timeout_s`` ends work
-    on one device, ``run_timeout_s`` a whole run.
+    on one device over SSH, ``run_timeout_s`` a whole run.
     """
 
     folder: Path
@@ -64,50 +47,57 @@ class AnsibleTarget:
 
     def apply(self, batch: Mapping[str, DeviceTree], *, check: bool = False) -> Mapping[str, Outcome]:
         """See ``Target.apply``."""
-        transcripts = self._run(batch, check=check)
-        return {
-            device: outcome_of(transcripts[device], device, tree_digest(tree), check=check)
-            if device in transcripts
-            else Outcome(Status.UNREACHABLE, message="the inventory has no address for it")
-            for device, tree in batch.items()
-        }
+        found: dict[str, Outcome] = {}
+        for transport in self._transports():
+            found |= {
+                device: outcome
+                for device, tree in batch.items()
+                if device in transport.addresses and (outcome := transport.settled(tree)) is not None
+            }
+        heard = self._run({device: tree for device, tree in batch.items() if device not in found}, check=check)
+        for device, tree in batch.items():
+            if device in heard:
+                found[device] = outcome_of(heard[device], device, tree_digest(tree), check=check)
+        nowhere = Outcome(Status.UNREACHABLE, message=_NO_ADDRESS)
+        return {device: found.get(device, nowhere) for device in batch}
 
     def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
         """See ``Target.read``."""
-        transcripts = self._run(dict.fromkeys(devices))
+        heard = self._run(dict.fromkeys(devices))
         return {
-            device: holding_of(transcripts[device], device)
-            if device in transcripts
-            else Unreachable("the inventory has no address for it")
+            device: holding_of(heard[device], device) if device in heard else Unreachable(_NO_ADDRESS)
             for device in devices
         }
 
+    def _transports(self) -> tuple[Transport, ...]:
+        ssh = SshTransport(self.access, self.device_timeout_s, self.connect_timeout_s)
+        return (ssh,) if self.access.eapi is None else (ssh, EapiTransport(self.access.eapi))
+
     def _run(self, batch: Mapping[str, DeviceTree | None], *, check: bool = False) -> Mapping[str, Transcript]:
         """What was heard of each device that has an address. A device with None instead of a tree is only read."""
-        self._require_files()
-        names = [device for device in batch if device in self.access.addresses]
-        shards = [names[first : first + self.shard_hosts] for first in range(0, len(names), self.shard_hosts)]
+        shards: list[tuple[Transport, list[str]]] = []
+        for transport in self._transports():
+            names = [device for device in batch if device in transport.addresses]
+            if names:
+                _require_files(transport)
+            cut = range(0, len(names), self.shard_hosts)
+            shards += [(transport, names[first : first + self.shard_hosts]) for first in cut]
         given_up = threading.Event()
         # Never in the main thread: there ansible-runner would take over SIGINT and SIGTERM for good.
         with ThreadPoolExecutor(self.shards_at_once, "ansible") as pool:
             try:
                 runs = [
-                    pool.submit(self._run_shard, {name: batch[name] for name in shard}, check, given_up)
-                    for shard in shards
+                    pool.submit(self._run_shard, transport, {name: batch[name] for name in names}, check, given_up)
+                    for transport, names in shards
                 ]
                 heard = [run.result() for run in runs]
             finally:
                 given_up.set()
-        return {name: transcript for shard, transcript in zip(shards, heard, strict=True) for name in shard}
+        return {name: transcript for (_, names), transcript in zip(shards, heard, strict=True) for name in names}
 
-    def _require_files(self) -> None:
-        for path, meaning in ((self.access.private_key, "private key"), (self.access.known_hosts, "known hosts")):
-            if not path.is_file():
-                raise ClusterwrightError(
-                    f"{path}: there is no such file for the {meaning} that devices are reached with"
-                )
-
-    def _run_shard(self, shard: Mapping[str, DeviceTree | None], check: bool, given_up: threading.Event) -> Transcript:
+    def _run_shard(
+        self, transport: Transport, shard: Mapping[str, DeviceTree | None], check: bool, given_up: threading.Event
+    ) -> Transcript:
         import ansible_runner
 
         transcript = Transcript()
@@ -116,14 +106,14 @@ class AnsibleTarget:
         with run_folder(self.folder) as private:
             for device, tree in shard.items():
                 if tree is not None:
-                    (private.bundles / device).write_bytes(bundle(tree))
+                    (private.bundles / device).write_bytes(transport.payload(tree))
             reading = any(tree is None for tree in shard.values())
             run = ansible_runner.run(
                 private_data_dir=str(private.path),
                 project_dir=str(data_files.folder("roles")),
-                playbook=str(data_files.folder("roles") / _PLAYBOOK),
-                inventory=_inventory(self.access, shard, private.bundles, reading, self.device_timeout_s),
-                envvars=_environment(self.access, private, self.connect_timeout_s),
+                playbook=str(data_files.folder("roles") / transport.playbook),
+                inventory=transport.inventory(shard, private.bundles, reading=reading),
+                envvars={**_environment(private), **transport.environment(private)},
                 settings={"job_timeout": self.run_timeout_s, "pexpect_timeout": 1, "suppress_env_files": True},
                 forks=self.forks,
                 cmdline="--check --diff" if check else None,
@@ -136,53 +126,18 @@ class AnsibleTarget:
         return transcript
 
 
-def _inventory(
-    access: Access, devices: Collection[str], bundles: Path, reading: bool, timeout_s: int
-) -> Mapping[str, Any]:
-    """The hosts of one run and nothing else: Ansible's start-up time grows with its inventory."""
-    variables: dict[str, Any] = {
-        "ansible_user": access.user,
-        "ansible_port": access.port,
-        "ansible_become": access.user != "root",
-        "ansible_ssh_private_key_file": str(access.private_key.resolve()),
-        "ansible_python_interpreter": access.python,
-        "device_tree_state": "read" if reading else "applied",
-        "device_tree_bundles": str(bundles),
-        "device_tree_exempt": list(access.exempt),
-        "device_tree_timeout_s": timeout_s,
-    }
-    hosts = {device: {"ansible_host": access.addresses[device]} for device in devices}
-    return {"all": {"vars": variables, "hosts": hosts}}
+def _require_files(transport: Transport) -> None:
+    for meaning, path in transport.files.items():
+        if not path.is_file():
+            raise ClusterwrightError(f"{path}: there is no such file for the {meaning} that devices are reached with")
 
 
-def _environment(access: Access, private: RunFolder, connect_timeout_s: int) -> Mapping[str, str]:
-    """Ansible's settings, with an empty configuration: a file in somebody's home must not change a deployment.
-
-    No ControlPersist: with pipelining a device gets one connection in the whole run, so that a master would be started
-    (5 % of the control node's time) and never used again.
-    """
-    options = {
-        "BatchMode": "yes",
-        "ControlMaster": "no",
-        "ControlPath": "none",
-        "ConnectTimeout": str(connect_timeout_s),
-        # Short, because a packet filter loaded by the task itself has not seen this connection begin: it drops what the
-        # device sends until the control node says something that a rule lets in.
-        "ServerAliveInterval": "2",
-        "ServerAliveCountMax": "30",
-        "IdentitiesOnly": "yes",
-        "PasswordAuthentication": "no",
-        "StrictHostKeyChecking": "yes",
-        "UserKnownHostsFile": str(access.known_hosts.resolve()),
-        "GlobalKnownHostsFile": "/dev/null",
-    }
+def _environment(private: RunFolder) -> Mapping[str, str]:
+    """Ansible's settings, with an empty configuration: a file in somebody's home must not change a deployment."""
     return {
         "PATH": _search_path(),
         "ANSIBLE_CONFIG": str(private.configuration),
-        "ANSIBLE_HOST_KEY_CHECKING": "True",
         "ANSIBLE_INVENTORY_ENABLED": "ansible.builtin.yaml",  # reads JSON first
-        "ANSIBLE_PIPELINING": "True",
-        "ANSIBLE_SSH_ARGS": " ".join(f"-o {name}={value}" for name, value in options.items()),
         "ANSIBLE_NOCOLOR": "True",
         "ANSIBLE_LOCALHOST_WARNING": "False",
     }

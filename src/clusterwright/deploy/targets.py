@@ -6,8 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterwright.deploy.ansible_target import Access, AnsibleTarget
+from clusterwright.deploy.ansible_target import AnsibleTarget
 from clusterwright.deploy.directory import DirectoryTarget
+from clusterwright.deploy.eapi import EapiAccess
+from clusterwright.deploy.ssh import Access
 from clusterwright.deploy.target import Target
 from clusterwright.finding import ClusterwrightError, SpecError
 from clusterwright.spec.reader import read_document
@@ -35,8 +37,9 @@ class Chosen:
         """Those of ``devices`` that the target can reach, in their order. Raises as ``open`` does."""
         if self.name == DIRECTORY:
             return tuple(devices)
-        addresses = self._access().addresses
-        return tuple(device for device in devices if device in addresses)
+        access = self._access()
+        reached = set(access.addresses) | set(access.eapi.addresses if access.eapi else ())
+        return tuple(device for device in devices if device in reached)
 
     def _access(self) -> Access:
         if self.name != ANSIBLE:
@@ -54,6 +57,17 @@ def read_access(path: Path) -> Access:
         raise SpecError(findings)
     data = dict(document.data)
     for key in ("private_key", "known_hosts"):
-        data[key] = (path.parent / data[key]).resolve()
-    data["exempt"] = tuple(data.get("exempt", ()))
+        data[key] = _beside(path, data[key])
+    for key in ("exempt", "switch_overs"):
+        data[key] = tuple(data.get(key, ()))
+    if "eapi" in data:
+        eapi = dict(data["eapi"])
+        for key in ("ca", "certificate", "key", "password_file", "secrets"):
+            if key in eapi:
+                eapi[key] = _beside(path, eapi[key])
+        data["eapi"] = EapiAccess(**eapi)
     return Access(**data)
+
+
+def _beside(path: Path, name: str) -> Path:
+    return (path.parent / name).resolve()

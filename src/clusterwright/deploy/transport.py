@@ -1,0 +1,47 @@
+"""What Ansible needs to know of one way of reaching devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from clusterwright.deploy.ansible_folder import RunFolder
+    from clusterwright.deploy.target import DeviceTree, Outcome
+
+
+class Transport(Protocol):
+    """A playbook with its inventory and settings, for the devices that have an address in ``addresses``."""
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """Device -> address."""
+        ...
+
+    @property
+    def playbook(self) -> str:
+        """The playbook's name among the roles."""
+        ...
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """What each file that has to be there is for -> the file."""
+        ...
+
+    def settled(self, tree: DeviceTree) -> Outcome | None:
+        """The outcome for a tree that the device need not be asked about; None for all others."""
+        ...
+
+    def payload(self, tree: DeviceTree) -> bytes:
+        """The file that the playbook finds for a device."""
+        ...
+
+    def inventory(self, devices: Collection[str], bundles: Path, *, reading: bool) -> Mapping[str, Any]:
+        """The hosts of one run and nothing else: Ansible's start-up time grows with its inventory."""
+        ...
+
+    def environment(self, private: RunFolder) -> Mapping[str, str]:
+        """Ansible's settings beyond those of every run."""
+        ...
