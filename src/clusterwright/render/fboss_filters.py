@@ -31,7 +31,9 @@ PACKETS = 0
 PERMITS_PRIORITY, DENIES_PRIORITY = 2, 1
 PROTOCOLS = {"tcp": 6, "udp": 17}
 ICMP_PROTOCOLS = {4: 1, 6: 58}
-TCP_ACK, TCP_RST = 16, 4
+# The agent compares the six flags as a whole (SaiAclTableManager, kTcpFlagsMask): every combination in which TCP sends
+# ACK (with SYN, FIN, PSH, URG) or RST is an entry of its own.
+REPLY_FLAGS = (16, 24, 18, 17, 25, 20, 4, 48, 56, 49, 57)
 # Addresses, ports, protocol, TCP flags, ICMP types in both versions.
 PERMIT_QUALIFIERS = (0, 1, 2, 3, 4, 5, 6, 7, 11, 13)
 SOURCE_PORT, IP_TYPE, OUTER_VLAN = 8, 17, 23
@@ -55,8 +57,12 @@ def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters 
         return None
     entries: list[dict[str, Any]] = []
     actions: list[dict[str, Any]] = []
+    known: list[dict[str, Any]] = []
     for permit in permits:
         for number, match in enumerate(_matches(permit)):
+            if any(wider.items() <= match.items() for wider in known):
+                continue  # a wider permit stands before it
+            known.append(match)
             name = f"{permit.name.replace(' ', '-')}-{number}"
             entries.append({"name": name, "actionType": PERMIT} | match)
             actions.append({"matcher": name, "action": {"counter": permit.name.replace(" ", "-")}})
@@ -99,7 +105,7 @@ def _matches(permit: Permit) -> Iterator[dict[str, Any]]:
     common: dict[str, Any] = {} if protocol is None else {"proto": protocol}
     if permit.protocol == "icmp":
         common = {"proto": ICMP_PROTOCOLS[permit.version]}
-    flags = (TCP_ACK, TCP_RST) if permit.established else (None,)
+    flags = REPLY_FLAGS if permit.established else (None,)
     for source, target, low, high, flag, kind in product(
         permit.sources or (None,),
         permit.targets or (None,),
