@@ -80,6 +80,17 @@ fabrics:
 
 RAIL_ONLY = ONE_DIRECTOR.replace("model: cs8500, per: cluster", "model: cs8500, per: cluster, join: rail")
 
+NO_MANAGEMENT = """
+zones:
+  - {name: management, remove: true}
+  - {name: operations, remove: true}
+flows:
+  - {name: operate, remove: true}
+  - {name: monitor, remove: true}
+  - {name: management-services, remove: true}
+  - {name: management-aaa, remove: true}
+"""
+
 STORAGE_ONLY = f"""{HEAD}
 nodes:
   - name: objects
@@ -126,7 +137,9 @@ def test_small_clusters_lint_clean(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("base", "text"),
     [
-        pytest.param("lab-roce", "fabrics:\n  - {name: management, remove: true}\n", id="no management network"),
+        pytest.param(
+            "lab-roce", "fabrics:\n  - {name: management, remove: true}\n" + NO_MANAGEMENT, id="no management network"
+        ),
         pytest.param(
             "lab-roce",
             "fabrics:\n  - name: management\n    tiers:\n"
@@ -145,16 +158,18 @@ def test_small_clusters_lint_clean(text: str, tmp_path: Path) -> None:
         ),
         pytest.param(
             "lab-roce",
-            "zones:\n  - {name: owner, prefixes: ['10.0.0.0/9', '2001:db8::/32']}\n"
-            "flows:\n  - {name: login, from: owner, to: services, protocol: tcp, ports: [22], reason: log in}\n"
+            "zones:\n  - {name: owner, kind: production, prefixes: ['10.0.0.0/9', '2001:db8::/32']}\n"
+            "flows:\n  - {name: login, from: owner, to: services, protocol: tcp, ports: [22], "
+            "reason: log in, owner: ops}\n"
             "fabrics:\n  - name: management\n"
             "    addressing: {loopbacks: 172.16.0.0/24, links: 172.16.1.0/24, hosts: 172.16.2.0/23}\n",
             id="an owner with a very short prefix",
         ),
         pytest.param(
             "lab-ib",
-            "zones:\n  - {name: owner, prefixes: ['fc00::/7']}\n"
-            "flows:\n  - {name: login, from: owner, to: services, protocol: tcp, ports: [22], reason: log in}\n",
+            "zones:\n  - {name: owner, kind: production, prefixes: ['fc00::/7']}\n"
+            "flows:\n  - {name: login, from: owner, to: services, protocol: tcp, ports: [22], "
+            "reason: log in, owner: ops}\n",
             id="an owner who names all private IPv6 space",
         ),
         pytest.param(
@@ -163,8 +178,10 @@ def test_small_clusters_lint_clean(text: str, tmp_path: Path) -> None:
             "    levels: [{name: rack, of: 1, code: l}]\n"
             "zones:\n  - {name: services, nodes: [services, login]}\n"
             "mounts:\n  - {name: home, nodes: [compute, login]}\n"
-            "flows:\n  - {name: nfs-login, from: services, to: storage, protocol: tcp, ports: [2049], reason: homes}\n"
-            "  - {name: ssh-login, from: site-services, to: services, protocol: tcp, ports: [22], reason: log in}\n",
+            "flows:\n  - {name: nfs-login, from: services, to: storage, protocol: tcp, ports: [2049], "
+            "reason: homes, owner: ops}\n"
+            "  - {name: ssh-login, from: site-services, to: services, protocol: tcp, ports: [22], "
+            "reason: log in, owner: ops}\n",
             id="a group that only its zone names",
         ),
         pytest.param(
@@ -199,7 +216,7 @@ def test_small_clusters_lint_clean(text: str, tmp_path: Path) -> None:
         ),
         pytest.param(
             "lab-roce",
-            "flows:\n  - {name: ping, from: services, to: compute, protocol: icmp, reason: reachability}\n",
+            "flows:\n  - {name: ping, from: services, to: compute, protocol: icmp, reason: reachability, owner: ops}\n",
             id="icmp without ports",
         ),
         pytest.param(

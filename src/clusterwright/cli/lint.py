@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
@@ -34,8 +35,14 @@ _EXIT_FINDINGS = 1
     show_default=True,
     help="Exit with 1 when there is a finding of this severity or above.",
 )
+@click.option(
+    "--on",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="Judge expiry dates as of this day, written 2026-12-31; today when left out.",
+)
 @click.option("--output", type=click.Path(path_type=Path), help="Write to this file instead of the standard output.")
-def lint(paths: tuple[str, ...], form: str, fail_on: str, output: Path | None) -> int:
+def lint(paths: tuple[str, ...], form: str, fail_on: str, output: Path | None, on: datetime | None) -> int:
     """Checks specs and hardware catalogues: YAML, schema, references, rules.
 
     A PATH is a file, or a folder whose *.yaml files are all checked. Without one, ./inventory is checked where it
@@ -44,7 +51,8 @@ def lint(paths: tuple[str, ...], form: str, fail_on: str, output: Path | None) -
     Exit status: 0 clean, 1 findings at or above --fail-on, 2 could not run.
     """
     threshold = Severity[fail_on.upper()]
-    result = lint_paths(_files(paths))
+    day = datetime.now(UTC).date() if on is None else on.date()
+    result = lint_paths(_files(paths), day)
     text = _render(result, form, threshold, colour=output is None and _wants_colour())
     if output is None:
         click.echo(text, nl=False)

@@ -13,6 +13,7 @@ from clusterwright.plan.model import Plan
 from clusterwright.render.per_plan import per_plan
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.isolation import Flow, Network, Zone
+from clusterwright.spec.zone_reach import covers, members_of
 
 ROCE_PORT = 4791
 
@@ -54,17 +55,8 @@ def zone_networks(plan: Plan, name: str) -> tuple[ZoneNetwork, ...]:
 
 
 def zone_covers(plan: Plan, zone: Zone, fabric: Fabric) -> bool:
-    """True when the zone has addresses on this fabric.
-
-    A zone that names no fabric is on all that its nodes attach to, except the management network: a BMC belongs to a
-    zone only where the spec says so.
-    """
-    if fabric.addressing is None:
-        return False
-    if zone.fabrics:
-        return fabric.name in zone.fabrics
-    members = set(_members(plan, zone))
-    return any(attach.nodes in members for attach in fabric.attach)
+    """True when the zone has addresses on this fabric."""
+    return covers(plan.spec, zone, fabric)
 
 
 @per_plan
@@ -111,12 +103,8 @@ def _meeting(plan: Plan, node_group: str, mine: Zone, other: Zone) -> tuple[str,
     return shared or tuple(fabric.name for fabric in attached if fabric.technology == "ethernet")
 
 
-def _members(plan: Plan, zone: Zone) -> tuple[str, ...]:
-    return tuple(g.name for g in plan.spec.node_groups if g.name in zone.nodes or g.zone == zone.name)
-
-
 def _fabric_part(plan: Plan, fabric: Fabric, zone: Zone) -> tuple[Network, ...]:
-    members = _members(plan, zone)
+    members = members_of(plan.spec, zone)
     if not members:  # a zone of fabrics alone is everything on them
         return (fabric.addressing.hosts,) if fabric.addressing is not None else ()
     return _cover(plan, fabric, frozenset(members))

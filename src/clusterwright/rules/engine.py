@@ -23,6 +23,7 @@ from clusterwright.spec.schema import check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import date
 
 HARDWARE = "hardware"
 # What a spec names must exist: later rules rely on it, so these findings cannot be suppressed.
@@ -38,7 +39,7 @@ class LintResult:
     files: tuple[str, ...]
 
 
-def lint_path(path: FilePath | str) -> LintResult:
+def lint_path(path: FilePath | str, day: date | None = None) -> LintResult:
     """Lints one file: a cluster spec, or a hardware catalogue (``kind: hardware``, or any file in a folder hardware/).
 
     Reads ``path`` and the files it extends; raises nothing that the content of a file could cause.
@@ -50,12 +51,12 @@ def lint_path(path: FilePath | str) -> LintResult:
         document = read_spec_document(path)
     except SpecError as error:
         return LintResult(error.findings, (), (str(path),))
-    return lint_document(document)
+    return lint_document(document, day)
 
 
-def lint_paths(paths: Iterable[FilePath | str]) -> LintResult:
-    """Lints several files; what is wrong with a file that several extend is said once."""
-    results = [lint_path(path) for path in paths]
+def lint_paths(paths: Iterable[FilePath | str], day: date | None = None) -> LintResult:
+    """Lints several files on a ``day``; what is wrong with a file that several extend is said once."""
+    results = [lint_path(path, day) for path in paths]
     return LintResult(
         tuple(sorted({finding for result in results for finding in result.findings}, key=Finding.sort_key)),
         tuple(dict.fromkeys(suppressed for result in results for suppressed in result.suppressed)),
@@ -63,8 +64,8 @@ def lint_paths(paths: Iterable[FilePath | str]) -> LintResult:
     )
 
 
-def lint_document(document: Document) -> LintResult:
-    """Lints a cluster spec that has been read."""
+def lint_document(document: Document, day: date | None = None) -> LintResult:
+    """Lints a cluster spec that has been read, as things stand on ``day``; None judges no date."""
     findings = check(document, "cluster")
     if _has_error(findings):
         return LintResult(tuple(findings), (), document.files)
@@ -73,7 +74,7 @@ def lint_document(document: Document) -> LintResult:
     except SpecError as error:
         return LintResult(error.findings, (), document.files)
     rules = all_rules()
-    subject = Subject(spec)
+    subject = Subject(spec, day)
     found = list(findings)
     judged: set[str] = set()
     for stage in Stage:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from enum import IntEnum
 from functools import cached_property
 
@@ -49,9 +50,13 @@ class Stage(IntEnum):
 
 @dataclass(frozen=True)
 class Subject:
-    """What rules look at: the typed spec, and for rules of the skeleton stage the skeleton of its plan."""
+    """What rules look at: the typed spec, and for rules of the skeleton stage the skeleton of its plan.
+
+    ``day`` is the day on which flows count as expired; None judges no date.
+    """
 
     spec: ClusterSpec
+    day: date | None = None
 
     @cached_property
     def skeleton(self) -> Skeleton:

@@ -1,0 +1,177 @@
+"""CW520 to CW526: flows that break a promise, that nobody wants any more, or that allow nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.isolation import INTERNET, OWNERS, Flow
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import can_meet, is_outside, lives_on
+
+Ranges = tuple[tuple[int, int], ...]
+EVERY_PORT: Ranges = ((0, 65535),)
+
+
+@rule(
+    code="CW520",
+    severity=Severity.ERROR,
+    title="flow between an isolated zone and the internet",
+    why="The zone is promised to have no connection with the internet, in either direction.",
+    mend="Take the flow away; what has to come in goes through a zone of the owner's.",
+    docs="`isolated: true` on a zone, and `kind: internet` on the other. Such a flow cannot be rendered. What a machine"
+    " needs from outside, such as packages, is mirrored into a zone of the owner's first.",
+)
+def internet_flow(subject: Subject) -> Iterator[Problem]:
+    """Flows with an isolated zone at one end and one of kind internet at the other."""
+    spec = subject.spec
+    for flow in spec.flows:
+        ends = [spec.zone(flow.source), spec.zone(flow.target)]
+        for key, zone, other in (("to", ends[0], ends[1]), ("from", ends[1], ends[0])):
+            if zone is not None and other is not None and zone.isolated and other.kind == INTERNET:
+                message = f"Flow {flow.name} joins the isolated zone {zone.name} with the internet ({other.name})."
+                hint = f"{promised(spec, 'no-internet')} Take the flow away."
+                yield Problem((*flow.path, key), message, hint)
+
+
+@rule(
+    code="CW521",
+    severity=Severity.ERROR,
+    title="traffic from outside that is not the owner's",
+    why="Only the owner's own networks may send into an isolated zone.",
+    mend="Say by `kind` which of the owner's networks it is, or take the flow away.",
+    docs="A zone of prefixes that sends into an isolated zone is of kind `production`, `ingest-gateway`, `services`,"
+    " `management` or `boot`: somebody of the owner's answers for it.",
+)
+def foreign_source(subject: Subject) -> Iterator[Problem]:
+    """Flows into an isolated zone from a zone outside that is not of an owner's kind."""
+    spec = subject.spec
+    for flow in spec.flows:
+        source, target = spec.zone(flow.source), spec.zone(flow.target)
+        if source is None or target is None or not target.isolated or source.kind in (*OWNERS, INTERNET):
+            continue
+        if is_outside(spec, source):
+            message = f"Flow {flow.name} lets {source.name}, which is outside and of kind {source.kind}, send into"
+            hint = f"{promised(spec, 'owner-only')} Give {source.name} the kind of the owner's network that it is."
+            yield Problem((*flow.path, "from"), f"{message} {target.name}.", hint)
+
+
+def promised(spec: ClusterSpec, kind: str) -> str:
+    """The promise that is at stake, in a sentence; a plain one where the spec makes none of this kind."""
+    made = next((item for item in spec.promises if item.promise == kind), None)
+    says = {"no-internet": "Isolated zones have no flow with the internet.", "owner-only": "Only the owner may send."}
+    return says[kind] if made is None else f"It breaks promise {made.name}: {made.says}"
+
+
+@rule(
+    code="CW522",
+    severity=Severity.WARNING,
+    title="expired flow",
+    why="It was wanted until a day that has passed, and is still open.",
+    mend="Take the flow away, or have its owner set a new day.",
+    docs="Judged on the day that `clusterwright lint --on DATE` names, today when it names none. The flow stays open"
+    " until the spec drops it: what is rendered never depends on the clock.",
+)
+def expired(subject: Subject) -> Iterator[Problem]:
+    """Flows whose last day lies before the day of judgement; none where no day is given."""
+    for flow in subject.spec.flows:
+        if subject.day is not None and flow.expires is not None and flow.expires < subject.day:
+            days = (subject.day - flow.expires).days
+            message = f"Flow {flow.name} was wanted until {flow.expires}, {days} {'day' if days == 1 else 'days'} ago."
+            who = f"ask {flow.owner}" if flow.owner else "ask who needs it"
+            yield Problem((*flow.path, "expires"), message, f"Take it away, or {who} for a new day.")
+
+
+@rule(
+    code="CW523",
+    severity=Severity.WARNING,
+    title="flow that nobody answers for",
+    why="When it is doubted, nobody can say whether it is still needed, and so it stays for ever.",
+    mend="Name the team that answers for it as its `owner`.",
+)
+def ownerless(subject: Subject) -> Iterator[Problem]:
+    """Flows without an owner."""
+    for flow in subject.spec.flows:
+        if flow.owner is None:
+            yield Problem((*flow.path, "name"), f"Flow {flow.name} has no owner.", "Add `owner: TEAM`.")
+
+
+@rule(
+    code="CW524",
+    severity=Severity.ERROR,
+    title="flow with a zone that has no addresses",
+    why="It allows nothing, and somebody believes that it does.",
+    mend="Give the zone nodes, fabrics that they attach to, or prefixes.",
+)
+def empty_end(subject: Subject) -> Iterator[Problem]:
+    """Flows that begin or end in a zone without a single address; CW520 objects to the internet itself."""
+    spec = subject.spec
+    for flow in spec.flows:
+        ends = [("from", spec.zone(flow.source)), ("to", spec.zone(flow.target))]
+        if any(zone is not None and zone.isolated for _, zone in ends) and any(
+            zone is not None and zone.kind == INTERNET for _, zone in ends
+        ):
+            continue
+        for key, zone in ends:
+            named = zone is not None and all(spec.fabric(name) is not None for name in zone.fabrics)
+            if zone is not None and named and not zone.prefixes and not lives_on(spec, zone):
+                message = f"Zone {zone.name} of flow {flow.name} has no address on any network."
+                yield Problem((*flow.path, key), message, "Give it nodes, their fabrics, or prefixes.")
+
+
+@rule(
+    code="CW525",
+    severity=Severity.WARNING,
+    title="flow that others cover",
+    why="Taking it away changes nothing; whoever closes it believes to have closed something.",
+    mend="Take away the flow that is not needed, or narrow the wider one.",
+)
+def covered(subject: Subject) -> Iterator[Problem]:
+    """Flows whose ports other flows of the same zones and protocol allow anyway."""
+    cells: dict[tuple[str, str], list[Flow]] = defaultdict(list)
+    for flow in subject.spec.flows:
+        cells[flow.source, flow.target].append(flow)
+    for flows in cells.values():
+        for at, flow in enumerate(flows):
+            wider = next((o for i, o in enumerate(flows) if i != at and _within(flow, o, later=i < at)), None)
+            if wider is not None:
+                message = f"Flow {flow.name} allows nothing that {wider.name} does not."
+                yield Problem((*flow.path, "name"), message, f"Take {flow.name} away, or narrow {wider.name}.")
+
+
+def _within(flow: Flow, other: Flow, *, later: bool) -> bool:
+    """True when all of ``flow`` passes by ``other``; of two equal ones, the ``later`` is the one that is too much."""
+    if other.protocol not in (flow.protocol, "any"):
+        return False
+    mine, theirs = (flow.ports or EVERY_PORT), (other.ports or EVERY_PORT)
+    if other.protocol == "any":
+        return flow.protocol != "any" or later
+    return _inside(mine, theirs) and (later or not _inside(theirs, mine))
+
+
+def _inside(ranges: Ranges, others: Ranges) -> bool:
+    return all(any(low <= first and last <= high for low, high in others) for first, last in ranges)
+
+
+@rule(
+    code="CW526",
+    severity=Severity.ERROR,
+    title="flow between zones that cannot meet",
+    why="No network joins the two zones, so that packets of this flow never arrive.",
+    mend="Put both on one fabric, or name the zones that are meant.",
+    docs="Two zones meet on a fabric on which both have addresses. Zones outside are reached over plain Ethernet"
+    " fabrics, never over a RoCE fabric. Nodes forward nothing, so that a node with two fabrics joins neither.",
+)
+def cannot_meet(subject: Subject) -> Iterator[Problem]:
+    """Flows whose zones have addresses, and no network in common."""
+    spec = subject.spec
+    for flow in spec.flows:
+        source, target = spec.zone(flow.source), spec.zone(flow.target)
+        if source is None or target is None:
+            continue
+        known = all(zone.prefixes or lives_on(spec, zone) for zone in (source, target))
+        if known and not can_meet(spec, source, target):
+            message = f"Flow {flow.name}: no network joins {source.name} with {target.name}."
+            yield Problem((*flow.path, "to"), message, "Put both zones on one fabric, or name those that are meant.")

@@ -1,0 +1,60 @@
+"""Where zones live and where two of them can meet, as far as the spec itself says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clusterwright.spec.fabric import Fabric
+    from clusterwright.spec.isolation import Zone
+    from clusterwright.spec.model import ClusterSpec
+
+
+def members_of(spec: ClusterSpec, zone: Zone) -> tuple[str, ...]:
+    """The node groups of a zone: those that it lists and those that name it, in the spec's order."""
+    return tuple(group.name for group in spec.node_groups if group.name in zone.nodes or group.zone == zone.name)
+
+
+def covers(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> bool:
+    """True when the zone has to do with this fabric's addresses.
+
+    A zone that names no fabric is on all that its nodes attach to, except the management network: a BMC belongs to a
+    zone only where the spec says so.
+    """
+    if fabric.addressing is None:
+        return False
+    if zone.fabrics:
+        return fabric.name in zone.fabrics
+    members = members_of(spec, zone)
+    return any(attach.nodes in members for attach in fabric.attach)
+
+
+def lives_on(spec: ClusterSpec, zone: Zone) -> tuple[Fabric, ...]:
+    """The fabrics on which a zone has addresses: those it covers and that some member attaches to.
+
+    A zone of fabrics alone is everything on them.
+    """
+    members = members_of(spec, zone)
+    return tuple(
+        fabric
+        for fabric in spec.fabrics
+        if covers(spec, zone, fabric)
+        and (not members or any(attach.is_management or attach.nodes in members for attach in fabric.attach))
+    )
+
+
+def can_meet(spec: ClusterSpec, one: Zone, other: Zone) -> bool:
+    """True when two zones with addresses share a fabric, or a plain Ethernet fabric leads from one to the other.
+
+    What lies outside is reached over plain Ethernet; two zones outside meet nowhere in this cluster.
+    """
+    here, there = lives_on(spec, one), lives_on(spec, other)
+    if {fabric.name for fabric in here} & {fabric.name for fabric in there}:
+        return True
+    outside = (bool(other.prefixes) and here) or (bool(one.prefixes) and there) or ()
+    return any(fabric.technology == "ethernet" for fabric in outside)
+
+
+def is_outside(spec: ClusterSpec, zone: Zone) -> bool:
+    """True for a zone of networks beyond the cluster, or of the internet as a whole."""
+    return not zone.fabrics and not members_of(spec, zone)
