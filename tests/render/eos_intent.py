@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.render.eos_access_intent import add_central_access
 from tests.render.eos_filter_intent import add_filters
 
-from clusterwright.plan.model import Device, Interface, Plan, fabric_of, format_address
+from clusterwright.plan.model import Cable, Device, Interface, Plan, fabric_of, format_address
 
 HOSTS_VLAN = 100
 
@@ -24,7 +25,9 @@ def structured_config(plan: Plan, device: Device) -> dict[str, Any]:
         "service_routing_protocols_model": "multi-agent",
         "ip_routing": True,
         "management_api_http": {"enable_https": True, "enable_http": False},
-        "ethernet_interfaces": [_ethernet(cable.in_service, own, peer, fabric, version) for cable, own, peer in links],
+        "ethernet_interfaces": [
+            _ethernet(_is_up(plan, cable), own, peer, fabric, version) for cable, own, peer in links
+        ],
     }
     used = {own.port for _, own, _ in links}
     model = plan.spec.catalogue[device.model]
@@ -46,6 +49,11 @@ def structured_config(plan: Plan, device: Device) -> dict[str, Any]:
         config["port_channel"] = {"load_balance_sand_profile": "ROCE"}
         config["platform"] = {"sand": {"lag": {"hardware_only": False}}}  # without it pyavd forgets the profile's use
     return config
+
+
+def _is_up(plan: Plan, cable: Cable) -> bool:
+    """A drained switch carries no traffic, so no cable of it counts, but its ports stay up."""
+    return cable.in_service or any(plan.by_name[end.device].state == "drained" for end in (cable.a, cable.b))
 
 
 def _own_first(a: Interface, b: Interface, device: Device) -> tuple[Interface, Interface]:
@@ -111,13 +119,13 @@ def _services(config: dict[str, Any], plan: Plan, management: tuple[Interface, I
 def _access(config: dict[str, Any], plan: Plan, management: tuple[Interface, Interface] | None) -> None:
     site = plan.spec.site
     config["aaa_root"] = {"disabled": True}
-    config["aaa_authentication"] = {"login": {"default": "local"}}
-    config["aaa_authorization"] = {"exec": {"default": "local"}}
     config["local_users"] = [
-        {"name": who.name, "privilege": 15, "role": "network-admin", "no_password": True, "ssh_key": who.keys[0]}
+        {"name": who.name, "privilege": 15, "role": "network-admin", "no_password": True}
+        | dict(zip(("ssh_key", "secondary_ssh_key"), who.keys, strict=False))
         for who in site.operators
     ]
-    config["management_ssh"] = {"authentication": {"protocols": ["public-key"]}}
+    config["management_ssh"] = {"authentication": {"protocols": ["public-key", "keyboard-interactive"]}}
+    add_central_access(config, site, management)
     assert site.snmp is not None
     config["snmp_server"] = {
         "groups": [{"name": "MONITOR", "version": "v3", "authentication": "priv"}],
@@ -147,7 +155,8 @@ def _classes(config: dict[str, Any], fabric: Any) -> None:
         return
     named = {dscp for entry in fabric.classes for dscp in entry.dscp}
     total = sum(entry.weight for entry in fabric.classes)
-    dscps, classes, queues, lossless = [], [], [], []
+    dscps, classes, lossless = [], [], []
+    queues: list[dict[str, Any]] = []
     for entry in sorted(fabric.classes, key=lambda entry: entry.queue):
         taken = entry.dscp or [dscp for dscp in range(64) if dscp not in named]
         dscps.append(f"{' '.join(str(dscp) for dscp in taken)} to traffic-class {entry.queue}")
@@ -156,6 +165,9 @@ def _classes(config: dict[str, Any], fabric: Any) -> None:
         queues.append({"id": entry.queue} | ({"priority": "priority strict"} if entry.strict else share))
         if entry.priority is not None:
             queues[-1]["random_detect"] = {"ecn": {"count": True}}
+        if entry.marking is not None:
+            kbytes = {"units": "kbytes", "min": entry.marking.min_kbytes, "max": entry.marking.max_kbytes}
+            queues[-1]["random_detect"]["ecn"]["threshold"] = kbytes | {"max_probability": entry.marking.percent}
         if entry.priority is not None:
             lossless.append({"priority": entry.priority, "no_drop": True})
     profile: dict[str, Any] = {"name": fabric.name.upper(), "trust": "dscp", "tx_queues": queues}
@@ -218,9 +230,12 @@ def _routing(
             _route_map("FROM-UP", (fabric_match, "community none")),
             _route_map("TO-UP", (own_match, None), ("community FROM-BELOW", None)),
         ]
+    if device.state == "drained":
+        denied = [{"sequence": 10, "type": "deny", "description": "drained"}]
+        maps = [{**entry, "sequence_numbers": denied} if entry["name"].startswith("TO-") else entry for entry in maps]
     config["route_maps"] = maps
     groups = {plan.by_name[peer.device].role.upper(): mine.side.upper() for _, mine, peer in speakers}
-    widths = [sum(1 for cable, mine, _ in speakers if mine.side == "up" and cable.in_service)]
+    widths = [sum(1 for cable, mine, _ in speakers if mine.side == "up" and _is_up(plan, cable))]
     below = [plan.by_name[peer.device].group for cable, mine, peer in speakers if mine.side == "down"]
     widths += [below.count(group) for group in set(below)]
     paths = max(1, *widths)
@@ -241,7 +256,7 @@ def _routing(
                 "description": f"{peer.device} {peer.port}",
             }
             for cable, _, peer in speakers
-            if cable.in_service
+            if _is_up(plan, cable)
         ],
         f"address_family_ipv{version}": {
             "peer_groups": [{"name": name, "activate": True} for name in groups],

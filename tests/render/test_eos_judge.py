@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyavd
 import pytest
 from hier_config import Platform, get_hconfig
 from tests.render.eos_intent import structured_config
-from tests.render.plans import plan_of
+from tests.render.plans import plan_of, plan_with
 
+from clusterwright.plan.model import Plan
 from clusterwright.render.engine import render_device
 
 # Lines that pyavd never writes: LLDP's default, on which the cabling check rests; the API kept off the data network.
 LLDP = "lldp run"
 API = "management api http-commands"
+
+RADIUS_AND_TWO_KEYS = """
+site:
+  aaa: {protocol: radius, secret: radius-key}
+  operators:
+    - name: netops
+      keys:
+        - "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f first@lab"
+        - "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4g second@lab"
+"""
+MARKING = """
+fabrics:
+  - name: backend
+    classes:
+      - name: rdma
+        ecn: mark
+        marking: {min_kbytes: 1000, max_kbytes: 3000, percent: 10, assumed: "figures of a test"}
+"""
+DRAINED = 'exceptions:\n  - {device: ctsw-p00-00, state: drained, reason: "a test"}\n'
 
 
 def tree(text: str) -> dict[str, Any]:
@@ -26,7 +47,17 @@ def tree(text: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["ctsw-p00-00", "ctsw-p01-01", "atsw-00", "ssw-01", "mgmt-00"])
 def test_pyavd_writes_the_same_configuration(name: str) -> None:
-    plan = plan_of("lab-roce")
+    judge(plan_of("lab-roce"), name)
+
+
+@pytest.mark.parametrize("overlay", [RADIUS_AND_TWO_KEYS, MARKING, DRAINED])
+def test_pyavd_writes_the_same_for_other_choices(overlay: str, tmp_path: Path) -> None:
+    plan = plan_with(tmp_path, "lab-roce", overlay)
+    judge(plan, "ctsw-p00-00")
+    assert render_device(plan, "ctsw-p00-00") != render_device(plan_of("lab-roce"), "ctsw-p00-00")
+
+
+def judge(plan: Plan, name: str) -> None:
     intent = structured_config(plan, plan.by_name[name])
     verdict = pyavd.validate_structured_config(intent).validation_result
     assert not verdict.violations, [f"{v.path}: {v.message}" for v in verdict.violations]

@@ -1,7 +1,8 @@
 """Who may log in to an EOS switch and who may read its counters.
 
-No secret is written: operators log in with SSH keys, and an SNMP password appears as ``<secret NAME>``, which EOS
-refuses for its blank until the deployment has put the password in its place.
+No secret is written: operators log in with SSH keys, and a password appears as ``<secret NAME>``, which EOS refuses for
+its blank until the deployment has put the password in its place. An account without a password opens no remote session
+by itself: EOS takes such a login from the console alone.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clusterwright.spec.site import Operator, Site, SnmpAccess
+    from clusterwright.spec.site import CentralAaa, Operator, Site, SnmpAccess, Telemetry
 
+# What EOS calls a protocol in front of its servers, and as the kind of a group of them.
+PROTOCOLS = {"tacacs": ("tacacs", "tacacs+"), "radius": ("radius", "radius")}
+KEY_WORDS = ("ssh-key", "ssh-key secondary")
 ROLES = {"admin": (15, "network-admin"), "monitor": (1, "network-operator")}
 
 
@@ -26,19 +30,47 @@ class EosAccount:
 
 
 @dataclass(frozen=True, slots=True)
+class EosAaa:
+    """Central AAA: the ``word`` in front of servers, the ``kind`` of their group, and the servers in order.
+
+    ``by_command`` says that servers judge and record every command, not only the session.
+    """
+
+    word: str
+    kind: str
+    by_command: bool
+    servers: tuple[str, ...]
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
 class EosAccess:
-    """Accounts and SNMP access; None where the spec names none."""
+    """Accounts, central AAA, SNMP and telemetry; None where the spec names none. ``methods`` are asked in turn."""
 
     accounts: tuple[EosAccount, ...]
+    methods: str
+    aaa: EosAaa | None
     snmp: SnmpAccess | None
+    telemetry: Telemetry | None
 
 
 def eos_access(site: Site) -> EosAccess:
-    """The access to a switch, from the spec's operators and SNMP user."""
-    return EosAccess(tuple(_account(operator) for operator in site.operators), site.snmp)
+    """The access to a switch, from the spec's operators, AAA servers, SNMP user and collectors."""
+    return EosAccess(
+        accounts=tuple(_account(operator) for operator in site.operators),
+        methods="local" if site.aaa is None else "group CENTRAL local",
+        aaa=None if site.aaa is None else _aaa(site.aaa),
+        snmp=site.snmp,
+        telemetry=site.telemetry,
+    )
+
+
+def _aaa(aaa: CentralAaa) -> EosAaa:
+    word, kind = PROTOCOLS[aaa.protocol]
+    return EosAaa(word, kind, aaa.protocol == "tacacs", aaa.servers, aaa.secret)
 
 
 def _account(operator: Operator) -> EosAccount:
     privilege, role = ROLES[operator.role]
-    words = ("ssh-key", "ssh-key secondary")
-    return EosAccount(operator.name, privilege, role, tuple(zip(words, operator.keys, strict=False)))
+    # A third key has no place on EOS: the rules refuse it (CW321).
+    return EosAccount(operator.name, privilege, role, tuple(zip(KEY_WORDS, operator.keys, strict=False)))

@@ -73,7 +73,11 @@ def management_reach(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
     holders = _holders(plan, fabric_name)
     pool = fabric.addressing.hosts
     servers = plan.spec.site.management
-    outside = [ip_network(text) for text in (*servers.dns, *servers.ntp, *servers.syslog)]
+    aaa = plan.spec.site.aaa
+    outside = [
+        ip_network(text)
+        for text in (*servers.dns, *servers.ntp, *servers.syslog, *(() if aaa is None else aaa.servers))
+    ]
     found: list[Network] = [pool, *(network for network in outside if network.version == pool.version)]
     for flow in plan.spec.flows:
         for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):
