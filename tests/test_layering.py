@@ -21,6 +21,7 @@ READS: dict[str, frozenset[str]] = {
     "verify": frozenset({"spec", "plan"}),  # what is wanted; what is there it reads from rendered text alone
     "lab": frozenset({"spec", "plan", "render"}),
     "deploy": frozenset({"spec", "plan", "rules", "render"}),
+    "rollout": frozenset({"spec", "plan", "rules", "render", "verify", "deploy"}),
     "observe": frozenset({"spec", "plan"}),
     "bringup": frozenset({"spec", "plan", "render"}),
     "simulate": frozenset({"spec", "plan"}),

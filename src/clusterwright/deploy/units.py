@@ -1,7 +1,8 @@
 """Cutting a plan into stacks and units: what may fail together, and what changes together.
 
 A stack is a blast radius: a pod, or the layer above the pods. A unit is one resource of it: a rack with the switches
-that serve that rack alone and the nodes in it, or a single switch or service machine.
+that serve that rack alone and the nodes in it, or a single switch or service machine. Service machines stand in for
+each other, so those of a rack must be able to change one after another.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Device, Plan
 
 UPPER = "upper"
+SERVICE = "service"
 
 KINDS = {"rack": "Rack", "switch": "Switch", "service": "Service"}
 """A unit's kind and the name of its resource type in the Pulumi package ``clusterwright``."""
@@ -86,7 +88,7 @@ def _units(plan: Plan, pod: str) -> Iterator[Unit]:
     for device in plan.devices:
         if device.pod != pod:
             continue
-        if pod and device.rack and (device.kind == "node" or device.group == device.rack):
+        if pod and device.rack and device.role != SERVICE and (device.kind == "node" or device.group == device.rack):
             racks.setdefault(device.rack, []).append(device.name)
         else:
             single.append(device)

@@ -19,7 +19,9 @@ from clusterwright.spec import (
     image_load,
     isolation_load,
     job_load,
+    rollout_load,
     site_load,
+    workload_load,
 )
 from clusterwright.spec.catalogue import load_catalogue
 from clusterwright.spec.document import Document, Path
@@ -67,6 +69,7 @@ def _cluster(reading: Reading) -> ClusterSpec:
         datasets=reading.each(data, "datasets", partial(encryption_load.dataset, reading)),
         keys=reading.each(data, "keys", encryption_load.key_schedule),
         secrets=reading.each(data, "secrets", encryption_load.secret_source),
+        rollout=rollout_load.rollout(data.get("rollout"), ("rollout",)),
         zones=reading.each(data, "zones", partial(isolation_load.zone, reading)),
         flows=reading.each(data, "flows", partial(isolation_load.flow, reading)),
         borders=reading.each(data, "borders", partial(isolation_load.border, reading)),
@@ -75,6 +78,7 @@ def _cluster(reading: Reading) -> ClusterSpec:
         boot=image_load.boot(reading, data["boot"], ("boot",)) if "boot" in data else None,
         nccl=job_load.nccl(reading, data["nccl"], ("nccl",)) if "nccl" in data else None,
         scheduler=job_load.scheduler(reading, data["scheduler"], ("scheduler",)) if "scheduler" in data else None,
+        jobs=reading.each(data, "jobs", workload_load.job),
         exceptions=reading.each(data, "exceptions", partial(_exception, reading)),
         extra_config=reading.each(data, "extra_config", ethernet_load.extra_config),
         expectations=reading.each(data, "expect", partial(_expectation, reading)),

@@ -15,7 +15,9 @@ from clusterwright.spec.hardware import Catalogue, HardwareModel
 from clusterwright.spec.image import Boot, Image
 from clusterwright.spec.isolation import Border, Flow, Promise, Zone
 from clusterwright.spec.job import NcclProfile, Scheduler
+from clusterwright.spec.rollout import DEFAULT_ROLLOUT, RolloutPolicy
 from clusterwright.spec.site import Site
+from clusterwright.spec.workload import Job
 
 CLUSTER = "cluster"  # the outermost level, which every group lies in
 
@@ -124,6 +126,7 @@ class ClusterSpec:
     boot: Boot | None
     nccl: NcclProfile | None
     scheduler: Scheduler | None
+    jobs: tuple[Job, ...]
     exceptions: tuple[SpecException, ...]
     extra_config: tuple[ExtraConfig, ...]
     expectations: tuple[Expectation, ...]
@@ -133,6 +136,7 @@ class ClusterSpec:
     datasets: tuple[Dataset, ...] = ()
     keys: tuple[KeySchedule, ...] = ()
     secrets: tuple[SecretSource, ...] = ()
+    rollout: RolloutPolicy = DEFAULT_ROLLOUT
 
     def node_group(self, name: str) -> NodeGroup | None:
         """The node group ``name``, or None."""
@@ -153,3 +157,7 @@ class ClusterSpec:
     def image(self, name: str) -> Image | None:
         """The image ``name``, or None."""
         return next((image for image in self.images if image.name == name), None)
+
+    def job(self, name: str) -> Job | None:
+        """The job ``name``, or None."""
+        return next((job for job in self.jobs if job.name == name), None)

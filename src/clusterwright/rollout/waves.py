@@ -1,0 +1,192 @@
+"""Cutting a change into waves: canaries first, then no more at once than the policy allows.
+
+A pure function of the plan, of what changes, and of the policy. Waves keep the order of the stacks (the layer above
+the pods, then pod by pod) and never reach over two of them. Within a stack units are packed first-fit: a unit joins the
+earliest wave of its kind in which every rack outside still keeps its bandwidth, and in which other members of its group
+of services stay up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from clusterwright.deploy.units import Stack, Unit
+from clusterwright.plan.model import Plan
+from clusterwright.rollout.bandwidth import Ways, ways_of
+from clusterwright.spec.rollout import RolloutPolicy
+
+EPSILON = 1e-9
+COMPUTE = "node"  # the role of machines that run jobs
+
+
+class Effect(IntEnum):
+    """What a change does to its device while it is applied, the mildest first."""
+
+    LIVE = 0
+    RESTART = 1
+    REBOOT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """Units that change at the same time.
+
+    ``layer`` is the stack's; ``kind`` that of the units. ``devices`` are those that change, ``disturbed`` the racks
+    that change themselves, ``bandwidth_left`` the least share that any other rack keeps of its way up (``worst_rack``
+    on ``worst_fabric``). ``breaks`` says which promise of the policy no wave could keep, "" when all are.
+    """
+
+    layer: str
+    kind: str
+    is_canary: bool
+    units: tuple[str, ...]
+    devices: tuple[str, ...]
+    effect: Effect
+    disturbed: tuple[str, ...]
+    bandwidth_left: float
+    worst_rack: str
+    worst_fabric: str
+    breaks: str
+
+
+def plan_waves(
+    plan: Plan, stacks: Iterable[Stack], changes: Mapping[str, Effect], policy: RolloutPolicy
+) -> tuple[Wave, ...]:
+    """The waves in which ``changes`` (what happens to each changed device) go out over ``stacks``, in order.
+
+    Every changed unit is in exactly one wave.
+    """
+    packing = _Packing(plan, changes, policy)
+    pending = [
+        (stack, tuple(unit for unit in stack.units if any(name in changes for name in unit.devices)))
+        for stack in stacks
+    ]
+    canaries = {unit.name for unit in _canaries(plan, pending, changes, policy.canaries)}
+    waves: list[Wave] = []
+    for is_canary in (True, False):
+        for stack, units in pending:
+            chosen = [unit for unit in units if (unit.name in canaries) is is_canary]
+            waves += packing.waves(stack.layer, chosen, is_canary=is_canary)
+    return tuple(waves)
+
+
+def _canaries(
+    plan: Plan, pending: list[tuple[Stack, tuple[Unit, ...]]], changes: Mapping[str, Effect], count: int
+) -> Iterator[Unit]:
+    """The first ``count`` units of each kind: the same roles and models change on the units of one kind.
+
+    None where a kind has no more units than that: a wave of all of it would be no canary.
+    """
+    units = [(unit, _signature(plan, unit, changes)) for _, found in pending for unit in found]
+    total = Counter(signature for _, signature in units)
+    taken: Counter[object] = Counter()
+    for unit, signature in units:
+        if total[signature] > count > taken[signature]:
+            taken[signature] += 1
+            yield unit
+
+
+def _signature(plan: Plan, unit: Unit, changes: Mapping[str, Effect]) -> object:
+    changed = (plan.by_name[name] for name in unit.devices if name in changes)
+    return unit.kind, frozenset((device.role, device.model, device.image) for device in changed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A wave that is being filled: who is away, which racks change, how many members of which services are away."""
+
+    units: tuple[Unit, ...]
+    down: frozenset[str]
+    racks: frozenset[str]
+    services: Mapping[str, int]
+
+
+class _Packing:
+    """Packs units of one stack at a time."""
+
+    def __init__(self, plan: Plan, changes: Mapping[str, Effect], policy: RolloutPolicy) -> None:
+        self._plan = plan
+        self._changes = changes
+        self._policy = policy
+        self._ways: Ways = ways_of(plan)
+        self._members = Counter(
+            device.node_group for device in plan.devices if device.kind == "node" and device.state == "active"
+        )
+
+    def waves(self, layer: str, units: Iterable[Unit], *, is_canary: bool) -> Iterator[Wave]:
+        """The waves of ``units``, kind by kind in the order of their first unit."""
+        by_kind: dict[str, list[Unit]] = {}
+        for unit in units:
+            by_kind.setdefault(unit.kind, []).append(unit)
+        for kind, members in by_kind.items():
+            for opened in self._pack(members):
+                yield self._closed(layer, kind, opened, is_canary=is_canary)
+
+    def _pack(self, units: list[Unit]) -> list[_Open]:
+        full: list[_Open] = []  # with a unit that breaks a promise on its own, which nothing joins
+        found: list[_Open] = []
+        for unit in units:
+            alone = self._wave((unit,))
+            if self._broken(alone):
+                full.append(alone)
+                continue
+            for at, opened in enumerate(found):
+                joined = self._wave((*opened.units, unit))
+                if len(joined.racks) <= self._policy.racks_at_once and (
+                    joined.down == opened.down or not self._broken(joined)
+                ):
+                    found[at] = joined
+                    break
+            else:
+                found.append(alone)
+        place = {unit.name: at for at, unit in enumerate(units)}
+        return sorted([*found, *full], key=lambda wave: place[wave.units[0].name])
+
+    def _wave(self, units: tuple[Unit, ...]) -> _Open:
+        """Those of ``units`` whose change is more than live are away for a while."""
+        away = [
+            (unit, name)
+            for unit in units
+            for name in unit.devices
+            if self._changes.get(name, Effect.LIVE) > Effect.LIVE
+        ]
+        members = [self._plan.by_name[name] for _, name in away]
+        return _Open(
+            units,
+            frozenset(name for _, name in away),
+            frozenset(unit.name for unit, _ in away if unit.kind == "rack"),
+            # Machines of services and storage stand in for each other; those that run jobs do not.
+            Counter(device.node_group for device in members if device.kind == "node" and device.role != COMPUTE),
+        )
+
+    def _broken(self, wave: _Open) -> str:
+        """Which promise the wave breaks, "" when it keeps all."""
+        for group, count in sorted(wave.services.items()):
+            members = self._members[group]
+            if count > members // 2:
+                return f"{members - count} of {members} of {group} are left while it lasts"
+        floor = self._policy.min_bandwidth_percent / 100
+        left, rack, fabric = self._ways.worst(wave.down, wave.racks)
+        if left + EPSILON < floor:
+            return f"{rack} keeps {left:.0%} of its way up on {fabric}, below {floor:.0%}, however it is cut"
+        return ""
+
+    def _closed(self, layer: str, kind: str, wave: _Open, *, is_canary: bool) -> Wave:
+        devices = tuple(name for unit in wave.units for name in unit.devices if name in self._changes)
+        left, rack, fabric = self._ways.worst(wave.down, wave.racks)
+        return Wave(
+            layer=layer,
+            kind=kind,
+            is_canary=is_canary,
+            units=tuple(unit.name for unit in wave.units),
+            devices=devices,
+            effect=max(self._changes[name] for name in devices),
+            disturbed=tuple(sorted(wave.racks)),
+            bandwidth_left=left,
+            worst_rack=rack,
+            worst_fabric=fabric,
+            breaks=self._broken(wave),
+        )
