@@ -18,6 +18,7 @@ READS: dict[str, frozenset[str]] = {
     "plan": frozenset({"spec"}),
     "rules": frozenset({"spec", "plan"}),
     "render": frozenset({"spec", "plan"}),
+    "keys": frozenset({"spec"}),
     "verify": frozenset({"spec", "plan"}),  # what is wanted; what is there it reads from rendered text alone
     "lab": frozenset({"spec", "plan", "render"}),
     "deploy": frozenset({"spec", "plan", "rules", "render"}),

@@ -20,6 +20,7 @@ COMMANDS = {
     "diff": "clusterwright.cli.diff:diff",
     "explain": "clusterwright.cli.explain:explain",
     "inventory": "clusterwright.cli.inventory:inventory",
+    "keys": "clusterwright.cli.keys:keys",
     "lab": "clusterwright.cli.lab:lab",
     "lint": "clusterwright.cli.lint:lint",
     "observe": "clusterwright.cli.observe:observe",

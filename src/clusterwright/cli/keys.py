@@ -1,0 +1,192 @@
+"""``clusterwright keys``: what the key schedule asks for, doing it, and what was done."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clusterwright.cli.formats.text import render_text
+from clusterwright.cli.lint import source_line
+from clusterwright.finding import ClusterwrightError, Severity
+from clusterwright.keys.audit import AuditError
+from clusterwright.keys.certificates import certificate_dues
+from clusterwright.keys.file_store import FileKms
+from clusterwright.keys.ledger import Ledger
+from clusterwright.keys.rotation import LEDGER, Keeper
+from clusterwright.keys.schedule import Step, overdue, steps
+from clusterwright.keys.transit import TransitKms
+from clusterwright.rules.engine import lint_path
+from clusterwright.spec.load import load_spec
+
+if TYPE_CHECKING:
+    from clusterwright.keys.kms import Kms
+    from clusterwright.spec.encryption import KeySchedule
+
+_EXIT_DUE = 1
+_EXIT_CANNOT_RUN = 2
+TOKEN = "VAULT_TOKEN"  # noqa: S105 - the variable's name
+
+
+@click.group()
+def keys() -> None:
+    """Rotate, re-wrap and destroy the keys of SPEC's schedule, and keep a log that shows every change."""
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    decorators = (
+        click.argument("spec", type=click.Path(path_type=Path)),
+        click.option(
+            "--store",
+            type=click.Path(path_type=Path, file_okay=False),
+            default=Path("up/keys"),
+            show_default=True,
+            help="The folder with the ledger and the audit log, and with the embedded service's file.",
+        ),
+        click.option("--kms", type=click.Choice(("file", "transit")), default="file", show_default=True),
+        click.option(
+            "--root-key",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="file: where the root key is kept, on another medium than the store  [default: STORE/root.key]",
+        ),
+        click.option("--address", metavar="URL", help=f"transit: the server; the token comes from ${TOKEN}."),
+        click.option("--mount", default="transit", show_default=True, help="transit: where the engine is mounted."),
+        click.option(
+            "--ca",
+            type=click.Path(path_type=Path, dir_okay=False, exists=True),
+            help="transit: the authorities that the server's certificate is checked with.",
+        ),
+        click.option("--on", "day", metavar="DATE", help="The day to reckon with (YYYY-MM-DD)  [default: today, UTC]"),
+    )
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+@keys.command()
+@_options
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+def plan(spec: Path, day: str | None, form: str, **place: Any) -> int:
+    """Show what is due, and change nothing.
+
+    Exit status: 0 nothing, 1 something is due, 2 could not run.
+    """
+    on = _day(day)
+    schedule = _schedule(spec)
+    if schedule is None:
+        return _EXIT_CANNOT_RUN
+    keeper = _keeper(schedule, place, changing=False)
+    due = list(steps(schedule, Ledger({}) if keeper is None else keeper.ledger(), on))
+    left = certificate_dues(schedule, spec.parent, on)
+    if form == "json":
+        rows = [{"action": s.action.value, "key": s.key, "version": s.version, "reason": s.reason} for s in due]
+        click.echo(json.dumps({"on": on.isoformat(), "steps": rows, "certificates": list(left)}, indent=2))
+    else:
+        for step in due:
+            click.echo(_line(step))
+        for sentence in left:
+            click.echo(f"certificate  {sentence}")
+        if not due and not left:
+            click.echo(f"nothing is due on {on}")
+    return _EXIT_DUE if due or left else 0
+
+
+@keys.command()
+@_options
+def rotate(spec: Path, day: str | None, **place: Any) -> int:
+    """Do what is due: new versions, re-wrapping, destruction. Safe to run again after a crash.
+
+    Exit status: 0 done, 1 certificates are left to their owners, 2 could not run, or stopped half way.
+    """
+    on = _day(day)
+    schedule = _schedule(spec)
+    if schedule is None:
+        return _EXIT_CANNOT_RUN
+    keeper = _keeper(schedule, place, changing=True)
+    assert keeper is not None
+    done = keeper.rotate(on, lambda step: click.echo(_line(step)))
+    click.echo(f"{done} steps done on {on}" if done else f"nothing was due on {on}", err=True)
+    left = certificate_dues(schedule, spec.parent, on)
+    for sentence in left:
+        click.echo(f"certificate  {sentence}")
+    return _EXIT_DUE if left else 0
+
+
+@keys.command()
+@_options
+def audit(spec: Path, day: str | None, **place: Any) -> int:
+    """Check the log's chain and that nothing outlived its last day; print the log's end, to be kept elsewhere.
+
+    Exit status: 0 sound, 1 the log was tampered with or a key is overdue, 2 could not run.
+    """
+    on = _day(day)
+    schedule = _schedule(spec)
+    if schedule is None:
+        return _EXIT_CANNOT_RUN
+    keeper = _keeper(schedule, place, changing=False)
+    if keeper is None:
+        raise ClusterwrightError(f"{place['store']}: there is no ledger. Run `clusterwright keys rotate` first.")
+    try:
+        ledger = keeper.ledger()
+    except AuditError as error:
+        click.echo(str(error))
+        return _EXIT_DUE
+    late = [*overdue(schedule, ledger, on), *certificate_dues(schedule, spec.parent, on)]
+    for sentence in late:
+        click.echo(sentence)
+    click.echo(f"log: {ledger.head.count} events, {ledger.head.digest}")
+    return _EXIT_DUE if late else 0
+
+
+def _line(step: Step) -> str:
+    return f"{step.action.value:12} {step.key} version {step.version}: {step.reason}"
+
+
+def _day(text: str | None) -> date:
+    if text is None:
+        return datetime.now(UTC).date()
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ClusterwrightError(f'"{text}" is no day. Write it as YYYY-MM-DD, such as 2026-12-31.') from None
+
+
+def _schedule(spec: Path) -> tuple[KeySchedule, ...] | None:
+    """The key schedule; None when the spec has errors, which are then printed."""
+    result = lint_path(spec)
+    if any(finding.severity is Severity.ERROR for finding in result.findings):
+        click.echo(render_text(result, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
+        return None
+    found = load_spec(spec).keys
+    if not found:
+        raise ClusterwrightError(f"{spec} has no key schedule. Add `keys:`; docs/keys.md shows one.")
+    return found
+
+
+def _keeper(schedule: tuple[KeySchedule, ...], place: dict[str, Any], *, changing: bool) -> Keeper | None:
+    """The ledger's folder and the service; None where nothing is there yet and nothing is to be made."""
+    store: Path = place["store"]
+    if not changing and not (store / LEDGER).exists():
+        return None
+    try:
+        store.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ClusterwrightError(f"{store}: {error.strerror}. Name another folder.") from error
+    return Keeper(store, _kms(store, place), schedule)
+
+
+def _kms(store: Path, place: dict[str, Any]) -> Kms:
+    if place["kms"] == "file":
+        return FileKms(store / "kms.json", place["root_key"] or store / "root.key")
+    if place["address"] is None:
+        raise ClusterwrightError("The service transit needs --address URL.")
+    token = os.environ.get(TOKEN)
+    if not token:
+        raise ClusterwrightError(f"The service transit needs a token in ${TOKEN}.")
+    return TransitKms(place["address"], token, place["mount"], place["ca"])

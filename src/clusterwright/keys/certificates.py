@@ -1,0 +1,45 @@
+"""Certificates in the key schedule: who has to renew which, read from the certificates themselves.
+
+Nothing here issues certificates: that is the owner's authority's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+from pathlib import Path
+
+from cryptography import x509
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.spec.encryption import CERTIFICATE, KeySchedule
+
+
+def certificate_dues(keys: Iterable[KeySchedule], folder: Path, on: date) -> tuple[str, ...]:
+    """One sentence for every certificate that has to be renewed by ``on``, or lives longer than the schedule lets it.
+
+    Certificates lie where the schedule says, relative to ``folder``; entries that name no file say nothing. Raises
+    ClusterwrightError for a file that holds no certificate.
+    """
+    return tuple(
+        sentence
+        for key in keys
+        if key.kind == CERTIFICATE and key.certificate is not None
+        for sentence in _due(key, folder / key.certificate, on)
+    )
+
+
+def _due(key: KeySchedule, file: Path, on: date) -> Iterable[str]:
+    try:
+        found = x509.load_pem_x509_certificate(file.read_bytes())
+    except OSError as error:
+        raise ClusterwrightError(f"{file}: {error.strerror}; {key.name} names it as its certificate") from error
+    except ValueError:
+        raise ClusterwrightError(f"{file}: this is no certificate in PEM") from None
+    first, last = found.not_valid_before_utc.date(), found.not_valid_after_utc.date()
+    if on > last:
+        yield f"{key.name} ended on {last}; {key.owner} has to renew it"
+    elif on >= first + timedelta(days=key.rotate_days):
+        yield f"{key.name} is of {first} and to be renewed after {key.rotate_days} days by {key.owner}; it ends on {last}"
+    if key.delete_days is not None and (last - first).days > key.delete_days:
+        yield f"{key.name} is valid for {(last - first).days} days; the schedule lets it live {key.delete_days}"

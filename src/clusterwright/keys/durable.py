@@ -1,0 +1,32 @@
+"""Writing a small file so that a crash leaves the old or the new one, readable by its owner alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from clusterwright.finding import ClusterwrightError
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Put ``content`` in the place of ``path``. Raises ClusterwrightError when that can't be written."""
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+        flush_folder(path.parent)
+    except OSError as error:
+        raise ClusterwrightError(f"{path}: {error.strerror}. Name another folder, or mend the cause.") from error
+
+
+def flush_folder(folder: Path) -> None:
+    """Make sure that a folder's entries are on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,66 @@
+"""What a key management service is to this program: wrapping keys that never leave it, and what they wrap.
+
+Nothing here ever asks for a data key in clear but ``unwrap``, which rotation does not call: it is for who reads data.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from clusterwright.finding import ClusterwrightError
+
+_WRAPPED = re.compile(r"vault:v([1-9][0-9]*):\S+")
+
+
+class KmsError(ClusterwrightError):
+    """The service refused, is not there, or no longer has the version that was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrappingKey:
+    """The state of one wrapping key: its newest version, and the oldest one that still unwraps."""
+
+    latest: int
+    oldest: int
+
+
+class Kms(Protocol):
+    """Versioned wrapping keys. Every method raises KmsError."""
+
+    def state(self, key: str) -> WrappingKey | None:
+        """The key's state; None when there is no such key."""
+        ...
+
+    def create(self, key: str) -> None:
+        """Make version 1 of a key; a key that exists stays as it is."""
+        ...
+
+    def rotate(self, key: str) -> None:
+        """Add a version; what it wraps from now on, it wraps under that one."""
+        ...
+
+    def data_key(self, key: str) -> str:
+        """A new data key of 256 bits, wrapped under the newest version; nobody sees it in clear."""
+        ...
+
+    def rewrap(self, key: str, wrapped: str) -> str:
+        """The same data key, wrapped under the newest version."""
+        ...
+
+    def unwrap(self, key: str, wrapped: str) -> bytes:
+        """A data key in clear, for whoever encrypts or decrypts data with it."""
+        ...
+
+    def forget_before(self, key: str, version: int) -> None:
+        """Destroy every version below ``version``: what they wrapped can't be unwrapped by anybody again."""
+        ...
+
+
+def version_of(wrapped: str) -> int:
+    """The version of the wrapping key that a wrapped key names. Raises KmsError for any other text."""
+    found = _WRAPPED.fullmatch(wrapped)
+    if found is None:
+        raise KmsError("a wrapped key does not read vault:vN:...; restore the ledger from a copy")
+    return int(found[1])
