@@ -17,6 +17,7 @@ from clusterwright.cli.lint import source_line
 from clusterwright.finding import ClusterwrightError, Severity
 from clusterwright.keys.audit import AuditError
 from clusterwright.keys.certificates import certificate_dues
+from clusterwright.keys.durable import only_one
 from clusterwright.keys.file_store import FileKms
 from clusterwright.keys.ledger import Ledger
 from clusterwright.keys.rotation import LEDGER, Keeper
@@ -81,8 +82,8 @@ def plan(spec: Path, day: str | None, form: str, **place: Any) -> int:
     schedule = _schedule(spec)
     if schedule is None:
         return _EXIT_CANNOT_RUN
-    keeper = _keeper(schedule, place, changing=False)
-    due = list(steps(schedule, Ledger({}) if keeper is None else keeper.ledger(), on))
+    is_kept = (place["store"] / LEDGER).exists()
+    due = list(steps(schedule, _keeper(schedule, place).ledger() if is_kept else Ledger({}), on))
     left = certificate_dues(schedule, spec.parent, on)
     if form == "json":
         rows = [{"action": s.action.value, "key": s.key, "version": s.version, "reason": s.reason} for s in due]
@@ -108,9 +109,9 @@ def rotate(spec: Path, day: str | None, **place: Any) -> int:
     schedule = _schedule(spec)
     if schedule is None:
         return _EXIT_CANNOT_RUN
-    keeper = _keeper(schedule, place, changing=True)
-    assert keeper is not None
-    done = keeper.rotate(on, lambda step: click.echo(_line(step)))
+    _make(place["store"])
+    with only_one(place["store"]):
+        done = _keeper(schedule, place).rotate(on, lambda step: click.echo(_line(step)))
     click.echo(f"{done} steps done on {on}" if done else f"nothing was due on {on}", err=True)
     left = certificate_dues(schedule, spec.parent, on)
     for sentence in left:
@@ -129,11 +130,10 @@ def audit(spec: Path, day: str | None, **place: Any) -> int:
     schedule = _schedule(spec)
     if schedule is None:
         return _EXIT_CANNOT_RUN
-    keeper = _keeper(schedule, place, changing=False)
-    if keeper is None:
+    if not (place["store"] / LEDGER).exists():
         raise ClusterwrightError(f"{place['store']}: there is no ledger. Run `clusterwright keys rotate` first.")
     try:
-        ledger = keeper.ledger()
+        ledger = _keeper(schedule, place).ledger()
     except AuditError as error:
         click.echo(str(error))
         return _EXIT_DUE
@@ -169,16 +169,15 @@ def _schedule(spec: Path) -> tuple[KeySchedule, ...] | None:
     return found
 
 
-def _keeper(schedule: tuple[KeySchedule, ...], place: dict[str, Any], *, changing: bool) -> Keeper | None:
-    """The ledger's folder and the service; None where nothing is there yet and nothing is to be made."""
-    store: Path = place["store"]
-    if not changing and not (store / LEDGER).exists():
-        return None
+def _make(store: Path) -> None:
     try:
         store.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise ClusterwrightError(f"{store}: {error.strerror}. Name another folder.") from error
-    return Keeper(store, _kms(store, place), schedule)
+
+
+def _keeper(schedule: tuple[KeySchedule, ...], place: dict[str, Any]) -> Keeper:
+    return Keeper(place["store"], _kms(place["store"], place), schedule)
 
 
 def _kms(store: Path, place: dict[str, Any]) -> Kms:

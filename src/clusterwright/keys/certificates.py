@@ -40,6 +40,6 @@ def _due(key: KeySchedule, file: Path, on: date) -> Iterable[str]:
     if on > last:
         yield f"{key.name} ended on {last}; {key.owner} has to renew it"
     elif on >= first + timedelta(days=key.rotate_days):
-        yield f"{key.name} is of {first} and to be renewed after {key.rotate_days} days by {key.owner}; it ends on {last}"
+        yield f"{key.name} is of {first}; {key.owner} renews it after {key.rotate_days} days, and it ends on {last}"
     if key.delete_days is not None and (last - first).days > key.delete_days:
         yield f"{key.name} is valid for {(last - first).days} days; the schedule lets it live {key.delete_days}"

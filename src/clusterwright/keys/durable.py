@@ -1,8 +1,11 @@
-"""Writing a small file so that a crash leaves the old or the new one, readable by its owner alone."""
+"""A folder that one run changes at a time, and files in it of which a crash leaves the old or the new one."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError
@@ -28,5 +31,19 @@ def flush_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def only_one(folder: Path) -> Iterator[None]:
+    """Keep other runs out of ``folder`` while the block runs. Raises ClusterwrightError when one is in it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ClusterwrightError(f"{folder}: another run is rotating these keys. Wait for it.") from None
+        yield
     finally:
         os.close(descriptor)
