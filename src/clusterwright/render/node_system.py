@@ -77,11 +77,24 @@ def _shared_files(plan: Plan, image_name: str, node_group: str, shape: Shape) ->
                 template("node/system.conf.j2").render(limits=systemd_limits(image.limits)),
             )
         )
+    if image.blacklist or image.module_options:
+        options = sorted(image.module_options.items())
+        text = template("node/modprobe.conf.j2").render(blacklist=image.blacklist, options=options)
+        files.append(("etc/modprobe.d/90-clusterwright.conf", text))
+    # An empty unit is a masked one (systemd.unit(5)); a link to /dev/null would be no file.
+    files.extend((f"etc/systemd/system/{unit}", "") for unit in image.masked_units)
     files.extend(_distribution_files(plan, image))
     if site.dns:
         text = template("node/resolved.conf.j2").render(servers=" ".join(site.dns), domain=site.domain)
         files.append(("etc/systemd/resolved.conf.d/90-clusterwright.conf", text))
     return tuple((path, text.encode()) for path, text in files)
+
+
+def kernel_command_line(image: Image) -> tuple[str, ...]:
+    """The kernel parameters of an image, those for its huge pages among them."""
+    pages = image.hugepages
+    reserved = (f"hugepagesz={pages.size}", f"hugepages={pages.count}") if pages is not None else ()
+    return (*image.kernel_parameters, *reserved)
 
 
 def is_red_hat_family(image: Image) -> bool:
@@ -93,7 +106,7 @@ def _distribution_files(plan: Plan, image: Image) -> Iterator[tuple[str, str]]:
     """What distributions do differently: kernel command line, time, and the CA bundle that log forwarding trusts."""
     site = plan.spec.site
     red_hat = is_red_hat_family(image)
-    parameters = " ".join(image.kernel_parameters)
+    parameters = " ".join(kernel_command_line(image))
     if parameters and red_hat:
         yield "etc/tuned/clusterwright/tuned.conf", template("node/tuned.conf.j2").render(parameters=parameters)
         yield "etc/tuned/active_profile", "clusterwright\n"
@@ -184,12 +197,13 @@ def _boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> s
         services.append("chronyd.service" if is_red_hat_family(image) else "systemd-timesyncd.service")
     if plan.spec.site.syslog:
         services.append("rsyslog.service")
-    if image.kernel_parameters and is_red_hat_family(image):
+    if kernel_command_line(image) and is_red_hat_family(image):
         services.append("tuned.service")
     if plan.spec.site.dns:
         services.append("systemd-resolved.service")
     if mounts_of(plan, node_group):
         services.append("remote-fs.target")
+    services.extend(unit for unit in image.enabled_units if unit not in services)
     return template("node/boot.conf.j2").render(services=services)
 
 

@@ -119,7 +119,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """How nodes find their image: the node group of the boot servers, and the Ethernet fabric over which they are asked.
+    """How nodes find their image: the node group of the boot servers, and the Ethernet fabric to ask them over.
 
     ``macs`` are the addresses read from delivered adapters; those it leaves out have a planned one that none bears.
     """

@@ -1,0 +1,82 @@
+"""Who boots from whom: the boot servers of every rack, and the adapters that nodes ask with.
+
+A rack is served by the boot servers nearest to it: those in the rack itself, else in its pod, else all of the cluster,
+racks spread over them evenly. Each has a first server and, where there are several, a second one for when it is down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.plan.model import Device, Interface, Plan
+
+# Locally administered (IEEE 802, second bit of the first octet), so that no delivered adapter can bear it.
+PLANNED_MAC = 0x02_00_00_00_00_00
+_NICS_PER_NODE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class BootNic:
+    """An adapter that a node may boot with; ``is_planned`` says that its ``mac`` has not been read from a label yet."""
+
+    device: str
+    interface: Interface
+    switch: str
+    mac: int
+    is_planned: bool
+
+
+def booted(plan: Plan) -> tuple[Device, ...]:
+    """The nodes that boot from boot servers, in plan order: those with an image and a NIC on the boot fabric."""
+    found = boot_nics(plan)
+    return tuple(device for device in plan.devices if device.name in found)
+
+
+def boot_nics(plan: Plan) -> Mapping[str, tuple[BootNic, ...]]:
+    """The adapters on the boot fabric by node, of nodes with an image; empty without a ``boot`` section."""
+    boot = plan.spec.boot
+    if boot is None:
+        return {}
+    noted = boot.macs.by_end if boot.macs is not None else {}
+    order = {device.name: at for at, device in enumerate(plan.devices)}
+    found: dict[str, list[BootNic]] = {}
+    for cable in plan.cables:
+        device = plan.by_name[cable.a.device]
+        if cable.fabric != boot.fabric or cable.a.side != "host" or device.image is None:
+            continue
+        own = found.setdefault(device.name, [])
+        mac = noted.get((device.name, cable.a.port))
+        planned = PLANNED_MAC + order[device.name] * _NICS_PER_NODE + len(own)
+        own.append(BootNic(device.name, cable.a, cable.b.device, planned if mac is None else mac, mac is None))
+    return {name: tuple(nics) for name, nics in found.items()}
+
+
+def servers_by_rack(plan: Plan) -> Mapping[str, tuple[str, ...]]:
+    """The boot servers of every rack with nodes to boot, the first one first; at most two."""
+    boot = plan.spec.boot
+    if boot is None:
+        return {}
+    servers = [device for device in plan.devices if device.kind == "node" and device.node_group == boot.servers]
+    racks = {device.rack: device for device in booted(plan)}
+    near = {rack: _nearest(servers, device) for rack, device in racks.items()}
+    sharing: dict[tuple[str, ...], list[str]] = {}
+    for rack, names in near.items():
+        sharing.setdefault(names, []).append(rack)
+    found: dict[str, tuple[str, ...]] = {}
+    for names, served in sharing.items():
+        for at, rack in enumerate(served):
+            first = at * len(names) // len(served)
+            found[rack] = tuple(dict.fromkeys((names[first], names[(first + 1) % len(names)])))
+    return {rack: found[rack] for rack in racks}
+
+
+def _nearest(servers: list[Device], node: Device) -> tuple[str, ...]:
+    in_rack = tuple(server.name for server in servers if server.rack == node.rack)
+    in_pod = tuple(server.name for server in servers if server.pod and server.pod == node.pod)
+    return in_rack or in_pod or tuple(server.name for server in servers)
+
+
+def format_mac(value: int) -> str:
+    """A MAC address as people write it: 02:00:00:00:01:40."""
+    return value.to_bytes(6, "big").hex(":")

@@ -1,0 +1,162 @@
+"""A boot server's files: DHCP reservations, boot scripts and overlays of the racks it serves, and the images' files.
+
+The first boot server also holds the images' definitions and builds them; what it builds is copied to the others, into
+a folder of equal name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from clusterwright.artifact import Artifact
+from clusterwright.plan.boot import BootNic, boot_nics, servers_by_rack
+from clusterwright.plan.model import Device, Plan, Subnet, format_address
+from clusterwright.render.boot_dhcp import kea_config
+from clusterwright.render.boot_script import boot_script, script_name, tree_path
+from clusterwright.render.image_identity import identity_of
+from clusterwright.render.image_install import install_files
+from clusterwright.render.image_mkosi import mkosi_files
+from clusterwright.render.image_only import image_only_files
+from clusterwright.render.image_tree import Files, overlay_files, shared_files
+from clusterwright.render.newc import newc
+from clusterwright.render.node_nics import HostNic, nics_of
+from clusterwright.render.per_plan import per_plan
+from clusterwright.render.templates import template
+from clusterwright.spec.distribution import distribution_of
+
+KIND = "boot"
+HTTP = "srv/http"
+DEFINITIONS = "srv/images"
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Boot servers."""
+    return plan.spec.boot is not None and device.kind == "node" and device.node_group == plan.spec.boot.servers
+
+
+def over(files: Files) -> Callable[[Plan, Device], Iterator[Artifact]]:
+    """The renderer of boot servers, which takes the nodes' own files from ``files``."""
+
+    def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+        nics = _nics(plan, device)
+        if not nics:
+            return
+        address = _address(nics[0])
+        yield from _images(plan, device, f"http://{_bracketed(address)}", files)
+        yield from _nodes(plan, device, files)
+        served = _served(plan, device.name)
+        if served:
+            version, text = kea_config(plan, [nic.interface for nic in nics], address, served)
+            yield Artifact(device.name, f"etc/kea/kea-dhcp{version}.conf", text, KIND)
+        for path, name in (
+            (f"{HTTP}/boot.ipxe", "boot.ipxe"),
+            ("etc/dnsmasq.d/clusterwright-boot.conf", "tftp.conf"),
+            ("etc/nginx/conf.d/clusterwright-boot.conf", "nginx.conf"),
+        ):
+            text = template(f"boot/{name}.j2").render(address=address, host=_bracketed(address)).encode()
+            yield Artifact(device.name, path, text, KIND)
+
+    return render
+
+
+def relay_target(plan: Plan, switch: str) -> str | None:
+    """The boot server's address that the bottom switch ``switch`` relays DHCP to; None where no node boots below it."""
+    return _relay_targets(plan).get(switch)
+
+
+@per_plan
+def _relay_targets(plan: Plan) -> dict[str, str]:
+    servers = _servers(plan)
+    found: dict[str, str] = {}
+    for name, nics in _boot_nics(plan).items():
+        own = servers.get(plan.by_name[name].rack, ())
+        address = _server_address(plan, own[0]) if own else None
+        if address is not None:
+            found.update({nic.switch: address for nic in nics})
+    return found
+
+
+@per_plan
+def _boot_nics(plan: Plan) -> dict[str, tuple[BootNic, ...]]:
+    return dict(boot_nics(plan))
+
+
+@per_plan
+def _servers(plan: Plan) -> dict[str, tuple[str, ...]]:
+    return dict(servers_by_rack(plan))
+
+
+@per_plan
+def _served_nodes(plan: Plan, server: str) -> tuple[str, ...]:
+    """The nodes that a server serves, first or second."""
+    racks = _servers(plan)
+    return tuple(name for name in _boot_nics(plan) if server in racks.get(plan.by_name[name].rack, ()))
+
+
+def _served(plan: Plan, server: str) -> list[tuple[Subnet, list[BootNic]]]:
+    boot = plan.spec.boot
+    by_switch: dict[str, list[BootNic]] = {}
+    for name in _served_nodes(plan, server):
+        for nic in _boot_nics(plan)[name]:
+            by_switch.setdefault(nic.switch, []).append(nic)
+    fabric = boot.fabric if boot is not None else ""
+    return [(plan.host_subnet_of[fabric, switch], nics) for switch, nics in by_switch.items()]
+
+
+def _images(plan: Plan, device: Device, url: str, files: Files) -> Iterator[Artifact]:
+    """Archives and answer files of every image that some node boots; definitions on the first server."""
+    first = next(each.name for each in plan.devices if each.node_group == device.node_group)
+    names = dict.fromkeys(plan.by_name[node].image or "" for node in _boot_nics(plan))
+    for name in names:
+        image, identity = plan.spec.image(name), identity_of(plan, name, files)
+        distribution = distribution_of(image.distribution) if image is not None else None
+        if image is None or identity is None or distribution is None:
+            continue
+        shared = (*shared_files(plan, name, files), *image_only_files(plan, name))
+        folder = tree_path(identity)
+        archive = f"{folder}/tree.cpio"
+        yield Artifact(device.name, f"{HTTP}/{archive}", newc(shared), KIND)
+        for path, text in install_files(plan, image, distribution, url, archive):
+            yield Artifact(device.name, f"{HTTP}/{folder}/{path}", text.encode(), KIND)
+        if device.name == first:
+            for path, text, mode in mkosi_files(plan, image, distribution, identity):
+                yield Artifact(device.name, f"{DEFINITIONS}/{name}/{path}", text.encode(), KIND, mode)
+            for artifact in shared:
+                path = f"{DEFINITIONS}/{name}/mkosi.extra/{artifact.path}"
+                yield Artifact(device.name, path, artifact.content, KIND, artifact.mode)
+
+
+def _nodes(plan: Plan, device: Device, files: Files) -> Iterator[Artifact]:
+    """Script and overlay of every node that this server serves."""
+    for name in _served_nodes(plan, device.name):
+        node = plan.by_name[name]
+        image, identity = plan.spec.image(node.image or ""), identity_of(plan, node.image or "", files)
+        distribution = distribution_of(image.distribution) if image is not None else None
+        if image is None or identity is None or distribution is None:
+            continue
+        own = [_server_address(plan, server) for server in _servers(plan)[node.rack]]
+        urls = tuple(f"http://{_bracketed(address)}" for address in own if address is not None)
+        script = boot_script(name, image, distribution, identity, urls).encode()
+        for nic in _boot_nics(plan)[name]:
+            yield Artifact(device.name, f"{HTTP}/{script_name(nic.mac)}", script, KIND)
+        overlay = newc(overlay_files(plan, node, files))
+        yield Artifact(device.name, f"{HTTP}/nodes/{name}/overlay.cpio", overlay, KIND)
+
+
+def _nics(plan: Plan, device: Device) -> list[HostNic]:
+    """A boot server's NICs on the boot fabric."""
+    boot = plan.spec.boot
+    return [nic for nic in nics_of(plan, device) if boot is not None and nic.fabric.name == boot.fabric and nic.version]
+
+
+def _server_address(plan: Plan, server: str) -> str | None:
+    nics = _nics(plan, plan.by_name[server])
+    return _address(nics[0]) if nics else None
+
+
+def _address(nic: HostNic) -> str:
+    return format_address(nic.address or 0, nic.version)
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
