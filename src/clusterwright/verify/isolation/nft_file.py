@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from clusterwright.verify.isolation.nft_match import MatchReader
-from clusterwright.verify.isolation.nft_model import (
+from clusterwright.verify.isolation.filter_model import (
     ACCEPT,
     DROP,
     GOTO,
@@ -21,6 +20,7 @@ from clusterwright.verify.isolation.nft_model import (
     Ruleset,
     Table,
 )
+from clusterwright.verify.isolation.nft_match import MatchReader
 from clusterwright.verify.isolation.nft_words import Reader, Unreadable, shown, words_of
 from clusterwright.verify.isolation.packets import WHOLE, Box, meet
 from clusterwright.verify.isolation.ranges import Ranges

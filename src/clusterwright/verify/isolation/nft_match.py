@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from clusterwright.verify.isolation.nft_model import InterfaceNumbers
+from clusterwright.verify.isolation.filter_model import InterfaceNumbers
 from clusterwright.verify.isolation.nft_values import FIELD_OF, TCP_FLAGS, value_of
 from clusterwright.verify.isolation.nft_words import Reader, Unreadable, shown
 from clusterwright.verify.isolation.packets import (

@@ -1,4 +1,7 @@
-"""What an nftables file says, once it is read: tables, chains and rules, with the line of each."""
+"""Packet filters, once they are read: tables, chains and rules, with the line of each.
+
+The words are those of nftables; an access list of a switch is a table of one chain.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ class Rule:
     """One rule: the packets it matches (a union of boxes) and what becomes of them.
 
     ``target`` is the chain of a jump or goto. A rule whose rate is ``limited`` matches only sometimes. The entries of a
-    verdict map are rules of one line.
+    verdict map are rules of one line. ``name`` is the entry's own, where several stand on one line.
     """
 
     line: int
@@ -24,6 +27,7 @@ class Rule:
     verdict: str
     target: str = ""
     limited: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,11 @@ class Table:
     name: str
     line: int
     chains: Mapping[str, Chain]
+
+
+def one_chain(hook: str, rules: tuple[Rule, ...], line: int, policy: str = DROP) -> Ruleset:
+    """A filter of one list of rules, with what becomes of packets that none of them matches."""
+    return Ruleset((Table("inet", "", line, {"": Chain("", line, rules, hook, 0, policy, line)}),), flushes=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a rule set does: which packets pass a hook, as a set; and which line decides about one packet.
+"""What a filter does: which packets pass a hook, as a set; and which line decides about one packet.
 
 Every base chain of a hook must let a packet pass, in the order of their priorities; an accept ends one chain alone. A
 rule that matches only up to a rate counts as one that may accept, and as one that need not drop: what is computed is
@@ -11,7 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from clusterwright.verify.isolation.nft_model import ACCEPT, DROP, GOTO, JUMP, NONE, RETURN, Chain, Rule, Ruleset, Table
+from clusterwright.verify.isolation.filter_model import (
+    ACCEPT,
+    DROP,
+    GOTO,
+    JUMP,
+    NONE,
+    RETURN,
+    Chain,
+    Rule,
+    Ruleset,
+    Table,
+)
 from clusterwright.verify.isolation.nft_words import Unreadable
 from clusterwright.verify.isolation.packets import (
     EVERYTHING,
@@ -29,10 +40,11 @@ _FAMILY = {"inet": WHOLE, "ip": box(family=V4), "ip6": box(family=V6)}
 
 
 class Decision(NamedTuple):
-    """What becomes of a packet, and the line that says so: of a rule, or of a chain's policy."""
+    """What becomes of a packet, and the line that says so: of a rule (with its name, if any), or of a policy."""
 
     passes: bool
     line: int
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,8 @@ class Idle:
 
     line: int
     by: int
+    name: str = ""
+    by_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +83,7 @@ def passing(ruleset: Ruleset, hook: str, entering: PacketSet = EVERYTHING) -> Pa
             accepted |= left
         other = current - PacketSet((_FAMILY[table.family],))
         current = (current & accepted) | other
-        idle += [Idle(rule.line, _hider(table, chain, rule, own)) for rule in flow.idle()]
+        idle += [_idle(table, chain, rule, own) for rule in flow.idle()]
     return Passing(current, tuple(dict.fromkeys(idle)))
 
 
@@ -114,13 +128,13 @@ class _Flow:
         yield from (rule for rule, matched in self.met.values() if not matched)
 
 
-def _hider(table: Table, chain: Chain, rule: Rule, entering: PacketSet) -> int:
-    """The line that decides about a packet which the idle rule would match; 0 when it can match none."""
+def _idle(table: Table, chain: Chain, rule: Rule, entering: PacketSet) -> Idle:
+    """Why a rule decides about nothing: what decides about a packet that it would match, if it could match any."""
     wanted = entering & PacketSet(rule.matches)
     if not wanted:
-        return 0
-    line = _decide(table, chain, wanted.witness(), 0)[1]
-    return line if line != rule.line else 0
+        return Idle(rule.line, 0, rule.name)
+    _, line, name = _decide(table, chain, wanted.witness(), 0)
+    return Idle(rule.line, line, rule.name, name)
 
 
 def decide(ruleset: Ruleset, hook: str, packet: Packet) -> Decision:
@@ -129,24 +143,26 @@ def decide(ruleset: Ruleset, hook: str, packet: Packet) -> Decision:
     for table, chain in base_chains(ruleset, hook):
         if packet not in PacketSet((_FAMILY[table.family],)):
             continue
-        verdict, line = _decide(table, chain, packet, 0)
+        verdict, line, name = _decide(table, chain, packet, 0)
         if verdict in {NONE, RETURN}:
-            verdict, line = chain.policy, chain.policy_line
-        last = Decision(verdict == ACCEPT, line)
+            verdict, line, name = chain.policy, chain.policy_line, ""
+        last = Decision(verdict == ACCEPT, line, name)
         if not last.passes:
             return last
     return last
 
 
-def _decide(table: Table, chain: Chain, packet: Packet, depth: int) -> tuple[str, int]:
-    """The verdict and its line; NONE at the end of the chain."""
+def _decide(table: Table, chain: Chain, packet: Packet, depth: int) -> tuple[str, int, str]:
+    """The verdict, its line and the rule's name; NONE at the end of the chain."""
     for rule in chain.rules:
         if rule.verdict == NONE or packet not in PacketSet(rule.matches) or (rule.limited and rule.verdict == DROP):
             continue
         if rule.verdict in {JUMP, GOTO} and depth < _DEEPEST:
-            verdict, line = _decide(table, table.chains[rule.target], packet, depth + 1)
-            if verdict in {ACCEPT, DROP} or rule.verdict == GOTO:
-                return (verdict, line) if verdict in {ACCEPT, DROP} else (RETURN, rule.line)
+            verdict, line, name = _decide(table, table.chains[rule.target], packet, depth + 1)
+            if verdict in {ACCEPT, DROP}:
+                return verdict, line, name
+            if rule.verdict == GOTO:
+                return RETURN, rule.line, ""
         elif rule.verdict in {ACCEPT, DROP, RETURN}:
-            return rule.verdict, rule.line
-    return NONE, 0
+            return rule.verdict, rule.line, rule.name
+    return NONE, 0, ""

@@ -1,0 +1,149 @@
+"""Reading the access lists of an EOS startup-config, and the ports they are on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from clusterwright.verify.isolation.filter_model import ACCEPT, DROP, Rule, Ruleset, one_chain
+from clusterwright.verify.isolation.nft_values import addresses
+from clusterwright.verify.isolation.nft_words import Unreadable
+from clusterwright.verify.isolation.packets import ICMP4, ICMP6, TCP, UDP, V4, V6, box
+from clusterwright.verify.isolation.ranges import Ranges, ranges, values
+
+IN, OUT = "in", "out"
+_LIST = re.compile(r"^(ip|ipv6) access-list (\S+)\n((?:   .*\n)*)", re.M)
+_INTERFACE = re.compile(r"^interface (\S+)\n((?:   .*\n)*)", re.M)
+_GROUP = re.compile(r"^   (ip|ipv6) access-group (\S+) (in|out)$", re.M)
+_HEADER = re.compile(r"^(?:ip|ipv6) access-list ", re.M)
+_FAMILIES = {"ip": (V4, 4), "ipv6": (V6, 6)}
+_PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP4, "icmpv6": ICMP6}
+_NOT_LATER = values(0, 1)
+_ACK_OR_RST = values(*(flags for flags in range(256) if flags & 0x14))
+
+
+@dataclass(frozen=True, slots=True)
+class EosLists:
+    """The lists of a switch: rules by word (``ip`` or ``ipv6``) and name, with the lines counted from 1.
+
+    ``groups`` are, for each interface, its lists by word and direction; ``lines`` where each interface begins.
+    """
+
+    lists: Mapping[tuple[str, str], tuple[Rule, ...]]
+    groups: Mapping[str, Mapping[tuple[str, str], str]]
+    lines: Mapping[str, int]
+
+    def management_ports(self) -> tuple[str, ...]:
+        """The interfaces to the management network."""
+        return tuple(name for name in self.lines if name.startswith("Management"))
+
+    def at(self, port: str, direction: str = IN) -> Ruleset:
+        """What a port does with packets in one direction: without a list everything of that IP version passes."""
+        rules: list[Rule] = []
+        line = self.lines.get(port, 0)
+        for word, (family, _) in _FAMILIES.items():
+            name = self.groups.get(port, {}).get((word, direction))
+            own = self.lists.get((word, name)) if name is not None else None
+            rules += own if own is not None else [Rule(line, (box(family=family),), ACCEPT)]
+        return one_chain(direction, tuple(rules), line)
+
+
+def read_eos_lists(text: str) -> EosLists:
+    """The lists of a startup-config. Raises Unreadable at an entry whose meaning is not known here."""
+    lists: dict[tuple[str, str], tuple[Rule, ...]] = {}
+    headers = len(_HEADER.findall(text))
+    for found in _LIST.finditer(text):
+        start = text.count("\n", 0, found.start()) + 2
+        rules = _rules(found[1], found[3])
+        lists[found[1], found[2]] = tuple(Rule(start + r.line, r.matches, r.verdict) for r in rules)
+    if len(lists) != headers:
+        raise Unreadable(0, "an access list is there twice, or has no name")
+    groups: dict[str, dict[tuple[str, str], str]] = {}
+    lines: dict[str, int] = {}
+    line, at = 1, 0
+    for found in _INTERFACE.finditer(text):
+        line += text.count("\n", at, found.start())
+        at = found.start()
+        lines[found[1]] = line
+        if "access-group" in found[2]:
+            groups[found[1]] = {(word, direction): name for word, name, direction in _GROUP.findall(found[2])}
+    return EosLists(lists, groups, lines)
+
+
+@lru_cache(maxsize=8192)
+def _rules(word: str, body: str) -> tuple[Rule, ...]:
+    """The entries of a list in the order of their numbers; lines count from 0."""
+    numbered: list[tuple[int, Rule]] = []
+    for at, line in enumerate(body.splitlines()):
+        words = line.split()
+        if words in (["counters", "per-entry"], ["statistics", "per-entry"]):
+            continue
+        if len(words) < 2 or not words[0].isdecimal():
+            raise Unreadable(at, f'"{line.strip()}" is no entry of an access list')
+        if words[1] == "remark":
+            continue
+        if any(number == int(words[0]) for number, _ in numbered):
+            raise Unreadable(at, f"{words[0]} is the number of an entry above")
+        numbered.append((int(words[0]), _Entry(word, words[1:], at).rule()))
+    return tuple(rule for _, rule in sorted(numbered, key=lambda each: each[0]))
+
+
+class _Entry:
+    def __init__(self, word: str, words: list[str], at: int) -> None:
+        self.family, self.version = _FAMILIES[word]
+        self.word = word
+        self.left = list(words)
+        self.at = at
+
+    def rule(self) -> Rule:
+        try:
+            return self._rule()
+        except (ValueError, IndexError):
+            raise Unreadable(self.at, f'"{" ".join(self.left)}" is an entry that is not known here') from None
+
+    def _rule(self) -> Rule:
+        words = list(self.left)
+        verdict = {"permit": ACCEPT, "deny": DROP}.get(words.pop(0))
+        if verdict is None:
+            raise ValueError
+        protocol = words.pop(0)
+        fields = {"family": self.family}
+        if protocol != self.word:
+            fields["proto"] = values(_PROTOCOLS[protocol] if protocol in _PROTOCOLS else int(protocol))
+        fields["src"] = self._addresses(words)
+        if protocol in {"tcp", "udp"} and (source := self._ports(words)):
+            fields |= {"sport": source, "fragment": _NOT_LATER}
+        fields["dst"] = self._addresses(words)
+        if protocol in {"tcp", "udp"} and (target := self._ports(words)):
+            fields |= {"dport": target, "fragment": _NOT_LATER}
+        if protocol == "tcp" and words[:1] == ["established"]:
+            words.pop(0)
+            fields |= {"flags": _ACK_OR_RST, "fragment": _NOT_LATER}
+        if protocol in {"icmp", "icmpv6"} and words and words[0].isdecimal():
+            fields |= {"icmp": values(int(words.pop(0))), "fragment": _NOT_LATER}
+        if words[:1] == ["fragments"]:
+            words.pop(0)
+            fields["fragment"] = values(2)
+        if words not in ([], ["log"]):
+            raise ValueError
+        return Rule(self.at, (box(**fields),), verdict)
+
+    def _addresses(self, words: list[str]) -> Ranges:
+        text = words.pop(0)
+        if text == "any":
+            return addresses("0.0.0.0/0" if self.version == 4 else "::/0", self.version)
+        return addresses(words.pop(0) if text == "host" else text, self.version)
+
+    def _ports(self, words: list[str]) -> Ranges | None:
+        if words[:1] == ["eq"]:
+            words.pop(0)
+            found = []
+            while words and words[0].isdecimal():
+                found.append(int(words.pop(0)))
+            return values(*found)
+        if words[:1] == ["range"]:
+            _, low, high = (words.pop(0) for _ in range(3))
+            return ranges([(int(low), int(high))])
+        return None

@@ -1,0 +1,129 @@
+"""Reading the ACL tables of FBOSS's agent.conf, as what one port does with the packets that come in there.
+
+Names and numbers are those of facebook/fboss, switch_config.thrift. Tables are asked by falling priority, and within
+one the denies stand before the permits (ApplyThriftConfig); TCP flags are compared as a whole, not one by one
+(SaiAclTableManager, ``kTcpFlagsMask``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from clusterwright.verify.isolation.filter_model import ACCEPT, DROP, Rule, Ruleset, one_chain
+from clusterwright.verify.isolation.nft_values import addresses
+from clusterwright.verify.isolation.nft_words import Unreadable
+from clusterwright.verify.isolation.packets import ICMP4, ICMP6, TCP, V4, V6, WHOLE, Box, box, meet
+from clusterwright.verify.isolation.ranges import Ranges, values
+
+FLAGS_MASK = 0x3F
+_DENY, _PERMIT = 0, 1
+_INGRESS = 0
+_IP_TYPES = {0: WHOLE[0], 1: WHOLE[0], 2: V4, 3: V6}  # ANY, IP, IP4, IP6
+_NOT_LATER = values(0, 1)
+_WITHOUT_MEANING = frozenset({"name", "actionType"})
+_PORT_KEYS = frozenset({"srcPort", "vlanID"})
+_KEYS = frozenset({"srcIp", "dstIp", "proto", "l4SrcPort", "l4DstPort", "tcpFlagsBitMap", "icmpType", "ipType"})
+Json = Mapping[str, Any]
+
+
+class FbossLists:
+    """The ACL group of a switch; ``ports`` maps a port's name to its logical id and VLAN."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        try:
+            rows = _value(text, "ports") or []
+            vlans = {row["logicalPort"]: row["vlanID"] for row in _value(text, "vlanPorts") or []}
+            self.ports = {
+                row["name"]: (row["logicalID"], vlans.get(row["logicalID"], row.get("ingressVlan"))) for row in rows
+            }
+            group = _value(text, "aclTableGroup")
+            tables = group["aclTables"] if group else []
+            if group and group["stage"] != _INGRESS:
+                raise Unreadable(self.line("aclTableGroup"), "the group's stage is not ingress")
+            if _value(text, "acls"):
+                raise Unreadable(self.line("acls"), "entries outside the table group are not known here")
+            if group and not re.search(r'"enable_acl_table_group": "true"', text):
+                tables = []  # the agent ignores the group
+            entries = [
+                entry
+                for table in sorted(tables, key=lambda each: -int(each["priority"]))
+                for entry in sorted(table["aclEntries"], key=lambda each: int(each["actionType"]))
+            ]
+            self._entries: list[tuple[Json, Rule]] = [
+                (entry, self._rule(json.dumps(entry), self.line(f'"{entry["name"]}"'))) for entry in entries
+            ]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Unreadable(0, f"the ports or ACL tables do not read ({error!r})") from None
+
+    def line(self, needle: str) -> int:
+        """The line, from 1, that a text stands on; 0 where it is nowhere."""
+        at = self._text.find(needle, max(0, self._text.find('"aclTableGroup"')))
+        return self._text.count("\n", 0, at) + 1 if at >= 0 else 0
+
+    def at(self, port: str) -> Ruleset:
+        """What a port lets in: without an entry that matches, everything."""
+        number, vlan = self.ports.get(port, (None, None))
+        rules = tuple(
+            rule
+            for entry, rule in self._entries
+            if entry.get("srcPort", number) == number and entry.get("vlanID", vlan) == vlan
+        )
+        return one_chain("in", rules, self.line(f'"{port}"'), ACCEPT)
+
+    def _rule(self, text: str, line: int) -> Rule:
+        entry = json.loads(text)
+        unknown = set(entry) - _KEYS - _PORT_KEYS - _WITHOUT_MEANING
+        if unknown:
+            raise Unreadable(line, f"{', '.join(sorted(unknown))} in entry {entry['name']} is not known here")
+        verdict = {_DENY: DROP, _PERMIT: ACCEPT}[entry["actionType"]]
+        wanted = json.dumps({key: value for key, value in entry.items() if key in _KEYS}, sort_keys=True)
+        return Rule(line, (_match(wanted),), verdict, name=entry["name"])
+
+
+@lru_cache(maxsize=1 << 14)
+def _match(text: str) -> Box:
+    """The packets that an entry takes."""
+    entry = json.loads(text)
+    fields: dict[str, Ranges] = {"family": _IP_TYPES[entry.get("ipType", 0)]}
+    number = entry.get("proto")
+    if number is not None:
+        fields["proto"] = values(number)
+    found = box(**fields)
+    for key, name in (("srcIp", "src"), ("dstIp", "dst")):
+        if key in entry:
+            version = 6 if ":" in entry[key] else 4
+            limit = box(family=V6 if version == 6 else V4, **{name: addresses(entry[key], version)})
+            found = _both(found, limit)
+    for key, name in (("l4SrcPort", "sport"), ("l4DstPort", "dport")):
+        if key in entry:
+            found = _both(found, box(fragment=_NOT_LATER, **{name: values(entry[key])}))
+    if "tcpFlagsBitMap" in entry:
+        flags = values(*(each for each in range(256) if each & FLAGS_MASK == entry["tcpFlagsBitMap"] & FLAGS_MASK))
+        found = _both(found, box(proto=values(TCP), fragment=_NOT_LATER, flags=flags))
+    if "icmpType" in entry:
+        family = {ICMP4: V4, ICMP6: V6}[entry["proto"]]
+        found = _both(found, box(family=family, fragment=_NOT_LATER, icmp=values(entry["icmpType"])))
+    return found
+
+
+def _both(a: Box, b: Box) -> Box:
+    found = meet(a, b)
+    if found is None:
+        raise ValueError("an entry asks for both IP versions at once")
+    return found
+
+
+def _value(text: str, key: str) -> Any:
+    """The value of the first key of that name at any depth, None without one: the rest of the file is not parsed."""
+    at = text.find(f'"{key}":')
+    if at < 0:
+        return None
+    start = at + len(key) + 3
+    while text[start : start + 1].isspace():
+        start += 1
+    return json.JSONDecoder().raw_decode(text, start)[0]

@@ -1,0 +1,196 @@
+"""The isolation proof: everything that the rendered filters let pass, compared both ways with the declared matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.isolation.declared import Declared
+from clusterwright.verify.isolation.edges import EOS, FBOSS, SONIC, PortFilter, port_filters
+from clusterwright.verify.isolation.filter_flow import Idle
+from clusterwright.verify.isolation.filter_model import InterfaceNumbers
+from clusterwright.verify.isolation.nodes import BOOTING, RUNNING, NodeFilter, judge, node_filters
+from clusterwright.verify.isolation.packets import (
+    DST,
+    EVERYTHING,
+    IIF,
+    OIF,
+    SRC,
+    Packet,
+    PacketSet,
+    box,
+)
+from clusterwright.verify.isolation.ranges import EMPTY, Ranges, values
+from clusterwright.verify.isolation.routes import route_faults
+from clusterwright.verify.isolation.walk import Places, places_of
+from clusterwright.verify.isolation.words import count, packet_words, version_of
+from clusterwright.verify.tree import RenderedTree
+
+KINDS = frozenset({"nftables", "node-network", "eos", "fboss", "sonic", "frr", "opensm"})
+_FILES = frozenset({RUNNING, BOOTING, EOS, FBOSS, SONIC})
+_SHOWN_PER_FILTER = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """A packet that a filter treats otherwise than declared; ``extra`` when it passes and should not."""
+
+    packet: Packet
+    extra: bool
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    declared = tree.intent.isolation if tree.intent is not None else None
+    if declared is None:
+        return Verdict(
+            (), (), ("Only a folder was given, so nothing was compared with zones: name the spec for that.",)
+        )
+    interfaces = InterfaceNumbers()
+    nodes = node_filters(tree, declared, interfaces)
+    ports = tuple(port_filters(tree, declared))
+    places = places_of(declared, interfaces, nodes, ports)
+    found = [
+        *(example for own in nodes for example in _node(places, own)),
+        *_ports(places, ports),
+        *route_faults(tree, declared),
+    ]
+    return Verdict(tuple(_facts(declared, nodes, ports)), tuple(found), tuple(_notes(tree, declared)))
+
+
+def _facts(declared: Declared, nodes: tuple[NodeFilter, ...], ports: tuple[PortFilter, ...]) -> Iterator[Fact]:
+    yield Fact("zones", len(declared.zones))
+    yield Fact("flows", len(declared.flows))
+    yield Fact("pairs of zones with a flow", len({(flow.source, flow.target) for flow in declared.flows}))
+    yield Fact(
+        "pairs of zones without, closed", len(declared.zones) ** 2 - len({(f.source, f.target) for f in declared.flows})
+    )
+    yield Fact("nodes with a filter", len({device for own in nodes if own.file == RUNNING for device in own.nodes}))
+    yield Fact("different node filters", len(nodes))
+    yield Fact("switches with a filter", len({each.device for each in ports}))
+    yield Fact("switch ports with a filter", sum(len(each.ports) for each in ports))
+
+
+def _notes(tree: RenderedTree, declared: Declared) -> Iterator[str]:
+    without = sorted({device for device in declared.zones_of if (device, RUNNING) not in tree.files})
+    if without:
+        yield (
+            f"{count(len(without), 'host')} without an image, as {without[0]}, filter nothing themselves: their ports do."
+        )
+
+
+def _node(places: Places, own: NodeFilter) -> Iterator[Counterexample]:
+    device = own.nodes[0]
+    also = f" {count(len(own.nodes), 'node')} have this file." if len(own.nodes) > 1 else ""
+    if not own.ruleset.flushes:
+        yield Counterexample(
+            device, own.file, 0, f"nothing flushes the rules that were loaded before: they stay.{also}"
+        )
+    for judged in judge(places.declared, own, places.interfaces):
+        side, far = (DST, SRC) if judged.hook == "input" else (SRC, DST)
+        mine = _own_addresses(places, own)
+        extra, missing = judged.passes - judged.wanted, judged.wanted - judged.passes
+        for one in _differences(places, extra, missing, far, side, mine):
+            decision = own.decide(judged.hook, one.packet)
+            name = f" ({_interface(places, judged.hook, one.packet)})"
+            message = f"{judged.hook}{name} {_what(places, one)}{places.way(one.packet)}.{also}"
+            yield Counterexample(device, own.file, decision.line, message)
+        for idle in judged.idle:
+            yield Counterexample(device, own.file, idle.line, f"{_idle_words(judged.hook, idle)}{also}")
+
+
+def _own_addresses(places: Places, own: NodeFilter) -> Ranges:
+    device = own.nodes[0]
+    return values(*(number for (_, number), (name, _) in places.declared.addresses.items() if name == device))
+
+
+def _interface(places: Places, hook: str, packet: Packet) -> str:
+    return places.interfaces.name(packet[IIF if hook == "input" else OIF])
+
+
+def _ports(places: Places, ports: tuple[PortFilter, ...]) -> Iterator[Counterexample]:
+    """The differences of switches' filters; those that differ in their local addresses alone are judged once."""
+    clean: set[object] = set()
+    for own in ports:
+        shape = own.shape()
+        if shape in clean:
+            continue
+        passes, idle = own.passes()
+        found = [*_port(places, own, passes), *(_port_idle(own, each) for each in idle)]
+        if not found:
+            clean.add(shape)
+        yield from found
+
+
+def _port(places: Places, own: PortFilter, passes: PacketSet) -> Iterator[Counterexample]:
+    behind = own.local
+    for one in _differences(places, passes - own.wanted, own.wanted - passes, DST, SRC, behind):
+        decision = own.decide(one.packet)
+        name = f"{own.what} {own.ports[0]}" + (f" and {len(own.ports) - 1:,} more" if len(own.ports) > 1 else "")
+        rule = f", rule {decision.name}" if decision.name else ""
+        message = f"{name}{rule}: {_what(places, one)}{places.way(one.packet, own.fabric)}."
+        yield Counterexample(own.device, own.file, decision.line, message)
+
+
+def _port_idle(own: PortFilter, idle: Idle) -> Counterexample:
+    return Counterexample(own.device, own.file, idle.line, _idle_words(f"{own.what} {own.ports[0]}", idle))
+
+
+def _idle_words(where: str, idle: Idle) -> str:
+    rule = f"rule {idle.name}" if idle.name else "this rule"
+    if not idle.by:
+        return f"{where}: {rule} can match no packet."
+    by = f"line {idle.by}" + (f" ({idle.by_name})" if idle.by_name else "")
+    return f"{where}: {rule} never decides: {by} hides it."
+
+
+def _differences(
+    places: Places, extra: PacketSet, missing: PacketSet, far: int, near: int, mine: Ranges
+) -> Iterator[_Difference]:
+    """Concrete packets for what passes beyond the matrix and for what it misses: one for each zone on the far side."""
+    for found, is_extra in ((extra, True), (missing, False)):
+        shown = 0
+        left = found
+        for limit in _far_sides(places.declared, far):
+            part = left & limit
+            if not part or shown == _SHOWN_PER_FILTER:
+                continue
+            left = left - limit
+            shown += 1
+            chosen = places.real(places.real(part, far), near, mine)
+            yield _Difference(chosen.witness(), is_extra)
+
+
+def _far_sides(declared: Declared, far: int) -> Iterator[PacketSet]:
+    """The zones' addresses one after another, then all other addresses."""
+    name = "src" if far == SRC else "dst"
+    for zone in declared.zones:
+        found: dict[int, Ranges] = {}
+        for part in zone.parts:
+            found[part.version] = found.get(part.version, EMPTY) | part.addresses
+        for version, own in found.items():
+            yield PacketSet((box(family=values(int(version == 6)), **{name: own}),)) & EVERYTHING
+    yield EVERYTHING
+
+
+def _what(places: Places, one: _Difference) -> str:
+    """What is wrong with what happens to a packet, in a sentence that ends before its way."""
+    declared = places.declared
+    version = version_of(one.packet)
+    pair = [declared.zone_at(version, one.packet[side]) for side in (SRC, DST)]
+    verb = "passes" if one.extra else "is stopped"
+    reason = "no flow allows it" if one.extra else "it is declared"
+    return f"{packet_words(one.packet)} {verb}, {pair[0]} to {pair[1]}: {reason}. "
+
+
+def _has_filters(tree: RenderedTree) -> bool:
+    return any(path in _FILES for _, path in tree.files)
+
+
+ISOLATION = Check(
+    "isolation",
+    "Between every two zones passes what the matrix of flows declares, nothing more and nothing less.",
+    KINDS,
+    _has_filters,
+    _run,
+)

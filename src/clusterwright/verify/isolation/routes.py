@@ -1,0 +1,159 @@
+"""Routes in rendered text that lead where nothing is declared: default routes, to foreign addresses, between VRFs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from clusterwright.verify.check import Counterexample
+from clusterwright.verify.isolation.declared import Declared
+from clusterwright.verify.isolation.nft_values import addresses
+from clusterwright.verify.isolation.ranges import EMPTY, Ranges
+from clusterwright.verify.tree import RenderedTree
+
+_NETWORK = re.compile(
+    r"^(?:(?P<section>\[.*\])|Destination=(?P<to>\S+)|Gateway=(?P<via>\S+)|(?P<learnt>(?:DHCP|IPv6AcceptRA)="
+    r"(?!no\b|false\b|0\b).*))$",
+    re.M,
+)
+_EOS_STATIC = re.compile(r"^(?:ip|ipv6) route (?:vrf (?P<vrf>\S+) )?(?P<to>\S+) (?P<via>.+)$", re.M)
+_EOS_LEAK = re.compile(
+    r"^ *(?:neighbor \S+ default-originate.*|leak routes .*|route-target import .*|vpn-import .*|redistribute .*)$",
+    re.M,
+)
+_FRR = re.compile(r"^(?:ip|ipv6) route (?P<to>\S+) .*$", re.M)
+_PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
+_DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default", "0.0.0.0", "::"})
+
+
+def route_faults(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
+    """Every route to where no zone and no fabric is, and everything that could bring one in."""
+    known = _known(declared)
+    judged: dict[str, str] = {}
+    for (device, path), file in sorted(tree.files.items()):
+        reader = next((read for ends, read in _READERS if path.endswith(ends)), None)
+        if reader is None:
+            continue
+        text = file.read()
+        for at, what in reader(text, lambda to: _verdict(judged, known, to)):
+            yield Counterexample(device, path, text.count("\n", 0, at) + 1, what)
+
+
+def _known(declared: Declared) -> Mapping[int, Ranges]:
+    """All addresses that a route may lead to, by IP version."""
+    found = {4: EMPTY, 6: EMPTY}
+    for zone in declared.zones:
+        for part in zone.parts:
+            found[part.version] |= part.addresses
+    for fabric in declared.fabrics:
+        found[fabric.version] |= fabric.pool
+    for version, own in declared.plumbing:
+        found[version] |= own
+    return found
+
+
+def _verdict(judged: dict[str, str], known: Mapping[int, Ranges], destination: str) -> str:
+    """What is wrong with a destination, "" for nothing."""
+    if destination not in judged:
+        judged[destination] = _judge(known, destination)
+    return judged[destination]
+
+
+def _judge(known: Mapping[int, Ranges], destination: str) -> str:
+    if destination in _DEFAULTS or destination.endswith("/0"):
+        return f"a default route ({destination}) leads everywhere, the internet included"
+    version = 6 if ":" in destination else 4
+    try:
+        outside = addresses(destination, version) - known[version]
+    except ValueError as error:
+        return f"this route does not read: {error}"
+    return f"a route to {destination}, which holds addresses of no zone and no fabric" if outside else ""
+
+
+Judge = Callable[[str], str]
+
+
+def _networkd(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
+    section, start, gateway, named = "", 0, False, True
+    for found in (*_NETWORK.finditer(text), None):
+        if found is None or found["section"]:
+            if section == "[Route]" and gateway and not named:
+                yield start, "a default route (a gateway without a destination) leads everywhere, the internet included"
+            if found is not None:
+                section, start, gateway, named = found["section"], found.start(), False, False
+        elif found["to"]:
+            named = True
+            if section == "[Route]" and (what := judge(found["to"])):
+                yield found.start(), what
+        elif found["via"]:
+            gateway = True
+            if section == "[Network]":
+                yield found.start(), "a default route (Gateway= of the network) leads everywhere, the internet included"
+        else:
+            yield found.start(), f"{found['learnt']} takes routes from whoever offers them"
+
+
+def _eos(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
+    for found in _EOS_STATIC.finditer(text):
+        if found["via"].split()[0] != "Null0" and (what := judge(found["to"])):
+            yield found.start(), what
+        if "egress-vrf" in found["via"]:
+            own = found["vrf"] or "default"
+            yield found.start(), f"a static route of VRF {own} leaves through another VRF: the two are no longer apart"
+    for found in _EOS_LEAK.finditer(text):
+        yield found.start(), f'"{found[0].strip()}" brings routes from outside their VRF or protocol'
+
+
+def _fboss(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
+    if '"staticRoutes' not in text:
+        return
+    switch: Mapping[str, Any] = json.loads(text).get("sw", {})
+    for key, rows in switch.items():
+        if key.startswith("staticRoutes") and key != "staticRoutesToNull":
+            for row in rows:
+                if what := judge(row["prefix"]):
+                    yield text.find(f'"{row["prefix"]}"', text.find(f'"{key}"')), what
+
+
+def _sonic(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
+    document: Mapping[str, Any] = json.loads(text)
+    for key in document.get("STATIC_ROUTE", {}):
+        if what := judge(key.rpartition("|")[2]):
+            yield text.find(f'"{key}"'), what
+    for key, fields in document.get("MGMT_INTERFACE", {}).items():
+        if "gwaddr" in fields:
+            yield text.find(f'"{key}"'), "gwaddr makes a default route of the management VRF: it leads everywhere"
+
+
+def _frr(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
+    for found in _FRR.finditer(text):
+        if what := judge(found["to"]):
+            yield found.start(), what
+    for found in _EOS_LEAK.finditer(text):
+        if "default-originate" in found[0]:
+            yield found.start(), f'"{found[0].strip()}" announces a default route'
+
+
+def _profile(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
+    """A NetworkManager profile: ``address1=ADDRESS/LENGTH[,GATEWAY]``, ``route1=PREFIX,HOP``, ``gateway=``."""
+    for found in _PROFILE.finditer(text):
+        key, _, value = found[0].partition("=")
+        parts = value.split(",")
+        if key.startswith("route"):
+            if what := judge(parts[0]):
+                yield found.start(), what
+        elif key == "gateway" or len(parts) > 1:
+            yield found.start(), "a gateway makes a default route: it leads everywhere, the internet included"
+
+
+_READERS: tuple[tuple[str, Callable[[str, Judge], Iterator[tuple[int, str]]]], ...] = (
+    (".network", _networkd),
+    ("mnt/flash/startup-config", _eos),
+    ("etc/coop/agent.conf", _fboss),
+    ("etc/sonic/config_db.json", _sonic),
+    ("frr.conf", _frr),
+    ("bgpd.conf", _frr),
+    (".nmconnection", _profile),
+)

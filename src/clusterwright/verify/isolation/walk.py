@@ -1,0 +1,116 @@
+"""The way of one packet through a cluster: the places on it, what each does, and the line that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from clusterwright.verify.isolation.declared import Declared
+from clusterwright.verify.isolation.edges import HOSTS, PortFilter
+from clusterwright.verify.isolation.filter_flow import Decision
+from clusterwright.verify.isolation.filter_model import InterfaceNumbers
+from clusterwright.verify.isolation.nodes import RUNNING, NodeFilter
+from clusterwright.verify.isolation.packets import (
+    DST,
+    FAMILY,
+    FOREIGN,
+    FRAGMENT,
+    IIF,
+    OIF,
+    ORIGIN,
+    OWN,
+    SRC,
+    Packet,
+    PacketSet,
+    box,
+)
+from clusterwright.verify.isolation.ranges import Ranges, values
+from clusterwright.verify.isolation.words import version_of
+
+_NO_INTERFACE = 1023
+
+
+@dataclass(frozen=True)
+class Places:
+    """Every filter of a cluster, as a packet finds them."""
+
+    declared: Declared
+    interfaces: InterfaceNumbers
+    nodes: Mapping[str, NodeFilter]
+    ports: Mapping[tuple[str, str], PortFilter]
+
+    def way(self, packet: Packet, fabric: str = "") -> str:
+        """The devices that a packet crosses and what each does, in one line; the first that stops it ends it."""
+        version = version_of(packet)
+        sender = self.declared.addresses.get((version, packet[SRC]))
+        receiver = self.declared.addresses.get((version, packet[DST]))
+        steps: list[str] = []
+        stopped = False
+        for name, decision in self._steps(packet, sender, receiver, fabric):
+            verdict = "" if decision is None else (" passes" if decision.passes else " stops it")
+            line = f" ({_line(decision)})" if decision is not None else ""
+            steps.append(f"{name}{verdict}{line}")
+            stopped = decision is not None and not decision.passes
+            if stopped:
+                break
+        return "Way: " + ", ".join(steps) if steps else ""
+
+    def _steps(
+        self, packet: Packet, sender: tuple[str, str] | None, receiver: tuple[str, str] | None, fabric: str
+    ) -> Iterable[tuple[str, Decision | None]]:
+        if sender is not None:
+            own = self.nodes.get(sender[0])
+            moved = _with(packet, {IIF: _NO_INTERFACE, OIF: self._number(sender[1]), ORIGIN: OWN, FRAGMENT: 0})
+            yield f"{sender[0]} {sender[1]} output", own.decide("output", moved) if own is not None else None
+            yield from self._edge(sender, packet)
+        else:
+            yield "from outside", None
+        if receiver is not None:
+            own = self.nodes.get(receiver[0])
+            moved = _with(packet, {OIF: _NO_INTERFACE, IIF: self._number(receiver[1]), FRAGMENT: 0})
+            if packet[ORIGIN] == OWN:
+                moved = _with(moved, {ORIGIN: FOREIGN})
+            yield f"{receiver[0]} {receiver[1]} input", own.decide("input", moved) if own is not None else None
+        else:
+            yield f"to outside{' over ' + fabric if fabric else ''}", None
+
+    def _edge(self, sender: tuple[str, str], packet: Packet) -> Iterable[tuple[str, Decision | None]]:
+        for edge in self.declared.edges:
+            for port, end in edge.ports.items():
+                if end == sender:
+                    found = self.ports.get((edge.switch, port))
+                    yield f"{edge.switch} {port}", found.decide(packet) if found is not None else None
+
+    def _number(self, name: str) -> int:
+        return self.interfaces.of(name).bounds[0][0]
+
+    def real(self, found: PacketSet, side: int, within: Ranges | None = None) -> PacketSet:
+        """The part of a set whose addresses on a side are those of real hosts; the whole where there is none."""
+        for each in found.boxes:
+            for (version, number), _ in self.declared.addresses.items():
+                fits = (version == 6) in {bool(at) for low, high in each[FAMILY].bounds for at in (low, high)}
+                if fits and number in each[side] and (within is None or number in within):
+                    name = "src" if side == SRC else "dst"
+                    limit = box(family=values(int(version == 6)), **{name: values(number)})
+                    return PacketSet((each,)).limited(limit)
+        return found
+
+
+def places_of(
+    declared: Declared, interfaces: InterfaceNumbers, nodes: Iterable[NodeFilter], ports: Iterable[PortFilter]
+) -> Places:
+    """All filters, by the node and port that they belong to."""
+    return Places(
+        declared,
+        interfaces,
+        {device: each for each in nodes if each.file == RUNNING for device in each.nodes},
+        {(each.device, port): each for each in ports if each.what == HOSTS for port in each.ports},
+    )
+
+
+def _with(packet: Packet, changed: Mapping[int, int]) -> Packet:
+    return tuple(changed.get(at, value) for at, value in enumerate(packet))
+
+
+def _line(decision: Decision) -> str:
+    return f"line {decision.line}" + (f", {decision.name}" if decision.name else "")
