@@ -14,6 +14,7 @@ from clusterwright.render.extra_config import with_patches
 from clusterwright.render.fboss_agent import HOST_VLAN, agent_config
 from clusterwright.render.fboss_bgp import bgp_config
 from clusterwright.render.fboss_filters import fboss_filters
+from clusterwright.render.fboss_services import PUBLISHING, firewall_zone, host_files
 from clusterwright.render.filter_edge import management_reach
 from clusterwright.render.json_lines import dump_lines
 from clusterwright.render.management_port import management_port
@@ -38,12 +39,16 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The agent's configuration, where the switch routes the BGP daemon's, and what the Linux under them needs."""
     view = view_switch(plan, device)
     yield Artifact(device.name, fboss_host.HOSTNAME_PATH, f"{device.name}\n".encode(), KIND)
-    if view.management is not None:
-        site, port = plan.spec.site, management_port(plan, view.management)
+    site, port = plan.spec.site, None if view.management is None else management_port(plan, view.management)
+    if view.management is not None and port is not None:
         reach = [str(network) for network in management_reach(plan, view.management.port.fabric)]
-        profile = fboss_host.connection(port, site.management.dns, site.domain, reach)
+        zone = firewall_zone(plan, view)
+        profile = fboss_host.connection(port, site.management.dns, site.domain, reach, zone)
         yield Artifact(device.name, fboss_host.connection_path(port), profile, KIND, fboss_host.CONNECTION_MODE)
-    agent = with_patches(plan, device, AGENT_PATH, agent_config(view, fboss_filters(plan, view, HOST_VLAN)))
+    for file in host_files(plan, view, port):
+        yield Artifact(device.name, file.path, file.content, KIND, file.mode)
+    flags = {} if site.telemetry is None else PUBLISHING
+    agent = with_patches(plan, device, AGENT_PATH, agent_config(view, fboss_filters(plan, view, HOST_VLAN), flags))
     yield Artifact(device.name, AGENT_PATH, dump_lines(agent, depth=3), KIND)
     bgp = bgp_config(view)
     if bgp is not None:

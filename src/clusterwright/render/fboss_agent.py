@@ -18,6 +18,8 @@ from clusterwright.render.headroom import headroom_cells
 from clusterwright.render.switch_view import in_port_order, traffic_classes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from clusterwright.render.fboss_filters import FbossFilters
     from clusterwright.render.switch_links import Link
     from clusterwright.render.switch_view import ClassView, SwitchView
@@ -39,10 +41,13 @@ ASIC_TYPES = {"tomahawk3": 5, "tomahawk4": 6}
 PORT_ID_MAXIMUM = 2047
 
 
-def agent_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, Any]:
-    """The AgentConfig of one switch. Raises FbossPortError for a port or speed that the platform does not have."""
+def agent_config(view: SwitchView, filters: FbossFilters | None, flags: Mapping[str, str]) -> dict[str, Any]:
+    """The AgentConfig of one switch, with the agent's command-line ``flags``.
+
+    Raises FbossPortError for a port or speed that the platform does not have.
+    """
     return {
-        "defaultCommandLineArgs": {} if filters is None else dict(COMMAND_LINE),
+        "defaultCommandLineArgs": {**flags, **({} if filters is None else COMMAND_LINE)},
         "sw": _switch_config(view, filters),
         "platform": {"chip": {}},
         "thriftApiToRateLimitInQps": {},

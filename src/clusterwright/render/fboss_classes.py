@@ -18,6 +18,8 @@ UNICAST, MULTICAST = 0, 1
 WEIGHTED_ROUND_ROBIN, STRICT_PRIORITY = 0, 1
 MARK = 1
 KBYTE = 1000
+# kCoppLowPriPktsPerSec in fboss/agent/test/utils/CoppTestUtils.h.
+LOW_QUEUE_PACKETS_PER_S = 100
 SCALING_FACTOR_ONE = 0
 WATCHDOG_NO_DROP = 0
 ECMP, AGGREGATE_PORT = 1, 2
@@ -182,8 +184,12 @@ def queue_pair_udf() -> dict[str, Any]:
 
 
 def cpu_queues() -> list[dict[str, Any]]:
-    """Queues towards the switch's own processor (CoppTestUtils.cpp); a Broadcom CPU port is a multicast one."""
-    return [
+    """Queues towards the switch's own processor (CoppTestUtils.cpp); a Broadcom CPU port is a multicast one.
+
+    What anybody can send through the switch to make it answer, expired and oversized packets, goes to the lowest queue,
+    which is limited.
+    """
+    queues: list[dict[str, Any]] = [
         {
             "id": queue,
             "streamType": MULTICAST,
@@ -193,10 +199,23 @@ def cpu_queues() -> list[dict[str, Any]]:
         }
         for queue, weight, name in ((0, 1, "low"), (2, 2, "mid"), (9, 4, "high"))
     ]
+    queues[0]["portQueueRate"] = {"pktsPerSec": {"minimum": 0, "maximum": LOW_QUEUE_PACKETS_PER_S}}
+    return queues
 
 
 def cpu_traps() -> list[dict[str, int]]:
     """Which packets go to which processor queue, by PacketRxReason: neighbour discovery and BGP before all others."""
     low, mid, high = 0, 2, 9
-    reasons = ((1, high), (10, high), (8, high), (11, high), (12, high), (7, mid), (13, high), (6, low), (9, mid))
+    reasons = (
+        (1, high),
+        (10, high),
+        (8, high),
+        (11, high),
+        (12, high),
+        (7, mid),
+        (13, high),
+        (6, low),
+        (14, low),
+        (9, mid),
+    )
     return [{"rxReason": reason, "queueId": queue} for reason, queue in reasons]

@@ -24,12 +24,13 @@ def connection_path(port: ManagementPort) -> str:
     return f"{CONNECTION_FOLDER}/{port.port}.nmconnection"
 
 
-def connection(port: ManagementPort, dns: Sequence[str], domain: str, reach: Sequence[str]) -> bytes:
+def connection(port: ManagementPort, dns: Sequence[str], domain: str, reach: Sequence[str], zone: str | None) -> bytes:
     """The NetworkManager profile of the out-of-band port: one static address, and nothing learnt from the network.
 
-    ``reach`` are the prefixes behind the gateway; there is no default route.
+    ``reach`` are the prefixes behind the gateway; there is no default route. ``zone`` is firewalld's for the port.
     """
-    lines = ["[connection]", f"id={port.port}", "type=ethernet", f"interface-name={port.port}", "autoconnect=true", ""]
+    lines = ["[connection]", f"id={port.port}", "type=ethernet", f"interface-name={port.port}", "autoconnect=true"]
+    lines += ([] if zone is None else [f"zone={zone}"]) + [""]
     for version in (4, 6):
         lines.append(f"[ipv{version}]")
         if version == port.version and port.address is not None:

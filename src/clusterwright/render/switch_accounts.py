@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clusterwright.plan.model import Plan
     from clusterwright.spec.site import Site
 
 KEYS = "etc/ssh/authorized_keys.d"
@@ -22,7 +24,7 @@ ADMINS = "netadmin"
 
 
 @dataclass(frozen=True, slots=True)
-class AccountFile:
+class HostFile:
     """A file of the host by its path on the device."""
 
     path: str
@@ -30,11 +32,16 @@ class AccountFile:
     mode: int = PLAIN
 
 
-def account_files(site: Site) -> Iterator[AccountFile]:
+@per_plan
+def account_files(plan: Plan) -> tuple[HostFile, ...]:
     """Accounts, their homes and keys, sshd's rules and sudo's; nothing where the spec names no operator.
 
     sysusers.d and tmpfiles.d are read at every boot, and by ``systemd-sysusers`` and ``systemd-tmpfiles --create``.
     """
+    return tuple(_files(plan.spec.site))
+
+
+def _files(site: Site) -> Iterator[HostFile]:
     if not site.operators:
         return
     yield _file("etc/sysusers.d/clusterwright.conf", "sysusers.conf.j2", site)
@@ -43,9 +50,9 @@ def account_files(site: Site) -> Iterator[AccountFile]:
     yield _file("etc/sudoers.d/clusterwright", "sudoers.j2", site, SUDOERS)
     for operator in site.operators:
         keys = "".join(f"{key}\n" for key in operator.keys)
-        yield AccountFile(f"{KEYS}/{operator.name}", keys.encode())
+        yield HostFile(f"{KEYS}/{operator.name}", keys.encode())
 
 
-def _file(path: str, name: str, site: Site, mode: int = PLAIN) -> AccountFile:
+def _file(path: str, name: str, site: Site, mode: int = PLAIN) -> HostFile:
     text = template(f"switch/{name}").render(site=site, keys=f"/{KEYS}", admins=ADMINS)
-    return AccountFile(path, text.encode(), mode)
+    return HostFile(path, text.encode(), mode)
