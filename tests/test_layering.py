@@ -26,6 +26,7 @@ READS: dict[str, frozenset[str]] = {
     "observe": frozenset({"spec", "plan"}),
     "bringup": frozenset({"spec", "plan", "render"}),
     "simulate": frozenset({"spec", "plan"}),
+    "place": frozenset({"spec", "plan", "simulate"}),
     "report": frozenset({"spec", "plan", "rules", "verify", "observe", "simulate"}),
     "compare": frozenset({"spec", "plan", "render", "report"}),
 }

@@ -1,4 +1,4 @@
-"""The unit that names RDMA devices, run against a machine's folders with an ``rdma`` that renames as the kernel does."""
+"""The unit that names RDMA devices, run against a machine's folders with an ``rdma`` that renames like the kernel."""
 
 from __future__ import annotations
 

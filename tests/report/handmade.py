@@ -176,6 +176,7 @@ def _spec(*, pods: int, racks: int, uplinks: int, upper: int, title: str) -> Clu
         boot=None,
         nccl=None,
         scheduler=None,
+        jobs=(),
         exceptions=(),
         extra_config=(),
         expectations=(

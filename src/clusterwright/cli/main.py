@@ -24,6 +24,7 @@ COMMANDS = {
     "lab": "clusterwright.cli.lab:lab",
     "lint": "clusterwright.cli.lint:lint",
     "observe": "clusterwright.cli.observe:observe",
+    "place": "clusterwright.cli.place:place_command",
     "preview": "clusterwright.cli.deploy:preview",
     "refresh": "clusterwright.cli.deploy:refresh",
     "render": "clusterwright.cli.render:render",

@@ -42,13 +42,15 @@ def _node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         yield spec.nccl.nodes, (*spec.nccl.path, "nodes")
     if spec.scheduler:
         yield spec.scheduler.nodes, (*spec.scheduler.path, "nodes")
+    for job in spec.jobs:
+        yield job.nodes, (*job.path, "nodes")
 
 
 @rule(
     code="CW150",
     severity=Severity.ERROR,
     title="unknown node group",
-    why="A fabric, mount, zone, NCCL profile or scheduler that names no existing nodes would silently serve nobody.",
+    why="A fabric, mount, zone, NCCL profile, scheduler or job that names no existing nodes would serve nobody.",
     mend="Name one of the groups under `nodes:`.",
 )
 def unknown_node_group(subject: Subject) -> Iterator[Problem]:

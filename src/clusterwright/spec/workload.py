@@ -1,0 +1,55 @@
+"""Jobs: the axes of parallelism of a training run, and the figures from which their traffic follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from clusterwright.spec.document import Path
+
+# In the order in which Llama 3 numbers ranks (arXiv 2407.21783, 3.3.2): the neediest first.
+AXES = ("tensor", "context", "pipeline", "data", "replicas")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigures:
+    """A transformer and one step of its training. ``kv_hidden`` is the width of the keys, and of the values;
+    ``microbatch`` counts sequences, ``microbatches`` those of one data-parallel group in a step."""
+
+    parameters: float
+    layers: int
+    hidden: int
+    kv_hidden: int
+    sequence: int
+    microbatch: int
+    microbatches: int
+    activation_bytes: int
+    parameter_bytes: int
+    gradient_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job to place on nodes of one group.
+
+    ``sizes`` has the ranks along each of AXES, ``order`` the axes as the framework numbers ranks, the fastest first.
+    ``data_parallel`` is ``fsdp`` or ``ddp``; ``virtual_stages`` above 1 is an interleaved pipeline. What travels
+    follows from ``model``, or is given by ``bytes_per_step``: bytes that each rank sends along an axis.
+    """
+
+    name: str
+    nodes: str
+    sizes: Mapping[str, int]
+    order: tuple[str, ...]
+    data_parallel: str
+    reshard_after_forward: bool
+    virtual_stages: int
+    model: ModelFigures | None
+    bytes_per_step: Mapping[str, float]
+    path: Path
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks."""
+        return prod(self.sizes.values())
