@@ -32,8 +32,8 @@ PERMITS_PRIORITY, DENIES_PRIORITY = 2, 1
 PROTOCOLS = {"tcp": 6, "udp": 17}
 ICMP_PROTOCOLS = {4: 1, 6: 58}
 # The agent compares the six flags as a whole (SaiAclTableManager, kTcpFlagsMask): every combination in which TCP sends
-# ACK (with SYN, FIN, PSH, URG) or RST is an entry of its own.
-REPLY_FLAGS = (16, 24, 18, 17, 25, 20, 4, 48, 56, 49, 57)
+# ACK (alone, with SYN, FIN or PSH) or RST is an entry of its own.
+REPLY_FLAGS = (16, 24, 18, 17, 25, 20, 4)
 # Addresses, ports, protocol, TCP flags, ICMP types in both versions.
 PERMIT_QUALIFIERS = (0, 1, 2, 3, 4, 5, 6, 7, 11, 13)
 SOURCE_PORT, IP_TYPE, OUTER_VLAN = 8, 17, 23
