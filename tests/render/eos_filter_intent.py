@@ -30,12 +30,13 @@ def add_filters(config: dict[str, Any], plan: Plan, device: Device) -> None:
             port["eos_cli"] = "ip access-group MANAGEMENT in\nipv6 access-group MANAGEMENT in"
     for version, key, everything in ((4, "ip_access_lists", "ip"), (6, "ipv6_access_lists", "ipv6")):
         config[key] = [
-            {"name": name, "counters_per_entry": True, "entries": _entries(permits, version, everything)}
+            {"name": name, "counters_per_entry": True, "entries": entries(permits, version, everything)}
             for name, permits in lists.items()
         ]
 
 
-def _entries(permits: tuple[Permit, ...], version: int, everything: str) -> list[dict[str, Any]]:
+def entries(permits: tuple[Permit, ...], version: int, everything: str) -> list[dict[str, Any]]:
+    """The entries of a list of one IP version, with what denies the rest."""
     rows: list[dict[str, Any]] = []
     for permit in permits:
         if permit.version == version:

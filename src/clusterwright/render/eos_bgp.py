@@ -16,6 +16,7 @@ from clusterwright.render.switch_sessions import (
 )
 
 if TYPE_CHECKING:
+    from clusterwright.render.eos_borders import EosBorder
     from clusterwright.render.switch_view import SwitchView
 
 
@@ -58,9 +59,9 @@ class EosBgp:
     bfd_multiplier: int = BFD_MULTIPLIER
 
 
-def eos_bgp(view: SwitchView) -> EosBgp | None:
-    """The BGP process of a switch; None where no neighbour speaks BGP."""
-    if view.device.asn is None or view.router_id is None or not view.bgp_sides:
+def eos_bgp(view: SwitchView, borders: tuple[EosBorder, ...]) -> EosBgp | None:
+    """The BGP process of a switch, with the sessions of its borders; None where no neighbour speaks BGP."""
+    if view.device.asn is None or view.router_id is None or not (view.bgp_sides or borders):
         return None
     roles = {link.peer.device: link.peer_device.role.upper() for link in view.links}
     sides = {link.peer_device.role.upper(): link.port.side.upper() for link in view.links if link.is_to_switch}
@@ -69,8 +70,14 @@ def eos_bgp(view: SwitchView) -> EosBgp | None:
         router_id=view.router_id,
         paths=view.ecmp_width,
         sides=tuple(side.upper() for side in view.bgp_sides),
-        groups=tuple(_group(view, role, side) for role, side in sorted(sides.items())),
-        neighbours=tuple(EosNeighbour(s.remote, roles[s.neighbour], s.remote_as, s.description) for s in view.sessions),
+        groups=(
+            *(_group(view, role, side) for role, side in sorted(sides.items())),
+            *(EosPeerGroup(border.group, border.group, bfd=False, limit=border.limit) for border in borders),
+        ),
+        neighbours=(
+            *(EosNeighbour(s.remote, roles[s.neighbour], s.remote_as, s.description) for s in view.sessions),
+            *(EosNeighbour(b.neighbour, b.group, b.remote_as, f"border {b.name}") for b in borders),
+        ),
         networks=tuple(origin.text for origin in view.origins),
         is_drained=view.is_drained,
     )

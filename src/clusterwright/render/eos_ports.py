@@ -11,6 +11,7 @@ from clusterwright.render.filter_edge import is_host_port
 from clusterwright.render.switch_view import in_port_order, spare_ports
 
 if TYPE_CHECKING:
+    from clusterwright.render.eos_borders import EosBorder
     from clusterwright.render.switch_links import Link
     from clusterwright.render.switch_view import SwitchView
 
@@ -42,14 +43,18 @@ class EosPort:
     macsec: str | None = None
 
 
-def eos_ports(view: SwitchView, profile: str | None, filters: tuple[str, ...]) -> tuple[EosPort, ...]:
+def eos_ports(
+    view: SwitchView, profile: str | None, filters: tuple[str, ...], borders: tuple[EosBorder, ...]
+) -> tuple[EosPort, ...]:
     """Every port, used or not, in order; ``profile`` is the QoS profile of the used, ``filters`` of those to hosts."""
     used = {link.port.port: link.port.speed_gbps for link in view.links}
+    used |= {border.port: border.speed_gbps for border in borders}
     broken_out = _breakout_ports(view, used)
     ports = [
         _port(view, link, profile, filters if is_host_port(link) else (), is_breakout=link.port.port in broken_out)
         for link in view.links
     ]
+    ports += [_border_port(view, border, is_breakout=border.port in broken_out) for border in borders]
     ports += [EosPort(name, "unused", shutdown=True) for name in spare_ports(view.model, used)]
     return tuple(sorted(ports, key=lambda port: in_port_order(port.name)))
 
@@ -69,6 +74,19 @@ def _port(view: SwitchView, link: Link, profile: str | None, filters: tuple[str,
         profile=profile,
         filters=filters,
         macsec=profile_of(view, link),
+    )
+
+
+def _border_port(view: SwitchView, border: EosBorder, *, is_breakout: bool) -> EosPort:
+    return EosPort(
+        name=border.port,
+        description=f"border {border.name}",
+        shutdown=False,
+        speed=(_BREAKOUT_SPEEDS if is_breakout else _SPEEDS).get(border.speed_gbps),
+        fec=error_correction(border.speed_gbps, "smf", 0),
+        mtu=view.fabric.mtu,
+        address=border.address,
+        filters=border.filters,
     )
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from clusterwright.plan.model import format_address
 from clusterwright.render.eos_access import EosAccess, eos_access
 from clusterwright.render.eos_bgp import EosBgp, eos_bgp
-from clusterwright.render.eos_filters import EosFilters, eos_filters
+from clusterwright.render.eos_borders import EosBorder, eos_borders
+from clusterwright.render.eos_filters import AccessList, EosFilters, eos_filters
 from clusterwright.render.eos_macsec import EosMacsec, eos_macsec
 from clusterwright.render.eos_ports import HOST_VLAN, EosPort, eos_ports
 from clusterwright.render.eos_qos import EosQos, eos_qos
@@ -62,6 +63,7 @@ class EosSwitch:
     services: Services
     access: EosAccess
     filters: EosFilters
+    access_lists: tuple[AccessList, ...]
     ip: str
     family: str
     vrf: str
@@ -74,6 +76,7 @@ class EosSwitch:
     qos: EosQos | None
     hash_queue_pairs: bool
     bgp: EosBgp | None
+    borders: tuple[EosBorder, ...]
     macsec: tuple[EosMacsec, ...]
     mark: str = FROM_BELOW
     hash_port: int = ROCE_PORT
@@ -85,6 +88,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
     view = view_switch(plan, device)
     qos = eos_qos(view)
     filters = eos_filters(plan, view)
+    borders = eos_borders(plan, view)
     return EosSwitch(
         name=device.name,
         title=f"{device.name} ({view.model.part}, {EOS_VERSION})",
@@ -92,18 +96,20 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         services=plan.spec.site.management,
         access=eos_access(plan.spec.site),
         filters=filters,
+        access_lists=(*filters.lists, *(item for border in borders for item in border.lists)),
         ip="ip" if view.version == 4 else "ipv6",
         family=f"ipv{view.version}",
         vrf="" if view.management is None else f"vrf {MANAGEMENT_VRF} ",
         management=_management(plan, view.management),
         gateway=_gateway(view),
         loopback=view.origins[0].text if view.loopback is not None else None,
-        ports=eos_ports(view, qos.profile if qos is not None else None, filters.hosts),
+        ports=eos_ports(view, qos.profile if qos is not None else None, filters.hosts, borders),
         discards=tuple(origin.text for origin in view.origins if not origin.is_connected),
         pools=tuple(f"{network} eq {length}" for network, length in view.pools),
         qos=qos,
         hash_queue_pairs=view.fabric.technology == "roce" and (view.model.asic or "").startswith("jericho"),
-        bgp=eos_bgp(view),
+        bgp=eos_bgp(view, borders),
+        borders=borders,
         macsec=eos_macsec(plan, view),
     )
 

@@ -7,10 +7,12 @@ switch warns when they are exceeded by a tenth, and ends the session at twice as
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.model import format_address
+from clusterwright.render.borders import learnt_at
 from clusterwright.render.per_plan import per_plan
 
 if TYPE_CHECKING:
@@ -88,9 +90,14 @@ def route_limit(sessions: Sequence[Session]) -> RouteLimit:
 
 @per_plan
 def _own_prefixes(plan: Plan, fabric: str) -> dict[str, int]:
-    """How many prefixes each switch of a fabric originates: its loopback, and its host subnet."""
+    """How many prefixes each switch of a fabric brings in: its loopback, its host subnet, and those of its borders."""
+    outside = Counter[str]()
+    for border in plan.spec.borders:
+        outside[border.device] += len(learnt_at(plan, border))
     return {
-        device.name: (device.loopback is not None) + ((fabric, device.name) in plan.host_subnet_of)
+        device.name: (device.loopback is not None)
+        + ((fabric, device.name) in plan.host_subnet_of)
+        + outside[device.name]
         for device in plan.devices
         if device.kind == "switch" and device.fabric == fabric
     }

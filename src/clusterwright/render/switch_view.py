@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.model import fabric_of, format_address
+from clusterwright.render.borders import outside_prefixes
 from clusterwright.render.switch_links import Link, links_of
 from clusterwright.render.switch_sessions import Session, sessions_of
 
@@ -109,7 +110,7 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
         management=next((link for link in every if link.port.side == "management"), None),
         sessions=sessions_of(plan, device, links),
         origins=_origins(device, host_subnet, version),
-        pools=_pools(fabric),
+        pools=_pools(plan, fabric),
         host_subnet=host_subnet,
     )
 
@@ -188,11 +189,13 @@ def _origins(device: Device, host_subnet: Subnet | None, version: int) -> tuple[
     return tuple(found)
 
 
-def _pools(fabric: Fabric) -> tuple[tuple[str, int], ...]:
+def _pools(plan: Plan, fabric: Fabric) -> tuple[tuple[str, int], ...]:
+    """The fabric's loopbacks and host subnets, and what it learns at its borders."""
     addressing = fabric.addressing
     if addressing is None:
         return ()
     return (
         (str(addressing.loopbacks), addressing.loopbacks.max_prefixlen),
         (str(addressing.hosts), addressing.hosts_per_switch),
+        *((str(network), network.prefixlen) for network in outside_prefixes(plan, fabric.name)),
     )

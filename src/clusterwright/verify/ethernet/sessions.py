@@ -11,6 +11,7 @@ from clusterwright.verify.ethernet.router import Mark, Port, Router, Session, ex
 from clusterwright.verify.ethernet.routes import edges_of
 from clusterwright.verify.tree import RenderedTree
 
+_BORDER = "FROM-BORDER-"  # the policy of sessions with networks outside
 _POINT_TO_POINT = {4: 31, 16: 127}  # RFC 3021, RFC 6164
 _Owner = tuple[Router, Port]
 
@@ -57,6 +58,8 @@ def _faults(
     sessions: dict[tuple[str, bytes], Session],
 ) -> Iterator[tuple[str, Mark, str]]:
     """Why a session cannot come up, each with the file and the place; nothing when nothing speaks against it."""
+    if session.peer not in owners and session.into.startswith(_BORDER):
+        return  # its far end is no switch of ours: the proof of isolation judges what passes there
     if session.peer not in owners:
         yield router.bgp_file, session.mark, "no switch has that address"
         return

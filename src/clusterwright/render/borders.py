@@ -1,0 +1,118 @@
+"""Where a fabric meets the owner's networks: what passes each border, what is learnt there and what is announced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+from clusterwright.plan.model import fabric_of
+from clusterwright.render.filter_entries import (
+    ICMP,
+    ICMP_ERRORS,
+    TCP,
+    Permit,
+    judged,
+    on_link,
+    subnet_network,
+    zones_on,
+)
+from clusterwright.render.per_plan import per_plan
+from clusterwright.render.zone_networks import collapse, is_rdma
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.plan.model import Device, Plan
+    from clusterwright.spec.isolation import Border, Flow, Network
+
+BGP_PORTS = ((179, 179),)
+
+
+@dataclass(frozen=True, slots=True)
+class BorderFilter:
+    """What may come in and go out at a border's port, and the prefixes that are learnt and announced there."""
+
+    incoming: tuple[Permit, ...]
+    outgoing: tuple[Permit, ...]
+    learnt: tuple[Network, ...]
+    announced: tuple[Network, ...]
+
+
+def borders_of(plan: Plan, device: Device) -> tuple[Border, ...]:
+    """The borders at a switch, in the spec's order."""
+    return tuple(border for border in plan.spec.borders if border.device == device.name)
+
+
+@per_plan
+def outside_prefixes(plan: Plan, fabric: str) -> tuple[Network, ...]:
+    """The prefixes that a fabric learns at its borders, each as its zone writes it."""
+    found = [
+        network
+        for border in plan.spec.borders
+        if border.device in plan.by_name and plan.by_name[border.device].fabric == fabric
+        for network in learnt_at(plan, border)
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def learnt_at(plan: Plan, border: Border) -> tuple[Network, ...]:
+    """The prefixes of the zones behind a border, in the IP version of its link."""
+    zones = [zone for name in border.zones if (zone := plan.spec.zone(name)) is not None]
+    version = border.address.version
+    return collapse([network for zone in zones for network in zone.prefixes if network.version == version])
+
+
+def border_filter(plan: Plan, border: Border) -> BorderFilter:
+    """Everything that a border lets through. Raises KeyError for a switch of a fabric without addresses."""
+    fabric = fabric_of(plan, plan.by_name[border.device].fabric)
+    version = border.address.version
+    own, neighbour = (ip_network(address) for address in (border.address.ip, border.neighbour))
+    incoming = [*on_link(version), *_bgp(version, neighbour, own)]
+    outgoing = [*on_link(version), *_bgp(version, own, neighbour)]
+    inside = {zone.name: networks for zone, networks in zones_on(plan, fabric.name)}
+    met: list[str] = []
+    for name, flow, other, begins in _flows(plan, border):
+        zone = plan.spec.zone(name)
+        outer = tuple(net for net in zone.prefixes if net.version == version) if zone is not None else ()
+        inner = inside.get(other, ())
+        if not outer or not inner:
+            continue
+        met.append(other)
+        incoming.append(replace(judged(flow, version, reply=not begins), sources=outer, targets=inner))
+        outgoing.append(replace(judged(flow, version, reply=begins), sources=inner, targets=outer))
+    learnt = learnt_at(plan, border)
+    incoming.append(Permit("icmp errors", version, ICMP, sources=learnt, types=ICMP_ERRORS[version]))
+    outgoing.append(Permit("icmp errors", version, ICMP, targets=learnt, types=ICMP_ERRORS[version]))
+    reached = collapse([network for name in dict.fromkeys(met) for network in inside[name]])
+    return BorderFilter(tuple(incoming), tuple(outgoing), learnt, _announced(plan, fabric.name, reached))
+
+
+def _flows(plan: Plan, border: Border) -> Iterator[tuple[str, Flow, str, bool]]:
+    """(zone behind the border, flow, zone inside, whether it begins behind the border)."""
+    for name in border.zones:
+        for flow in plan.spec.flows:
+            if is_rdma(flow):
+                continue
+            if flow.source == name:
+                yield name, flow, flow.target, True
+            if flow.target == name:
+                yield name, flow, flow.source, False
+
+
+def _bgp(version: int, source: Network, target: Network) -> tuple[Permit, Permit]:
+    return (
+        Permit("bgp", version, TCP, (source,), (target,), target_ports=BGP_PORTS),
+        Permit("bgp replies", version, TCP, (source,), (target,), source_ports=BGP_PORTS, established=True),
+    )
+
+
+@per_plan
+def _announced(plan: Plan, fabric: str, reached: tuple[Network, ...]) -> tuple[Network, ...]:
+    """The host subnets, whole, in which the zones' addresses lie, in the fewest prefixes that hold no other's."""
+    subnets = [
+        subnet_network(subnet.network, subnet.prefix_length, subnet.version)
+        for subnet in plan.subnets
+        if subnet.fabric == fabric and subnet.kind == "host"
+    ]
+    return collapse([subnet for subnet in subnets if any(subnet.overlaps(network) for network in reached)])
