@@ -21,7 +21,7 @@ READS: dict[str, frozenset[str]] = {
     "keys": frozenset({"spec"}),
     "verify": frozenset({"spec", "plan"}),  # what is wanted; what is there it reads from rendered text alone
     "lab": frozenset({"spec", "plan", "render"}),
-    "deploy": frozenset({"spec", "plan", "rules", "render"}),
+    "deploy": frozenset({"spec", "plan", "rules", "render", "keys"}),
     "rollout": frozenset({"spec", "plan", "rules", "render", "verify", "deploy"}),
     "observe": frozenset({"spec", "plan"}),
     "bringup": frozenset({"spec", "plan", "render"}),

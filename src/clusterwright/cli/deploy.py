@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 
 from clusterwright.cli.formats.text import render_text
 from clusterwright.cli.lint import source_line
+from clusterwright.deploy.demand import require_secrets
 from clusterwright.deploy.drive import Deployment, drive
 from clusterwright.deploy.targets import TARGETS, Chosen
 from clusterwright.deploy.units import UPPER, choose, cut
@@ -35,6 +37,11 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="The target ansible: the file with keys and addresses.",
         ),
         click.option(
+            "--secrets",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="Where secrets come from, for specs that do not say so under `secrets:`.",
+        ),
+        click.option(
             "--root",
             type=click.Path(path_type=Path, file_okay=False),
             default=Path("up"),
@@ -49,23 +56,32 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @_options
-def preview(spec: Path, pods: tuple[str, ...], upper: bool, target: str, access: Path | None, root: Path) -> int:
+def preview(
+    spec: Path, pods: tuple[str, ...], upper: bool, target: str, access: Path | None, secrets: Path | None, root: Path
+) -> int:
     """Show what would change on which device, in lines of configuration."""
-    return _run("preview", Deployment(spec, Chosen(target, root, access)), (*pods, *((UPPER,) if upper else ())))
+    chosen = Chosen(target, root, access, secrets)
+    return _run("preview", Deployment(spec, chosen), (*pods, *((UPPER,) if upper else ())))
 
 
 @click.command()
 @_options
-def up(spec: Path, pods: tuple[str, ...], upper: bool, target: str, access: Path | None, root: Path) -> int:
+def up(
+    spec: Path, pods: tuple[str, ...], upper: bool, target: str, access: Path | None, secrets: Path | None, root: Path
+) -> int:
     """Deploy SPEC: the layer above the pods first, then pod by pod, and no further than the first failure."""
-    return _run("up", Deployment(spec, Chosen(target, root, access)), (*pods, *((UPPER,) if upper else ())))
+    chosen = Chosen(target, root, access, secrets)
+    return _run("up", Deployment(spec, chosen), (*pods, *((UPPER,) if upper else ())))
 
 
 @click.command()
 @_options
-def refresh(spec: Path, pods: tuple[str, ...], upper: bool, target: str, access: Path | None, root: Path) -> int:
+def refresh(
+    spec: Path, pods: tuple[str, ...], upper: bool, target: str, access: Path | None, secrets: Path | None, root: Path
+) -> int:
     """Ask the devices what they hold; the next preview shows what differs, the next up mends it."""
-    return _run("refresh", Deployment(spec, Chosen(target, root, access)), (*pods, *((UPPER,) if upper else ())))
+    chosen = Chosen(target, root, access, secrets)
+    return _run("refresh", Deployment(spec, chosen), (*pods, *((UPPER,) if upper else ())))
 
 
 def _run(action: str, deployment: Deployment, layers: tuple[str, ...]) -> int:
@@ -74,7 +90,13 @@ def _run(action: str, deployment: Deployment, layers: tuple[str, ...]) -> int:
         click.echo(render_text(linted, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
         return EXIT_FINDINGS
     deployment.target.carries(())  # a bad access file is refused before anything is touched
-    stacks = choose(cut(build_plan(load_spec(deployment.spec))), layers)
+    spec = load_spec(deployment.spec)
+    if spec.secrets and deployment.target.secrets is None:
+        deployment = replace(deployment, target=replace(deployment.target, secrets=deployment.spec))
+    plan = build_plan(spec)
+    stacks = choose(cut(plan), layers)
+    if action != "preview":
+        require_secrets(plan, deployment.target, stacks)
     click.echo(f"{action}: {', '.join(stack.name for stack in stacks)}", err=True)
     status, changes = drive(action, deployment, stacks)
     if status == 0 and action != "preview":

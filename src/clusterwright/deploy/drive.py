@@ -111,7 +111,9 @@ def _write_configuration(project: Path, deployment: Deployment, stack: Stack) ->
     file = project / f"Pulumi.{stack.name}.yaml"
     content = yaml.safe_load(file.read_text()) if file.exists() else {}
     target = deployment.target
+    kept = {key: value for key, value in content.get("config", {}).items() if isinstance(value, dict)}  # encrypted ones
     content["config"] = {
+        **kept,
         "clusterwright:spec": str(deployment.spec.resolve()),
         "clusterwright:layer": stack.layer,
         "clusterwright:target": target.name,
@@ -119,6 +121,8 @@ def _write_configuration(project: Path, deployment: Deployment, stack: Stack) ->
     }
     if target.access:
         content["config"]["clusterwright:access"] = str(target.access.resolve())
+    if target.secrets:
+        content["config"]["clusterwright:secrets"] = str(target.secrets.resolve())
     file.write_text(yaml.safe_dump(content))
 
 

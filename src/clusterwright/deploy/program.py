@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pulumi
 
+from clusterwright.deploy.secret_sources import PulumiStack
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import DIRECTORY, Chosen
 from clusterwright.deploy.units import KINDS, Stack, Unit, choose, cut
@@ -37,7 +38,10 @@ class TargetProvider(pulumi.ProviderResource):
 
     def __init__(self, target: Chosen) -> None:
         access = {"access": str(target.access)} if target.access else {}
-        super().__init__("clusterwright", "target", {"root": str(target.root), "target": target.name, **access})
+        secrets = {"secrets": str(target.secrets)} if target.secrets else {}
+        stack = {"project": str(target.stack.project), "stack": target.stack.name} if target.stack else {}
+        place = {"root": str(target.root), "target": target.name}
+        super().__init__("clusterwright", "target", {**place, **access, **secrets, **stack})
 
 
 class UnitResource(pulumi.CustomResource):
@@ -58,11 +62,13 @@ def run() -> None:
 def read_settings() -> Settings:
     """The running stack's configuration."""
     config = pulumi.Config("clusterwright")
-    access = config.get("access")
+    access, secrets = config.get("access"), config.get("secrets")
     target = Chosen(
         config.get("target", DIRECTORY),
         Path(config.require("root")).resolve(),
         Path(access).resolve() if access else None,
+        Path(secrets).resolve() if secrets else None,
+        PulumiStack(Path.cwd(), pulumi.get_stack()) if secrets else None,
     )
     return Settings(Path(config.require("spec")).resolve(), config.require("layer"), target)
 

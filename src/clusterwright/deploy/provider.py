@@ -33,9 +33,11 @@ from pulumi.provider.experimental.provider import (
 
 from clusterwright.deploy.changes import bounded, changed_lines
 from clusterwright.deploy.gathering import Gathering
+from clusterwright.deploy.secret_sources import PulumiStack
+from clusterwright.deploy.secrets import digest_held
 from clusterwright.deploy.serving import EngineLog, PartialFailure
 from clusterwright.deploy.store import MissingObject, Store
-from clusterwright.deploy.target import Outcome, Target, Unreachable, tree_digest
+from clusterwright.deploy.target import Outcome, Target, Unreachable
 from clusterwright.deploy.targets import Chosen
 from clusterwright.finding import ClusterwrightError
 
@@ -77,8 +79,15 @@ class ClusterwrightProvider(Provider):
         """Opens the store and the target that the stack's configuration names."""
         root = Path(text_of(request.args, "root"))
         self._store = Store(root / "objects")
-        access = text_of(request.args, "access")
-        self._target = Chosen(text_of(request.args, "target"), root, Path(access) if access else None).open()
+        access, secrets = (text_of(request.args, name) for name in ("access", "secrets"))
+        stack = PulumiStack(Path(text_of(request.args, "project")), text_of(request.args, "stack")) if secrets else None
+        self._target = Chosen(
+            text_of(request.args, "target"),
+            root,
+            Path(access) if access else None,
+            Path(secrets) if secrets else None,
+            stack,
+        ).open()
         self._gathering = Gathering(self._target)
         return ConfigureResponse(accept_secrets=False, supports_preview=True, accept_resources=False)
 
@@ -135,7 +144,7 @@ class ClusterwrightProvider(Provider):
             held = holdings[name]
             if isinstance(held, Unreachable):
                 raise ClusterwrightError(f"{name} could not be read: {held.message}")
-            matches = bool(digest) and held.digest == tree_digest(store.get_tree(name, digest))
+            matches = bool(digest) and held.digest == digest_held(target, store.get_tree(name, digest))
             found[name] = digest if matches else ""
         if wanted and not any(holdings[name].files for name in wanted):  # type: ignore[union-attr] # checked above
             return ReadResponse()

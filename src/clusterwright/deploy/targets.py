@@ -9,6 +9,8 @@ from pathlib import Path
 from clusterwright.deploy.ansible_target import AnsibleTarget
 from clusterwright.deploy.directory import DirectoryTarget
 from clusterwright.deploy.eapi import EapiAccess
+from clusterwright.deploy.secret_sources import PulumiStack, SecretFile
+from clusterwright.deploy.secrets import ResolvingTarget, Values
 from clusterwright.deploy.ssh import Access
 from clusterwright.deploy.target import Target
 from clusterwright.finding import ClusterwrightError, SpecError
@@ -21,17 +23,36 @@ TARGETS = (DIRECTORY, ANSIBLE)
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which target, and where: ``root`` is the deployment's folder, ``access`` the file that Ansible needs."""
+    """Which target, and where: ``root`` is the deployment's folder, ``access`` the file that Ansible needs.
+
+    ``secrets`` says where secrets come from, ``stack`` whose configuration may hold some.
+    """
 
     name: str
     root: Path
     access: Path | None = None
+    secrets: Path | None = None
+    stack: PulumiStack | None = None
 
     def open(self) -> Target:
         """The target. Raises ClusterwrightError for an unknown name, and for an access file that is missing or bad."""
         if self.name == DIRECTORY:
-            return DirectoryTarget(self.root / "flash")
-        return AnsibleTarget(self.root / "ansible", self._access())
+            target: Target = DirectoryTarget(self.root / "flash")
+        else:
+            target = AnsibleTarget(self.root / "ansible", self._access())
+        return target if self.secrets is None else ResolvingTarget(target, self.fetch_secrets, self.root / self.name)
+
+    @property
+    def is_content_with_placeholders(self) -> bool:
+        """Whether nothing is lost without sources: a directory is a rehearsal, and eAPI may have a folder of its own."""
+        if self.name == DIRECTORY:
+            return True
+        eapi = self._access().eapi
+        return eapi is not None and eapi.secrets is not None
+
+    def fetch_secrets(self) -> Values:
+        """Every secret of the sources, none where no source is named. Raises ClusterwrightError."""
+        return {} if self.secrets is None else SecretFile(self.secrets).fetch(self.stack)
 
     def carries(self, devices: Collection[str]) -> tuple[str, ...]:
         """Those of ``devices`` that the target can reach, in their order. Raises as ``open`` does."""
