@@ -10,13 +10,18 @@ from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan, format_address
+from clusterwright.render.datasets import gate_units
 from clusterwright.render.node_nics import is_managed, nics_of
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
+from clusterwright.spec.encryption import KRB5P, MUTUAL_TLS, TLS
 from clusterwright.spec.model import Mount
 
 KIND = "mounts"
 FOLDER = "etc/systemd/system"
+# The option of mount.nfs(8) that asks for a protection, and the unit without which it is not had.
+_OPTIONS = {MUTUAL_TLS: "xprtsec=mtls", TLS: "xprtsec=tls", KRB5P: "sec=krb5p"}
+_UNITS = {MUTUAL_TLS: "tlshd.service", TLS: "tlshd.service", KRB5P: "rpc-gssd.service"}
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:_.")
 
 
@@ -27,15 +32,29 @@ def applies(plan: Plan, device: Device) -> bool:
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     """A .mount unit for each mount, and a drop-in that ties them to remote-fs.target."""
-    fabrics = tuple(dict.fromkeys(nic.fabric.name for nic in nics_of(plan, device) if nic.version))
-    for mount in mounts_of(plan, device.node_group):
-        servers = _servers(plan, mount.system, fabrics)
-        server = servers[device.index % len(servers)] if servers else None
+    for mount, server in _servers_of(plan, device):
         content = _unit(plan, mount.mountpoint, device.node_group, server)
         yield Artifact(device.name, f"{FOLDER}/{unit_name(mount.mountpoint)}", content, KIND)
     yield Artifact(
         device.name, f"{FOLDER}/remote-fs.target.d/90-clusterwright.conf", _drop_in(plan, device.node_group), KIND
     )
+
+
+def fstab(plan: Plan, device: Device) -> str:
+    """The mounts of a node in the form of fstab(5), a line each."""
+    entries = [
+        {"what": _what(mount, server), "where": mount.mountpoint, "type": mount.type, "options": options_of(mount)}
+        for mount, server in _servers_of(plan, device)
+    ]
+    return template("encryption/fstab.j2").render(entries=entries)
+
+
+def _servers_of(plan: Plan, device: Device) -> Iterator[tuple[Mount, str | None]]:
+    """Every mount of a node with the server that it asks."""
+    fabrics = tuple(dict.fromkeys(nic.fabric.name for nic in nics_of(plan, device) if nic.version))
+    for mount in mounts_of(plan, device.node_group):
+        servers = _servers(plan, mount.system, fabrics)
+        yield mount, servers[device.index % len(servers)] if servers else None
 
 
 @per_plan
@@ -77,18 +96,31 @@ def _servers(plan: Plan, system: str, fabrics: tuple[str, ...]) -> tuple[str, ..
 @per_plan
 def _unit(plan: Plan, mountpoint: str, node_group: str, server: str | None) -> bytes:
     mount = next(each for each in mounts_of(plan, node_group) if each.mountpoint == mountpoint)
-    bare = mount.type.startswith("nfs") and mount.export.startswith("/") and server is not None
+    protecting = _UNITS.get(mount.protection.kind) if mount.protection is not None else None
     return (
         template("node/unit.mount.j2")
         .render(
             description=f"{mount.system} at {mount.mountpoint}",
-            what=f"{server}:{mount.export}" if bare else mount.export,
+            requires=[*([protecting] if protecting is not None else []), *gate_units(plan, mount)],
+            what=_what(mount, server),
             where=mount.mountpoint,
             type=mount.type,
-            options=",".join([*mount.options, *(["_netdev"] if "_netdev" not in mount.options else [])]),
+            options=options_of(mount),
         )
         .encode()
     )
+
+
+def options_of(mount: Mount) -> str:
+    """Mount options as one word: the spec's, those that its protection asks for, and that it lies on the network."""
+    asked = _OPTIONS.get(mount.protection.kind) if mount.protection is not None else None
+    wanted = [*([asked] if asked is not None else []), "_netdev"]
+    return ",".join([*mount.options, *(option for option in wanted if option not in mount.options)])
+
+
+def _what(mount: Mount, server: str | None) -> str:
+    bare = mount.type.startswith("nfs") and mount.export.startswith("/") and server is not None
+    return f"{server}:{mount.export}" if bare else mount.export
 
 
 @per_plan

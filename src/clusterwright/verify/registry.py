@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clusterwright.verify.check import Check
+from clusterwright.verify.encryption import ENCRYPTION
 from clusterwright.verify.ethernet.bandwidth import ETHERNET_BISECTION
 from clusterwright.verify.ethernet.failures import ETHERNET_FAILURES
 from clusterwright.verify.ethernet.hashing import HASHING
@@ -37,4 +38,5 @@ CHECKS: tuple[Check, ...] = (
     ETHERNET_FAILURES,
     QOS,
     HASHING,
+    ENCRYPTION,
 )

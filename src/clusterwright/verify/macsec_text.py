@@ -1,0 +1,58 @@
+"""MACsec as a switch's EOS text has it: which ports are encrypted, and what in it fails open."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+STRONG = ("aes256-gcm", "aes256-gcm-xpn", "aes128-gcm", "aes128-gcm-xpn")
+
+
+@dataclass(frozen=True, slots=True)
+class Macsec:
+    """``ports`` with a profile that exists; ``faults`` are line numbers with what is wrong there."""
+
+    ports: frozenset[str]
+    faults: tuple[tuple[int, str], ...]
+
+
+def macsec_of(text: str) -> Macsec:
+    """MACsec of one startup configuration."""
+    profiles: dict[str, list[tuple[int, str]]] = {}
+    used: dict[str, tuple[int, str]] = {}
+    section = name = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        words = line.strip()
+        if line and not line.startswith(" "):
+            section, name = words, ""
+        elif section == "mac security" and (head := re.fullmatch(r"   profile (\S+)", line)):
+            name = head[1]
+            profiles[name] = [(number, words)]
+        elif section == "mac security" and name and line.startswith("      "):
+            profiles[name].append((number, words))
+        elif section.startswith("interface ") and (port := re.fullmatch(r"   mac security profile (\S+)", line)):
+            used[section.removeprefix("interface ")] = (number, port[1])
+    faults = [fault for lines in profiles.values() for fault in _faults(lines)]
+    faults += [
+        (number, f'{port} names the profile "{profile}", which does not exist, and stays in clear')
+        for port, (number, profile) in used.items()
+        if profile not in profiles
+    ]
+    return Macsec(frozenset(port for port, (_, profile) in used.items() if profile in profiles), tuple(sorted(faults)))
+
+
+def _faults(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    first = lines[0][0]
+    found = [
+        (number, "frames that are not encrypted pass: the link fails open")
+        for number, words in lines
+        if words == "traffic unprotected allow" or words.startswith("traffic unprotected allow ")
+    ]
+    if not any(words == "traffic unprotected drop" for _, words in lines):
+        found = found or [(first, "the profile does not say that clear frames are dropped")]
+    if not any(words.startswith("key ") and not words.endswith(" fallback") for _, words in lines):
+        found.append((first, "the profile has no primary key, so that no session key is ever agreed"))
+    cipher = next((words.split()[1] for _, words in lines if words.startswith("cipher ")), None)
+    if cipher not in STRONG:
+        found.append((first, "the profile names no cipher that encrypts"))
+    return found
