@@ -8,6 +8,7 @@ from typing import NamedTuple
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render import (
+    boot_server,
     eos,
     fboss,
     managed_switch,
@@ -15,6 +16,7 @@ from clusterwright.render import (
     nccl,
     nftables,
     node_encryption,
+    node_logins,
     node_network,
     node_qos,
     node_rdma,
@@ -38,13 +40,14 @@ class Entry(NamedTuple):
     render: Renderer
 
 
-RENDERERS: tuple[Entry, ...] = (
+DEVICE_RENDERERS: tuple[Entry, ...] = (
     Entry(eos.KIND, eos.applies, eos.render),
     Entry(fboss.KIND, fboss.applies, fboss.render),
     Entry(sonic.KIND, sonic.applies, sonic.render),
     Entry(managed_switch.KIND, managed_switch.applies, managed_switch.render),
     Entry(node_network.KIND, node_network.applies, node_network.render),
     Entry(node_system.KIND, node_system.applies, node_system.render),
+    Entry(node_logins.KIND, node_logins.applies, node_logins.render),
     Entry(node_qos.KIND, node_qos.applies, node_qos.render),
     Entry(node_rdma.KIND, node_rdma.applies, node_rdma.render),
     Entry(mounts.KIND, mounts.applies, mounts.render),
@@ -56,4 +59,16 @@ RENDERERS: tuple[Entry, ...] = (
     Entry(subnet_topology.KIND, subnet_topology.applies, subnet_topology.render),
     Entry(ufm.KIND, ufm.applies, ufm.render),
     Entry(slurm.KIND, slurm.applies, slurm.render),
+)
+
+
+def device_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    """Every file of a device by path, but for what a boot server keeps for others."""
+    found = [item for entry in DEVICE_RENDERERS if entry.applies(plan, device) for item in entry.render(plan, device)]
+    return tuple(sorted(found, key=lambda artifact: artifact.path))
+
+
+RENDERERS: tuple[Entry, ...] = (
+    *DEVICE_RENDERERS,
+    Entry(boot_server.KIND, boot_server.applies, boot_server.over(device_files)),
 )
