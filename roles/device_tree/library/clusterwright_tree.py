@@ -11,7 +11,8 @@ description:
     this module are left alone.
   - Compares running sysctls, kernel modules, the nftables ruleset and the host name with what the tree's files ask
     for, and sets what differs, whether or not a file changed.
-  - Has systemd and networkd read changed units and networks where they run. Services are neither started nor restarted.
+  - Has systemd and networkd read changed units and networks where they run, and brings running programs onto their
+    changed files as O(switch_overs) tells. Other services are neither started nor restarted.
   - A failure on the way puts files and running state back as they were.
   - Answers with the SHA-256 of every file of the tree, read from the device at the end.
 options:
@@ -31,6 +32,27 @@ options:
     type: list
     elements: str
     default: []
+  switch_overs:
+    description:
+      - How programs are brought onto changed files, one step a program. C(files) are patterns of paths; C(format) json
+        is parsed; C(validate) lists commands that judge a new file (C({file})) before anything is touched, an output
+        that matches C(rejects) counting as refusal; C(running) succeeds where the program runs; C(activate) lists
+        commands that make it read its files; C(verify) lists commands that have to succeed within C(deadline_s), and
+        C(log) is a file in which C(done) has to appear and C(failed) must not. When activation or verification fails,
+        the previous files are put back and activated.
+    type: list
+    elements: dict
+    default: []
+  trial_s:
+    description:
+      - When the packet filter changes, it alone is loaded at first, the answer has a C(trial), and the device takes the
+        filter back after so many seconds unless this module comes again, over a new connection, with that O(trial). 0
+        does everything at once.
+    type: int
+    default: 0
+  trial:
+    description: The C(trial) of the answer before.
+    type: str
 author: [clusterwright]
 """
 
@@ -55,6 +77,10 @@ exempted:
   type: list
   elements: str
   returned: state=applied
+trial:
+  description: The packet filter is on trial and nothing else was changed; to be given back as O(trial).
+  type: str
+  returned: when the packet filter changes and O(trial_s) is not 0
 restored:
   description: Whether the device holds what it held before.
   type: bool
@@ -77,6 +103,7 @@ from ansible.module_utils.clusterwright_files import (
 )
 from ansible.module_utils.clusterwright_running import RunningChange
 from ansible.module_utils.clusterwright_state import RunningState
+from ansible.module_utils.clusterwright_trial import Trial
 
 Answer = Dict[str, Any]
 
@@ -89,6 +116,9 @@ def main() -> None:
             # Not logged on the device: trees hold keys. Nothing of it is ever in the answer either.
             "payload": {"type": "str", "no_log": True},
             "exempt": {"type": "list", "elements": "str", "default": []},
+            "switch_overs": {"type": "list", "elements": "dict", "default": []},
+            "trial_s": {"type": "int", "default": 0},
+            "trial": {"type": "str"},
         },
         required_if=[("state", "applied", ["payload"])],
         supports_check_mode=True,
@@ -99,13 +129,15 @@ def main() -> None:
         if module.params["state"] == "read":
             module.exit_json(changed=False, held=tree.read_back(tree.managed()))
         wanted = unpack(module.params["payload"])
-        running = RunningState(wanted, module.params["exempt"], tree)
+        running = RunningState(wanted, module.params["exempt"], module.params["switch_overs"], tree)
         running.check()
         if module.check_mode:
             answer = foresee(tree, wanted, running, module._diff)
         else:
             with tree.locked():
-                answer = apply(tree, wanted, running, module._diff)
+                answer = try_first(tree, wanted, running, module.params) or apply(
+                    tree, wanted, running, module._diff, module.params["trial"]
+                )
     except (Refused, OSError) as error:
         # Whatever was changed has been put back by the time an error arrives here; apply() answers for itself when not.
         module.fail_json(msg=str(error), restored=True, held={})
@@ -120,12 +152,27 @@ def foresee(tree: Tree, wanted: WantedFiles, running: RunningState, with_diff: b
     return _answer(files, states, running, with_diff, tree.read_back(tree.managed()))
 
 
-def apply(tree: Tree, wanted: WantedFiles, running: RunningState, with_diff: bool) -> Answer:
+def try_first(tree: Tree, wanted: WantedFiles, running: RunningState, asked: Answer) -> Answer:
+    """Put a new packet filter on trial; an empty answer when there is none to try, or it was tried already."""
+    trial = Trial(tree)
+    if asked["trial"]:
+        return {}
+    trial.settle()
+    if not asked["trial_s"] or not running.nftables.compare():
+        return {}
+    tree.compare(wanted)  # raises what would be found too late
+    nftables = running.nftables
+    return {"changed": True, "trial": trial.begin(nftables.to_restore(), nftables.text, asked["trial_s"])}
+
+
+def apply(tree: Tree, wanted: WantedFiles, running: RunningState, with_diff: bool, trial: str | None) -> Answer:
     """Bring the device to the tree, or leave it as it was."""
-    managed = tree.managed()
-    tree.remove_scratch(set(managed) | set(wanted))
-    files = tree.compare(wanted)
+    if trial:
+        running.came_from(Trial(tree).confirm(trial))
+    managed, files = tree.managed(), []
     try:
+        tree.remove_scratch(set(managed) | set(wanted))
+        files = tree.compare(wanted)
         if files:
             tree.keep_previous(files)
         if set(managed) | set(wanted) != set(managed):

@@ -263,35 +263,42 @@ class Nftables:
         """The running ruleset, when it is not what this file gave when it was last loaded."""
         if self.file is None:
             return []
-        try:
-            with open(self.marker) as stream:
-                loaded = json.load(stream)
-        except (FileNotFoundError, ValueError):
-            loaded = {}
+        loaded = self._marker()
         running = self._listed()
         if loaded.get("sha256") != self.file.sha256:
             return [RunningChange("nftables:running", "ruleset of another file", "ruleset of /" + NFTABLES_FILE)]
         if loaded.get("ruleset") != running:
-            return [RunningChange("nftables:running", running, loaded.get("ruleset"))]
+            return [RunningChange("nftables:running", running, loaded["ruleset"])]
         return []
 
     def converge(self, changes: Changes) -> None:
         """Load the file, which nft does in one transaction, and keep what the kernel then lists."""
         if not changes or self.file is None:
             return
-        self.saved = run_program(["nft", "--stateless", "list", "ruleset"]).stdout
+        self.saved = self.saved or self.to_restore()
         run_program(["nft", "--file", self.tree.full(NFTABLES_FILE)], refused="nft refuses what it had accepted")
         marker = {"sha256": self.file.sha256, "ruleset": self._listed()}
         self.tree.write(self.marker, json.dumps(marker, indent=1, sort_keys=True).encode(), 0o600)
 
     def restore(self, changes: Changes) -> None:
-        """Load the ruleset that ran before; without its marker, so that the next run loads its file in any case."""
+        """Load the ruleset that ran before; its marker does not hold for it any more if it was written for the new."""
         if self.saved is not None:
-            if os.path.exists(self.marker):
+            if self.file is not None and self._marker().get("sha256") == self.file.sha256:
                 os.unlink(self.marker)
-            run_program(
-                ["nft", "--file", "-"], "flush ruleset\n" + self.saved, refused="nft refuses the previous ruleset"
-            )
+            run_program(["nft", "--file", "-"], self.saved, refused="nft refuses the previous ruleset")
+
+    def _marker(self) -> dict[str, Any]:
+        try:
+            with open(self.marker) as stream:
+                loaded: dict[str, Any] = json.load(stream)
+                return loaded
+        except (FileNotFoundError, ValueError):
+            return {}
+
+    @staticmethod
+    def to_restore() -> str:
+        """What brings the ruleset back that runs now."""
+        return "flush ruleset\n" + run_program(["nft", "--stateless", "list", "ruleset"]).stdout
 
 
 def _in_order(value: Any) -> Any:

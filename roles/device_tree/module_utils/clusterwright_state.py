@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import fnmatch
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from ansible.module_utils.clusterwright_files import Tree, WantedFiles
-from ansible.module_utils.clusterwright_running import HostName, KernelModules, Nftables, RunningChange, Sysctls
+from ansible.module_utils.clusterwright_running import (
+    NFTABLES_FILE,
+    HostName,
+    KernelModules,
+    Nftables,
+    RunningChange,
+    Sysctls,
+)
+from ansible.module_utils.clusterwright_switchover import SwitchOver
 from ansible.module_utils.clusterwright_systemd import Networkd, SystemdUnits
 
 
 class RunningState:
     """All kinds of running state, in the order in which they depend on each other: modules bring sysctls with them."""
 
-    def __init__(self, wanted: WantedFiles, exempt_patterns: Sequence[str], tree: Tree) -> None:
+    def __init__(
+        self, wanted: WantedFiles, exempt_patterns: Sequence[str], switch_overs: Sequence[Mapping[str, Any]], tree: Tree
+    ) -> None:
         def exempt(name: str) -> bool:
             return any(fnmatch.fnmatchcase(name, pattern) for pattern in exempt_patterns)
 
+        self.nftables = Nftables(wanted, exempt, tree)
         self.kinds: tuple[tuple[str, Any], ...] = (
             ("module", KernelModules(wanted, exempt)),
             ("sysctl", Sysctls(wanted, exempt)),
-            ("nftables", Nftables(wanted, exempt, tree)),
+            ("nftables", self.nftables),
             ("hostname", HostName(wanted, exempt)),
             ("systemd", SystemdUnits(wanted, exempt, tree)),
             ("systemd", Networkd(wanted, exempt, tree)),
+            *(("service", SwitchOver(step, wanted, exempt, tree)) for step in switch_overs),
         )
         self._tried: list[tuple[Any, list[RunningChange]]] = []
 
@@ -42,7 +54,13 @@ class RunningState:
             changes = kind.compare()
             self._tried.append((kind, changes))
             kind.converge(changes)
-        return [change for _, changes in self._tried for change in changes]
+        return list({change.name: change for _, changes in self._tried for change in changes}.values())
+
+    def came_from(self, ruleset: str) -> None:
+        """The packet filter was tried already: ``ruleset`` is what to restore, whatever fails from here on."""
+        self.nftables.saved = ruleset
+        tried = RunningChange("nftables:running", "ruleset before its trial", "ruleset of /" + NFTABLES_FILE)
+        self._tried.append((self.nftables, [tried]))
 
     def restore(self) -> None:
         """Undo what ``converge`` did, latest first."""

@@ -31,6 +31,8 @@ _NEVER_CONNECTED = (
     "remote host identification has changed",
 )
 
+_CUT_OFF = "out of reach since its new packet filter, which it takes back by itself: "
+
 
 @dataclass(slots=True)
 class Transcript:
@@ -49,8 +51,10 @@ class Transcript:
         if name == "runner_on_unreachable":
             self.unreachable[host] = str(result.get("msg", "no reason given")).strip()
         elif name == "runner_on_failed":
+            self.unreachable.pop(host, None)
             self.failures[host] = result
         elif name == "runner_on_ok" and data.get("task_action") in MODULES:
+            self.unreachable.pop(host, None)
             self.answers[host] = result
         elif name == "playbook_on_stats":
             self.ended = True
@@ -62,6 +66,8 @@ class Transcript:
 def outcome_of(transcript: Transcript, device: str, wanted: str, *, check: bool) -> Outcome:
     """How applying a tree with the digest ``wanted`` ended for ``device``."""
     if device in transcript.unreachable:
+        if "trial" in transcript.answers.get(device, {}):
+            return Outcome(Status.UNKNOWN, message=_CUT_OFF + transcript.unreachable[device])
         return _connection_lost(transcript.unreachable[device])
     if device in transcript.failures:
         return _failure(transcript.failures[device])

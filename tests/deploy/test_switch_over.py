@@ -1,0 +1,193 @@
+"""Programs brought onto changed files: validated aside, put in place, activated, verified, and taken back."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from clusterwright import data_files
+from clusterwright.artifact import Artifact
+from clusterwright.deploy.ansible_target import AnsibleTarget
+from clusterwright.deploy.ssh import Access
+from clusterwright.deploy.target import Outcome, Status
+from clusterwright.lab.ibnet import simulate_fabric
+from clusterwright.lab.sshfleet import SshFleet
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.model import Plan
+from clusterwright.render.engine import render_devices
+from clusterwright.spec.load import load_spec
+
+UMAD = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
+# Stand for the programs that only exist on a switch: they note what they were asked, and fail when a file says so.
+PROGRAM = """\
+#!/bin/sh
+echo "$0 $*" | sed 's#/usr/local/bin/##; s#/tmp/[^ ]*/#ASIDE/#' >> /var/log/asked
+case "$0 $*" in
+{cases}
+esac
+exit 0
+"""
+FBOSS = """\
+*reload) grep -q unloadable /etc/coop/agent.conf && echo 'agent: thrift refuses' >&2 && exit 1 ;;
+*port) grep -q deaf /etc/coop/agent.conf && echo 'no ports' >&2 && exit 1 ;;
+"""
+SONIC = """\
+*dry-run*) grep -q invalid "$4" && echo 'Data Loading Failed: invalid VLAN' >&2 && exit 1 ;;
+*reload*) grep -q unloadable /etc/sonic/config_db.json && exit 1 ;;
+"""
+SYSTEMCTL = "true) ;;\n"
+
+
+@contextlib.contextmanager
+def host(folder: Path, *, programs: dict[str, str]) -> Iterator[tuple[SshFleet, AnsibleTarget]]:
+    addresses = {"sw": "10.215.1.1"}
+    with SshFleet(addresses, "10.215.0.1") as fleet, fleet.as_controller():
+        for name, cases in programs.items():
+            put(fleet, "sw", f"/usr/local/bin/{name}", PROGRAM.format(cases=cases))
+        quick = [dict(step, deadline_s=min(step["deadline_s"], 2)) for step in steps() if step["name"] != "opensm"]
+        access = Access(addresses, fleet.private_key, fleet.known_hosts, switch_overs=tuple(quick))
+        yield fleet, AnsibleTarget(folder / "runs", access, run_timeout_s=150)
+
+
+def put(fleet: SshFleet, name: str, path: str, text: str) -> None:
+    """A file on a host, which has a /tmp of its own."""
+    packed = base64.b64encode(gzip.compress(text.encode())).decode()
+    script = 'mkdir -p "${1%/*}"; echo "$0" | base64 -d | gunzip > "$1"; chmod 755 "$1"'
+    fleet.run(name, "sh", "-c", script, packed, path)
+
+
+def steps() -> list[dict[str, Any]]:
+    defaults = yaml.safe_load((data_files.folder("roles") / "device_tree/defaults/main.yml").read_text())
+    found: list[dict[str, Any]] = defaults["device_tree_switch_overs"]
+    return found
+
+
+def asked(fleet: SshFleet) -> list[str]:
+    """What the switch's programs were asked since the last time."""
+    return fleet.run("sw", "sh", "-c", "cat /var/log/asked; : > /var/log/asked").splitlines()
+
+
+def give(target: AnsibleTarget, path: str, content: object) -> Outcome:
+    text = content if isinstance(content, str) else json.dumps(content)
+    return target.apply({"sw": (Artifact("sw", path, text.encode(), "test"),)})["sw"]
+
+
+def test_fboss_reads_its_file_again_and_goes_back_to_the_previous_one_when_it_does_not_take_it(tmp_path: Path) -> None:
+    path = "etc/coop/agent.conf"
+    with host(tmp_path, programs={"fboss2": FBOSS, "systemctl": SYSTEMCTL}) as (fleet, target):
+        first = give(target, path, {"sw": 1})
+        assert (first.status, first.changed) == (Status.APPLIED, (path, "service:fboss-agent")), first
+        assert asked(fleet)[-2:] == ["fboss2 config reload", "fboss2 show port"]
+        assert give(target, path, {"sw": 1}).status is Status.UNCHANGED
+        assert "fboss2 config reload" not in asked(fleet)
+
+        broken = give(target, path, '{"sw": ')
+        assert (broken.status, "is not JSON" in broken.message) == (Status.FAILED, True)
+        assert asked(fleet) == []
+        for content, message in (({"unloadable": 1}, "thrift refuses"), ({"deaf": 1}, "no ports")):
+            refused = give(target, path, content)
+            assert (refused.status, message in refused.message) == (Status.FAILED, True), refused
+            assert fleet.run("sw", "cat", f"/{path}") == '{"sw": 1}'
+            assert asked(fleet)[-2:] == ["fboss2 config reload", "fboss2 show port"], "with the previous file"
+        assert give(target, path, {"sw": 1}).status is Status.UNCHANGED
+
+
+def test_sonic_judges_the_file_by_its_own_models_before_anything_is_touched(tmp_path: Path) -> None:
+    path = "etc/sonic/config_db.json"
+    programs = {"config": SONIC, "sonic-cfggen": "", "show": "", "systemctl": SYSTEMCTL}
+    with host(tmp_path, programs=programs) as (fleet, target):
+        assert give(target, path, {"VLAN": {}}).ok
+        assert asked(fleet) == [
+            "sonic-cfggen -j ASIDE/config_db.json --print-data",
+            "config replace --dry-run ASIDE/config_db.json",
+            "systemctl is-active --quiet swss.service",
+            "config reload --yes --force",
+            "systemctl is-active --quiet swss.service",
+            "systemctl is-active --quiet bgp.service",
+            "show interfaces status",
+        ]
+        # The dry run's file is its third argument.
+        fleet.run("sw", "sed", "-i", 's/"$4"/"$3"/', "/usr/local/bin/config")
+        refused = give(target, path, {"VLAN": "invalid"})
+        assert (refused.status, "invalid VLAN" in refused.message) == (Status.FAILED, True), refused
+        assert not any("reload" in line for line in asked(fleet))
+        assert give(target, path, {"unloadable": {}}).status is Status.FAILED
+        assert fleet.run("sw", "cat", f"/{path}") == '{"VLAN": {}}'
+
+
+class SimulatedManager:
+    """A host of the fleet with opensm over ibsim, started as its unit would start it."""
+
+    def __init__(self, fleet: SshFleet, name: str, plan: Plan, folder: Path) -> None:
+        self.fleet, self.name = fleet, name
+        fabric = simulate_fabric(plan, "backend")
+        put(fleet, name, "/run/sim/net", fabric.text)
+        guid = next(cable.a.guid for cable in plan.cables_of[name] if cable.a.guid is not None)
+        self.environment = f"IBSIM_SOCKNAME=cw-{folder.name} SIM_HOST=H-{guid - 1:016x}"
+        limits = f"-N {fabric.nodes} -S {fabric.switches} -P {fabric.ports}"
+        self._start(f"ibsim -s -n {limits} /run/sim/net", "ibsim", "MaxMcastCap", "/run/sim/ibsim")
+
+    def manage(self) -> None:
+        self._start(
+            f"LD_PRELOAD={UMAD} opensm -F /etc/opensm/opensm.conf -d2", "opensm", "SUBNET UP", "/var/log/opensm.log"
+        )
+
+    def log(self) -> str:
+        return self.fleet.run(self.name, "cat", "/var/log/opensm.log")
+
+    def _start(self, command: str, name: str, ready: str, log: str) -> None:
+        script = f"cd /run/sim; {self.environment} setsid env {command} >/run/sim/{name} 2>&1 </dev/null &"
+        self.fleet.run(self.name, "sh", "-c", f"{script} sleep 0.1")
+        for _ in range(200):
+            if ready in self.fleet.run(self.name, "sh", "-c", f"cat {log} 2>/dev/null || true"):
+                return
+            time.sleep(0.1)
+        raise AssertionError(self.fleet.run(self.name, "cat", f"/run/sim/{name}"))
+
+
+def test_opensm_sweeps_with_its_new_files_and_with_the_previous_ones_when_it_cannot_parse_them(tmp_path: Path) -> None:
+    plan = build_plan(load_spec(data_files.folder("inventory") / "lab-ib.yaml"))
+    name = next(artifact.device for artifact in render_devices(plan) if artifact.path == "etc/opensm/opensm.conf")
+    files = {item.path: item for item in render_devices(plan, [name]) if item.path.startswith("etc/opensm/")}
+
+    def with_text(path: str, old: str, new: str) -> tuple[Artifact, ...]:
+        text = files[path].content.decode()
+        assert old in text
+        return tuple({**files, path: Artifact(name, path, text.replace(old, new, 1).encode(), "test")}.values())
+
+    addresses = {name: "10.216.1.1"}
+    with SshFleet(addresses, "10.216.0.1") as fleet, fleet.as_controller():
+        access = Access(addresses, fleet.private_key, fleet.known_hosts)
+        target = AnsibleTarget(tmp_path / "runs", access, run_timeout_s=150)
+        first = target.apply({name: tuple(files.values())})[name]
+        assert first.ok, first
+        assert "service:opensm" not in first.changed, "it does not run yet"
+        manager = SimulatedManager(fleet, name, plan, tmp_path)
+        manager.manage()
+        assert target.apply({name: tuple(files.values())})[name].status is Status.UNCHANGED
+
+        partitions = "etc/opensm/partitions.conf"
+        sweeps = manager.log().count("SUBNET UP")
+        changed = target.apply({name: with_text(partitions, "training", "training_b")})[name]
+        assert changed.changed == (partitions, "service:opensm"), changed
+        assert manager.log().count("SUBNET UP") > sweeps
+
+        log = manager.log()
+        misread = target.apply({name: with_text("etc/opensm/opensm.conf", "sm_priority", "sm_priorty")})[name]
+        assert (misread.status, 'Unrecognized token: "sm_priorty"' in misread.message) == (Status.FAILED, True), misread
+        assert manager.log() == log
+
+        refused = target.apply({name: with_text(partitions, "0x02", "zz02")})[name]
+        assert (refused.status, "PARSE ERROR" in refused.message) == (Status.FAILED, True), refused
+        assert "training_b" in fleet.run(name, "cat", f"/{partitions}")
+        assert "PARSE ERROR" not in manager.log().rpartition("Partition configuration in error")[2]
+        again = target.apply({name: tuple(files.values())})[name]
+        assert again.changed == (partitions, "service:opensm"), again
