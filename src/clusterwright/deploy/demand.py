@@ -29,6 +29,6 @@ def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None
         if lacking := sorted(named - known.keys()):
             names = ", ".join(f'secret "{name}"' for name in lacking)
             raise SecretError(
-                f"{stack.name}: no source gives {names}. Add it to `secrets:` of the spec, or to the file of --secrets. "
+                f"{stack.name}: no source gives {names}. Add it to `secrets:` of the spec, or to --secrets FILE. "
                 "Nothing was changed."
             )

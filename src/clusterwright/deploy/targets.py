@@ -44,7 +44,7 @@ class Chosen:
 
     @property
     def is_content_with_placeholders(self) -> bool:
-        """Whether nothing is lost without sources: a directory is a rehearsal, and eAPI may have a folder of its own."""
+        """Whether no sources are needed: a directory is a rehearsal, and eAPI may have a folder of its own."""
         if self.name == DIRECTORY:
             return True
         eapi = self._access().eapi

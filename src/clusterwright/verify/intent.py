@@ -5,7 +5,7 @@ Made from the plan and not by the renderers' code, so that a mistake of theirs s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from clusterwright.plan.model import Plan
@@ -27,7 +27,8 @@ class Intent:
 
     ``non_blocking`` are the fabrics whose spec promises an oversubscription of 1, ``open_default`` those whose spec
     wants full membership in the default partition for everybody. ``drained`` are devices that carry no traffic,
-    ``ratios`` the promised oversubscription by ``fabric.tier`` with its tolerance.
+    ``ratios`` the promised oversubscription by ``fabric.tier`` with its tolerance, ``encrypted_links`` the device and
+    port at both ends of every link that is to have MACsec.
     """
 
     ports: Mapping[str, frozenset[int]]
@@ -36,6 +37,7 @@ class Intent:
     open_default: frozenset[str]
     drained: frozenset[str] = frozenset()
     ratios: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    encrypted_links: frozenset[tuple[str, str]] = frozenset()
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -83,4 +85,19 @@ def intent_of(plan: Plan) -> Intent:
         for item in plan.spec.expectations
         if item.figure.startswith("oversubscription.")
     }
-    return Intent(planned, tuple(wanted), frozenset(full), frozenset(opened), drained, ratios)
+    links = frozenset(_encrypted_links(plan))
+    return Intent(planned, tuple(wanted), frozenset(full), frozenset(opened), drained, ratios, links)
+
+
+def _encrypted_links(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Both ends of the cables above every tier whose uplinks name a MACsec profile."""
+    asked = {
+        (fabric.name, at + 1)
+        for fabric in plan.spec.fabrics
+        for at, tier in enumerate(fabric.tiers)
+        if tier.up is not None and tier.up.macsec is not None
+    }
+    for cable in plan.cables if asked else ():
+        if (cable.fabric, cable.tier) in asked and cable.a.side == "up":
+            yield cable.a.device, cable.a.port
+            yield cable.b.device, cable.b.port
