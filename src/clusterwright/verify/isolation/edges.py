@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network
+from typing import Protocol
 
 from clusterwright.verify.check import VerifyError
 from clusterwright.verify.isolation.declared import Declared, Edge
@@ -12,14 +16,16 @@ from clusterwright.verify.isolation.expected import edge_input, management_input
 from clusterwright.verify.isolation.fboss_lists import FbossLists
 from clusterwright.verify.isolation.filter_flow import Decision, Idle, decide, passing
 from clusterwright.verify.isolation.filter_model import Ruleset
+from clusterwright.verify.isolation.nft_values import addresses
 from clusterwright.verify.isolation.nft_words import Unreadable
-from clusterwright.verify.isolation.packets import DST, EVERYTHING, SRC, Box, Packet, PacketSet
+from clusterwright.verify.isolation.packets import EVERYTHING, Packet, PacketSet, merged
 from clusterwright.verify.isolation.ranges import Ranges
 from clusterwright.verify.isolation.sonic_lists import SonicLists
 from clusterwright.verify.tree import RenderedTree
 
 EOS, FBOSS, SONIC = "mnt/flash/startup-config", "etc/coop/agent.conf", "etc/sonic/config_db.json"
 HOSTS, MANAGEMENT = "host port", "management port"
+_ADDRESS = re.compile(r"(?<![\w.:/])(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:.]*)(?:/\d+)?(?![\w.:/])")
 _READERS: tuple[tuple[str, Callable[[str], EosLists | FbossLists | SonicLists]], ...] = (
     (EOS, read_eos_lists),
     (FBOSS, FbossLists),
@@ -27,9 +33,19 @@ _READERS: tuple[tuple[str, Callable[[str], EosLists | FbossLists | SonicLists]],
 )
 
 
+class Lists(Protocol):
+    """The lists of a switch, as each system's reader gives them."""
+
+    def at(self, port: str) -> Ruleset:
+        """What a port lets in."""
+
+    def text(self, ports: Iterable[str]) -> str:
+        """Everything in the file that decides what these ports let in."""
+
+
 @dataclass(frozen=True)
 class PortFilter:
-    """What ports of a switch do with the packets that come in there; ``ports`` have the same lists.
+    """What ports of a switch do with the packets that come in there; ``ports`` have the same rules.
 
     ``what`` says what kind of ports these are, ``wanted`` what should pass, ``local`` the addresses behind them.
     """
@@ -48,76 +64,118 @@ class PortFilter:
         return decide(self.ruleset, IN, packet)
 
     def passes(self) -> tuple[PacketSet, tuple[Idle, ...]]:
-        """Everything that passes, and rules that never decide."""
+        """Everything that passes, and rules that never decide. Raises Unreadable."""
         found = passing(self.ruleset, IN, EVERYTHING)
-        return found.packets, found.idle
+        return PacketSet(tuple(merged(found.packets.boxes))), found.idle
+
+
+@dataclass(frozen=True)
+class PortGroup:
+    """Ports of one kind of a switch, whose rules are only read when they are asked for."""
+
+    declared: Declared
+    device: str
+    file: str
+    what: str
+    fabric: str
+    ports: tuple[str, ...]
+    local: Ranges
+    lists: Lists
 
     def shape(self) -> object:
-        """Equal for filters that differ in nothing but their local addresses, and so are right or wrong together.
+        """Equal for groups that differ in nothing but their local addresses, and so are right or wrong together.
 
-        Every set of addresses is replaced by how it stands to the local ones: is it them, does it hold all of them or
-        none, or else which part.
+        In the text the local prefix is replaced by a word; every other address in it counts by how it stands to the
+        local ones, and so do the zones.
         """
-        rules = tuple(
-            (
-                table.family,
-                chain.hook,
-                chain.policy,
-                tuple((r.verdict, r.limited, self._shapes(r.matches)) for r in chain.rules),
-            )
-            for table in self.ruleset.tables
-            for chain in table.chains.values()
+        text = self.lists.text(self.ports)
+        if self.what == HOSTS:
+            for name in _prefixes(self.local):
+                text = text.replace(name, "LOCAL")
+        others = frozenset(_ADDRESS.findall(text))
+        zones = tuple(
+            (zone.name, _stands(part.addresses, self.local))
+            for zone in self.declared.zones
+            for part in zone.parts
+            if part.fabric == self.fabric
         )
-        return rules, self._shapes(self.wanted.boxes)
+        return self.file, self.what, self.fabric, text, frozenset((o, _relation(o, self.local)) for o in others), zones
 
-    def _shapes(self, boxes: Iterable[Box]) -> object:
-        return tuple((self._shape(b[SRC]), self._shape(b[DST]), b[:SRC], b[DST + 1 :]) for b in boxes)
+    def filters(self) -> Iterator[PortFilter]:
+        """Ports with equal rules together; none where no zone asks for a filter. Raises VerifyError."""
+        wanted = (
+            edge_input(self.declared, self.fabric, self.local, single_ports=self.file == FBOSS)
+            if self.what == HOSTS
+            else management_input(self.declared, self.fabric)
+        )
+        if wanted is None:
+            return
+        alike: dict[object, tuple[list[str], Ruleset]] = {}
+        for port in self.ports:
+            try:
+                ruleset = self.lists.at(port)
+            except Unreadable as error:
+                raise unreadable(self.device, self.file, error) from None
+            chains = [chain for table in ruleset.tables for chain in table.chains.values()]
+            key = tuple((c.policy, c.line if not c.rules else 0, c.rules) for c in chains)
+            alike.setdefault(key, ([], ruleset))[0].append(port)
+        for ports, ruleset in alike.values():
+            whole = PacketSet(tuple(merged(wanted.boxes)))
+            yield PortFilter(self.device, self.file, self.what, self.fabric, tuple(ports), ruleset, whole, self.local)
 
-    def _shape(self, addresses: Ranges) -> object:
-        if addresses == self.local:
-            return "local"
-        both = addresses & self.local
-        return (addresses, "holds" if both == self.local else both or "apart")
 
-
-def port_filters(tree: RenderedTree, declared: Declared) -> Iterator[PortFilter]:
-    """The filters of all switches. Raises VerifyError at the line that does not read."""
+def port_groups(tree: RenderedTree, declared: Declared) -> Iterator[PortGroup]:
+    """The filtered ports of all switches. Raises VerifyError at the line that does not read."""
     edges: dict[str, list[Edge]] = {}
     for edge in declared.edges:
         edges.setdefault(edge.switch, []).append(edge)
-    management = {fabric.name: management_input(declared, fabric.name) for fabric in declared.fabrics}
     for file, read in _READERS:
         for device in tree.devices_with(file):
             try:
                 lists = read(tree.text(device, file) or "")
             except Unreadable as error:
-                raise VerifyError(
-                    f"{device}:/{file}:{error.line}: {error}, so what passes cannot be said. Write it with what "
-                    "docs/isolation.md names."
-                ) from None
+                raise unreadable(device, file, error) from None
             for edge in edges.get(device, ()):
-                yield from _edge(declared, edge, file, lists.at)
+                if any(zone.on(edge.fabric) for zone in declared.zones):
+                    ports = tuple(edge.ports)
+                    yield PortGroup(declared, device, file, HOSTS, edge.fabric, ports, edge.subnet, lists)
             fabric = declared.management.get(device, "")
-            wanted = management.get(fabric)
-            if isinstance(lists, EosLists) and wanted is not None:
+            if isinstance(lists, EosLists) and management_input(declared, fabric) is not None:
                 pool = declared.fabric[fabric].pool
-                for port in lists.management_ports():
-                    yield PortFilter(device, file, MANAGEMENT, fabric, (port,), lists.at(port), wanted, pool)
+                ports = lists.management_ports()
+                yield PortGroup(declared, device, file, MANAGEMENT, fabric, ports, pool, lists)
 
 
-def _edge(declared: Declared, edge: Edge, file: str, at: Callable[[str], Ruleset]) -> Iterator[PortFilter]:
-    """The host ports of an edge, those with equal rules together."""
-    wanted = edge_input(declared, edge.fabric, edge.subnet, single_ports=file == FBOSS)
-    if wanted is None:
-        return
-    alike: dict[object, tuple[list[str], Ruleset]] = {}
-    for port in edge.ports:
-        ruleset = at(port)
-        key = tuple(
-            (chain.policy, tuple((r.matches, r.verdict) for r in chain.rules), chain.line if not chain.rules else 0)
-            for table in ruleset.tables
-            for chain in table.chains.values()
-        )
-        alike.setdefault(key, ([], ruleset))[0].append(port)
-    for ports, ruleset in alike.values():
-        yield PortFilter(edge.switch, file, HOSTS, edge.fabric, tuple(ports), ruleset, wanted, edge.subnet)
+def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:
+    """The error for text whose meaning is not known."""
+    return VerifyError(
+        f"{device}:/{file}:{error.line}: {error}, so what passes cannot be said. Write it with what docs/isolation.md "
+        "names."
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _prefixes(local: Ranges) -> tuple[str, ...]:
+    """The local addresses as one prefix, in the ways in which files write it; nothing where they are none."""
+    if len(local.bounds) != 1:
+        return ()
+    low, high = local.bounds[0]
+    size = high - low + 1
+    kind, bits = (IPv4Network, 32) if high < 1 << 32 else (IPv6Network, 128)
+    if size & (size - 1) or low % size:
+        return ()
+    return (str(kind((low, bits - size.bit_length() + 1))),)
+
+
+@lru_cache(maxsize=1 << 16)
+def _relation(text: str, local: Ranges) -> str:
+    """How addresses in a text stand to the local ones; "" for what is no address."""
+    try:
+        return _stands(addresses(text, 6 if ":" in text else 4), local)
+    except ValueError:
+        return ""
+
+
+def _stands(own: Ranges, local: Ranges) -> str:
+    both = own & local
+    return "none" if not both else "all" if both == local else repr(both)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -34,10 +34,17 @@ class EosLists:
     lists: Mapping[tuple[str, str], tuple[Rule, ...]]
     groups: Mapping[str, Mapping[tuple[str, str], str]]
     lines: Mapping[str, int]
+    bodies: Mapping[tuple[str, str], str]
 
     def management_ports(self) -> tuple[str, ...]:
         """The interfaces to the management network."""
         return tuple(name for name in self.lines if name.startswith("Management"))
+
+    def text(self, ports: Iterable[str]) -> str:
+        """Everything that decides what these ports let in: their lists, by name and entry by entry."""
+        bound = [(word, self.groups.get(port, {}).get((word, IN))) for port in ports for word in _FAMILIES]
+        used = {(word, name) for word, name in bound if name is not None}
+        return repr(bound) + "".join(f"{key}\n{self.bodies.get(key)}" for key in sorted(used))
 
     def at(self, port: str, direction: str = IN) -> Ruleset:
         """What a port does with packets in one direction: without a list everything of that IP version passes."""
@@ -53,9 +60,11 @@ class EosLists:
 def read_eos_lists(text: str) -> EosLists:
     """The lists of a startup-config. Raises Unreadable at an entry whose meaning is not known here."""
     lists: dict[tuple[str, str], tuple[Rule, ...]] = {}
+    bodies: dict[tuple[str, str], str] = {}
     headers = len(_HEADER.findall(text))
     for found in _LIST.finditer(text):
         start = text.count("\n", 0, found.start()) + 2
+        bodies[found[1], found[2]] = found[3]
         rules = _rules(found[1], found[3])
         lists[found[1], found[2]] = tuple(Rule(start + r.line, r.matches, r.verdict) for r in rules)
     if len(lists) != headers:
@@ -69,7 +78,7 @@ def read_eos_lists(text: str) -> EosLists:
         lines[found[1]] = line
         if "access-group" in found[2]:
             groups[found[1]] = {(word, direction): name for word, name, direction in _GROUP.findall(found[2])}
-    return EosLists(lists, groups, lines)
+    return EosLists(lists, groups, lines, bodies)
 
 
 @lru_cache(maxsize=8192)

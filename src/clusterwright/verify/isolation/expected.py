@@ -61,8 +61,8 @@ _FRESH = values(NEW, UNTRACKED)
 _WHOLE_ONLY = values(0)  # connection tracking puts fragments together before any filter sees them
 _NOT_LATER = values(0, 1)
 _MOST_PORTS = 64  # longer ranges would fill the chip's table with single ports
-# Flags of replies as TCP sends them: ACK with SYN, FIN, PSH and URG, or RST with or without ACK. ECN's bits may be set.
-_SENT_FLAGS = values(*(flags for flags in range(256) if flags & 0x3F in {4, 16, 17, 18, 20, 24, 25, 48, 49, 56, 57}))
+# Flags of replies as TCP sends them: ACK alone or with SYN, FIN or PSH, and RST. ECN's bits may be set.
+_SENT_FLAGS = values(*(flags for flags in range(256) if flags & 0x3F in {4, 16, 17, 18, 20, 24, 25}))
 _ACK_OR_RST = values(*(flags for flags in range(256) if flags & 0x14))
 
 

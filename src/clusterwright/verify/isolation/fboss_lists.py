@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from functools import cached_property, lru_cache
 from typing import Any
 
 from clusterwright.verify.isolation.filter_model import ACCEPT, DROP, Rule, Ruleset, one_chain
@@ -36,29 +36,37 @@ class FbossLists:
     def __init__(self, text: str) -> None:
         self._text = text
         try:
-            rows = _value(text, "ports") or []
-            vlans = {row["logicalPort"]: row["vlanID"] for row in _value(text, "vlanPorts") or []}
+            rows = _value(text, "ports")[0] or []
+            vlans = {row["logicalPort"]: row["vlanID"] for row in _value(text, "vlanPorts")[0] or []}
             self.ports = {
                 row["name"]: (row["logicalID"], vlans.get(row["logicalID"], row.get("ingressVlan"))) for row in rows
             }
-            group = _value(text, "aclTableGroup")
-            tables = group["aclTables"] if group else []
-            if group and group["stage"] != _INGRESS:
-                raise Unreadable(self.line("aclTableGroup"), "the group's stage is not ingress")
-            if _value(text, "acls"):
-                raise Unreadable(self.line("acls"), "entries outside the table group are not known here")
-            if group and not re.search(r'"enable_acl_table_group": "true"', text):
-                tables = []  # the agent ignores the group
-            entries = [
-                entry
-                for table in sorted(tables, key=lambda each: -int(each["priority"]))
-                for entry in sorted(table["aclEntries"], key=lambda each: int(each["actionType"]))
-            ]
-            self._entries: list[tuple[Json, Rule]] = [
-                (entry, self._rule(json.dumps(entry), self.line(f'"{entry["name"]}"'))) for entry in entries
-            ]
+            self._group, self._group_text = _value(text, "aclTableGroup")
+            if _value(text, "acls")[0]:
+                raise Unreadable(self.line('"acls"'), "entries outside the table group are not known here")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Unreadable(0, f"the ports or ACL tables do not read ({error!r})") from None
+        self._is_used = re.search(r'"enable_acl_table_group": "true"', text) is not None  # else the agent ignores it
+
+    def text(self, ports: Iterable[str]) -> str:
+        """Everything that decides what these ports let in."""
+        return f"{self._is_used} {[self.ports.get(port) for port in ports]} {self._group_text}"
+
+    @cached_property
+    def _entries(self) -> list[tuple[Json, Rule]]:
+        """The entries in the order in which they are asked. Raises Unreadable."""
+        group = self._group if self._is_used else None
+        try:
+            if group and group["stage"] != _INGRESS:
+                raise Unreadable(self.line('"stage"'), "the group's stage is not ingress")
+            entries = [
+                entry
+                for table in sorted(group["aclTables"] if group else (), key=lambda each: -int(each["priority"]))
+                for entry in sorted(table["aclEntries"], key=lambda each: int(each["actionType"]))
+            ]
+            return [(entry, self._rule(entry)) for entry in entries]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Unreadable(self.line('"aclTableGroup"'), f"the ACL tables do not read ({error!r})") from None
 
     def line(self, needle: str) -> int:
         """The line, from 1, that a text stands on; 0 where it is nowhere."""
@@ -75,8 +83,8 @@ class FbossLists:
         )
         return one_chain("in", rules, self.line(f'"{port}"'), ACCEPT)
 
-    def _rule(self, text: str, line: int) -> Rule:
-        entry = json.loads(text)
+    def _rule(self, entry: Json) -> Rule:
+        line = self.line(f'"{entry["name"]}"')
         unknown = set(entry) - _KEYS - _PORT_KEYS - _WITHOUT_MEANING
         if unknown:
             raise Unreadable(line, f"{', '.join(sorted(unknown))} in entry {entry['name']} is not known here")
@@ -118,12 +126,13 @@ def _both(a: Box, b: Box) -> Box:
     return found
 
 
-def _value(text: str, key: str) -> Any:
-    """The value of the first key of that name at any depth, None without one: the rest of the file is not parsed."""
+def _value(text: str, key: str) -> tuple[Any, str]:
+    """The value of the first key of that name, and its text; None without one. The rest of the file is not parsed."""
     at = text.find(f'"{key}":')
     if at < 0:
-        return None
+        return None, ""
     start = at + len(key) + 3
     while text[start : start + 1].isspace():
         start += 1
-    return json.JSONDecoder().raw_decode(text, start)[0]
+    value, end = json.JSONDecoder().raw_decode(text, start)
+    return value, text[start:end]

@@ -7,7 +7,7 @@ everything that can pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -29,12 +29,16 @@ from clusterwright.verify.isolation.packets import (
     V4,
     V6,
     WHOLE,
+    Box,
     Packet,
     PacketSet,
+    apart,
     box,
+    merged,
     union,
 )
 
+_MERGED_EVERY = 32  # rules: single ports and flags one by one become few boxes again
 _DEEPEST = 16  # NFT_JUMP_STACK_SIZE
 _FAMILY = {"inet": WHOLE, "ip": box(family=V4), "ip6": box(family=V6)}
 
@@ -63,6 +67,22 @@ class Passing:
 
     packets: PacketSet
     idle: tuple[Idle, ...]
+
+
+def _batches(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
+    """Rules that decide, those in a row that decide alike together: their order makes no difference."""
+    batch: list[Rule] = []
+    for rule in rules:
+        if rule.verdict == NONE:
+            continue
+        alike = batch and (batch[0].verdict, batch[0].limited) == (rule.verdict, rule.limited)
+        if not alike or rule.verdict in {JUMP, GOTO}:
+            if batch:
+                yield batch
+            batch = []
+        batch.append(rule)
+    if batch:
+        yield batch
 
 
 def base_chains(ruleset: Ruleset, hook: str) -> list[tuple[Table, Chain]]:
@@ -101,27 +121,41 @@ class _Flow:
         accepted: list[PacketSet] = []
         returned: list[PacketSet] = []
         current = entering
-        for rule in chain.rules:
-            if rule.verdict == NONE:
-                continue
-            matched = current & PacketSet(rule.matches)
-            self.met[id(rule)] = (rule, bool(matched) or self.met.get(id(rule), (rule, False))[1])
+        for batch in _batches(chain.rules):
+            first = batch[0]
+            self._note(batch, current)
+            together = PacketSet(tuple(merged(each for rule in batch for each in rule.matches)))
+            matched = current & together
             if not matched:
                 continue
-            if not (rule.limited and rule.verdict in {ACCEPT, DROP}):
-                current = current - PacketSet(rule.matches)
-            if rule.verdict == ACCEPT:
+            if not first.limited:
+                current = current - together
+            if first.verdict == ACCEPT:
                 accepted.append(matched)
-            elif rule.verdict == RETURN:
+            elif first.verdict == RETURN:
                 returned.append(matched)
-            elif rule.verdict in {JUMP, GOTO}:
-                inner, end, back = self.run(self.table.chains[rule.target], matched, depth + 1)
+            elif first.verdict in {JUMP, GOTO}:
+                inner, end, back = self.run(self.table.chains[first.target], matched, depth + 1)
                 accepted.append(inner)
-                if rule.verdict == JUMP:
+                if first.verdict == JUMP:
                     current = current | end | back
                 else:  # what a goto leaves goes back to where this chain was jumped to from
                     returned += [end, back]
         return union(accepted), current, union(returned)
+
+    def _note(self, batch: list[Rule], current: PacketSet) -> None:
+        """Marks the rules of a batch that decide about a packet of ``current`` before the others of the batch do."""
+        before: list[Box] = []
+        for number, rule in enumerate(batch):
+            if not self.met.get(id(rule), (rule, False))[1]:
+                left = current & PacketSet(rule.matches)
+                if left and before:
+                    near = tuple(each for each in before if any(not apart(each, own) for own in rule.matches))
+                    left = left - PacketSet(near)
+                self.met[id(rule)] = (rule, bool(left))
+            before += rule.matches
+            if number % _MERGED_EVERY == 0:
+                before = merged(before)
 
     def idle(self) -> Iterator[Rule]:
         """Rules that were asked and never matched."""

@@ -40,6 +40,10 @@ V4, V6 = values(0), values(1)
 WHOLE: tuple[Ranges, ...] = tuple(ranges([(0, _TOP[at])]) for at in range(len(FIELDS)))
 IPV4 = ranges([(0, (1 << 32) - 1)])
 
+# The order in which fields are compared where most pairs differ, and in which boxes are joined.
+_TELLING = (FLAGS, SPORT, DPORT, ICMP, DST, PROTO, SRC, FAMILY, IIF, OIF, CT, FRAGMENT, ORIGIN, HOPS)
+_MERGED_BY = (FLAGS, SPORT, DPORT, ICMP, SRC, DST, PROTO)
+
 Box = tuple[Ranges, ...]
 Packet = tuple[int, ...]  # one value for each field
 
@@ -140,9 +144,29 @@ def union(sets: Iterable[PacketSet]) -> PacketSet:
     return PacketSet(tuple(each for one in sets for each in one.boxes))
 
 
-def covers(boxes: Iterable[Box], target: Box) -> bool:
-    """True when the union of boxes holds every packet of the target."""
-    return not PacketSet((target,)) - PacketSet(tuple(each for each in boxes if meet(each, target) is not None))
+def merged(boxes: Iterable[Box]) -> list[Box]:
+    """The same packets in fewer boxes: those that differ in one field alone become one, field after field."""
+    found = list(boxes)
+    for at in _MERGED_BY:
+        if len(found) == 1:
+            break
+        groups: dict[Box, list[Ranges]] = {}
+        for each in found:
+            own = groups.setdefault((*each[:at], *each[at + 1 :]), [])
+            own.append(each[at])
+        found = [
+            (*rest[:at], own[0] if len(own) == 1 else ranges(i for r in own for i in r.bounds), *rest[at:])
+            for rest, own in groups.items()
+        ]
+    return found
+
+
+def apart(a: Box, b: Box) -> bool:
+    """True when no packet is in both boxes; the fields that tell rules apart most often are asked first."""
+    return any(
+        a[at] is not b[at] and a[at] is not WHOLE[at] and b[at] is not WHOLE[at] and not a[at] & b[at]
+        for at in _TELLING
+    )
 
 
 def _witness(found: Box) -> Packet:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
 from clusterwright.verify.isolation.declared import Declared
-from clusterwright.verify.isolation.edges import EOS, FBOSS, SONIC, PortFilter, port_filters
+from clusterwright.verify.isolation.edges import EOS, FBOSS, SONIC, PortFilter, PortGroup, port_groups
 from clusterwright.verify.isolation.filter_flow import Idle
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
 from clusterwright.verify.isolation.nodes import BOOTING, RUNNING, NodeFilter, judge, node_filters
@@ -48,7 +48,7 @@ def _run(tree: RenderedTree) -> Verdict:
         )
     interfaces = InterfaceNumbers()
     nodes = node_filters(tree, declared, interfaces)
-    ports = tuple(port_filters(tree, declared))
+    ports = tuple(port_groups(tree, declared))
     places = places_of(declared, interfaces, nodes, ports)
     found = [
         *(example for own in nodes for example in _node(places, own)),
@@ -58,7 +58,7 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(_facts(declared, nodes, ports)), tuple(found), tuple(_notes(tree, declared)))
 
 
-def _facts(declared: Declared, nodes: tuple[NodeFilter, ...], ports: tuple[PortFilter, ...]) -> Iterator[Fact]:
+def _facts(declared: Declared, nodes: tuple[NodeFilter, ...], ports: tuple[PortGroup, ...]) -> Iterator[Fact]:
     yield Fact("zones", len(declared.zones))
     yield Fact("flows", len(declared.flows))
     yield Fact("pairs of zones with a flow", len({(flow.source, flow.target) for flow in declared.flows}))
@@ -75,7 +75,7 @@ def _notes(tree: RenderedTree, declared: Declared) -> Iterator[str]:
     without = sorted({device for device in declared.zones_of if (device, RUNNING) not in tree.files})
     if without:
         yield (
-            f"{count(len(without), 'host')} without an image, as {without[0]}, filter nothing themselves: their ports do."
+            f"{count(len(without), 'host')} without an image, as {without[0]}, filter nothing themselves; ports do."
         )
 
 
@@ -108,15 +108,17 @@ def _interface(places: Places, hook: str, packet: Packet) -> str:
     return places.interfaces.name(packet[IIF if hook == "input" else OIF])
 
 
-def _ports(places: Places, ports: tuple[PortFilter, ...]) -> Iterator[Counterexample]:
+def _ports(places: Places, groups: tuple[PortGroup, ...]) -> Iterator[Counterexample]:
     """The differences of switches' filters; those that differ in their local addresses alone are judged once."""
     clean: set[object] = set()
-    for own in ports:
-        shape = own.shape()
+    for group in groups:
+        shape = group.shape()
         if shape in clean:
             continue
-        passes, idle = own.passes()
-        found = [*_port(places, own, passes), *(_port_idle(own, each) for each in idle)]
+        found: list[Counterexample] = []
+        for own in group.filters():
+            passes, idle = own.passes()
+            found += [*_port(places, own, passes), *(_port_idle(own, each) for each in idle)]
         if not found:
             clean.add(shape)
         yield from found

@@ -25,7 +25,7 @@ _EOS_LEAK = re.compile(
 )
 _FRR = re.compile(r"^(?:ip|ipv6) route (?P<to>\S+) .*$", re.M)
 _PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
-_DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default", "0.0.0.0", "::"})
+_DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
 
 
 def route_faults(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:

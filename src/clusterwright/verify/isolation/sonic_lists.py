@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from clusterwright.verify.isolation.filter_model import ACCEPT, DROP, Chain, Rule, Ruleset, Table
@@ -33,6 +33,7 @@ class SonicLists:
         self._text = text
         try:
             document = json.loads(text)
+            self._tables = json.dumps([document.get(name) for name in ("ACL_TABLE_TYPE", "ACL_TABLE", "ACL_RULE")])
             self.tables = document.get("ACL_TABLE", {})
             self._types = document.get("ACL_TABLE_TYPE", {})
             self._rules: dict[str, list[tuple[int, Rule]]] = {}
@@ -41,6 +42,10 @@ class SonicLists:
                 self._rules.setdefault(table, []).append((int(fields["PRIORITY"]), self._rule(key, fields)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Unreadable(0, f"the ACL tables do not read ({error!r})") from None
+
+    def text(self, ports: Iterable[str]) -> str:
+        """Everything that decides what these ports let in."""
+        return f"{list(ports)} {self._tables}"
 
     def line(self, key: str) -> int:
         """The line, from 1, that a key stands on; 0 where it is nowhere."""

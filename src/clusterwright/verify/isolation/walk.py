@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from clusterwright.verify.isolation.declared import Declared
-from clusterwright.verify.isolation.edges import HOSTS, PortFilter
+from clusterwright.verify.isolation.edges import HOSTS, PortGroup
 from clusterwright.verify.isolation.filter_flow import Decision
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
 from clusterwright.verify.isolation.nodes import RUNNING, NodeFilter
@@ -37,7 +37,7 @@ class Places:
     declared: Declared
     interfaces: InterfaceNumbers
     nodes: Mapping[str, NodeFilter]
-    ports: Mapping[tuple[str, str], PortFilter]
+    groups: Mapping[tuple[str, str], PortGroup]
 
     def way(self, packet: Packet, fabric: str = "") -> str:
         """The devices that a packet crosses and what each does, in one line; the first that stops it ends it."""
@@ -78,7 +78,9 @@ class Places:
         for edge in self.declared.edges:
             for port, end in edge.ports.items():
                 if end == sender:
-                    found = self.ports.get((edge.switch, port))
+                    group = self.groups.get((edge.switch, port))
+                    own = (each for each in group.filters() if port in each.ports) if group is not None else iter(())
+                    found = next(own, None)
                     yield f"{edge.switch} {port}", found.decide(packet) if found is not None else None
 
     def _number(self, name: str) -> int:
@@ -87,7 +89,7 @@ class Places:
     def real(self, found: PacketSet, side: int, within: Ranges | None = None) -> PacketSet:
         """The part of a set whose addresses on a side are those of real hosts; the whole where there is none."""
         for each in found.boxes:
-            for (version, number), _ in self.declared.addresses.items():
+            for version, number in self.declared.addresses:
                 fits = (version == 6) in {bool(at) for low, high in each[FAMILY].bounds for at in (low, high)}
                 if fits and number in each[side] and (within is None or number in within):
                     name = "src" if side == SRC else "dst"
@@ -97,14 +99,14 @@ class Places:
 
 
 def places_of(
-    declared: Declared, interfaces: InterfaceNumbers, nodes: Iterable[NodeFilter], ports: Iterable[PortFilter]
+    declared: Declared, interfaces: InterfaceNumbers, nodes: Iterable[NodeFilter], groups: Iterable[PortGroup]
 ) -> Places:
     """All filters, by the node and port that they belong to."""
     return Places(
         declared,
         interfaces,
         {device: each for each in nodes if each.file == RUNNING for device in each.nodes},
-        {(each.device, port): each for each in ports if each.what == HOSTS for port in each.ports},
+        {(each.device, port): each for each in groups if each.what == HOSTS for port in each.ports},
     )
 
 
