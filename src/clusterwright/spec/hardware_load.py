@@ -92,7 +92,7 @@ class _Loader:
             capacity_tb=data["capacity_tb"]["value"] if "capacity_tb" in data else 0,
             assumed=tuple(_assumed(data)),
             buffer=buffer and Buffer(buffer["bytes"], buffer["cell_bytes"]),
-            macsec=tuple(data.get("macsec", ())),
+            macsec=tuple(data["macsec"]["ciphers"]) if "macsec" in data else (),
             host=_host(data["host"]) if "host" in data else None,
             pcie=self._pcie(data, groups) if "pcie" in data else None,
         )
