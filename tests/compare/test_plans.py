@@ -11,7 +11,7 @@ from tests.golden_files import assert_golden
 from tests.render.plans import plan_of
 
 from clusterwright import data_files
-from clusterwright.compare.changes import AccessChange, FieldChange
+from clusterwright.compare.changes import AccessChange, FieldChange, TermsChange
 from clusterwright.compare.configuration import config_changes
 from clusterwright.compare.devices import device_changes
 from clusterwright.compare.isolation import isolation_changes, subtract, union
@@ -48,6 +48,32 @@ def test_a_flow_written_in_two_parts_changes_nothing(tmp_path: Path) -> None:
   - {name: slurmdbd, from: compute, to: services, protocol: tcp, ports: [6819], reason: "accounting"}
 """
     assert not isolation_changes(plan_of("lab-ib").spec, overlaid(tmp_path, "lab-ib", changed).spec)
+
+
+def test_a_flow_that_stays_open_longer_is_told_before_one_that_changes_hands(tmp_path: Path) -> None:
+    folders = tmp_path / "before", tmp_path / "after"
+    for folder in folders:
+        folder.mkdir()
+    dated = "flows:\n  - {name: ssh, expires: 2026-06-30}\n  - {name: nfs, expires: 2026-06-30}\n"
+    later = "flows:\n  - {name: ssh, expires: 2027-06-30}\n  - {name: nfs, expires: 2026-03-31, owner: files}\n"
+    before, after = overlaid(folders[0], "lab-ib", dated), overlaid(folders[1], "lab-ib", later)
+    changes = isolation_changes(before.spec, after.spec)
+    assert not changes.access
+    assert changes.terms == (
+        TermsChange("ssh", "expires", "2026-06-30", "2027-06-30", longer=True),
+        TermsChange("nfs", "expires", "2026-06-30", "2026-03-31", longer=False),
+        TermsChange("nfs", "owner", "storage", "files", longer=False),
+    )
+    told = [line.strip() for line in text_lines(compare_plans(before, after), None, 0)]
+    assert told.index("LONGER flow ssh: expires 2026-06-30 → 2027-06-30") == told.index("zones and flows") + 1
+
+
+def test_a_zone_that_is_no_longer_isolated_is_told(tmp_path: Path) -> None:
+    changed = "zones:\n  - {name: storage, isolated: false}\n"
+    changes = isolation_changes(plan_of("lab-ib").spec, overlaid(tmp_path, "lab-ib", changed).spec)
+    assert [(item.owner, item.what, item.added) for item in changes.membership] == [
+        ("zone storage", "is isolated", False)
+    ]
 
 
 def test_port_arithmetic() -> None:

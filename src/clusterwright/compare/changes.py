@@ -32,14 +32,29 @@ class MembershipChange:
 
 
 @dataclass(frozen=True, slots=True)
+class TermsChange:
+    """What is agreed about a flow of both plans: ``term`` is ``owner`` or ``expires``; "" stands for nothing agreed.
+
+    ``longer`` says that the flow stays open for longer than before.
+    """
+
+    flow: str
+    term: str
+    before: str
+    after: str
+    longer: bool
+
+
+@dataclass(frozen=True, slots=True)
 class IsolationChanges:
-    """All that decides who may talk to whom."""
+    """All that decides who may talk to whom, for how long, and who answers for it."""
 
     access: tuple[AccessChange, ...]
+    terms: tuple[TermsChange, ...]
     membership: tuple[MembershipChange, ...]
 
     def __bool__(self) -> bool:
-        return bool(self.access or self.membership)
+        return bool(self.access or self.terms or self.membership)
 
 
 @dataclass(frozen=True, slots=True)

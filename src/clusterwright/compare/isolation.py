@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from clusterwright.compare.changes import AccessChange, IsolationChanges, MembershipChange
+from clusterwright.compare.changes import AccessChange, IsolationChanges, MembershipChange, TermsChange
 from clusterwright.spec.isolation import Flow
 from clusterwright.spec.model import ClusterSpec
 
@@ -26,7 +26,23 @@ def isolation_changes(before: ClusterSpec, after: ClusterSpec) -> IsolationChang
     was, now = set(_members(before)), set(_members(after))
     membership = [MembershipChange(owner, what, True) for owner, what in sorted(now - was)]
     membership += [MembershipChange(owner, what, False) for owner, what in sorted(was - now)]
-    return IsolationChanges(tuple(access), tuple(membership))
+    return IsolationChanges(tuple(access), tuple(_terms(before, after)), tuple(membership))
+
+
+def _terms(before: ClusterSpec, after: ClusterSpec) -> Iterator[TermsChange]:
+    """What changed about the flows of both specs besides what they allow, those first that stay open for longer."""
+    was = {flow.name: flow for flow in before.flows}
+    found = []
+    for flow in after.flows:
+        old = was.get(flow.name)
+        if old is None:
+            continue
+        if old.expires != flow.expires:
+            longer = old.expires is not None and (flow.expires is None or flow.expires > old.expires)
+            found.append(TermsChange(flow.name, "expires", str(old.expires or ""), str(flow.expires or ""), longer))
+        if old.owner != flow.owner:
+            found.append(TermsChange(flow.name, "owner", old.owner or "", flow.owner or "", longer=False))
+    yield from sorted(found, key=lambda change: (not change.longer, change.flow, change.term))
 
 
 def _matrix(spec: ClusterSpec) -> Mapping[Cell, tuple[Flow, ...]]:
@@ -94,14 +110,21 @@ def subtract(ranges: Iterable[Range], taken: Iterable[Range]) -> tuple[Range, ..
 
 
 def _members(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
-    """(owner, what belongs to it) for zones and partitions, in words."""
+    """(owner, what belongs to it) for zones, borders and partitions, in words."""
     for zone in spec.zones:
         owner = f"zone {zone.name}"
         yield owner, "is defined"
+        yield owner, f"is of kind {zone.kind}"
+        if zone.isolated:
+            yield owner, "is isolated"
         members = {group.name for group in spec.node_groups if group.zone == zone.name} | set(zone.nodes)
         yield from ((owner, f"holds the nodes {name}") for name in members)
         yield from ((owner, f"is on the fabric {name}") for name in zone.fabrics)
         yield from ((owner, f"holds {network}") for network in zone.prefixes)
+    for border in spec.borders:
+        owner = f"border {border.name}"
+        yield owner, f"is at {border.device} {border.port}, with {border.neighbour} of AS {border.asn}"
+        yield from ((owner, f"leads to zone {zone}") for zone in border.zones)
     for fabric in spec.fabrics:
         for partition in fabric.partitions:
             owner = f"partition {partition.name} of {fabric.name}"

@@ -40,6 +40,10 @@ def _isolation(changes: PlanChanges) -> Iterator[str]:
         word = "OPENS " if cell.opened else "closes"
         cause = f"  (flow {', '.join(cell.flows)})" if cell.flows else ""
         yield f"  {word} {cell.source} → {cell.target}: {cell.traffic}{cause}"
+    for change in changes.isolation.terms:
+        word = "LONGER" if change.longer else "terms "
+        nothing = "never" if change.term == "expires" else "nobody"
+        yield f"  {word} flow {change.flow}: {change.term} {change.before or nothing} → {change.after or nothing}"
     for item in changes.isolation.membership:
         yield f"  {'+' if item.added else '-'} {item.owner} {item.what}"
 
