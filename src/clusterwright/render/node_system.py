@@ -22,6 +22,7 @@ _SYSTEMD_LIMITS = {
     "stack": "DefaultLimitSTACK",
     "core": "DefaultLimitCORE",
 }
+_BYTES_PER_KIB = 1024
 _IN_KIB = frozenset({"memlock", "stack", "core"})  # limits.conf counts these in KiB, systemd in bytes
 
 
@@ -81,6 +82,12 @@ def _shared_files(plan: Plan, image_name: str, node_group: str, shape: Shape) ->
         options = sorted(image.module_options.items())
         text = template("node/modprobe.conf.j2").render(blacklist=image.blacklist, options=options)
         files.append(("etc/modprobe.d/90-clusterwright.conf", text))
+    if image.containers is not None:
+        locked = image.containers.memlock_kib
+        text = template("node/containers.conf.j2").render(
+            view=image.containers, memlock=-1 if locked is None else locked * _BYTES_PER_KIB
+        )
+        files.append(("etc/containers/containers.conf.d/90-clusterwright.conf", text))
     # An empty unit is a masked one (systemd.unit(5)); a link to /dev/null would be no file.
     files.extend((f"etc/systemd/system/{unit}", "") for unit in image.masked_units)
     files.extend(_distribution_files(plan, image))

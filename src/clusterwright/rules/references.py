@@ -42,6 +42,8 @@ def _node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         yield spec.nccl.nodes, (*spec.nccl.path, "nodes")
     if spec.scheduler:
         yield spec.scheduler.nodes, (*spec.scheduler.path, "nodes")
+    if spec.boot:
+        yield spec.boot.servers, (*spec.boot.path, "servers")
     for job in spec.jobs:
         yield job.nodes, (*job.path, "nodes")
 
@@ -75,6 +77,8 @@ def unknown_fabric(subject: Subject) -> Iterator[Problem]:
     named = [(name, (*zone.path, "fabrics", at)) for zone in spec.zones for at, name in enumerate(zone.fabrics)]
     if spec.nccl:
         named += [(spec.nccl.fabric, (*spec.nccl.path, "fabric")), (spec.nccl.sockets, (*spec.nccl.path, "sockets"))]
+    if spec.boot:
+        named.append((spec.boot.fabric, (*spec.boot.path, "fabric")))
     yield from (unknown("fabric", name, known, path) for name, path in named if name not in known)
 
 

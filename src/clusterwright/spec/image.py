@@ -65,6 +65,17 @@ class Hugepages:
 
 
 @dataclass(frozen=True, slots=True)
+class Containers:
+    """What containers of jobs get: locked memory in KiB (None: unlimited), /dev/shm, IPC namespace, devices."""
+
+    memlock_kib: int | None
+    shm_size_gb: int
+    ipc: str
+    devices: tuple[str, ...]
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class User:
     """Somebody who logs in to nodes, with the public keys of the site's ``operators``; there are no passwords."""
 
@@ -108,6 +119,7 @@ class Image:
     kernel_parameters: tuple[str, ...]
     hugepages: Hugepages | None
     limits: Mapping[str, str]
+    containers: Containers | None
     enabled_units: tuple[str, ...]
     masked_units: tuple[str, ...]
     users: tuple[User, ...]

@@ -10,6 +10,7 @@ from clusterwright.finding import SpecError
 from clusterwright.spec.document import Path
 from clusterwright.spec.image import (
     Boot,
+    Containers,
     Driver,
     Firmware,
     Hugepages,
@@ -46,6 +47,7 @@ def image(reading: Reading, data: Mapping[str, Any], path: Path) -> Image:
         kernel_parameters=tuple(data.get("kernel_parameters", ())),
         hugepages=Hugepages(pages["size"], pages["count"]) if pages else None,
         limits={key: str(value) for key, value in data.get("limits", {}).items()},
+        containers=_containers(data["containers"], (*path, "containers")) if "containers" in data else None,
         enabled_units=tuple(units.get("enable", ())),
         masked_units=tuple(units.get("mask", ())),
         users=reading.each(data, "users", _user, path),
@@ -98,6 +100,11 @@ def _driver(data: Mapping[str, Any], path: Path) -> Driver:
 
 def _firmware(data: Mapping[str, Any], path: Path) -> Firmware:
     return Firmware(data["device"], data["version"], path)
+
+
+def _containers(data: Mapping[str, Any], path: Path) -> Containers:
+    memlock = None if data["memlock"] == "unlimited" else int(data["memlock"])
+    return Containers(memlock, data["shm_size_gb"], data["ipc"], tuple(data["devices"]), path)
 
 
 def _user(data: Mapping[str, Any], path: Path) -> User:

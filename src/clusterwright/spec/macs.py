@@ -1,6 +1,6 @@
 """Reading the MAC addresses that somebody noted when nodes were delivered: a CSV file of device, port and mac.
 
-What cannot be an adapter's own address (a group's, zeros, too few digits) is refused at its line (CW147).
+What cannot be an adapter's own address (a group's, zeros, too few digits) is refused at its line (CW149).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path as FilePath
 from clusterwright.finding import Finding, Position, Severity
 from clusterwright.spec.source import read_text
 
-BAD_MAC = "CW147"
+BAD_MAC = "CW149"
 COLUMNS = ("device", "port", "mac")
 _SEPARATORS = re.compile(r"[:.\- ]")
 _DIGITS = 12

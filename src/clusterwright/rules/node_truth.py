@@ -1,0 +1,208 @@
+"""CW609 to CW614: what a node's image says, against the fabrics, the filter and NCCL, which have to mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.image import Image
+from clusterwright.spec.isolation import Flow
+from clusterwright.spec.model import ClusterSpec, NodeGroup
+
+# Services that every node with an image is told to use, with the protocol and port that its files say.
+_SERVICES = (("dns", "udp", 53), ("ntp", "udp", 123), ("syslog", "tcp", 6514))
+_PASS_THROUGH = frozenset({"iommu=pt", "iommu.passthrough=1", "iommu=off", "intel_iommu=off", "amd_iommu=off"})
+_TRANSLATES = frozenset(
+    {"intel_iommu=on", "amd_iommu=on", "iommu=force", "iommu=strict", "iommu.strict=1", "iommu.passthrough=0"}
+)
+# What Linux takes by itself (net.ipv4.ip_local_port_range), in Documentation/networking/ip-sysctl.rst.
+_OWN_PORTS = (32768, 60999)
+_PORT_RANGE = "net.ipv4.ip_local_port_range"
+# NCCL's user guide, "Sharing Data": containers need --shm-size of a gigabyte or more.
+_SHARED_MEMORY_GB = 1
+_VERBS = "/dev/infiniband"
+
+
+def _nodes_with_images(spec: ClusterSpec) -> Iterator[tuple[NodeGroup, Image]]:
+    for group in spec.node_groups:
+        image = spec.image(group.image) if group.image is not None else None
+        if image is not None:
+            yield group, image
+
+
+def _has_verbs(spec: ClusterSpec, group: NodeGroup) -> bool:
+    return any(
+        fabric.technology != "ethernet" and any(attach.nodes == group.name for attach in fabric.attach)
+        for fabric in spec.fabrics
+    )
+
+
+@rule(
+    code="CW609",
+    severity=Severity.ERROR,
+    title="server that nodes are told to use and may not reach",
+    why="Nodes drop what no flow allows: names do not resolve, clocks drift and logs are lost, in silence.",
+    mend="Add a flow from the nodes' zone to the server, or take the server away.",
+    docs="Name servers are asked on UDP 53, time servers on UDP 123, log servers on TCP 6514 (RFC 5425). The servers of"
+    " `site` have to lie in a zone that a flow of this kind leads to.",
+)
+def unreachable_service(subject: Subject) -> Iterator[Problem]:
+    """The site's servers against the flows that leave zones with nodes that have an image."""
+    spec = subject.spec
+    zones = dict.fromkeys(group.zone for group, _ in _nodes_with_images(spec) if group.zone)
+    for key, protocol, port in _SERVICES:
+        servers = {"dns": spec.site.dns, "ntp": spec.site.ntp, "syslog": spec.site.syslog}[key]
+        for at, server in enumerate(servers):
+            for zone in zones:
+                if not any(_allows(spec, flow, zone, protocol, port, server) for flow in spec.flows):
+                    message = f"No flow lets {zone} reach {server} on {protocol} {port}."
+                    yield Problem(("site", key, at), message, f"Add a flow from {zone} to the zone of {server}.")
+
+
+def _allows(spec: ClusterSpec, flow: Flow, zone: str, protocol: str, port: int, server: str) -> bool:
+    target = spec.zone(flow.target)
+    if flow.source != zone or flow.protocol not in (protocol, "any") or target is None:
+        return False
+    if flow.ports and not any(low <= port <= high for low, high in flow.ports):
+        return False
+    address = ip_address(server)
+    pools = [
+        fabric.addressing.hosts
+        for fabric in spec.fabrics
+        if fabric.name in target.fabrics and fabric.addressing is not None
+    ]
+    return any(address in network for network in (*target.prefixes, *pools))
+
+
+@rule(
+    code="CW610",
+    severity=Severity.ERROR,
+    title="IOMMU that translates what GPUs and adapters send each other",
+    why="GPUDirect RDMA then crosses the processor, at a fraction of its rate, or fails.",
+    mend="Add `iommu=pt` to the kernel parameters, and take what turns translation on away.",
+    docs="GPUs and adapters below one PCIe switch reach each other directly only when nothing between them translates"
+    " or redirects: the IOMMU passes through (`iommu=pt`) or is off, and Access Control Services are off on every"
+    " bridge (NCCL user guide, troubleshooting). The image of nodes with GPUs and RDMA adapters turns ACS off at every boot by itself.",
+)
+def translating_iommu(subject: Subject) -> Iterator[Problem]:
+    """Kernel parameters of nodes that have both GPUs and RDMA adapters."""
+    spec = subject.spec
+    seen: set[str] = set()
+    for group, image in _nodes_with_images(spec):
+        if group.model.gpus is None or not _has_verbs(spec, group) or image.name in seen:
+            continue
+        seen.add(image.name)
+        given = set(image.kernel_parameters)
+        if not given & _PASS_THROUGH:
+            path = (*image.path, "kernel_parameters") if given else (*image.path, "name")
+            yield Problem(
+                path, f"{image.name} leaves the IOMMU translating between GPUs and adapters.", "Add `iommu=pt`."
+            )
+        for at, parameter in enumerate(image.kernel_parameters):
+            if parameter in _TRANSLATES and not (parameter.endswith("_iommu=on") and "iommu=pt" in given):
+                message = f"{parameter} makes the IOMMU translate between GPUs and adapters."
+                yield Problem((*image.path, "kernel_parameters", at), message, "Take it away.")
+
+
+@rule(
+    code="CW611",
+    severity=Severity.ERROR,
+    title="RDMA without memory to lock",
+    why="Verbs lock the memory that they register; above the limit, registration fails and jobs with it.",
+    mend="Write `memlock: unlimited`.",
+)
+def locked_memory(subject: Subject) -> Iterator[Problem]:
+    """The memlock limit of nodes with RDMA adapters."""
+    spec = subject.spec
+    names = dict.fromkeys(image.name for group, image in _nodes_with_images(spec) if _has_verbs(spec, group))
+    for image in (image for image in spec.images if image.name in names):
+        value = image.limits.get("memlock")
+        if value not in ("unlimited", "infinity", "-1"):
+            path = (*image.path, "limits", "memlock") if value else (*image.path, "name")
+            said = f"lets processes lock {value} KiB" if value else "leaves locked memory at the kernel's default"
+            yield Problem(path, f"{image.name} {said}, and its nodes use RDMA.", "Write `memlock: unlimited`.")
+
+
+@rule(
+    code="CW612",
+    severity=Severity.ERROR,
+    title="containers with less than their node",
+    why="A job that runs on the bare node then fails in its container, or falls back to TCP without a word.",
+    mend="Give containers the locked memory, the devices and the shared memory that NCCL needs.",
+    docs="Containers need what the host has: locked memory without limit, `/dev/infiniband`, and shared memory, either"
+    ' the host\'s (`ipc: host`) or a gigabyte and more of their own (NCCL user guide, "Sharing Data"; Docker gives'
+    " 64 MB).",
+)
+def containers(subject: Subject) -> Iterator[Problem]:
+    """What containers get, against what RDMA and NCCL need of them."""
+    spec = subject.spec
+    names = dict.fromkeys(image.name for group, image in _nodes_with_images(spec) if _has_verbs(spec, group))
+    for image in spec.images:
+        given = image.containers
+        if given is None or image.name not in names:
+            continue
+        if given.memlock_kib is not None:
+            message = f"Containers may lock {given.memlock_kib} KiB, and verbs lock all that they register."
+            yield Problem((*given.path, "memlock"), message, "Write `memlock: unlimited`.")
+        if _VERBS not in given.devices:
+            yield Problem((*given.path, "devices"), f"Containers do not see {_VERBS}.", f"Add {_VERBS}.")
+        if given.ipc != "host" and given.shm_size_gb < _SHARED_MEMORY_GB:
+            message = f"Containers have {given.shm_size_gb} GB of shared memory of their own."
+            yield Problem((*given.path, "shm_size_gb"), message, "Give them 1 GB or more, or write `ipc: host`.")
+
+
+@rule(
+    code="CW613",
+    severity=Severity.ERROR,
+    title="NCCL listener that others can reach",
+    why="NCCL's status service answers anybody who connects, and tells which jobs run where.",
+    mend="Leave NCCL_RAS_ADDR at localhost, or turn the service off with NCCL_RAS_ENABLE=0.",
+    docs="Since NCCL 2.24 every rank listens for status queries (RAS), by default on localhost:28028, without any"
+    " credentials. An address that other machines reach is a listener on every node of an isolated cluster.",
+)
+def status_listener(subject: Subject) -> Iterator[Problem]:
+    """NCCL_RAS_ADDR among the variables of the profile."""
+    nccl = subject.spec.nccl
+    value = nccl.variables.get("NCCL_RAS_ADDR") if nccl is not None else None
+    if nccl is None or value is None or nccl.variables.get("NCCL_RAS_ENABLE") == "0":
+        return
+    host = value.rpartition(":")[0].strip("[]") or value
+    if host not in ("localhost", "127.0.0.1", "::1"):
+        message = f"NCCL_RAS_ADDR={value} listens beyond the node itself."
+        yield Problem(
+            (*nccl.path, "variables", "NCCL_RAS_ADDR"), message, "Take it away: localhost:28028 is the default."
+        )
+
+
+@rule(
+    code="CW614",
+    severity=Severity.ERROR,
+    title="ephemeral ports that the flows do not cover",
+    why="NCCL and PyTorch listen on ports that the kernel chooses; ranks that got one outside the flow never meet.",
+    mend="Let the flow cover the range, or set net.ipv4.ip_local_port_range inside it.",
+    docs="The kernel chooses from net.ipv4.ip_local_port_range, 32768 to 60999 unless an image says otherwise. A TCP"
+    " flow inside the zone of the nodes has to cover all of it.",
+)
+def bootstrap_ports(subject: Subject) -> Iterator[Problem]:
+    """The range of ports that listeners of a job get, against the flows inside their zone."""
+    spec = subject.spec
+    group = spec.node_group(spec.nccl.nodes) if spec.nccl is not None else None
+    image = spec.image(group.image) if group is not None and group.image is not None else None
+    if spec.nccl is None or group is None or image is None or group.zone is None:
+        return
+    said = next((value for name, value in image.sysctl.items() if name.replace("/", ".") == _PORT_RANGE), None)
+    try:
+        low, high = (int(part) for part in said.split()) if said is not None else _OWN_PORTS
+    except ValueError:
+        message = f'"{said}" is not two ports.'
+        yield Problem((*image.path, "sysctl", _PORT_RANGE), message, 'Write the first and the last one: "32768 60999".')
+        return
+    inside = [
+        flow for flow in spec.flows if flow.source == flow.target == group.zone and flow.protocol in ("tcp", "any")
+    ]
+    if not any(not flow.ports or any(a <= low and high <= b for a, b in flow.ports) for flow in inside):
+        path = (*image.path, "sysctl", _PORT_RANGE) if said is not None else (*spec.nccl.path, "sockets")
+        message = f"Jobs listen on ports {low} to {high}, and no TCP flow inside {group.zone} covers all of them."
+        yield Problem(path, message, f'Add `ports: ["{low}-{high}"]` to a TCP flow from {group.zone} to {group.zone}.')

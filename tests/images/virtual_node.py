@@ -1,0 +1,132 @@
+"""A node of a plan as a virtual machine: its image and overlay as a boot server hands them out, its NICs at their places.
+
+Every NIC that the catalogue names is there at its own PCI address, behind a root bus of its own (QEMU's pxb), with the
+address that DHCP would know it by. What has no virtual counterpart is masked by name on the kernel command line. A unit
+that only the test adds prints what the running system holds on the second serial port.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterwright.artifact import Artifact
+from clusterwright.plan.boot import boot_nics, format_mac
+from clusterwright.plan.model import Plan
+from clusterwright.render.newc import newc
+from clusterwright.render.node_nics import nics_of
+
+BOOT_TIMEOUT_S = 400
+MEMORY_MB = 3072
+# Adapters of another kind, servers that are not there, and keys that no image holds.
+WITHOUT_HARDWARE = ("roce-qos.service", "rdma-names.service", "home.mount", "slurmd.service", "munge.service")
+
+PROBE_UNIT = """[Unit]
+After=network.target
+[Service]
+Type=simple
+ExecStart=/usr/local/sbin/probe
+StandardOutput=file:/dev/ttyS1
+StandardError=null
+"""
+PROBE = """#!/bin/sh
+section() { echo "## $1"; }
+timeout 120 systemctl is-system-running --wait > /dev/null
+section failed; systemctl --failed --no-legend --plain | cut -d' ' -f1
+section jobs; systemctl list-jobs --no-legend
+section sysctl; for name in SETTINGS; do echo "$name = $(sysctl -n "$name" | tr '\\t' ' ')"; done
+section modules; ls /sys/module
+section cmdline; cat /proc/cmdline
+section release; grep ^IMAGE_ /etc/os-release
+section nics; for nic in /sys/class/net/*; do [ -e "$nic/device" ] &&
+    echo "${nic##*/} $(basename "$(readlink -f "$nic/device/..")") $(cat "$nic/mtu")"; done
+section addresses; ip -j addr show scope global
+section routes; ip -j -4 route show table all; section routes6; ip -j -6 route show table all
+section filter; nft list ruleset
+section nccl; cat /etc/nccl.conf
+section limits; cat /proc/self/limits
+section users; getent passwd | cut -d: -f1,3,7; section keys; cat /etc/ssh/authorized_keys.d/*
+section shadow; grep -E '^(root|ops):' /etc/shadow | cut -d: -f1,2
+section sshd; sshd -T 2>/dev/null
+section masked; for unit in MASKED; do echo "$unit $(systemctl is-enabled "$unit" 2>/dev/null)"; done
+section hugepages; cat /proc/meminfo | grep HugePages_Total
+section hostname; uname -n
+section check; /usr/local/sbin/image-check 2>&1 && echo passed
+RDMA
+section gids; for device in /sys/class/infiniband/*; do for gid in "$device"/ports/1/gids/*; do
+    echo "${device##*/} $(cat "$gid") $(cat "$device/ports/1/gid_attrs/types/${gid##*/}" 2>/dev/null)"; done; done
+section mtu; ibv_devinfo | grep -E 'hca_id|active_mtu'
+section end
+poweroff -ff
+"""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What is started: kernel, the archives in the order in which iPXE names them, the kernel's parameters."""
+
+    kernel: Path
+    archives: tuple[Path | bytes, ...]
+    parameters: str
+
+
+def boot(
+    plan: Plan, node: str, machine: Machine, folder: Path, settings: list[str], masked: list[str]
+) -> dict[str, str]:
+    """What the running node says, by section. Fails with the console's last lines when it never says all."""
+    nics = nics_of(plan, plan.by_name[node])
+    links = "\n".join(f"rdma link add {nic.rdma_device} type rxe netdev {nic.interface}" for nic in nics if nic.rail is not None
+                      and nic.fabric.technology == "roce")  # fmt: skip
+    script = PROBE.replace("SETTINGS", " ".join(settings)).replace("MASKED", " ".join(masked)).replace("RDMA", links)
+    wants = "[Unit]\nWants=probe.service\n"
+    probe = newc(
+        Artifact(node, path, text.encode(), "test", mode)
+        for path, text, mode in (
+            ("usr/local/sbin/probe", script, 0o755),
+            ("etc/systemd/system/probe.service", PROBE_UNIT, 0o644),
+            ("etc/systemd/system/multi-user.target.d/99-probe.conf", wants, 0o644),
+        )
+    )
+    initrd = folder / "initrd"
+    with initrd.open("wb") as stream:
+        for archive in (*machine.archives, probe):
+            stream.write(archive if isinstance(archive, bytes) else archive.read_bytes())
+    masks = " ".join(f"systemd.mask={unit}" for unit in WITHOUT_HARDWARE)
+    console, said = folder / "console", folder / "said"
+    command = [
+        *("qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max,la57=off", "-smp", "1"),
+        *("-m", str(MEMORY_MB), "-nodefaults", "-no-reboot", "-display", "none"),
+        *("-kernel", str(machine.kernel), "-initrd", str(initrd)),
+        *("-append", f"console=ttyS0 panic=-1 {masks} {machine.parameters}"),
+        *("-serial", f"file:{console}", "-serial", f"file:{said}"),
+        *_nic_options(plan, node),
+    ]
+    try:
+        subprocess.run(command, check=True, timeout=BOOT_TIMEOUT_S, capture_output=True, text=True)
+    except subprocess.TimeoutExpired:
+        pass  # what it said until then tells more than that it took too long
+    except subprocess.CalledProcessError as error:
+        raise AssertionError(error.stderr) from error
+    finally:
+        initrd.unlink()
+    text = said.read_text(errors="replace") if said.exists() else ""
+    sections = {part.partition("\n")[0].strip(): part.partition("\n")[2] for part in text.split("## ")[1:]}
+    assert "end" in sections, f"{text}\n{console.read_text(errors='replace')[-4000:]}"
+    return sections
+
+
+def _nic_options(plan: Plan, node: str) -> list[str]:
+    macs = {nic.interface.port: nic.mac for nic in boot_nics(plan)[node]}
+    options: list[str] = []
+    for at, nic in enumerate(nics_of(plan, plan.by_name[node])):
+        assert nic.pci is not None
+        assert nic.pci.endswith(":00.0")
+        bus = int(nic.pci.split(":")[1], 16)
+        # the bridge of a pxb takes its own bus; its NIC stands on the next one
+        mac = macs.get(nic.interface, 0x06_00_00_00_00_00 + at)
+        options += ["-device", f"pxb,id=bus{at},bus=pci.0,bus_nr={bus - 1}"]
+        options += ["-netdev", f"user,id=net{at},restrict=on"]
+        device = f"virtio-net-pci,netdev=net{at},bus=bus{at},addr=0x0,mac={format_mac(mac)}"
+        options += ["-device", f"{device},romfile=,disable-legacy=on"]
+    return options
