@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from clusterwright.plan.model import Plan
+from clusterwright.verify.isolation.declared import Declared
+from clusterwright.verify.isolation.wanted import declared_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Intent:
     ``non_blocking`` are the fabrics whose spec promises an oversubscription of 1, ``open_default`` those whose spec
     wants full membership in the default partition for everybody. ``drained`` are devices that carry no traffic,
     ``ratios`` the promised oversubscription by ``fabric.tier`` with its tolerance, ``encrypted_links`` the device and
-    port at both ends of every link that is to have MACsec.
+    port at both ends of every link that is to have MACsec, ``isolation`` the matrix of zones and flows.
     """
 
     ports: Mapping[str, frozenset[int]]
@@ -38,6 +40,7 @@ class Intent:
     drained: frozenset[str] = frozenset()
     ratios: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     encrypted_links: frozenset[tuple[str, str]] = frozenset()
+    isolation: Declared | None = None
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -86,7 +89,9 @@ def intent_of(plan: Plan) -> Intent:
         if item.figure.startswith("oversubscription.")
     }
     links = frozenset(_encrypted_links(plan))
-    return Intent(planned, tuple(wanted), frozenset(full), frozenset(opened), drained, ratios, links)
+    return Intent(
+        planned, tuple(wanted), frozenset(full), frozenset(opened), drained, ratios, links, declared_of(plan)
+    )
 
 
 def _encrypted_links(plan: Plan) -> Iterator[tuple[str, str]]:

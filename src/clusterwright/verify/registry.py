@@ -20,6 +20,7 @@ from clusterwright.verify.infiniband.partitions import PARTITIONS
 from clusterwright.verify.infiniband.paths import PATH_BALANCE
 from clusterwright.verify.infiniband.rails import RAIL_PURITY
 from clusterwright.verify.infiniband.routing import UP_DOWN
+from clusterwright.verify.isolation.proof import ISOLATION
 
 CHECKS: tuple[Check, ...] = (
     CABLING,
@@ -38,5 +39,6 @@ CHECKS: tuple[Check, ...] = (
     ETHERNET_FAILURES,
     QOS,
     HASHING,
+    ISOLATION,
     ENCRYPTION,
 )

@@ -92,14 +92,13 @@ class PortGroup:
         if self.what == HOSTS:
             for name in _prefixes(self.local):
                 text = text.replace(name, "LOCAL")
-        others = frozenset(_ADDRESS.findall(text))
         zones = tuple(
             (zone.name, _stands(part.addresses, self.local))
             for zone in self.declared.zones
             for part in zone.parts
             if part.fabric == self.fabric
         )
-        return self.file, self.what, self.fabric, text, frozenset((o, _relation(o, self.local)) for o in others), zones
+        return self.file, self.what, self.fabric, text, _relations(text, self.local), zones
 
     def filters(self) -> Iterator[PortFilter]:
         """Ports with equal rules together; none where no zone asks for a filter. Raises VerifyError."""
@@ -165,6 +164,15 @@ def _prefixes(local: Ranges) -> tuple[str, ...]:
     if size & (size - 1) or low % size:
         return ()
     return (str(kind((low, bits - size.bit_length() + 1))),)
+
+
+def _relations(text: str, local: Ranges) -> tuple[str, ...]:
+    return tuple(_relation(each, local) for each in _addresses_in(text))
+
+
+@lru_cache(maxsize=1 << 10)
+def _addresses_in(text: str) -> tuple[str, ...]:
+    return tuple(sorted(set(_ADDRESS.findall(text))))
 
 
 @lru_cache(maxsize=1 << 16)

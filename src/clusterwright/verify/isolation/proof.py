@@ -74,9 +74,7 @@ def _facts(declared: Declared, nodes: tuple[NodeFilter, ...], ports: tuple[PortG
 def _notes(tree: RenderedTree, declared: Declared) -> Iterator[str]:
     without = sorted({device for device in declared.zones_of if (device, RUNNING) not in tree.files})
     if without:
-        yield (
-            f"{count(len(without), 'host')} without an image, as {without[0]}, filter nothing themselves; ports do."
-        )
+        yield (f"{count(len(without), 'host')} without an image, as {without[0]}, filter nothing themselves; ports do.")
 
 
 def _node(places: Places, own: NodeFilter) -> Iterator[Counterexample]:

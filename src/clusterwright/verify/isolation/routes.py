@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from clusterwright.verify.check import Counterexample
+from clusterwright.verify.check import Counterexample, VerifyError
 from clusterwright.verify.isolation.declared import Declared
 from clusterwright.verify.isolation.nft_values import addresses
 from clusterwright.verify.isolation.ranges import EMPTY, Ranges
@@ -23,6 +23,7 @@ _EOS_LEAK = re.compile(
     r"^ *(?:neighbor \S+ default-originate.*|leak routes .*|route-target import .*|vpn-import .*|redistribute .*)$",
     re.M,
 )
+_FBOSS_ROUTES = re.compile(r'"staticRoutes(?!ToNull")\w*":\s*')
 _FRR = re.compile(r"^(?:ip|ipv6) route (?P<to>\S+) .*$", re.M)
 _PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
 _DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
@@ -37,8 +38,11 @@ def route_faults(tree: RenderedTree, declared: Declared) -> Iterator[Counterexam
         if reader is None:
             continue
         text = file.read()
-        for at, what in reader(text, lambda to: _verdict(judged, known, to)):
-            yield Counterexample(device, path, text.count("\n", 0, at) + 1, what)
+        try:
+            for at, what in reader(text, lambda to: _verdict(judged, known, to)):
+                yield Counterexample(device, path, text.count("\n", 0, at) + 1, what)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise VerifyError(f"{device}:/{path}: the routes do not read ({error!r}). Render the spec again.") from None
 
 
 def _known(declared: Declared) -> Mapping[int, Ranges]:
@@ -107,14 +111,12 @@ def _eos(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
 
 
 def _fboss(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
-    if '"staticRoutes' not in text:
-        return
-    switch: Mapping[str, Any] = json.loads(text).get("sw", {})
-    for key, rows in switch.items():
-        if key.startswith("staticRoutes") and key != "staticRoutesToNull":
-            for row in rows:
-                if what := judge(row["prefix"]):
-                    yield text.find(f'"{row["prefix"]}"', text.find(f'"{key}"')), what
+    """The agent's static routes, but those to nowhere; only their part of the file is parsed."""
+    for key in _FBOSS_ROUTES.finditer(text):
+        rows = json.JSONDecoder().raw_decode(text, key.end())[0]
+        for row in rows:
+            if what := judge(row["prefix"]):
+                yield text.find(f'"{row["prefix"]}"', key.start()), what
 
 
 def _sonic(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
