@@ -76,15 +76,10 @@ def test_who_dies_in_the_trial_leaves_a_device_that_goes_back_and_a_failure_afte
         assert fleet.run("n0", "nft", "--stateless", "list", "ruleset") == before
 
         # As a control node leaves it that was killed between the two tasks.
-        fleet.run("n0", "mkdir", "-p", "/var/lib/clusterwright/trial-pending")
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
-        fleet.run("n0", "sh", "-c", f"printf 'abc\\n{boot}1\\n' > /var/lib/clusterwright/trial-pending/token")
-        fleet.run(
-            "n0",
-            "sh",
-            "-c",
-            f"printf '%s' 'flush ruleset\n{before}' > /var/lib/clusterwright/trial-pending/previous.nft",
-        )
+        left = "/var/lib/clusterwright/trial-pending-0123456789abcdef"
+        boot = fleet.run("n0", "cat", "/proc/sys/kernel/random/boot_id").strip()
+        write = 'mkdir -p "$0"; echo "$1 1" > "$0/terms"; echo "flush ruleset\n$2" > "$0/previous.nft"'
+        fleet.run("n0", "sh", "-c", write, left, boot, before)
         fleet.run("n0", "nft", "flush", "ruleset")
         outcome = target.apply({"n0": tree("n0", OPEN, 0)})["n0"]
         assert outcome.status is Status.UNCHANGED, "the trial was ended, and what ran before it is what is wanted"

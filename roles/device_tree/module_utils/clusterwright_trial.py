@@ -6,6 +6,7 @@ so that a device that starts anew in between starts with its previous filter.
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 import shutil
@@ -16,26 +17,24 @@ from ansible.module_utils.clusterwright_files import Refused, Tree
 from ansible.module_utils.clusterwright_running import run_program
 
 MARGIN_S = 5
+PENDING, REVERTED, CONFIRMED = "pending", "reverted", "confirmed"
 # Renaming decides who was first, the one who confirms or this script.
 _TAKE_BACK = 'sleep "$1"; mv -T "$2" "$3" && exec nft --file "$3/previous.nft"'
 
 
 class Trial:
-    """The trial of a device; there is at most one."""
+    """The trial of a device; there is at most one. Its folder bears its token: who takes back, takes back this one."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        self.pending = os.path.join(tree.state, "trial-pending")
-        self.reverted = os.path.join(tree.state, "trial-reverted")
-        self.confirmed = os.path.join(tree.state, "trial-confirmed")
 
     def begin(self, previous: str, text: str, trial_s: int) -> str:
         """Load the filter ``text``; ``previous`` comes back after ``trial_s`` unless confirmed. Returns a token."""
-        self._forget()
         token = secrets.token_hex(8)
-        os.makedirs(self.pending, mode=0o700)
-        self.tree.write(os.path.join(self.pending, "previous.nft"), previous.encode(), 0o600)
-        self.tree.write(os.path.join(self.pending, "token"), f"{token}\n{_boot()}\n{trial_s}\n".encode(), 0o600)
+        pending = self._folder(PENDING, token)
+        os.makedirs(pending, mode=0o700)
+        self.tree.write(os.path.join(pending, "previous.nft"), previous.encode(), 0o600)
+        self.tree.write(os.path.join(pending, "terms"), f"{_boot()} {trial_s}\n".encode(), 0o600)
         self._arm(token, trial_s)
         try:
             run_program(["nft", "--file", "-"], text, refused="nft refuses what it had accepted")
@@ -45,7 +44,8 @@ class Trial:
         return token
 
     def _arm(self, token: str, trial_s: int) -> None:
-        command = ["/bin/sh", "-c", _TAKE_BACK, "trial", str(trial_s), self.pending, self.reverted]
+        folders = [self._folder(PENDING, token), self._folder(REVERTED, token)]
+        command = ["/bin/sh", "-c", _TAKE_BACK, "trial", str(trial_s), *folders]
         if os.path.isdir("/run/systemd/system"):
             # Outside this login's control group, which may be ended with the login.
             unit = ["systemd-run", "--quiet", "--collect", "--unit", "clusterwright-trial-" + token]
@@ -59,41 +59,42 @@ class Trial:
 
     def confirm(self, token: str) -> str:
         """Keep the filter on trial; returns the ruleset that ran before it. Raises Refused when it was taken back."""
-        if self._token()[0] != token:
+        confirmed = self._folder(CONFIRMED, token)
+        try:
+            os.rename(self._folder(PENDING, token), confirmed)
+        except FileNotFoundError as error:
             raise Refused(
                 "nobody reached this device anew under its new packet filter; it took the filter back by itself"
-            )
-        try:
-            os.rename(self.pending, self.confirmed)
-        except FileNotFoundError:
-            return self.confirm("")
-        with open(os.path.join(self.confirmed, "previous.nft")) as stream:
+            ) from error
+        with open(os.path.join(confirmed, "previous.nft")) as stream:
             previous = stream.read()
         self._forget()
         return previous
 
     def settle(self) -> None:
         """Wait for the end of a trial that a run left behind, and end it when nobody does. Call it under the lock."""
-        token, boot, trial_s = self._token()
-        end = time.monotonic() + int(trial_s or 0) + MARGIN_S
-        while os.path.isdir(self.pending) and boot == _boot() and time.monotonic() < end:
-            time.sleep(0.2)
-        if token and boot == _boot() and os.path.isdir(self.pending):
-            os.rename(self.pending, self.reverted)
-            previous = os.path.join(self.reverted, "previous.nft")
-            run_program(["nft", "--file", previous], refused="nft refuses the previous ruleset")
+        for pending in self._folders(PENDING):
+            try:
+                with open(os.path.join(pending, "terms")) as stream:
+                    boot, trial_s = stream.read().split()
+            except (FileNotFoundError, ValueError):
+                continue  # it died before anything was loaded
+            end = time.monotonic() + int(trial_s) + MARGIN_S
+            while os.path.isdir(pending) and boot == _boot() and time.monotonic() < end:
+                time.sleep(0.2)
+            if os.path.isdir(pending) and boot == _boot():
+                previous = os.path.join(pending, "previous.nft")
+                run_program(["nft", "--file", previous], refused="nft refuses the previous ruleset")
         self._forget()
 
-    def _token(self) -> tuple[str, str, str]:
-        try:
-            with open(os.path.join(self.pending, "token")) as stream:
-                token, boot, trial_s = stream.read().split()
-                return token, boot, trial_s
-        except (FileNotFoundError, ValueError):
-            return "", "", ""
+    def _folder(self, state: str, token: str) -> str:
+        return os.path.join(self.tree.state, f"trial-{state}-{token}")
+
+    def _folders(self, state: str) -> list[str]:
+        return sorted(glob.glob(self._folder(state, "*")))
 
     def _forget(self) -> None:
-        for folder in (self.pending, self.reverted, self.confirmed):
+        for folder in self._folders("*"):
             shutil.rmtree(folder, ignore_errors=True)
 
 
