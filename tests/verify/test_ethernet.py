@@ -6,16 +6,27 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.render.plans import plan_with
+from tests.render.plans import plan_of, plan_with
 from tests.verify.ethernet_trees import AGENT, BGP, EOS, NCCL, NETWORK_BE0, SCRIPT, Edit, text_of, tree, verdict
 
 from clusterwright.render.engine import render_devices
+from clusterwright.render.registry import RENDERERS
 from clusterwright.verify.intent import intent_of
 from clusterwright.verify.registry import CHECKS
 from clusterwright.verify.tree import tree_of
 
 LAB = "lab-roce"
-NAMES = ("bgp-sessions", "reachability", "valley-free", "ethernet-bisection", "ethernet-failures", "qos")
+SONIC_LAB, SONIC = "lab-sonic", "etc/sonic/config_db.json"
+NAMES = (
+    "ethernet-links",
+    "bgp-sessions",
+    "reachability",
+    "valley-free",
+    "ethernet-bisection",
+    "ethernet-failures",
+    "qos",
+    "ecmp-hash",
+)
 RTSW, CTSW, ATSW, GPU = "rtsw-p00r01", "ctsw-p01-00", "atsw-01", "gpu-p01r00n1"
 
 
@@ -41,12 +52,38 @@ def test_what_we_render_is_proven(name: str) -> None:
     assert found.notes == ()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_rack_switches_with_sonic_are_proven(name: str) -> None:
+    found = verdict(name, tree(SONIC_LAB))
+    assert found.counterexamples == ()
+    assert found.facts
+    if name == "ethernet-failures":  # the same cables, so the same failures
+        assert found.facts == verdict(name, tree(LAB)).facts
+
+
 @pytest.mark.parametrize("spec", ["lab-ib", "rsc-phase1"])
 def test_frontends_of_infiniband_clusters_are_proven(spec: str) -> None:
     subject = tree(spec)
     for check in CHECKS:
         if check.name in NAMES and check.applies(subject):
-            assert check.run(subject).counterexamples == ()
+            assert check.run(subject).counterexamples == (), check.name
+
+
+@pytest.mark.parametrize("spec", ["rsc", "ib-24k"])
+def test_switches_of_full_size_infiniband_clusters_are_proven(spec: str) -> None:
+    plan = plan_of(spec)
+    made = [
+        artifact
+        for entry in RENDERERS
+        if entry.kind in {"eos", "fboss", "sonic"}
+        for device in plan.devices
+        if entry.applies(plan, device)
+        for artifact in entry.render(plan, device)
+    ]
+    subject = tree_of(spec, made, intent_of(plan))
+    for check in CHECKS:
+        if check.name in NAMES and check.applies(subject):
+            assert check.run(subject).counterexamples == (), check.name
 
 
 WITHOUT_A_TOP = """
@@ -119,7 +156,13 @@ EDITS = [
     ("valley-free", RTSW, BGP, r'"prefix_list_name": "OWN"', '"prefix_list_name": "FABRIC"'),
     ("valley-free", CTSW, EOS, r"(neighbor ATSW route-map )TO-UP out", r"\1TO-DOWN out"),
     ("ethernet-links", CTSW, EOS, r"speed 400g-8", "speed 100g-2"),
-    ("ethernet-links", RTSW, AGENT, r'(to ctsw-p00-00 .*"speed": )400000', r"\g<1>200000"),
+    (
+        "ethernet-links",
+        RTSW,
+        AGENT,
+        r'(to ctsw-p00-00 .*"speed": )400000, "profileID": 26',
+        r'\g<1>200000, "profileID": 25',
+    ),
     ("qos", CTSW, EOS, r"(qos map dscp .*)\b51\b (.* to traffic-class 2)", r"\1\2"),
     ("qos", ATSW, EOS, r"(qos map dscp 26 .* to traffic-class )6", r"\g<1>5"),
     ("qos", CTSW, EOS, r"(qos map traffic-class 2 to tx-queue )2", r"\g<1>3"),
@@ -134,6 +177,40 @@ EDITS = [
     ("qos", GPU, NCCL, r"^NCCL_IB_FIFO_TC=224", "NCCL_IB_FIFO_TC=0"),
     ("qos", GPU, NCCL, r"^NCCL_IB_TC=200", "NCCL_IB_TC=201"),
 ]
+
+
+# one DSCP of one device moved: file, device, pattern, replacement, and what the counterexample must say
+HOPS = [
+    (LAB, GPU, SCRIPT, r"for dscp in 50 51", "for dscp in 51", "DSCP 50 has priority 6 here, traffic class 2"),
+    (LAB, GPU, SCRIPT, r"for dscp in 26 27", "for dscp in 27", "DSCP 26 has priority 3 here, traffic class 6"),
+    (LAB, RTSW, AGENT, r"(?<=\[)50, 51, 52", "51, 52", "DSCP 50 is traffic class None here, 2"),
+    (
+        LAB,
+        CTSW,
+        EOS,
+        r"(qos map dscp )50 51( .* to traffic-class 2)",
+        r"\g<1>51\2",
+        "DSCP 50 is traffic class None here, 2",
+    ),
+    (LAB, ATSW, EOS, r"(qos map dscp 48 56 to traffic-class )7", r"\g<1>2", "DSCP 56 is traffic class 2 here, 7"),
+    (SONIC_LAB, "rtsw-p01r00", SONIC, r'(?<="50": ")2', "6", "DSCP 50 is traffic class 6 here, 2"),
+    (SONIC_LAB, CTSW, EOS, r"(qos map dscp 48 56 to traffic-class )7", r"\g<1>2", "DSCP 56 is traffic class 2 here, 7"),
+    (SONIC_LAB, GPU, SCRIPT, r"for dscp in 50 51", "for dscp in 51", "DSCP 50 has priority 6 here, traffic class 2"),
+]
+
+
+@pytest.mark.parametrize(("spec", "device", "path", "pattern", "new", "message"), HOPS)
+def test_one_dscp_on_any_hop_is_named_with_its_line_and_both_values(
+    spec: str, device: str, path: str, pattern: str, new: str, message: str
+) -> None:
+    edit = substitute(pattern, new)
+    before = text_of(spec, device, path)
+    found = verdict("qos", tree(spec, {(device, path): edit}))
+    lines = changed_lines(before, edit(before))
+    assert any(
+        (each.device, each.file) == (device, path) and each.line in lines and message in each.message
+        for each in found.counterexamples
+    ), [str(each) for each in found.counterexamples][:4]
 
 
 @pytest.mark.parametrize(("check", "device", "path", "pattern", "new"), EDITS)

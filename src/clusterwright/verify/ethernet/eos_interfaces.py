@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,7 +20,8 @@ from clusterwright.verify.ethernet.router import (
 )
 
 Body = tuple[str, str]
-_SPEED = re.compile(r"   speed (?:forced )?(\d+)(g|full)?")
+_SPEED = re.compile(r"   speed (?:forced )?(\d+)(g|full)?(?:-(\d+))?")
+_ADDRESS = re.compile(r"^   ip(?:v6)? address (\S+)/(\d+)$", re.M)
 _NO_DROP = re.compile(r"^   priority-flow-control priority (\d) no-drop$", re.M)
 _QUEUE = re.compile(r"^   (?:uc-)?tx-queue (\d+)\n((?:      .*\n)*)", re.M)
 _BANDWIDTH = re.compile(r"^      bandwidth percent (\d+)$", re.M)
@@ -38,6 +39,9 @@ class _Settings(NamedTuple):
     profile_line: str
     own_qos: PortQos
     is_foreign: bool
+    is_routed: bool
+    lanes: int
+    vlan: str
 
 
 def read_ports(
@@ -48,6 +52,8 @@ def read_ports(
     ``has_watchdog`` tells whether the switch gives the PFC watchdog its times. Raises ValueError for addresses.
     """
     ports, own_addresses = [], []
+    bodies = list(bodies)
+    subnet_of = dict(_vlan_subnets(bodies))
     qos_of = {f"   service-profile {name}": _port_qos(body, has_watchdog) for name, body in profiles.items()}
     for header, body in bodies:
         if "   shutdown\n" in body:
@@ -69,6 +75,8 @@ def read_ports(
         if not name.startswith(("Ethernet", "Et")):
             continue
         start = f"{header}\n"
+        if not settings.is_routed:
+            address, length = None, 0
         ports.append(
             Port(
                 name,
@@ -79,11 +87,13 @@ def read_ports(
                 qos_of.get(settings.profile_line, settings.own_qos),
                 settings.mtu_bytes,
                 settings.fec,
+                settings.lanes,
                 (start, address_line) if address_line else (start,),
                 (start,),
                 (start, settings.speed_line) if settings.speed_line else (start,),
                 (start, settings.profile_line) if settings.profile_line else (start,),
                 (start, "   description ") if description else (start,),
+                network_of(address, length) if address is not None else subnet_of.get(settings.vlan),
             )
         )
     return tuple(ports), tuple(own_addresses)
@@ -104,7 +114,18 @@ def _settings(lines: tuple[str, ...], has_watchdog: bool) -> _Settings:
         by_word.get("service-profile", ""),
         _port_qos("\n".join(lines) + "\n", has_watchdog),
         "vrf" in by_word,
+        "   no switchport" in lines,
+        int(speed[3] or 0) if speed else 0,
+        next((line.split()[-1] for line in lines if line.startswith("   switchport access vlan ")), ""),
     )
+
+
+def _vlan_subnets(bodies: Iterable[Body]) -> Iterator[tuple[str, Prefix]]:
+    """The subnet of each VLAN with an address in service."""
+    for header, body in bodies:
+        found = _ADDRESS.search(body)
+        if header.startswith("interface Vlan") and found is not None and "   shutdown\n" not in body:
+            yield header[14:], network_of(packed(found[1]), int(found[2]))
 
 
 @lru_cache(maxsize=4096)

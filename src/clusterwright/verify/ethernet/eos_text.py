@@ -26,6 +26,7 @@ _NEIGHBOUR = re.compile(
     r"^   neighbor (\S+) (peer group|remote-as|route-map|shutdown|bfd|maximum-routes)(?: (.+))?$", re.M
 )
 _FOREIGN = re.compile(r"^ *(?:redistribute|route-target|aggregate-address|neighbor \S+ default-originate).*$", re.M)
+_FAMILY = re.compile(r"^   address-family ipv[46]\n((?:      .*\n)*)", re.M)
 _NETWORK = re.compile(r"^      network (\S+)", re.M)
 _ENTRY = re.compile(r"^   (?:seq (\d+) )?(permit|deny) (\S+)(.*)$", re.M)
 
@@ -55,6 +56,7 @@ def _router(device: str, text: str) -> Router | None:
     if bgp is None and not own_addresses:
         return None
     header, body = bgp or ("router bgp 0", "")
+    families = "".join(_FAMILY.findall(body))
     return Router(
         device=device,
         ports_file=PATH,
@@ -68,8 +70,8 @@ def _router(device: str, text: str) -> Router | None:
         max_paths_mark=("router bgp ", "\n   maximum-paths "),
         ports=ports,
         own_addresses=own_addresses,
-        sessions=tuple(_sessions(body)),
-        networks=tuple((prefix_of(each), (f"      network {each}\n",)) for each in _NETWORK.findall(body)),
+        sessions=tuple(_sessions(body, families)) if _routes(text, body) else (),
+        networks=tuple((prefix_of(each), (f"      network {each}\n",)) for each in _NETWORK.findall(families)),
         policies=_policies(by_word.get("route-map", []), addressing),
         qos=read_qos_map(tuple(qos), tuple(profiles.values())) if qos else None,
         defaults=tuple(_defaults(addressing)),
@@ -78,7 +80,7 @@ def _router(device: str, text: str) -> Router | None:
             for words in (header.split() for header, _ in addressing)
             if words[1] == "route" and words[3:4] == ["Null0"]
         ),
-        leaks=tuple(_leaks(body, addressing, by_word.get("router", []))),
+        leaks=(*_leaks(body, addressing, by_word.get("router", [])), *_bare_management(by_word)),
         spreads_by=_spreads_by(by_word),
         spread_mark=("load-balance policies",),
     )
@@ -118,7 +120,25 @@ def _word(pattern: str, body: str) -> str:
     return found[1] if found else ""
 
 
-def _sessions(body: str) -> Iterator[Session]:
+def _routes(text: str, bgp: str) -> bool:
+    """True when the switch forwards packets of the family that BGP speaks of: EOS does not by itself."""
+    if "   address-family ipv6\n" in bgp:
+        return re.search(r"^ipv6 unicast-routing$", text, re.M) is not None
+    return re.search(r"^ip routing$", text, re.M) is not None
+
+
+def _bare_management(by_word: dict[str, list[Body]]) -> Iterator[tuple[Mark, str]]:
+    """Management ports among the fabric's own: without a VRF, or with one that is defined nowhere."""
+    defined = {header.split()[-1] for header, _ in by_word.get("vrf", ())}
+    for header, body in by_word.get("interface", ()):
+        if header.startswith("interface Management") and "   shutdown\n" not in body:
+            vrf = _word(r"^   vrf (\S+)$", body)
+            if vrf not in defined:
+                what = f"VRF {vrf} is defined nowhere" if vrf else "it has no VRF of its own"
+                yield (f"{header}\n",), f"{header.split()[1]} joins the fabric's routes to management's: {what}"
+
+
+def _sessions(body: str, families: str) -> Iterator[Session]:
     groups: dict[str, dict[str, str]] = {}
     for who, what, value in _NEIGHBOUR.findall(body):
         own = groups.setdefault(who, {})
@@ -130,13 +150,15 @@ def _sessions(body: str) -> Iterator[Session]:
                 own[what] = "on"
         elif not (what == "peer group" and not value):
             own[what] = value
-    active = set(re.findall(r"^      neighbor (\S+) activate$", body, re.M))
+    active = set(re.findall(r"^      neighbor (\S+) activate$", families, re.M))
+    declared = set(re.findall(r"^   neighbor (\S+) peer group$", body, re.M))
     for who, own in groups.items():
         if ":" not in who and "." not in who:
             continue
         group = own.get("peer group", "")
         shared = groups.get(group, {})
-        if "shutdown" in own or "shutdown" in shared or not active & {who, group}:
+        is_shut = "shutdown" in own or "shutdown" in shared
+        if is_shut or not active & {who, group} or (group and group not in declared):
             continue
         yield Session(
             packed(who),

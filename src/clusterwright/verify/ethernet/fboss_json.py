@@ -31,29 +31,37 @@ from clusterwright.verify.ethernet.router import (
 )
 
 AGENT, BGP = "etc/coop/agent.conf", "etc/coop/bgpcpp.conf"
-_ENABLED = 2
+_ENABLED, _FORWARDING, _UNICAST = 2, 2, 0
+_DEFAULT_MTU = 1500  # of an interface without one, in bytes
 _COMMUNITY_MATCH, _PREFIX_MATCH = 3, 5
 _COMMUNITY_ACTION, _FLOW_ACTION = 2, 5
-_ACCEPT = 1
+_ACCEPT, _DENY, _ALL, _NEXT_TERM = 1, 2, 1, 3
 _CHANGES = {11: "add", 12: "set", 13: "remove"}
 _STRICT_PRIORITY = 1
 _ECMP, _UDP_HEADER, _UDP_HEADER_BYTES = 1, 3, 8
 _FRAME_OVERHEAD_BYTES = 22  # Ethernet's header, a VLAN tag and the checksum
-# PortProfileID: Gb/s and error correction, by its name in switch_config.thrift
+# PortProfileID: Gb/s, error correction and lanes, by its name in switch_config.thrift
 _RS, _FC, _NO = "reed-solomon", "fire-code", "none"
 _PROFILES = {
-    **dict.fromkeys((11, 12), (10.0, _NO)),
-    **dict.fromkeys((14, 30), (25.0, _NO)),
-    15: (25.0, _FC),
-    16: (25.0, _RS),
-    **dict.fromkeys((19, 31), (50.0, _NO)),
-    20: (50.0, _FC),
-    **dict.fromkeys((21, 43, 44, 48), (50.0, _RS)),
-    **dict.fromkeys((22, 23, 27, 28, 40, 46, 47), (100.0, _RS)),
-    **dict.fromkeys((32, 49), (100.0, _NO)),
-    **dict.fromkeys((24, 25), (200.0, _RS)),
-    **dict.fromkeys((26, 35, 38, 45), (400.0, _RS)),
-    39: (800.0, _RS),
+    4: (25.0, _NO, 1),
+    62: (25.0, _RS, 1),
+    **dict.fromkeys((11, 12), (10.0, _NO, 1)),
+    **dict.fromkeys((14, 30), (25.0, _NO, 1)),
+    15: (25.0, _FC, 1),
+    16: (25.0, _RS, 1),
+    **dict.fromkeys((19, 31), (50.0, _NO, 2)),
+    20: (50.0, _FC, 2),
+    **dict.fromkeys((21, 48), (50.0, _RS, 2)),
+    **dict.fromkeys((43, 44), (50.0, _RS, 1)),
+    **dict.fromkeys((22, 23, 27, 28), (100.0, _RS, 4)),
+    **dict.fromkeys((40, 46), (100.0, _RS, 2)),
+    47: (100.0, _RS, 1),
+    32: (100.0, _NO, 4),
+    49: (100.0, _NO, 1),
+    **dict.fromkeys((24, 25), (200.0, _RS, 4)),
+    **dict.fromkeys((26, 35), (400.0, _RS, 8)),
+    **dict.fromkeys((38, 45), (400.0, _RS, 4)),
+    39: (800.0, _RS, 8),
 }
 _EQUAL, _AT_LEAST, _AT_MOST = 1, 2, 3
 Json = Mapping[str, Any]
@@ -100,7 +108,7 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
             qos=qos,
             defaults=tuple(_defaults(switch)),
             discards=frozenset(prefix_of(row["prefix"]) for row in switch.get("staticRoutesToNull", ())),
-            leaks=tuple(_leaks(switch)),
+            leaks=(*_leaks(switch), *_next_hops(bgp)),
             spreads_by=_spreads_by(switch),
             spread_mark=('"loadBalancers"', '"udfGroups"'),
         )
@@ -109,16 +117,23 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
 
 
 def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], ...]]:
-    vlan_of = {row["logicalPort"]: row["vlanID"] for row in switch["vlanPorts"]}
+    vlan_of = {
+        row["logicalPort"]: row["vlanID"]
+        for row in switch["vlanPorts"]
+        if row["spanningTreeState"] == _FORWARDING and not row.get("emitTags")
+    }
     members: dict[int, int] = {}
     for vlan in vlan_of.values():
         members[vlan] = members.get(vlan, 0) + 1
     address_of: dict[int, tuple[bytes, int, str, int]] = {}
     own_addresses: list[tuple[Prefix, bytes]] = []
+    declared = {(row["id"], row.get("intfID")) for row in switch["vlans"]}
     for interface in switch["interfaces"]:
+        if (interface["vlanID"], interface.get("intfID")) not in declared or interface.get("routerID"):
+            continue
         for text in interface["ipAddresses"]:
             address, _, length = text.partition("/")
-            found = packed(address), int(length), text, interface.get("mtu", 0)
+            found = packed(address), int(length), text, interface.get("mtu", _DEFAULT_MTU)
             own_addresses.append((network_of(found[0], found[1]), found[0]))
             address_of[interface["vlanID"]] = found
     qos_of = _port_qos(switch)
@@ -127,29 +142,35 @@ def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], 
         if row["state"] != _ENABLED:
             continue
         vlan = vlan_of.get(row["logicalID"], 0)
+        if row.get("ingressVlan") != vlan or not row.get("routable"):
+            vlan = 0
         # a VLAN with several ports is a subnet that they share: its address is the VLAN's, not the port's
         own = address_of.get(vlan) if members.get(vlan) == 1 and vlan != switch.get("defaultVlan") else None
         shared = address_of.get(vlan)
         if own is not None and own[1] < 8 * len(own[0]) - 1:
             own = None
         start = (f'"name": "{row["name"]}", "description"',)
-        speed_gbps, fec = _PROFILES.get(row.get("profileID", 0), (row["speed"] / 1000, ""))
+        speed_gbps, fec, lanes = _PROFILES.get(row["profileID"], (0.0, "", 0))
+        if speed_gbps * 1000 != row["speed"]:
+            raise ValueError(f"{row['name']} cannot run at {row['speed']} Mb/s with profile {row['profileID']}")
         longest = row.get("maxFrameSize", 0) - _FRAME_OVERHEAD_BYTES
         ports.append(
             Port(
                 row["name"],
                 own[0] if own else None,
                 own[1] if own else 0,
-                min(speed_gbps, row["speed"] / 1000),
+                speed_gbps,
                 row.get("description", "").removeprefix("to "),
                 qos_of(row),
-                min(shared[3] or longest, longest) if shared else longest,
+                min(shared[3], longest) if shared else longest,
                 fec,
+                lanes,
                 ('"interfaces"', f'"{own[2]}"') if own else start,
                 start,
                 start,
                 start,
                 start,
+                network_of(shared[0], shared[1]) if shared and vlan != switch.get("defaultVlan") else None,
             )
         )
     return tuple(ports), tuple(own_addresses)
@@ -161,7 +182,13 @@ def _port_qos(switch: Json) -> Callable[[Json], PortQos]:
     groups = switch.get("portPgConfigs", {})
     queues = switch.get("portQueueConfigs", {})
     group_of = {int(priority): group for priority, group in policy.get("pfcPriorityToPgId", {}).items()}
-    groups_of_classes = set(policy.get("trafficClassToPgId", {}).values())
+    queue_of = policy.get("trafficClassToQueueId", {})
+    agreeing = {
+        (int(number), group)
+        for number, group in policy.get("trafficClassToPgId", {}).items()
+        if policy.get("pfcPriorityToQueueId", {}).get(number) == queue_of.get(number)
+    }
+    pools = switch.get("bufferPoolConfigs", {})
     known: dict[tuple[object, ...], PortQos] = {}
 
     def read(row: Json) -> PortQos:
@@ -169,15 +196,22 @@ def _port_qos(switch: Json) -> Callable[[Json], PortQos]:
         own = (row.get("portQueueConfigName"), pfc.get("portPgConfigName"), pfc.get("tx"), pfc.get("rx"))
         key = (*own, bool(pfc.get("watchdog")))
         if key not in known:
-            headroom = {each["id"]: each.get("headroomLimitBytes") or 0 for each in groups.get(str(own[1]), ())}
+            headroom = {
+                each["id"]: min(
+                    each.get("headroomLimitBytes") or 0,
+                    pools.get(each.get("bufferPoolName"), {}).get("headroomBytes", 0),
+                )
+                for each in groups.get(str(own[1]), ())
+            }
             paused = {
                 priority: headroom[group]
                 for priority, group in group_of.items()
-                if own[2] and own[3] and headroom.get(group) and group in groups_of_classes
+                if own[2] and own[3] and headroom.get(group) and (priority, group) in agreeing
             }
             shares = [
                 (each["id"], STRICT if each.get("scheduling") == _STRICT_PRIORITY else float(each.get("weight", 0)))
                 for each in queues.get(str(own[0]), ())
+                if each.get("streamType") == _UNICAST
             ]
             known[key] = PortQos(
                 bool(policy), frozenset(paused), key[-1], tuple(sorted(shares)), min(paused.values(), default=None)
@@ -222,6 +256,8 @@ def _sessions(bgp: Json) -> Iterator[Session]:
     for peer in bgp["peers"]:
         name = peer.get("peer_group_name", "")
         group = groups.get(name, {})
+        if group.get(f"disable_ipv{6 if ':' in peer['peer_addr'] else 4}_afi") or name not in groups:
+            continue
         local = f'"local_addr": "{peer["local_addr"]}"'  # written right after the AS number
         yield Session(
             packed(peer["peer_addr"]),
@@ -233,8 +269,12 @@ def _sessions(bgp: Json) -> Iterator[Session]:
             ('"peer_groups"', f'"name": "{name}"'),
             ('"peers"', f'"remote_as_4_byte": {peer["remote_as_4_byte"]},\n      {local}'),
             ('"peers"', local),
-            most_routes=(peer.get("pre_filter") or group.get("pre_filter") or {}).get("max_routes", 0),
+            most_routes=_most_routes(peer.get("pre_filter") or group.get("pre_filter") or {}),
         )
+
+
+def _most_routes(limits: Json) -> int:
+    return 0 if limits.get("warning_only") else int(limits.get("max_routes", 0))
 
 
 def _policies(document: Json) -> Mapping[str, Policy]:
@@ -243,6 +283,8 @@ def _policies(document: Json) -> Mapping[str, Policy]:
         each["name"]: frozenset(member["community"]["value"] for member in each["members"])
         for each in document["community_lists"]
     }
+    if any(statement["result"] != _DENY for statement in document["bgp_policy_statements"]):
+        raise ValueError("a policy that does not refuse what none of its terms permits")
     return {
         statement["name"]: tuple(
             _term(entry, lists, communities, ('"bgp_policy_statements"', f'"name": "{statement["name"]}"'))
@@ -267,6 +309,8 @@ def _rule(row: Json) -> PrefixRule:
 
 
 def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[str, frozenset[str]], mark: Mark) -> Term:
+    if entry["term_miss_action"] != _NEXT_TERM or any(m["match_logic_type"] != _ALL for m in entry["policy_matches"]):
+        raise ValueError("a policy term that does not hand on to the next one where it does not match")
     name, prefixes, wanted = "", None, None
     for match in entry["policy_matches"]:
         for each in match["match_entries"]:
@@ -293,6 +337,15 @@ def _defaults(switch: Json) -> Iterator[Mark]:
                     yield (f'"{key}"', f'"{row["prefix"]}"')
 
 
+def _next_hops(bgp: Json) -> Iterator[tuple[Mark, str]]:
+    """Sessions that would send neighbours past this switch."""
+    for peer in bgp["peers"]:
+        key = "next_hop6" if ":" in peer["local_addr"] else "next_hop4"
+        if packed(peer[key]) != packed(peer["local_addr"]):
+            mark = ('"peers"', f'"local_addr": "{peer["local_addr"]}"', f'"{key}"')
+            yield mark, f"routes told to {peer['peer_addr']} lead to {peer[key]}, which is not this switch's end"
+
+
 def _leaks(switch: Json) -> Iterator[tuple[Mark, str]]:
     for row in switch.get("staticRoutesWithNhops", ()):
         if row["prefix"] not in {"0.0.0.0/0", "::/0"}:
@@ -306,6 +359,8 @@ def _spreads_by(switch: Json) -> str | None:
     if balancer is None:
         return None
     fields, udf = balancer["fieldSelection"], switch.get("udfConfig", {})
+    if not all({1, 2} <= set(fields.get(each, ())) for each in ("ipv4Fields", "ipv6Fields", "transportFields")):
+        return "less than addresses and ports"
     matchers = udf.get("udfPacketMatcher", {})
     for name in fields.get("udfGroups", ()):
         group = udf.get("udfGroups", {}).get(name)

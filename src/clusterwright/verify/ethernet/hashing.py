@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
-from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, network_of_tree
-from clusterwright.verify.ethernet.router import example
+from clusterwright.verify.ethernet.network import KINDS, has_network, network_of_tree
+from clusterwright.verify.ethernet.router import Router, example
 from clusterwright.verify.tree import RenderedTree
 
 
@@ -22,35 +22,37 @@ def _run(tree: RenderedTree) -> Verdict:
     for fabric in network_of_tree(tree).fabrics:
         if not fabric.is_lossless:
             continue
-        votes = Counter(router.spreads_by for router in fabric.routers if router.spreads_by is not None)
-        if not votes:
-            notes.append(f"{fabric.name}: no switch says by which parts of a packet it spreads")
-            continue
-        usual, count = votes.most_common(1)[0]
-        facts.append(Fact(f"{fabric.name}: {count:,} switches spread by addresses, ports and", usual))
-        found += _odd(tree, fabric, usual)
-        silent = [router for router in fabric.routers if router.spreads_by is None]
-        if silent and not any(each.file == silent[0].ports_file for each in found):
-            notes.append(
-                f"{fabric.name}: {len(silent):,} switches, {silent[0].device} among them, do not say by what they "
-                "spread, and do as their hardware does"
-            )
+        systems: dict[str, list[Router]] = {}
+        for router in fabric.routers:
+            systems.setdefault(router.ports_file, []).append(router)
+        said = {}
+        for file, routers in systems.items():
+            votes = Counter(router.spreads_by for router in routers if router.spreads_by is not None)
+            if not votes:
+                notes.append(f"{fabric.name}: {routers[0].device} and its like do not say by what they spread")
+                continue
+            usual, count = votes.most_common(1)[0]
+            said[file] = usual
+            stem = routers[0].stem
+            facts.append(Fact(f"{fabric.name}: {count:,} switches like those of {stem} spread by", usual))
+            found += _odd(tree, routers, usual)
+        if len(set(said.values())) > 1:
+            notes.append(f"{fabric.name}: its systems spread by different parts of a packet")
     return Verdict(tuple(facts), tuple(found), tuple(notes))
 
 
-def _odd(tree: RenderedTree, fabric: Fabric, usual: str) -> Iterator[Counterexample]:
-    """Switches that say otherwise, and those that say nothing though others of the same system do."""
-    outspoken = {router.ports_file for router in fabric.routers if router.spreads_by is not None}
-    for router in fabric.routers:
-        if router.spreads_by == usual or (router.spreads_by is None and router.ports_file not in outspoken):
-            continue
-        message = f"spreads by {router.spreads_by or 'addresses and ports alone'}, the other switches by {usual}"
-        yield example(tree, router.device, router.ports_file, router.spread_mark, message)
+def _odd(tree: RenderedTree, routers: list[Router], usual: str) -> Iterator[Counterexample]:
+    """Switches that spread by something else than most of the same system."""
+    for router in routers:
+        if router.spreads_by != usual:
+            here = router.spreads_by or "what the hardware does by itself"
+            message = f"spreads equal paths by {here}, the other switches by {usual}"
+            yield example(tree, router.device, router.ports_file, router.spread_mark, message)
 
 
 HASHING = Check(
     "ecmp-hash",
-    "Switches that say by what they choose among equal paths all say the same, RoCE's queue pair as most have it.",
+    "Switches of one system choose among equal paths by the same parts of a packet.",
     KINDS,
     _applies,
     _run,

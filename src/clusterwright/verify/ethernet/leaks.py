@@ -9,9 +9,12 @@ from clusterwright.verify.check import Counterexample
 from clusterwright.verify.ethernet.culprit import odd_mark
 from clusterwright.verify.ethernet.network import Fabric
 from clusterwright.verify.ethernet.router import (
+    Mark,
     Policy,
     Prefix,
     PrefixRule,
+    Router,
+    Session,
     apply_policy,
     covers,
     example,
@@ -36,13 +39,9 @@ def leaks(tree: RenderedTree, fabric: Fabric, fabrics: tuple[Fabric, ...]) -> It
         for prefix, mark in router.networks:
             if prefix[1] == 0:
                 yield example(tree, router.device, router.bgp_file, mark, "the default route is announced")
-        found_here = set()
-        for session in router.sessions:
-            for name, what in ((session.into, "learned from"), (session.out_of, "told to")):
-                if not name and (what, session.group_mark) not in found_here:
-                    found_here.add((what, session.group_mark))
-                    message = f"no policy filters what is {what} {shown(session.peer)}"
-                    yield example(tree, router.device, router.bgp_file, session.group_mark, message)
+        for session, mark, message in _unfiltered(router):
+            place = odd_mark(tree, fabric, router, mark or session.group_mark)
+            yield example(tree, router.device, router.bgp_file, place, message)
         names = {session.into: session for session in router.sessions if session.into}
         for name, session in names.items():
             policy = router.policy(name)
@@ -52,6 +51,19 @@ def leaks(tree: RenderedTree, fabric: Fabric, fabrics: tuple[Fabric, ...]) -> It
                 mark = odd_mark(tree, fabric, router, policy[0].mark or session.group_mark)
                 message = f"policy {name} accepts {judged[policy]}, which is no route of this fabric"
                 yield example(tree, router.device, router.bgp_file, mark, message)
+
+
+def _unfiltered(router: Router) -> Iterator[tuple[Session, Mark, str]]:
+    """Sessions, one of each group, without a policy in a direction, or with one that tells everything."""
+    groups = {(session.group_mark, session.into, session.out_of): session for session in router.sessions}
+    for session in groups.values():
+        for name, what in ((session.into, "learned from"), (session.out_of, "told to")):
+            if not name:
+                yield session, session.group_mark, f"no policy filters what is {what} {shown(session.peer)}"
+        for term in router.policy(session.out_of) if session.out_of else ():
+            if term.permit and term.prefixes is None and term.communities is None:
+                message = f"policy {session.out_of} tells {shown(session.peer)} everything that the switch knows"
+                yield session, term.mark, message
 
 
 def _foreign(policy: Policy, probes: list[Prefix], usual: frozenset[PrefixRule]) -> str:

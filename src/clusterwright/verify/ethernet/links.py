@@ -10,6 +10,8 @@ from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, ne
 from clusterwright.verify.ethernet.router import Mark, Port, Router, example
 from clusterwright.verify.tree import RenderedTree
 
+_PAM4_GBPS = 200  # from here on IEEE 802.3 has no physical layer without RS-FEC (clauses 119 and 120)
+
 
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
@@ -17,9 +19,11 @@ def _run(tree: RenderedTree) -> Verdict:
     for fabric in network_of_tree(tree).fabrics:
         for link in fabric.links:
             a, b = fabric.routers[link.a], fabric.routers[link.b]
-            if link.a_port.speed_gbps != link.b_port.speed_gbps or link.a_port.fec != link.b_port.fec:
+            kinds = {(port.speed_gbps, port.fec, port.lanes) for port in (link.a_port, link.b_port)}
+            if len(kinds) > 1:
                 found += _unlike(tree, a, link.a_port, b, link.b_port)
                 found += _unlike(tree, b, link.b_port, a, link.a_port)
+        found += _nics(tree, fabric)
         longest = _mtu_bytes(fabric)
         found += _lengths(tree, fabric, longest)
         facts.append(Fact(f"{fabric.name}: cables between switches, both ends alike", len(fabric.links)))
@@ -33,12 +37,38 @@ def _unlike(tree: RenderedTree, router: Router, port: Port, other: Router, far: 
     if port.speed_gbps != far.speed_gbps:
         message = f"{port.name} runs at {port.speed_gbps:g} Gb/s, {end} at {far.speed_gbps:g} Gb/s"
         yield example(tree, router.device, router.ports_file, port.speed_mark, message)
+    if port.lanes and far.lanes and port.lanes != far.lanes:
+        message = f"{port.name} uses {port.lanes} lanes, {end} {far.lanes}"
+        yield example(tree, router.device, router.ports_file, port.speed_mark, message)
     if (port.fec or "none") != (far.fec or "none"):
         message = (
             f"{port.name} corrects errors by {port.fec or 'nothing stated'}, {end} by {far.fec or 'nothing stated'}"
         )
         mark: Mark = (*port.start, "error-correction ") if port.fec and port.start[0].endswith("\n") else port.start
         yield example(tree, router.device, router.ports_file, mark, message)
+
+
+def _nics(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
+    """Ports to NICs that run otherwise than most ports to NICs of that name on nodes of that kind.
+
+    What a NIC runs at stands in no file of the node, so the ports are compared with each other.
+    """
+    routers = {router.device for router in fabric.routers}
+    kinds: dict[tuple[str, str], list[tuple[Router, Port]]] = {}
+    for router in fabric.routers:
+        for port in router.ports:
+            device, _, name = port.peer.partition(" ")
+            if name and device not in routers:
+                kinds.setdefault((device.partition("-")[0], name), []).append((router, port))
+    for members in kinds.values():
+        votes = Counter((port.speed_gbps, port.fec) for _, port in members)
+        usual = max(votes.items(), key=lambda item: item[1])[0]
+        for router, port in members if len(votes) > 1 else ():
+            if (port.speed_gbps, port.fec) != usual:
+                own = port.speed_gbps, port.fec
+                here, there = (f"{gbps:g} Gb/s with {fec or 'no stated'} FEC" for gbps, fec in (own, usual))
+                message = f"{port.name} to {port.peer} runs at {here}, most such ports at {there}"
+                yield example(tree, router.device, router.ports_file, port.speed_mark, message)
 
 
 def _mtu_bytes(fabric: Fabric) -> int:
@@ -53,6 +83,9 @@ def _lengths(tree: RenderedTree, fabric: Fabric, longest: int) -> Iterator[Count
     joined = {(nic.peer.partition(" ")[0], nic.peer.partition(" ")[2]) for nic, _ in fabric.nics}
     for router in fabric.routers:
         for port in router.ports:
+            if port.speed_gbps >= _PAM4_GBPS and port.fec not in {"reed-solomon", ""}:
+                message = f"{port.name} corrects errors by {port.fec}, {port.speed_gbps:g} Gb/s needs reed-solomon"
+                yield example(tree, router.device, router.ports_file, port.start, message)
             is_routed = port.address is not None
             is_short = (router.device, port.name) in joined and 0 < port.mtu_bytes < longest
             if (is_routed and port.mtu_bytes != longest) or is_short:

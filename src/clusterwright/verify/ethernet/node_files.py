@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ class Nic(NamedTuple):
 
     ``peer`` is the switch and port its description names, ``mtu_bytes`` its longest packet. ``routes`` are
     destinations with the gateway that the text gives, None for one on the link; ``defaults`` are the places of default
-    routes.
+    routes, ``faults`` what keeps the routes from being used.
     """
 
     device: str
@@ -34,6 +35,7 @@ class Nic(NamedTuple):
     defaults: tuple[Mark, ...]
     mark: Mark
     mtu_bytes: int
+    faults: tuple[tuple[Mark, str], ...]
 
 
 class NicQos(NamedTuple):
@@ -42,7 +44,8 @@ class NicQos(NamedTuple):
     ``priority_of`` has the priority of each DSCP; the NIC's own map takes the upper three bits. ``lossless`` are the
     priorities with PFC. ``connection_class`` is the traffic class byte of the RDMA connection manager, None where it
     is left alone. ``congestion_control`` says for which priorities DCQCN is switched on or off, at both of its ends;
-    ``cable_m`` is the length of cable that the NICs size their headroom for.
+    ``cable_m`` is the length of cable that the NICs size their headroom for, ``devices`` are the RDMA devices whose
+    connections get the class.
     """
 
     interfaces: frozenset[str]
@@ -52,6 +55,7 @@ class NicQos(NamedTuple):
     connection_class: int | None
     congestion_control: tuple[tuple[int, bool], ...]
     cable_m: int
+    devices: frozenset[str]
     marks: tuple[tuple[str, Mark], ...]
 
 
@@ -81,9 +85,20 @@ def read_nic(device: str, file: str, text: str) -> Nic | None:
             defaults,
             (found[0],),
             int(mtu[1]) if mtu else _DEFAULT_MTU,
+            tuple(_faults(text, found[1])),
         )
     except ValueError as error:
         raise VerifyError(f"{device}:/{file}: {error}. Render the spec again.") from None
+
+
+def _faults(text: str, address: str) -> Iterator[tuple[Mark, str]]:
+    """Tables that nothing leads to, and routers that the NIC would believe unasked."""
+    for table in dict.fromkeys(re.findall(r"^Table=(\d+)$", text.partition("\n[Route]")[2], re.M)):
+        length = 128 if ":" in address else 32
+        if f"\nFrom={address}/{length}\nTable={table}\n" not in text:
+            yield (f"Table={table}",), f"no rule leads packets from {address} to table {table}, which has the routes"
+    if ":" in address and "\nIPv6AcceptRA=no\n" not in text:
+        yield ("[Network]",), "takes addresses and default routes from whoever sends router advertisements"
 
 
 @lru_cache(maxsize=65536)
@@ -108,6 +123,8 @@ def read_qos_script(text: str) -> NicQos:
     pfc = re.search(r"--pfc ([01](?:,[01]){7})", text)
     if pfc is None:
         raise ValueError("no PFC setting is made")
+    if len(re.findall(r"; do$", text, re.M)) != len(re.findall(r"^ *done$", text, re.M)):
+        raise ValueError("a loop is not closed, so the shell runs none of it")
     marks: dict[str, Mark] = {"pfc": (pfc[0],)}
     priority_of = [dscp * PRIORITIES // DSCPS for dscp in range(DSCPS)]
     for found in _MOVES.finditer(text):
@@ -117,6 +134,7 @@ def read_qos_script(text: str) -> NicQos:
                 marks[f"dscp {dscp}"] = (found[0].split("\n")[0],)
     interfaces = re.search(r"for interface in (.+); do", text)
     marks["interfaces"] = (interfaces[0],) if interfaces else ()
+    devices = re.search(r"^for device in (.+); do\n(?:.*\n)*?.*cma_roce_tos .* -p 1 ", text, re.M)
     cable = re.search(r"--cable_len (\d+)", text)
     marks["cable"] = (cable[0],) if cable else marks["interfaces"]
     marks["congestion"] = ("/ecn/roce_",)
@@ -131,6 +149,7 @@ def read_qos_script(text: str) -> NicQos:
         int(chosen[1]) if chosen else None,
         tuple(sorted(_congestion_control(text).items())),
         int(cable[1]) if cable else 0,
+        frozenset(devices[1].split()) if devices else frozenset(),
         tuple(marks.items()),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.verify.check import Counterexample
 from clusterwright.verify.ethernet.network import Fabric
-from clusterwright.verify.ethernet.node_files import Nic
+from clusterwright.verify.ethernet.node_files import NETWORKS, Nic
 from clusterwright.verify.ethernet.router import Prefix, Router, covers, example, network_of, shown, shown_prefix
 from clusterwright.verify.tree import RenderedTree
 
@@ -17,7 +17,10 @@ def node_faults(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
     uncovered: dict[frozenset[Prefix], Prefix | None] = {}
     taken: dict[bytes, Nic] = {}
     addresses = [_addresses(router) for router in fabric.routers]
+    yield from _absent(tree, fabric)
     for nic, at in fabric.nics:
+        for mark, message in nic.faults:
+            yield example(tree, nic.device, nic.file, mark, message)
         router = fabric.routers[at]
         first = taken.setdefault(nic.address, nic)
         if first is not nic:
@@ -29,7 +32,7 @@ def node_faults(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
             yield example(tree, nic.device, nic.file, ("Description=",), f"{nic.peer} {what}")
             continue
         subnet = network_of(nic.address, nic.length)
-        if subnet not in addresses[at] or (port.address and network_of(port.address, port.length) != subnet):
+        if subnet not in addresses[at] or port.subnet != subnet:
             message = f"{shown(nic.address)}/{nic.length} is in no subnet of {nic.peer}"
             yield example(tree, nic.device, nic.file, nic.mark, message)
         elif router.sessions and not any(covers(prefix, subnet) for prefix, _ in router.networks):
@@ -49,6 +52,21 @@ def node_faults(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
         if missing is not None:
             message = f"no route leads to {shown_prefix(missing)}, hosts of the same fabric"
             yield example(tree, nic.device, nic.file, ("Destination=",), message)
+
+
+def _absent(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
+    """NICs that a switch has a subnet for, of nodes with files, whose own file gives them no address."""
+    known = {f"{nic.device} {nic.name}" for nic, _ in fabric.nics}
+    routers = {router.device for router in fabric.routers}
+    nodes = {nic.device for nic, _ in fabric.nics}
+    for router in fabric.routers:
+        for port in router.ports:
+            device, _, name = port.peer.partition(" ")
+            if port.subnet is None or port.peer in known or device in routers or device not in nodes:
+                continue
+            file = f"{NETWORKS}{name}.network"
+            message = f"{name} is cabled to {router.device} {port.name}, but no file gives it an address there"
+            yield example(tree, device, file, (), message)
 
 
 def _addresses(router: Router) -> dict[Prefix, frozenset[bytes]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from clusterwright.verify.check import Counterexample, VerifyError
 from clusterwright.verify.ethernet.network import Fabric
@@ -12,14 +13,17 @@ from clusterwright.verify.ethernet.qos_truth import Said, class_mark, priorities
 from clusterwright.verify.ethernet.router import DSCPS, example
 from clusterwright.verify.tree import RenderedTree
 
+T = TypeVar("T")
 _ECN_BITS = 2  # below the DSCP in the traffic class byte
 
 
 def node_qos_faults(tree: RenderedTree, fabric: Fabric, nodes: Sequence[str], truth: Said) -> Iterator[Counterexample]:
     """What NICs and NCCL on ``nodes`` do otherwise than the switches. Raises VerifyError for a script without PFC."""
     scripts = {device: _script(tree, device) for device in nodes}
-    votes = Counter(script.congestion_control for script in scripts.values() if script is not None)
-    usual = max(votes.items(), key=lambda item: item[1])[0] if votes else ()
+    found = [script for script in scripts.values() if script is not None]
+    usual = _most(Counter(script.congestion_control for script in found), ())
+    usual_class = _most(Counter(_connections(script) for script in found), None)
+    usual_settings = _most(Counter(_marks_of(read_nccl(tree.text(device, NCCL) or "")) for device in nodes), ())
     names: dict[str, list[str]] = {}
     for nic, _ in fabric.nics:
         names.setdefault(nic.device, []).append(nic.name)
@@ -29,12 +33,27 @@ def node_qos_faults(tree: RenderedTree, fabric: Fabric, nodes: Sequence[str], tr
             yield Counterexample(device, SCRIPT, 0, message)
             continue
         marks = dict(script.marks)
+        if _connections(script) != usual_class:
+            here, there = (value or "no class" for value in (_connections(script), usual_class))
+            message = f"connections get {here} on the first port of their devices, {there} on most nodes"
+            yield example(tree, device, SCRIPT, marks.get("connection", marks["interfaces"]), message)
         for message, key in _nic_faults(script, names[device], truth, dict(usual)):
-            mark = marks.get(key) or class_mark(marks, truth[0], int(key.rpartition(" ")[2]))
+            number = key.rpartition(" ")[2]
+            mark = marks.get(key) or (class_mark(marks, truth[0], int(number)) if number.isdigit() else ())
             yield example(tree, device, SCRIPT, mark, message)
         settings = read_nccl(tree.text(device, NCCL) or "")
-        for name, message in _nccl_faults(settings, truth):
+        faults = [*_nccl_faults(settings, truth), *_devices(settings, script)]
+        for name, message in (*faults, *_unusual(settings, usual_settings)):
             yield example(tree, device, NCCL, (f"{name}=",), message)
+
+
+def _most(votes: Counter[T], default: T) -> T:
+    return max(votes.items(), key=lambda item: item[1])[0] if votes else default
+
+
+def _connections(script: NicQos) -> int | None:
+    """The traffic class byte that connections of the script's devices get, None where there is no device for it."""
+    return script.connection_class if script.devices else None
 
 
 def _script(tree: RenderedTree, device: str) -> NicQos | None:
@@ -72,9 +91,31 @@ def _nic_faults(
         is_default = wanted == classes[0] and wanted not in lossless
         if (given in lossless) if is_default else (given != wanted):
             yield f"DSCP {dscp} has priority {given} here, traffic class {wanted} on the switches", f"dscp {dscp}"
+    if nic.connection_class is not None and nic.connection_class % (1 << _ECN_BITS):
+        yield f"{nic.connection_class} is no DSCP times 4", "connection"
     if nic.connection_class is not None and classes[nic.connection_class >> _ECN_BITS] not in lossless:
         value = nic.connection_class
         yield f"connections bear DSCP {value >> _ECN_BITS}, which is not in a lossless class", "connection"
+
+
+def _marks_of(settings: dict[str, str]) -> tuple[tuple[str, str | None], ...]:
+    return tuple((name, settings.get(name)) for name in ("NCCL_IB_TC", "NCCL_IB_FIFO_TC"))
+
+
+def _unusual(settings: dict[str, str], usual: tuple[tuple[str, str | None], ...]) -> Iterator[tuple[str, str]]:
+    """Traffic classes that a node's NCCL uses otherwise than that of most nodes."""
+    for name, value in usual:
+        if settings.get(name) != value:
+            yield name, f"{name} is {settings.get(name) or 'not set'} here, {value or 'not set'} on most nodes"
+
+
+def _devices(settings: dict[str, str], script: NicQos) -> Iterator[tuple[str, str]]:
+    """RDMA devices that NCCL uses and whose connections bear no class, and the other way round."""
+    named = settings.get("NCCL_IB_HCA", "")
+    used = frozenset(each.partition(":")[0] for each in named[1:].split(",")) if named.startswith("=") else frozenset()
+    if used and script.devices and used != script.devices:
+        odd = ", ".join(sorted(used ^ script.devices))
+        yield "NCCL_IB_HCA", f"NCCL and {SCRIPT} do not name the same RDMA devices: {odd}"
 
 
 def _nccl_faults(settings: dict[str, str], truth: Said) -> Iterator[tuple[str, str]]:

@@ -74,8 +74,9 @@ class Port(NamedTuple):
     """A port in service. ``peer`` is the other end of its cable as its description has it: ``device port``.
 
     ``address`` is None on a port that only switches. ``mtu_bytes`` is the longest IP packet, 0 where nothing is said of
-    it; ``fec`` is ``reed-solomon``, ``fire-code``, ``none``, or empty where the text leaves it open. ``mark`` is the
-    place of the address, ``start`` that of the port's first line, ``cable_mark`` that of the description.
+    it; ``fec`` is ``reed-solomon``, ``fire-code``, ``none``, or empty where the text leaves it open, as ``lanes`` is 0
+    there. ``subnet`` is what hosts on the port share, its own or that of its VLAN. ``mark`` is the place of the
+    address, ``start`` that of the port's first line, ``cable_mark`` that of the description.
     """
 
     name: str
@@ -86,11 +87,13 @@ class Port(NamedTuple):
     qos: PortQos
     mtu_bytes: int
     fec: str
+    lanes: int
     mark: Mark
     start: Mark
     speed_mark: Mark
     qos_mark: Mark
     cable_mark: Mark
+    subnet: Prefix | None
 
 
 class Session(NamedTuple):

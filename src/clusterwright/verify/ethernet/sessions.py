@@ -126,10 +126,18 @@ def _alike(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
     ids: dict[str, Router] = {}
     prefixes: dict[object, Router] = {}
     for router in fabric.routers:
+        if router.sessions and not router.router_id:
+            message = "has no router id, and no IPv4 address to take one from: BGP does not start"
+            yield router.device, router.bgp_file, router.router_id_mark, message
         first = ids.setdefault(router.router_id, router)
-        if first is not router:
+        if first is not router and router.router_id:
             message = f"router id {router.router_id} is {first.device}'s"
             yield router.device, router.bgp_file, router.router_id_mark, message
+        told = {prefix for prefix, _ in router.networks}
+        for subnet, address in router.own_addresses:
+            if router.sessions and subnet[1] == 8 * len(subnet[0]) and subnet not in told:
+                message = f"{shown(address)}, its loopback, is announced to nobody"
+                yield router.device, router.bgp_file, (), message
         for prefix, place in router.networks:
             first = prefixes.setdefault(prefix, router)
             if first is not router:

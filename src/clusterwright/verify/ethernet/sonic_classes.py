@@ -57,10 +57,13 @@ def port_qos(tables: Json, port: str) -> PortQos:
     groups = tables.get("TC_TO_PRIORITY_GROUP_MAP", {}).get(row.get("tc_to_pg_map", ""), {})
     to_queue = tables.get("MAP_PFC_PRIORITY_TO_QUEUE", {}).get(row.get("pfc_to_queue_map", ""), {})
     queues = tables.get("TC_TO_QUEUE_MAP", {}).get(row.get("tc_to_queue_map", ""), {})
+    group_of = tables.get("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", {}).get(row.get("pfc_to_pg_map", ""), {})
     headroom = {}
     for priority in _numbers(row.get("pfc_enable", "")):
-        reserved = _headroom_bytes(tables, port, groups.get(str(priority), ""))
-        if reserved and to_queue.get(str(priority)) == queues.get(str(priority)):
+        group = groups.get(str(priority), "")
+        reserved = _headroom_bytes(tables, port, group)
+        is_one_group = group_of.get(str(priority), str(priority)) == group
+        if reserved and is_one_group and to_queue.get(str(priority)) == queues.get(str(priority)):
             headroom[priority] = reserved
     has_watchdog = bool(tables.get("PFC_WD", {}).get(port, {}).get("detection_time"))
     has_watchdog = has_watchdog and _numbers(row.get("pfcwd_sw_enable", "")) >= headroom.keys()
@@ -75,8 +78,11 @@ def port_qos(tables: Json, port: str) -> PortQos:
 
 
 def _headroom_bytes(tables: Json, port: str, group: str) -> int:
-    name = tables.get("BUFFER_PG", {}).get(f"{port}|{group}", {}).get("profile", "")
-    return int(tables.get("BUFFER_PROFILE", {}).get(name, {}).get("xoff", 0))
+    """What the priority group of a port may take after a pause; nothing where its pool has no such part."""
+    profiles, pools = tables.get("BUFFER_PROFILE", {}), tables.get("BUFFER_POOL", {})
+    profile = profiles.get(tables.get("BUFFER_PG", {}).get(f"{port}|{group}", {}).get("profile", ""), {})
+    pool = pools.get(profile.get("pool", ""), {})
+    return min(int(profile.get("xoff", 0)), int(pool.get("xoff", 0)))
 
 
 def _cable_m(tables: Json, port: str) -> float | None:

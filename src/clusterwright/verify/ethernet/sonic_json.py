@@ -40,7 +40,7 @@ def read_sonic(device: str, text: str) -> Router:
         tables = json.loads(text)
         process = tables.get("BGP_GLOBALS", {}).get(_VRF, {})
         lists, communities = _prefix_sets(tables), _community_sets(tables)
-        sessions = tuple(_sessions(tables))
+        sessions = tuple(_sessions(tables)) if _runs_bgp(tables) else ()
         paths, paths_mark = _max_paths(tables, process, sessions)
         return Router(
             device=device,
@@ -62,9 +62,18 @@ def read_sonic(device: str, text: str) -> Router:
             defaults=tuple(mark for prefix, mark, _ in _statics(tables) if prefix in _DEFAULTS),
             discards=frozenset(prefix_of(prefix) for prefix, _, is_discard in _statics(tables) if is_discard),
             leaks=tuple(_leaks(tables)),
+            spreads_by=_spreads_by(tables),
+            spread_mark=('"SWITCH_HASH":', '"ecmp_hash":'),
         )
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise VerifyError(f"{device}:/{PATH}: this does not read ({error!r}). Render the spec again.") from None
+
+
+def _runs_bgp(tables: Json) -> bool:
+    """True when BGP takes its configuration from the tables read here, and is not switched off."""
+    localhost = tables.get("DEVICE_METADATA", {}).get("localhost", {})
+    state = tables.get("FEATURE", {}).get("bgp", {}).get("state", "enabled")
+    return localhost.get("frr_mgmt_framework_config") == "true" and state in {"enabled", "always_enabled"}
 
 
 def _mark(table: str, key: str) -> Mark:
@@ -73,11 +82,13 @@ def _mark(table: str, key: str) -> Mark:
 
 def _ports(tables: Json) -> Iterator[Port]:
     address_of = {name: (address, length, mark) for address, length, name, mark in _addresses(tables)}
+    vlan_of = {port: vlan for vlan, _, port in (key.partition("|") for key in tables.get("VLAN_MEMBER", {}))}
     for name, row in tables.get("PORT", {}).items():
         if row.get("admin_status", "down") != "up":
             continue
         address, length, mark = address_of.get(name, (None, 0, _mark("PORT", name)))
         start = _mark("PORT", name)
+        shared = address_of.get(vlan_of.get(name, name))
         yield Port(
             name,
             address,
@@ -86,12 +97,14 @@ def _ports(tables: Json) -> Iterator[Port]:
             row.get("description", "").removeprefix("to "),
             port_qos(tables, name),
             int(row.get("mtu", _DEFAULT_MTU)),
-            _FEC.get(row.get("fec", ""), ""),
+            _FEC.get(row.get("fec", "none"), ""),
+            len(row["lanes"].split(",")) if row.get("lanes") else 0,
             mark,
             start,
             start,
             _mark("PORT_QOS_MAP", name),
             start,
+            network_of(shared[0], shared[1]) if shared else None,
         )
 
 
@@ -167,7 +180,7 @@ def _prefix_sets(tables: Json) -> dict[str, PrefixRules]:
         within = prefix_of(text)
         low, _, high = lengths.partition("..")
         bounds = (within[1], within[1]) if lengths == "exact" else (int(low), int(high))
-        if name in found:
+        if name in found and tables["PREFIX_SET"][name].get("mode", "IPv4") == f"IPv{6 if ':' in text else 4}":
             found[name].append((int(number), PrefixRule(row.get("action") == "permit", within, *bounds)))
     return {name: tuple(rule for _, rule in sorted(rules, key=lambda each: each[0])) for name, rules in found.items()}
 
@@ -185,6 +198,8 @@ def _policies(
     found: dict[str, list[tuple[int, Term]]] = {}
     for key, row in tables.get("ROUTE_MAP", {}).items():
         name, _, number = key.partition("|")
+        if name not in tables.get("ROUTE_MAP_SET", {}):
+            continue
         list_name = row.get("match_ipv6_prefix_set") or row.get("match_prefix_set") or ""
         wanted = row.get("match_community")
         change, values = _change(row, communities)
@@ -219,6 +234,11 @@ def _statics(tables: Json) -> Iterator[tuple[str, Mark, bool]]:
         vrf, _, prefix = key.rpartition("|")
         if vrf in {"", _VRF}:
             yield prefix, _mark("STATIC_ROUTE", key), row.get("blackhole") == "true"
+
+
+def _spreads_by(tables: Json) -> str | None:
+    fields = tables.get("SWITCH_HASH", {}).get("GLOBAL", {}).get("ecmp_hash")
+    return ", ".join(sorted(fields)) if fields else None
 
 
 def _leaks(tables: Json) -> Iterator[tuple[Mark, str]]:
