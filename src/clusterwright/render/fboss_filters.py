@@ -7,7 +7,8 @@ switch port, since hosts' own prefixes are their sources, and the denies name no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,10 @@ SOURCE_PORT, IP_TYPE, OUTER_VLAN = 8, 17, 23
 MOST_PORTS = 64
 
 
+# An entry: its name, the number of its source (None for any), and what else it matches.
+Row = tuple[str, int | None, dict[str, Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class FbossFilters:
     """The agent's ``aclTableGroup``, the entries' actions, and the counters that these name."""
@@ -55,27 +60,50 @@ def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters 
     permits = host_permits(plan, view)
     if permits is None:
         return None
-    entries: list[dict[str, Any]] = []
-    actions: list[dict[str, Any]] = []
-    known: list[dict[str, Any]] = []
-    for permit in permits:
-        for number, match in enumerate(_matches(permit)):
-            if any(wider.items() <= match.items() for wider in known):
-                continue  # a wider permit stands before it
-            known.append(match)
-            name = f"{permit.name.replace(' ', '-')}-{number}"
-            entries.append({"name": name, "actionType": PERMIT} | match)
-            actions.append({"matcher": name, "action": {"counter": permit.name.replace(" ", "-")}})
-    names = dict.fromkeys(action["action"]["counter"] for action in actions)
+    sources = list(dict.fromkeys(network for permit in permits for network in permit.sources))
+    place = {network: number for number, network in enumerate(sources)}
+    shapes = tuple((replace(permit, sources=()), tuple(place[each] for each in permit.sources)) for permit in permits)
+    rows, actions, counters = _rows(shapes)
+    texts = [{"srcIp": str(network)} for network in sources]
+    entries = [
+        {"name": name, "actionType": PERMIT} | ({} if source is None else texts[source]) | match
+        for name, source, match in rows
+    ]
     tables = [
         _table("flows", PERMITS_PRIORITY, entries, PERMIT_QUALIFIERS),
         _table("closed", DENIES_PRIORITY, list(_denies(view, host_vlan)), (SOURCE_PORT, IP_TYPE, OUTER_VLAN)),
     ]
     return FbossFilters(
         group={"name": "hosts", "stage": INGRESS, "aclTables": tables},
-        actions=tuple(actions),
-        counters=tuple({"name": name, "types": [PACKETS]} for name in names),
+        actions=actions,
+        counters=counters,
     )
+
+
+@lru_cache(maxsize=256)
+def _rows(
+    shapes: tuple[tuple[Permit, tuple[int, ...]], ...],
+) -> tuple[tuple[Row, ...], tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    """Entries without their sources' text, actions and counters: the same for all switches with hosts of one kind.
+
+    ``shapes`` are permits without sources, and the numbers of those that they have.
+    """
+    rows: list[Row] = []
+    actions: list[dict[str, Any]] = []
+    known: dict[int | None, list[dict[str, Any]]] = {}
+    for permit, sources in shapes:
+        places: tuple[int | None, ...] = sources or (None,)
+        matches = list(_matches(permit))
+        for number, (source, match) in enumerate(product(places, matches)):
+            wider = (each for place in {None, source} for each in known.get(place, ()))
+            if any(each.items() <= match.items() for each in wider):
+                continue  # a wider permit stands before it
+            known.setdefault(source, []).append(match)
+            name = f"{permit.name.replace(' ', '-')}-{number}"
+            rows.append((name, source, match))
+            actions.append({"matcher": name, "action": {"counter": permit.name.replace(" ", "-")}})
+    names = dict.fromkeys(action["action"]["counter"] for action in actions)
+    return tuple(rows), tuple(actions), tuple({"name": name, "types": [PACKETS]} for name in names)
 
 
 def _table(name: str, priority: int, entries: list[dict[str, Any]], qualifiers: tuple[int, ...]) -> dict[str, Any]:
@@ -100,14 +128,13 @@ def _denies(view: SwitchView, host_vlan: int) -> Iterator[dict[str, Any]]:
 
 
 def _matches(permit: Permit) -> Iterator[dict[str, Any]]:
-    """What entries match, one for each combination of prefixes, ports and types."""
+    """What entries match beside their source, one for each combination of targets, ports, flags and types."""
     protocol = PROTOCOLS.get(permit.protocol)
     common: dict[str, Any] = {} if protocol is None else {"proto": protocol}
     if permit.protocol == "icmp":
         common = {"proto": ICMP_PROTOCOLS[permit.version]}
     flags = REPLY_FLAGS if permit.established else (None,)
-    for source, target, low, high, flag, kind in product(
-        permit.sources or (None,),
+    for target, low, high, flag, kind in product(
         permit.targets or (None,),
         single_ports(permit.source_ports),
         single_ports(permit.target_ports),
@@ -115,7 +142,6 @@ def _matches(permit: Permit) -> Iterator[dict[str, Any]]:
         permit.types or (None,),
     ):
         wanted = {
-            "srcIp": None if source is None else str(source),
             "dstIp": None if target is None else str(target),
             "l4SrcPort": low,
             "l4DstPort": high,
