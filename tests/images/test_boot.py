@@ -77,8 +77,12 @@ def built(served: Mapping[str, Artifact], image: Image, tmp_path_factory: pytest
 
 @pytest.fixture(scope="module")
 def said(
-    plan: Plan, node: Device, image: Image, served: Mapping[str, Artifact], built: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, str]:  # fmt: skip
+    plan: Plan,
+    image: Image,
+    served: Mapping[str, Artifact],
+    built: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Mapping[str, str]:
     """What the booted node says of itself, by section."""
     assert shutil.which("qemu-system-x86_64"), "QEMU is missing: apt-get install qemu-system-x86"
     mac = boot_nics(plan)[NODE][0].mac.to_bytes(6, "big").hex("-")
@@ -177,9 +181,10 @@ def test_nccl_uses_the_adapters_in_rail_order(plan: Plan, said: Mapping[str, str
 
 def test_rdma_devices_have_the_plans_addresses_as_roce_v2_gids(plan: Plan, said: Mapping[str, str]) -> None:
     gids = {
-        (device, ip_address(gid))
-        for device, gid, kind in (line.split(" ", 2) for line in said["gids"].splitlines() if line.count(" ") >= 2)
-        if kind == "RoCE v2" and not ip_address(gid).is_link_local and int(ip_address(gid))
+        (part.split()[0], ip_address(gid))
+        for part in said["gids"].split("hca_id:")[1:]
+        for gid in re.findall(r"GID\[ *\d+\]:\s+(\S+), RoCE v2", part)
+        if not ip_address(gid).is_link_local
     }
     model = plan.spec.catalogue[plan.by_name[NODE].model]
     verbs = {nic.interface: nic.rdma_device for group in model.nic_groups for nic in group.nics}
@@ -188,7 +193,7 @@ def test_rdma_devices_have_the_plans_addresses_as_roce_v2_gids(plan: Plan, said:
         for cable in plan.cables_of[NODE]
         if cable.fabric == "backend"
     }
-    assert re.findall(r"active_mtu:\s+(\d+)", said["mtu"]) == ["4096"] * 8
+    assert re.findall(r"active_mtu:\s+(\d+)", said["gids"]) == ["4096"] * 8
 
 
 def test_limits_are_those_of_the_spec(said: Mapping[str, str], image: Image) -> None:

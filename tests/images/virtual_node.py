@@ -1,4 +1,4 @@
-"""A node of a plan as a virtual machine: its image and overlay as a boot server hands them out, its NICs at their places.
+"""A node of a plan as a virtual machine: image and overlay as a boot server hands them out, its NICs at their places.
 
 Every NIC that the catalogue names is there at its own PCI address, behind a root bus of its own (QEMU's pxb), with the
 address that DHCP would know it by. What has no virtual counterpart is masked by name on the kernel command line. A unit
@@ -30,12 +30,12 @@ ExecStart=/usr/local/sbin/probe
 StandardOutput=file:/dev/ttyS1
 StandardError=null
 """
-PROBE = """#!/bin/sh
+PROBE = r"""#!/bin/sh
 section() { echo "## $1"; }
 timeout 120 systemctl is-system-running --wait > /dev/null
 section failed; systemctl --failed --no-legend --plain | cut -d' ' -f1
 section jobs; systemctl list-jobs --no-legend
-section sysctl; for name in SETTINGS; do echo "$name = $(sysctl -n "$name" | tr '\\t' ' ')"; done
+section sysctl; for name in SETTINGS; do echo "$name = $(sysctl -n "$name" | tr '\t' ' ')"; done
 section modules; ls /sys/module
 section cmdline; cat /proc/cmdline
 section release; grep ^IMAGE_ /etc/os-release
@@ -54,9 +54,7 @@ section hugepages; cat /proc/meminfo | grep HugePages_Total
 section hostname; uname -n
 section check; /usr/local/sbin/image-check 2>&1 && echo passed
 RDMA
-section gids; for device in /sys/class/infiniband/*; do for gid in "$device"/ports/1/gids/*; do
-    echo "${device##*/} $(cat "$gid") $(cat "$device/ports/1/gid_attrs/types/${gid##*/}" 2>/dev/null)"; done; done
-section mtu; ibv_devinfo | grep -E 'hca_id|active_mtu'
+section gids; ibv_devinfo -v | grep -E 'hca_id|active_mtu|GID\['
 section end
 poweroff -ff
 """
@@ -76,8 +74,8 @@ def boot(
 ) -> dict[str, str]:
     """What the running node says, by section. Fails with the console's last lines when it never says all."""
     nics = nics_of(plan, plan.by_name[node])
-    links = "\n".join(f"rdma link add {nic.rdma_device} type rxe netdev {nic.interface}" for nic in nics if nic.rail is not None
-                      and nic.fabric.technology == "roce")  # fmt: skip
+    rails = [nic for nic in nics if nic.fabric.technology == "roce"]
+    links = "\n".join(f"rdma link add {nic.rdma_device} type rxe netdev {nic.interface}" for nic in rails)
     script = PROBE.replace("SETTINGS", " ".join(settings)).replace("MASKED", " ".join(masked)).replace("RDMA", links)
     wants = "[Unit]\nWants=probe.service\n"
     probe = newc(

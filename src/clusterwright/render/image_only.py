@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Plan
+from clusterwright.render.image_packages import has_direct_paths
 from clusterwright.render.node_system import kernel_command_line
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
@@ -29,20 +30,32 @@ class CheckView:
 
 @per_plan
 def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
-    """The unit that brings a node its SSH host key, the check of the image, and what starts both."""
+    """Units that bring a node its SSH host key, let GPUs and adapters reach each other, and check the image."""
     image = plan.spec.image(name)
     if image is None:
         return ()
+    is_direct = has_direct_paths(plan, name)
     key = template("image/ssh-host-key.sh.j2").render(is_kept=image.host_keys is not None)
     check = template("image/image-check.sh.j2").render(view=_check_view(image), name=name)
     files = [
         ("usr/local/sbin/ssh-host-key", key, 0o755),
-        (f"{_UNITS}/ssh-host-key.service", template("image/ssh-host-key.service.j2").render(), 0o644),
+        (
+            f"{_UNITS}/ssh-host-key.service",
+            template("image/ssh-host-key.service.j2").render(is_kept=image.host_keys is not None),
+            0o644,
+        ),
         ("usr/local/sbin/image-check", check, 0o755),
         (f"{_UNITS}/image-check.service", template("image/image-check.service.j2").render(), 0o644),
-        (f"{_UNITS}/multi-user.target.d/95-image.conf", template("image/boot.conf.j2").render(), 0o644),
+        (
+            f"{_UNITS}/multi-user.target.d/95-image.conf",
+            template("image/boot.conf.j2").render(is_direct=is_direct),
+            0o644,
+        ),
         (f"{_UNITS}/systemd-firstboot.service", "", 0o644),  # masked: it asks questions, and nobody sits at a console
     ]
+    if is_direct:
+        files.append(("usr/local/sbin/acs-off", template("image/acs-off.sh.j2").render(), 0o755))
+        files.append((f"{_UNITS}/acs-off.service", template("image/acs-off.service.j2").render(), 0o644))
     return tuple(Artifact("image", path, text.encode(), KIND, mode) for path, text, mode in sorted(files))
 
 

@@ -24,6 +24,7 @@ _NAMES = {
     "jobs": (("munge", "slurmd"), ("munge", "slurm-slurmd")),
     "kernel-parameters": ((), ("tuned",)),
     "subnet-manager": (("opensm",), ("opensm",)),
+    "direct-paths": (("pciutils",), ("pciutils",)),
 }
 
 
@@ -52,6 +53,14 @@ def groups_of(plan: Plan, image: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(device.node_group for device in plan.devices if device.image == image))
 
 
+def has_direct_paths(plan: Plan, image: str) -> bool:
+    """True for an image of nodes whose GPUs and RDMA adapters reach each other over PCIe."""
+    spec = plan.spec
+    groups = [group for name in groups_of(plan, image) if (group := spec.node_group(name)) and group.model.gpus]
+    served = {attach.nodes for fabric in spec.fabrics if fabric.technology != "ethernet" for attach in fabric.attach}
+    return any(group.name in served for group in groups)
+
+
 @per_plan
 def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
     spec = plan.spec
@@ -69,6 +78,7 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
         "nfs-tls": any(option.startswith("xprtsec=") for mount in mounts for option in mount.options),
         "jobs": spec.scheduler is not None and spec.scheduler.nodes in groups,
         "kernel-parameters": image is not None and bool(image.kernel_parameters),
+        "direct-paths": has_direct_paths(plan, image_name),
         "subnet-manager": any(name in groups for name in managers),
     }
     found = {*_BASE[family]}

@@ -84,7 +84,8 @@ def _allows(spec: ClusterSpec, flow: Flow, zone: str, protocol: str, port: int, 
     mend="Add `iommu=pt` to the kernel parameters, and take what turns translation on away.",
     docs="GPUs and adapters below one PCIe switch reach each other directly only when nothing between them translates"
     " or redirects: the IOMMU passes through (`iommu=pt`) or is off, and Access Control Services are off on every"
-    " bridge (NCCL user guide, troubleshooting). The image of nodes with GPUs and RDMA adapters turns ACS off at every boot by itself.",
+    " bridge (NCCL user guide, troubleshooting). The image of nodes with GPUs and RDMA adapters turns ACS off"
+    " at every boot by itself.",
 )
 def translating_iommu(subject: Subject) -> Iterator[Problem]:
     """Kernel parameters of nodes that have both GPUs and RDMA adapters."""

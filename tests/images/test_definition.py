@@ -1,0 +1,243 @@
+"""Rendered definitions and boot files, each judged by the program that reads it, and the digest that names an image."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.render.plans import plan_of, plan_with
+
+from clusterwright.artifact import Artifact
+from clusterwright.plan.boot import boot_nics, booted, format_mac, servers_by_rack
+from clusterwright.plan.model import Plan, format_address
+from clusterwright.render.engine import render_device
+from clusterwright.render.image_identity import ImageIdentity, identity_of
+from clusterwright.render.image_tree import overlay_files, shared_files
+from clusterwright.render.registry import device_files
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def files_of(plan: Plan, device: str) -> Mapping[str, Artifact]:
+    return {artifact.path: artifact for artifact in render_device(plan, device)}
+
+
+def first_server(plan: Plan) -> str:
+    assert plan.spec.boot is not None
+    return next(device.name for device in plan.devices if device.node_group == plan.spec.boot.servers)
+
+
+def write(files: Mapping[str, Artifact], folder: Path, below: str = "") -> Path:
+    for path, artifact in files.items():
+        if path.startswith(below):
+            place = folder / path.removeprefix(below)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(artifact.content)
+            place.chmod(artifact.mode)
+    return folder
+
+
+def identity(plan: Plan, name: str = "training") -> ImageIdentity:
+    found = identity_of(plan, name, device_files)
+    assert found is not None
+    return found
+
+
+def run(*command: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    assert shutil.which(str(command[0])), (
+        f"{command[0]} is missing: tools/debian-packages.txt says which package has it"
+    )
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **more})
+
+
+@pytest.mark.parametrize("name", ["lab-roce", "roce-24k", "rsc-phase1"])
+def test_image_and_overlay_are_all_files_of_a_node(name: str) -> None:
+    plan = plan_of(name)
+    nodes = booted(plan)
+    for node in (nodes[0], nodes[len(nodes) // 2], nodes[-1]):
+        shared = {artifact.path: artifact.sha256 for artifact in shared_files(plan, node.image or "", device_files)}
+        own = {artifact.path: artifact.sha256 for artifact in overlay_files(plan, node, device_files)}
+        assert not shared.keys() & own.keys()
+        assert {**shared, **own} == {artifact.path: artifact.sha256 for artifact in device_files(plan, node)}
+        assert {"etc/hostname", "etc/systemd/network/10-fe0.link", "etc/systemd/network/20-fe0.network"} <= own.keys()
+        assert {"etc/sysctl.d/90-clusterwright.conf", "etc/nftables.conf", "etc/nccl.conf"} <= shared.keys()
+
+
+def test_cpio_reads_the_overlay_as_it_was_meant(tmp_path: Path) -> None:
+    plan = plan_of("lab-roce")
+    node = booted(plan)[3]
+    archive = files_of(plan, first_server(plan))[f"srv/http/nodes/{node.name}/overlay.cpio"].content
+    subprocess.run(
+        ["cpio", "--extract", "--quiet", "--preserve-modification-time"], input=archive, cwd=tmp_path, check=True
+    )
+    held = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert held == {artifact.path: artifact.content for artifact in overlay_files(plan, node, device_files)}
+    assert all(path.stat().st_mtime == 0 for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_every_rack_has_boot_servers_and_the_load_is_even() -> None:
+    plan = plan_of("roce-24k")
+    racks = servers_by_rack(plan)
+    assert racks.keys() == {device.rack for device in booted(plan)}
+    assert {len(servers) for servers in racks.values()} == {2}
+    loads = [sum(servers[0] == name for servers in racks.values()) for name in {s[0] for s in racks.values()}]
+    assert max(loads) - min(loads) <= 1
+    assert sum(loads) == 1536
+
+
+@pytest.mark.parametrize(("name", "version"), [("lab-roce", 6), ("rsc-phase1", 4)])
+def test_kea_takes_the_reservations_and_they_are_the_plans_addresses(name: str, version: int, tmp_path: Path) -> None:
+    plan = plan_of(name)
+    server = first_server(plan)
+    text = files_of(plan, server)[f"etc/kea/kea-dhcp{version}.conf"].content.decode()
+    place = tmp_path / "kea.conf"
+    place.write_text(text.replace('"memfile",', f'"memfile", "name": "{tmp_path}/leases",'))
+    nics = json.loads(text)[f"Dhcp{version}"]["interfaces-config"]["interfaces"]
+    links = "\n".join(f"ip link add {nic} type veth peer name p{nic}" for nic in nics)
+    done = run(
+        "unshare", "--net", "sh", "-ec", f"{links}\nkea-dhcp{version} -t {place}", KEA_LOCKFILE_DIR=str(tmp_path)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ERROR" not in done.stdout
+    held = {
+        (row["hw-address"], row["hostname"], row["ip-addresses"][0] if version == 6 else row["ip-address"])
+        for subnet in json.loads(text)[f"Dhcp{version}"][f"subnet{version}"]
+        for row in subnet["reservations"]
+    }
+    racks = servers_by_rack(plan)
+    assert held == {
+        (format_mac(nic.mac), node, format_address(nic.interface.address or 0, version))
+        for node, nics in boot_nics(plan).items()
+        if server in racks[plan.by_name[node].rack]
+        for nic in nics
+    }
+
+
+def test_noted_addresses_take_the_place_of_planned_ones(tmp_path: Path) -> None:
+    (tmp_path / "macs.csv").write_text("device,port,mac\ngpu-p00r00n1,fe1,0C-42-A1-5B-00-0C\n")
+    plan = plan_with(tmp_path, "lab-roce", "boot: {servers: services, fabric: frontend, macs: macs.csv}\n")
+    files = files_of(plan, first_server(plan))
+    assert "srv/http/by-mac/0c-42-a1-5b-00-0c.ipxe" in files
+    assert b"gpu-p00r00n1" in files["srv/http/by-mac/0c-42-a1-5b-00-0c.ipxe"].content
+    macs = [nic.mac for nics in boot_nics(plan).values() for nic in nics]
+    assert len(set(macs)) == len(macs)
+    assert sum(mac >> 40 == 0x02 for mac in macs) == len(macs) - 1
+
+
+def test_dnsmasq_and_nginx_take_their_files(tmp_path: Path) -> None:
+    plan = plan_of("lab-roce")
+    files = files_of(plan, first_server(plan))
+    write({path: files[path] for path in files if path.startswith(("etc/dnsmasq.d/", "etc/nginx/"))}, tmp_path)
+    (tmp_path / "nginx.conf").write_text(
+        f"pid {tmp_path}/pid;\nerror_log stderr;\nevents {{}}\nhttp {{ include {tmp_path}/etc/nginx/conf.d/*.conf; }}\n"
+    )
+    for command in (
+        ("dnsmasq", "--test", f"--conf-file={tmp_path}/etc/dnsmasq.d/clusterwright-boot.conf"),
+        ("nginx", "-t", "-q", "-c", f"{tmp_path}/nginx.conf"),
+    ):
+        done = run(*command)
+        text = f"{done.stdout}{done.stderr}"
+        assert done.returncode == 0 or "Cannot assign requested address" in text, text
+
+
+@pytest.mark.parametrize("name", ["lab-roce", "roce-24k", "rsc-phase1"])
+def test_shells_take_every_script(name: str, tmp_path: Path) -> None:
+    plan = plan_of(name)
+    write(files_of(plan, first_server(plan)), tmp_path, "srv/images/training/")
+    scripts = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes()[:2] == b"#!"]
+    scripts = [path for path in scripts if path.read_text().startswith("#!/bin/sh")]
+    assert {"image-check", "ssh-host-key", "acs-off"} <= {path.name for path in scripts}
+    for script in scripts:
+        assert run("sh", "-n", script).returncode == 0
+
+
+def test_sshd_takes_the_settings(tmp_path: Path) -> None:
+    write(
+        files_of(plan_of("lab-roce"), first_server(plan_of("lab-roce"))), tmp_path, "srv/images/training/mkosi.extra/"
+    )
+    run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "key"))
+    config = tmp_path / "sshd_config"
+    config.write_text(f"HostKey {tmp_path}/key\nInclude {tmp_path}/etc/ssh/sshd_config.d/*.conf\n")
+    Path("/run/sshd").mkdir(exist_ok=True)
+    done = run("/usr/sbin/sshd", "-t", "-f", config)
+    assert done.returncode == 0, done.stderr
+    effective = run("/usr/sbin/sshd", "-T", "-f", config).stdout
+    assert "passwordauthentication no" in effective
+    assert "authorizedkeysfile /etc/ssh/authorized_keys.d/%u" in effective
+
+
+def test_systemd_takes_the_units_of_the_image(tmp_path: Path) -> None:
+    write(
+        files_of(plan_of("lab-roce"), first_server(plan_of("lab-roce"))), tmp_path, "srv/images/training/mkosi.extra/"
+    )
+    shutil.copytree("/usr/lib/systemd/system", tmp_path / "usr/lib/systemd/system", symlinks=True)
+    (tmp_path / "lib").symlink_to("usr/lib")
+    for unit in ("ssh-host-key.service", "image-check.service", "acs-off.service"):
+        done = run(
+            "systemd-analyze", f"--root={tmp_path}", "verify", "--man=no", f"{tmp_path}/etc/systemd/system/{unit}"
+        )
+        assert done.returncode == 0, done.stderr
+        assert not [line for line in done.stderr.splitlines() if unit in line], done.stderr
+
+
+def test_the_kickstart_is_understood(tmp_path: Path) -> None:
+    plan = plan_of("roce-24k")
+    files = files_of(plan, first_server(plan))
+    (path,) = (path for path in files if path.endswith("/ks.cfg"))
+    place = tmp_path / "ks.cfg"
+    place.write_bytes(files[path].content)
+    done = run("ksvalidator", "--version", "RHEL10", place)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "deprecated" not in f"{done.stdout}{done.stderr}".lower()
+    spoiled = tmp_path / "spoiled.cfg"
+    spoiled.write_text(place.read_text().replace("zerombr", "zerombrr"))
+    assert run("ksvalidator", "--version", "RHEL10", spoiled).returncode != 0
+    assert "\nnftables\n" in place.read_text()
+
+
+def test_cloud_init_takes_the_autoinstall(tmp_path: Path) -> None:
+    plan = plan_of("rsc-phase1")
+    files = files_of(plan, first_server(plan))
+    (path,) = (path for path in files if path.endswith("/user-data"))
+    place = tmp_path / "user-data"
+    place.write_bytes(files[path].content)
+    done = run("cloud-init", "schema", "-c", place)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_an_install_and_a_boot_into_memory_ask_for_what_the_server_has(tmp_path: Path) -> None:
+    for delivery in ("memory", "disk"):
+        plan = plan_with(tmp_path, "rsc-phase1", f"images:\n  - {{name: training, delivery: {delivery}}}\n")
+        files = files_of(plan, first_server(plan))
+        script = next(item.content.decode() for path, item in files.items() if "/by-mac/" in path)
+        named = re.findall(r"https?://[^/\s]+/((?:nodes|images)/\S+?)(?:;|\s|$)", script)
+        assert named
+        for path in named:
+            built = re.fullmatch(r"images/training_\w{12}\.(cpio\.zst|vmlinuz)", path)
+            assert built or f"srv/http/{path}".rstrip("/") in {*files, *(str(Path(file).parent) for file in files)}, (
+                path
+            )
+
+
+def test_a_changed_setting_changes_the_digest_and_a_changed_kernel_asks_for_a_reboot(tmp_path: Path) -> None:
+    before = identity(plan_of("lab-roce"))
+    texts = {
+        "sysctl": "images:\n  - {name: training, sysctl: {net.core.netdev_max_backlog: 300000}}\n",
+        "kernel": "images:\n  - {name: training, kernel: {package: linux-image-cloud-amd64}}\n",
+        "hugepages": "images:\n  - {name: training, hugepages: {size: 2M, count: 17}}\n",
+        "filter": "flows:\n  - {name: ssh, ports: [2222]}\n",
+        "elsewhere": "site: {rack_units: 47}\n",
+    }
+    found = {}
+    for what, text in texts.items():
+        (tmp_path / what).mkdir()
+        found[what] = identity(plan_with(tmp_path / what, "lab-roce", text))
+    assert len({before.digest, *(each.digest for each in found.values())}) == 5
+    assert found["elsewhere"] == before
+    assert {what for what, each in found.items() if each.boot_digest != before.boot_digest} == {"kernel", "hugepages"}
