@@ -15,6 +15,7 @@ from clusterwright.render.management_port import management_port
 from clusterwright.render.sonic_access import access_tables
 from clusterwright.render.sonic_bgp import bgp_tables
 from clusterwright.render.sonic_filters import filter_tables
+from clusterwright.render.sonic_management import management_routes
 from clusterwright.render.sonic_ports import port_tables
 from clusterwright.render.sonic_qos import qos_tables
 from clusterwright.render.sonic_services import service_tables
@@ -54,6 +55,6 @@ def config_db(plan: Plan, view: SwitchView) -> dict[str, Any]:
         **qos_tables(view),
         **bgp_tables(view),
     }
-    for name, rows in filter_tables(plan, view).items():
+    for name, rows in (*filter_tables(plan, view).items(), *management_routes(plan, view, port).items()):
         tables[name] = {**tables.get(name, {}), **rows}
     return {name: table for name, table in sorted(tables.items()) if table}

@@ -44,8 +44,7 @@ def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) ->
         tables["MGMT_VRF_CONFIG"] = {"vrf_global": {"mgmtVrfEnabled": "true"}}
         tables["NTP"]["global"] |= {"src_intf": [port.port], "vrf": "mgmt"}
         if port.address is not None:
-            gateway = {} if port.gateway is None else {"gwaddr": port.gateway}
-            tables["MGMT_INTERFACE"] = {f"{port.port}|{port.address}": gateway}
+            tables["MGMT_INTERFACE"] = {f"{port.port}|{port.address}": {}}
     return tables
 
 
