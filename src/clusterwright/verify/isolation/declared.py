@@ -136,11 +136,11 @@ class Declared:
         return found
 
     def zone_at(self, version: int, address: int) -> str:
-        """The zone that an address belongs to, by the narrowest one; "the internet" for one in none."""
+        """The zone that an address belongs to, by the narrowest one; "the internet" where it is in none."""
         found = [
-            (part.addresses.size(), zone.name)
-            for zone in self.zones
+            (part.addresses.size(), zone.kind == "boot", at, zone.name)
+            for at, zone in enumerate(self.zones)
             for part in zone.parts
             if part.version == version and address in part.addresses
         ]
-        return min(found)[1] if found else "the internet"
+        return min(found)[-1] if found else "the internet"

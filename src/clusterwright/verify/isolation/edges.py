@@ -116,7 +116,7 @@ class PortGroup:
             except Unreadable as error:
                 raise unreadable(self.device, self.file, error) from None
             chains = [chain for table in ruleset.tables for chain in table.chains.values()]
-            key = tuple((c.policy, c.line if not c.rules else 0, c.rules) for c in chains)
+            key = tuple((c.policy, *((rule.matches, rule.verdict) for rule in c.rules)) for c in chains)
             alike.setdefault(key, ([], ruleset))[0].append(port)
         for ports, ruleset in alike.values():
             whole = PacketSet(tuple(merged(wanted.boxes)))

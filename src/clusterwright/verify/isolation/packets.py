@@ -52,6 +52,7 @@ _LIKELY: Mapping[int, tuple[int, ...]] = {
     CT: (NEW,),
     PROTO: (TCP, UDP, ICMP6, ICMP4),
     SPORT: (49152,),
+    DPORT: (22, 443),
     ICMP: (128, 8),
     FLAGS: (2, 16),
     HOPS: (64,),
@@ -182,7 +183,8 @@ def _choose(at: int, field: Ranges) -> int:
 def _oddness(packet: Packet) -> tuple[int, ...]:
     """Orders witnesses: first those that look most like an ordinary first packet."""
     likely = sum(packet[at] not in wanted for at, wanted in _LIKELY.items())
-    return (packet[FRAGMENT], packet[ORIGIN], likely, *packet)
+    rank = _LIKELY[PROTO].index(packet[PROTO]) if packet[PROTO] in _LIKELY[PROTO] else len(_LIKELY[PROTO])
+    return (packet[FRAGMENT], packet[ORIGIN], likely, rank, *packet)
 
 
 def corners(found: Box) -> Iterator[Packet]:

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
 from clusterwright.verify.isolation.declared import Declared
-from clusterwright.verify.isolation.edges import EOS, FBOSS, SONIC, PortFilter, PortGroup, port_groups
+from clusterwright.verify.isolation.edges import EOS, FBOSS, HOSTS, SONIC, PortFilter, PortGroup, port_groups
 from clusterwright.verify.isolation.filter_flow import Idle
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
 from clusterwright.verify.isolation.nodes import BOOTING, RUNNING, NodeFilter, judge, node_filters
 from clusterwright.verify.isolation.packets import (
     DST,
     EVERYTHING,
+    FOREIGN,
     IIF,
     OIF,
+    OWN,
     SRC,
+    Box,
     Packet,
     PacketSet,
     box,
@@ -27,7 +30,7 @@ from clusterwright.verify.isolation.walk import Places, places_of
 from clusterwright.verify.isolation.words import count, packet_words, version_of
 from clusterwright.verify.tree import RenderedTree
 
-KINDS = frozenset({"nftables", "node-network", "eos", "fboss", "sonic", "frr", "opensm"})
+KINDS = frozenset({"nftables", "node-network", "eos", "fboss", "sonic"})
 _FILES = frozenset({RUNNING, BOOTING, EOS, FBOSS, SONIC})
 _SHOWN_PER_FILTER = 6
 
@@ -85,21 +88,39 @@ def _node(places: Places, own: NodeFilter) -> Iterator[Counterexample]:
             device, own.file, 0, f"nothing flushes the rules that were loaded before: they stay.{also}"
         )
     for judged in judge(places.declared, own, places.interfaces):
-        side, far = (DST, SRC) if judged.hook == "input" else (SRC, DST)
-        mine = _own_addresses(places, own)
+        far = SRC if judged.hook == "input" else DST
+        usual = OWN if judged.hook == "output" else FOREIGN
+        near = tuple(_nics(places, device, judged.hook))
         extra, missing = judged.passes - judged.wanted, judged.wanted - judged.passes
-        for one in _differences(places, extra, missing, far, side, mine):
+        for one in _differences(places, extra, missing, far, near, device):
             decision = own.decide(judged.hook, one.packet)
             name = f" ({_interface(places, judged.hook, one.packet)})"
-            message = f"{judged.hook}{name} {_what(places, one)}{places.way(one.packet)}.{also}"
+            message = (
+                f"{judged.hook}{name} {_what(places, one, usual)}{places.way(one.packet, hook=judged.hook)}.{also}"
+            )
             yield Counterexample(device, own.file, decision.line, message)
         for idle in judged.idle:
             yield Counterexample(device, own.file, idle.line, f"{_idle_words(judged.hook, idle)}{also}")
 
 
-def _own_addresses(places: Places, own: NodeFilter) -> Ranges:
-    device = own.nodes[0]
-    return values(*(number for (_, number), (name, _) in places.declared.addresses.items() if name == device))
+def _nics(places: Places, device: str, hook: str) -> Iterator[Box]:
+    """What packets of each NIC of a node have in common: the interface and the address there."""
+    for (version, number), (name, port) in places.declared.addresses.items():
+        if name == device:
+            family, interface = values(int(version == 6)), places.interfaces.of(port)
+            if hook == "input":
+                yield box(family=family, iif=interface, dst=values(number))
+            else:
+                yield box(family=family, oif=interface, src=values(number))
+
+
+def _hosts(places: Places, own: PortFilter) -> Iterator[Box]:
+    """What packets from each host behind a switch's ports have in common: its address."""
+    edge = next((e for e in places.declared.edges if (e.switch, e.fabric) == (own.device, own.fabric)), None)
+    ends = {edge.ports[port] for port in own.ports if port in edge.ports} if edge is not None else set()
+    for (version, number), end in places.declared.addresses.items():
+        if end in ends:
+            yield box(family=values(int(version == 6)), src=values(number))
 
 
 def _interface(places: Places, hook: str, packet: Packet) -> str:
@@ -123,12 +144,13 @@ def _ports(places: Places, groups: tuple[PortGroup, ...]) -> Iterator[Counterexa
 
 
 def _port(places: Places, own: PortFilter, passes: PacketSet) -> Iterator[Counterexample]:
-    behind = own.local
-    for one in _differences(places, passes - own.wanted, own.wanted - passes, DST, SRC, behind):
+    near = tuple(_hosts(places, own)) if own.what == HOSTS else ()
+    far = DST if own.what == HOSTS else SRC
+    for one in _differences(places, passes - own.wanted, own.wanted - passes, far, near, own.device):
         decision = own.decide(one.packet)
         name = f"{own.what} {own.ports[0]}" + (f" and {len(own.ports) - 1:,} more" if len(own.ports) > 1 else "")
         rule = f", rule {decision.name}" if decision.name else ""
-        message = f"{name}{rule}: {_what(places, one)}{places.way(one.packet, own.fabric)}."
+        message = f"{name}{rule}: {_what(places, one, FOREIGN)}{places.way(one.packet, own.fabric)}."
         yield Counterexample(own.device, own.file, decision.line, message)
 
 
@@ -145,20 +167,19 @@ def _idle_words(where: str, idle: Idle) -> str:
 
 
 def _differences(
-    places: Places, extra: PacketSet, missing: PacketSet, far: int, near: int, mine: Ranges
+    places: Places, extra: PacketSet, missing: PacketSet, far: int, near: tuple[Box, ...], device: str
 ) -> Iterator[_Difference]:
     """Concrete packets for what passes beyond the matrix and for what it misses: one for each zone on the far side."""
     for found, is_extra in ((extra, True), (missing, False)):
         shown = 0
         left = found
-        for limit in _far_sides(places.declared, far):
+        for limit in _far_sides(places.declared, far) if found else ():
             part = left & limit
             if not part or shown == _SHOWN_PER_FILTER:
                 continue
             left = left - limit
             shown += 1
-            chosen = places.real(places.real(part, far), near, mine)
-            yield _Difference(chosen.witness(), is_extra)
+            yield _Difference(places.concrete(part, far, near, device), is_extra)
 
 
 def _far_sides(declared: Declared, far: int) -> Iterator[PacketSet]:
@@ -173,14 +194,14 @@ def _far_sides(declared: Declared, far: int) -> Iterator[PacketSet]:
     yield EVERYTHING
 
 
-def _what(places: Places, one: _Difference) -> str:
+def _what(places: Places, one: _Difference, usual_origin: int) -> str:
     """What is wrong with what happens to a packet, in a sentence that ends before its way."""
     declared = places.declared
     version = version_of(one.packet)
     pair = [declared.zone_at(version, one.packet[side]) for side in (SRC, DST)]
     verb = "passes" if one.extra else "is stopped"
     reason = "no flow allows it" if one.extra else "it is declared"
-    return f"{packet_words(one.packet)} {verb}, {pair[0]} to {pair[1]}: {reason}. "
+    return f"{packet_words(one.packet, usual_origin)} {verb}, {pair[0]} to {pair[1]}: {reason}. "
 
 
 def _has_filters(tree: RenderedTree) -> bool:

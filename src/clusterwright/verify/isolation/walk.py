@@ -20,14 +20,17 @@ from clusterwright.verify.isolation.packets import (
     ORIGIN,
     OWN,
     SRC,
+    WHOLE,
+    Box,
     Packet,
     PacketSet,
     box,
 )
-from clusterwright.verify.isolation.ranges import Ranges, values
+from clusterwright.verify.isolation.ranges import values
 from clusterwright.verify.isolation.words import version_of
 
 _NO_INTERFACE = 1023
+_TRIED = 16  # boxes of a set, for one with a real address
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,17 @@ class Places:
     nodes: Mapping[str, NodeFilter]
     groups: Mapping[tuple[str, str], PortGroup]
 
-    def way(self, packet: Packet, fabric: str = "") -> str:
-        """The devices that a packet crosses and what each does, in one line; the first that stops it ends it."""
+    def way(self, packet: Packet, fabric: str = "", hook: str = "") -> str:
+        """The devices that a packet crosses and what each does, in one line; the first that stops it ends it.
+
+        ``hook`` is where the packet was judged: there its source is what it was taken for, elsewhere an honest one.
+        """
         version = version_of(packet)
         sender = self.declared.addresses.get((version, packet[SRC]))
         receiver = self.declared.addresses.get((version, packet[DST]))
         steps: list[str] = []
         stopped = False
-        for name, decision in self._steps(packet, sender, receiver, fabric):
+        for name, decision in self._steps(packet, sender, receiver, fabric, hook):
             verdict = "" if decision is None else (" passes" if decision.passes else " stops it")
             line = f" ({_line(decision)})" if decision is not None else ""
             steps.append(f"{name}{verdict}{line}")
@@ -56,20 +62,25 @@ class Places:
         return "Way: " + ", ".join(steps) if steps else ""
 
     def _steps(
-        self, packet: Packet, sender: tuple[str, str] | None, receiver: tuple[str, str] | None, fabric: str
+        self,
+        packet: Packet,
+        sender: tuple[str, str] | None,
+        receiver: tuple[str, str] | None,
+        fabric: str,
+        hook: str,
     ) -> Iterable[tuple[str, Decision | None]]:
         if sender is not None:
             own = self.nodes.get(sender[0])
-            moved = _with(packet, {IIF: _NO_INTERFACE, OIF: self._number(sender[1]), ORIGIN: OWN, FRAGMENT: 0})
+            sent = packet[ORIGIN] if hook == "output" else OWN
+            moved = _with(packet, {IIF: _NO_INTERFACE, OIF: self._number(sender[1]), ORIGIN: sent, FRAGMENT: 0})
             yield f"{sender[0]} {sender[1]} output", own.decide("output", moved) if own is not None else None
             yield from self._edge(sender, packet)
         else:
             yield "from outside", None
         if receiver is not None:
             own = self.nodes.get(receiver[0])
-            moved = _with(packet, {OIF: _NO_INTERFACE, IIF: self._number(receiver[1]), FRAGMENT: 0})
-            if packet[ORIGIN] == OWN:
-                moved = _with(moved, {ORIGIN: FOREIGN})
+            got = packet[ORIGIN] if hook == "input" else FOREIGN
+            moved = _with(packet, {OIF: _NO_INTERFACE, IIF: self._number(receiver[1]), ORIGIN: got, FRAGMENT: 0})
             yield f"{receiver[0]} {receiver[1]} input", own.decide("input", moved) if own is not None else None
         else:
             yield f"to outside{' over ' + fabric if fabric else ''}", None
@@ -86,16 +97,24 @@ class Places:
     def _number(self, name: str) -> int:
         return self.interfaces.of(name).bounds[0][0]
 
-    def real(self, found: PacketSet, side: int, within: Ranges | None = None) -> PacketSet:
-        """The part of a set whose addresses on a side are those of real hosts; the whole where there is none."""
-        for each in found.boxes:
-            for version, number in self.declared.addresses:
-                fits = (version == 6) in {bool(at) for low, high in each[FAMILY].bounds for at in (low, high)}
-                if fits and number in each[side] and (within is None or number in within):
-                    name = "src" if side == SRC else "dst"
-                    limit = box(family=values(int(version == 6)), **{name: values(number)})
-                    return PacketSet((each,)).limited(limit)
-        return found
+    def concrete(self, found: PacketSet, far: int, near: Iterable[Box], device: str) -> Packet:
+        """A packet of a set with addresses of real hosts where it has some.
+
+        ``near`` are what packets of the device's own NICs have in common, in the order in which they are tried; on the
+        ``far`` side another host is preferred. Raises IndexError for the empty set.
+        """
+        name = "src" if far == SRC else "dst"
+        for limit in (*near, WHOLE):
+            part = found.limited(limit)
+            if not part:
+                continue
+            for each in part.boxes[:_TRIED]:
+                for (version, number), (host, _) in self.declared.addresses.items():
+                    if host != device and number in each[far] and int(version == 6) in each[FAMILY]:
+                        exact = box(family=values(int(version == 6)), **{name: values(number)})
+                        return PacketSet((each,)).limited(exact).witness()
+            return part.witness()
+        return found.witness()
 
 
 def places_of(

@@ -18,13 +18,11 @@ from clusterwright.verify.isolation.packets import (
     ICMP6,
     NEW,
     ORIGIN,
-    ORIGINS,
     PROTO,
     SPORT,
     SRC,
     TCP,
     UDP,
-    UNREACHABLE,
     UNTRACKED,
     Packet,
 )
@@ -33,6 +31,12 @@ _NAMES = {ICMP4: "ICMP", TCP: "TCP", UDP: "UDP", ICMP6: "ICMPv6"}
 _FLAG_NAMES = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
 _WITH_PORTS = frozenset({TCP, UDP, 33, 132, 136})
 _SYN = 2
+_ORIGIN_WORDS = (
+    "a source that is no address of the interface",
+    "a source that no route leads back to",
+    "a source that is the receiver's own",
+    "a source that is another interface's",
+)
 _USUAL_HOPS = frozenset({64})
 
 
@@ -47,8 +51,11 @@ def version_of(packet: Packet) -> int:
     return 4 if packet[FAMILY] == 0 else 6
 
 
-def packet_words(packet: Packet) -> str:
-    """A packet as ``TCP SYN 10.0.0.1:49152 to 10.0.0.2:22``, with whatever is unusual about it."""
+def packet_words(packet: Packet, usual_origin: int) -> str:
+    """A packet as ``TCP SYN 10.0.0.1:49152 to 10.0.0.2:22``, with whatever is unusual about it.
+
+    ``usual_origin`` is what the source of an honest packet is to the machine that judges it.
+    """
     version = version_of(packet)
     number = packet[PROTO]
     words = _NAMES.get(number, f"protocol {number}")
@@ -65,7 +72,7 @@ def packet_words(packet: Packet) -> str:
     odd = [
         *([f"{CT_STATES[packet[CT]]} to connection tracking"] if packet[CT] not in {NEW, UNTRACKED} else []),
         *(["a later fragment"] if packet[FRAGMENT] == 2 else ["a first fragment"] if packet[FRAGMENT] else []),
-        *([f"a source that is {ORIGINS[packet[ORIGIN]]}"] if packet[ORIGIN] == UNREACHABLE else []),
+        *([_ORIGIN_WORDS[packet[ORIGIN]]] if packet[ORIGIN] != usual_origin else []),
         *([f"hop limit {packet[HOPS]}"] if number == ICMP6 and packet[HOPS] not in _USUAL_HOPS else []),
     ]
     return f"{words} {' to '.join(ends)}" + (f" ({', '.join(odd)})" if odd else "")
