@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
+from clusterwright.render.filter_edge import management_reach
 from clusterwright.render.management_port import ManagementPort, management_port
 from clusterwright.render.switch_links import links_of
 from clusterwright.render.templates import template
@@ -39,12 +40,16 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class ManagedSwitch:
-    """Everything that one switch's configuration says; ``port`` is None where no management network reaches it."""
+    """Everything that one switch's configuration says; ``port`` is None where no management network reaches it.
+
+    ``routes`` are the prefixes behind the port's gateway, in IPv4 as address and mask.
+    """
 
     name: str
     part: str
     site: Site
     port: ManagementPort | None
+    routes: tuple[str, ...]
     accounts: tuple[Account, ...]
     snmp: SnmpAccess | None
 
@@ -69,8 +74,16 @@ def managed_switch(plan: Plan, device: Device) -> ManagedSwitch:
         part=plan.spec.catalogue[device.model].part,
         site=plan.spec.site,
         port=None if link is None else management_port(plan, link),
+        routes=() if link is None else _routes(plan, link.port.fabric),
         accounts=tuple(_account(operator) for operator in plan.spec.site.operators),
         snmp=plan.spec.site.snmp,
+    )
+
+
+def _routes(plan: Plan, fabric: str) -> tuple[str, ...]:
+    return tuple(
+        f"{net.network_address} {net.netmask}" if net.version == 4 else str(net)
+        for net in management_reach(plan, fabric)
     )
 
 
