@@ -44,7 +44,8 @@ def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) ->
         tables["MGMT_VRF_CONFIG"] = {"vrf_global": {"mgmtVrfEnabled": "true"}}
         tables["NTP"]["global"] |= {"src_intf": [port.port], "vrf": "mgmt"}
         if port.address is not None:
-            tables["MGMT_INTERFACE"] = {f"{port.port}|{port.address}": {}}
+            gateway = {} if port.gateway is None else {"gwaddr": port.gateway}
+            tables["MGMT_INTERFACE"] = {f"{port.port}|{port.address}": gateway}
     return tables
 
 
