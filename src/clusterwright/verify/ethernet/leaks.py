@@ -18,6 +18,7 @@ from clusterwright.verify.ethernet.router import (
     apply_policy,
     covers,
     example,
+    leads_outside,
     shown,
     shown_prefix,
 )
@@ -28,6 +29,7 @@ def leaks(tree: RenderedTree, fabric: Fabric, fabrics: tuple[Fabric, ...]) -> It
     """Default routes, foreign sources of routes, and policies that would accept what is no route of this fabric."""
     probes = list(_probes(fabric, fabrics))
     usual = _usual(fabric)
+    devices = frozenset(device for device, _ in tree.files)
     judged: dict[Policy, str] = {}
     for router in fabric.routers:
         for mark in router.defaults:
@@ -46,7 +48,9 @@ def leaks(tree: RenderedTree, fabric: Fabric, fabrics: tuple[Fabric, ...]) -> It
         for name, session in names.items():
             policy = router.policy(name)
             if policy not in judged:
-                judged[policy] = _foreign(policy, probes, usual)
+                is_border = leads_outside(router, session, devices)
+                # what the site may announce is for isolation to judge; here it must be no route of this tree's fabrics
+                judged[policy] = _foreign(policy, probes, _accepted(policy) if is_border else usual)
             if judged[policy]:
                 mark = odd_mark(tree, fabric, router, policy[0].mark or session.group_mark)
                 message = f"policy {name} accepts {judged[policy]}, which is no route of this fabric"

@@ -256,6 +256,13 @@ def line_of(text: str, mark: Mark) -> int:
     return text.count("\n", 0, at + (mark[-1][0] == "\n")) + 1 if mark else 0
 
 
+def leads_outside(router: Router, session: Session, devices: frozenset[str]) -> bool:
+    """True for a neighbour on a port of the switch that is cabled to none of the tree's devices: the site beyond."""
+    ends = {port.subnet: port for port in router.ports if port.address is not None}
+    port = ends.get(network_of(session.peer, 8 * len(session.peer) - 1))
+    return port is not None and port.peer.partition(" ")[0] not in devices
+
+
 def example(tree: RenderedTree, device: str, file: str, mark: Mark, message: str) -> Counterexample:
     """A counterexample at the place that a mark leads to."""
     return Counterexample(device, file, line_of(tree.text(device, file) or "", mark), message)

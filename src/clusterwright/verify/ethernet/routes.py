@@ -133,8 +133,11 @@ def _lists(router: Router) -> dict[str, PrefixRules]:
     }
 
 
-def spread(fabric: Fabric, edges: tuple[Edge, ...]) -> Routes:
-    """Let the announced prefixes spread over some edges until no switch learns more."""
+def spread(fabric: Fabric, edges: tuple[Edge, ...], *, counts_sessions: bool = True) -> Routes:
+    """Let the announced prefixes spread over some edges until no switch learns more.
+
+    The ``sessions`` of the outcome are counted only on request: they are a third of the work.
+    """
     known = announced(fabric)
     shape = known.origin.shape
     masks = _masks(fabric)
@@ -153,13 +156,15 @@ def spread(fabric: Fabric, edges: tuple[Edge, ...]) -> Routes:
                     continue
                 for sent, leaves in masks.outcomes(out_of, tag):
                     offered = counts * _rows(leaves, sources)
-                    carried, over = sessions @ offered, sessions @ (offered > 0).astype(np.float32)
+                    carried = sessions @ offered
+                    over = sessions @ (offered > 0).astype(np.float32) if counts_sessions else None
                     for got, enters in masks.outcomes(into, sent if keeps else NO_TAGS):
                         if got not in arrived:
                             arrived[got] = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
                         allowed = _rows(enters, targets)
                         arrived[got][0][targets] += carried * allowed
-                        arrived[got][1][targets] += over * allowed
+                        if over is not None:
+                            arrived[got][1][targets] += over * allowed
         is_open = (hops < 0) & is_foreign
         front = {tag: new * is_open for tag, (new, _) in arrived.items()}
         if not any(counts.any() for counts in front.values()):
@@ -168,7 +173,8 @@ def spread(fabric: Fabric, edges: tuple[Edge, ...]) -> Routes:
             is_new = counts > 0
             hops[is_new] = hop
             paths += counts
-            width += arrived[tag][1] * is_open
+            if counts_sessions:
+                width += arrived[tag][1] * is_open
             tags[tag] = tags[tag] | is_new if tag in tags else is_new
     return Routes(hops, paths, width, tags)
 

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 
 from clusterwright.verify.check import Check, Fact, Verdict
 from clusterwright.verify.ethernet.network import KINDS, Fabric, Network, has_network, network_of_tree
-from clusterwright.verify.ethernet.router import Mark, Port, Router, Session, example, shown, shown_prefix
+from clusterwright.verify.ethernet.router import (
+    Mark,
+    Port,
+    Router,
+    Session,
+    example,
+    leads_outside,
+    shown,
+    shown_prefix,
+)
 from clusterwright.verify.ethernet.routes import edges_of
 from clusterwright.verify.tree import RenderedTree
 
@@ -34,9 +43,10 @@ def _run(tree: RenderedTree) -> Verdict:
     sessions = {
         (router.device, session.peer): session for router in network.routers.values() for session in router.sessions
     }
+    devices = frozenset(device for device, _ in tree.files)
     for router in network.routers.values():
         for session in router.sessions:
-            for file, mark, fault in _faults(router, session, owners, sessions):
+            for file, mark, fault in _faults(router, session, owners, sessions, devices):
                 message = f"the session with {shown(session.peer)} cannot come up: {fault}"
                 found.append(example(tree, router.device, file, mark, message))
     found += (example(tree, *place) for place in _misnumbered(network, owners))
@@ -56,12 +66,16 @@ def _faults(
     session: Session,
     owners: dict[bytes, _Owner],
     sessions: dict[tuple[str, bytes], Session],
+    devices: frozenset[str],
 ) -> Iterator[tuple[str, Mark, str]]:
     """Why a session cannot come up, each with the file and the place; nothing when nothing speaks against it."""
     if session.peer not in owners and session.into.startswith(_BORDER):
         return  # its far end is no switch of ours: the proof of isolation judges what passes there
     if session.peer not in owners:
-        yield router.bgp_file, session.mark, "no switch has that address"
+        if not leads_outside(router, session, devices):
+            yield router.bgp_file, session.mark, "no switch has that address"
+        elif not session.most_routes:
+            yield router.bgp_file, session.group_mark, "nothing limits how many routes the outside may announce"
         return
     other, far = owners[session.peer]
     local = session.peer[:-1] + bytes((session.peer[-1] ^ 1,))
