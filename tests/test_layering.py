@@ -27,7 +27,7 @@ READS: dict[str, frozenset[str]] = {
     "bringup": frozenset({"spec", "plan", "render"}),
     "simulate": frozenset({"spec", "plan"}),
     "place": frozenset({"spec", "plan", "simulate"}),
-    "report": frozenset({"spec", "plan", "rules", "verify", "observe", "simulate"}),
+    "report": frozenset({"spec", "plan", "rules", "render", "verify", "observe", "simulate", "place"}),
     "compare": frozenset({"spec", "plan", "render", "report"}),
 }
 # The command line, on the far right, may use every stage.

@@ -6,12 +6,14 @@ import itertools
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.render.plans import plan_of
+from tests.render.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Plan
@@ -47,8 +49,29 @@ done
 scontrol show topology > {folder}/topology
 scontrol show config > {folder}/config
 scontrol show nodes > {folder}/nodes
+{questions}
 kill $controller $(cat /run/munge/munged.pid)
 wait
+"""
+
+# Nodes that need no slurmd to be free: the controller takes them for machines of a cloud that it can start.
+CLOUD = """PrivateData=cloud
+SuspendProgram=/bin/true
+ResumeProgram=/bin/true
+SuspendTime=3600
+"""
+# Jobs one after the other, each once the controller has given the one before its nodes.
+QUESTIONS = """
+placed=0
+for request in {requests}; do
+    sbatch --output=/dev/null $request --wrap true
+    placed=$((placed + 1))
+    for try in $(seq 150); do
+        [ "$(squeue --noheader --states=configuring,running | wc -l)" = $placed ] && break
+        sleep 0.1
+    done
+done
+squeue --noheader --sort=i --format='%i %N' > {folder}/jobs
 """
 
 
@@ -56,8 +79,8 @@ def _files(plan: Plan, device: str) -> dict[str, Artifact]:
     return {artifact.path: artifact for artifact in slurm.render(plan, plan.by_name[device])}
 
 
-def _controller_answers(plan: Plan, folder: Path) -> dict[str, str]:
-    """What a real controller says about our files: topology, config and nodes."""
+def _controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = ()) -> dict[str, str]:
+    """What a real controller says about our files: topology, config and nodes, and which nodes jobs get."""
     for program, package in PACKAGES.items():
         assert shutil.which(program), f"{program} is missing: apt-get install {package}"
     controller = slurm.controllers(plan)[0]
@@ -70,7 +93,12 @@ def _controller_answers(plan: Plan, folder: Path) -> dict[str, str]:
     names = [d.name for d in plan.devices if d.node_group == plan.spec.scheduler.nodes]
     lines = ["127.0.0.1 localhost", f"{host[1]} {controller}", *(f"{host[1]} {name}" for name in names)]
     (folder / "hosts").write_text("\n".join(lines) + "\n")
-    script = SCRIPT.format(folder=folder, controller=controller, address=host[1])
+    questions = (
+        QUESTIONS.format(folder=folder, requests=" ".join(f"'{request}'" for request in requests)) if requests else ""
+    )
+    if requests:
+        _start_from_a_cloud(folder / "etc/slurm")
+    script = SCRIPT.format(folder=folder, controller=controller, address=host[1], questions=questions)
     done = subprocess.run(
         ["unshare", "--mount", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script],
         capture_output=True,
@@ -82,13 +110,27 @@ def _controller_answers(plan: Plan, folder: Path) -> dict[str, str]:
     assert done.returncode == 0, done.stdout + done.stderr + said
     assert "fatal" not in said, said
     assert "Running as primary controller" in said, said
-    return {name: (folder / name).read_text() for name in ("topology", "config", "nodes")}
+    answers = ["topology", "config", "nodes", *(["jobs"] if requests else [])]
+    return {name: (folder / name).read_text() for name in answers}
 
 
-@pytest.mark.parametrize(("name", "leaves", "middle"), [("lab-roce", 4, 2), ("lab-ib", 2, 0), ("roce-24k", 1536, 8)])
+def _start_from_a_cloud(folder: Path) -> None:
+    """Says of every node that the controller may start it, and how many GPUs it will find then."""
+    conf = folder / "slurm.conf"
+    conf.write_text(conf.read_text().replace("State=UNKNOWN", "State=CLOUD") + CLOUD)
+    gres = folder / "gres.conf"
+    gpus = re.search(r" Gres=gpu:(\S+):(\d+) ", conf.read_text())
+    assert gpus is not None
+    gres.write_text(gres.read_text().replace("AutoDetect=nvml", f"Name=gpu Type={gpus[1]} Count={gpus[2]}"))
+
+
+@pytest.mark.parametrize(("name", "leaves", "middle"), [("lab-roce", 4, 2), ("lab-ib", 2, 0)])
 def test_slurmctld_sees_the_planned_tree(name: str, leaves: int, middle: int, tmp_path: Path) -> None:
     plan = plan_of(name)
-    answers = _controller_answers(plan, tmp_path)
+    _is_the_planned_tree(plan, _controller_answers(plan, tmp_path), leaves, middle)
+
+
+def _is_the_planned_tree(plan: Plan, answers: dict[str, str], leaves: int, middle: int) -> None:
     levels: dict[int, set[str]] = {}
     for switch, level in re.findall(r"^SwitchName=(\S+) Level=(\d+) ", answers["topology"], re.M):
         levels.setdefault(int(level), set()).add(switch)
@@ -99,6 +141,65 @@ def test_slurmctld_sees_the_planned_tree(name: str, leaves: int, middle: int, tm
     nodes = re.findall(r"^NodeName=(\S+)", answers["nodes"], re.M)
     assert set(nodes) == {d.name for d in plan.devices if d.node_group == plan.spec.scheduler.nodes}
     assert "topology/tree" in answers["config"]
+
+
+def test_a_job_of_a_pod_s_size_gets_one_pod(tmp_path: Path) -> None:
+    """The whole cluster in a real controller, once ten nodes of the first pod are taken."""
+    plan = plan_of("roce-24k")
+    any_pod = "|".join(f"p{number:02d}" for number in range(8))
+    requests = ("--nodes=10", "--nodes=384", f"--nodes=300 --constraint=[{any_pod}]", "--nodes=2", "--nodes=385")
+    answers = _controller_answers(plan, tmp_path, requests)
+    _is_the_planned_tree(plan, answers, 1536, 8)
+    said = answers["jobs"]
+    given = [_expand(line.split()[1]) for line in said.splitlines()]
+    assert [len(nodes) for nodes in given] == [10, 384, 300, 2, 385], said
+    pods = [{plan.by_name[node].pod for node in nodes} for nodes in given]
+    assert [len(each) for each in pods] == [1, 1, 1, 1, 2]
+    assert pods[1] != pods[0]  # the first pod is no longer whole
+    assert len({plan.by_name[node].rack for node in given[0]}) == 5
+    assert len({plan.by_name[node].rack for node in given[3]}) == 1
+
+
+def test_nodes_have_their_processors_memory_and_pod() -> None:
+    plan = plan_of("lab-roce")
+    text = _files(plan, slurm.controllers(plan)[0])["etc/slurm/slurm.conf"].content.decode()
+    assert (
+        "NodeName=gpu-p00r[00-01]n[0-1] Sockets=2 CoresPerSocket=56 ThreadsPerCore=2 RealMemory=1953125 "
+        "Gres=gpu:h100-sxm5-80gb:8 Feature=p00 State=UNKNOWN\n"
+    ) in text
+
+
+@pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "roce-24k", "ib-24k", "rsc"])
+def test_topology_yaml_says_what_topology_conf_says(name: str) -> None:
+    """Against the documented grammar (topology.yaml(5)): no packaged Slurm is new enough to read it."""
+    plan = plan_of(name)
+    files = _files(plan, slurm.controllers(plan)[0])
+    (entry,) = yaml.safe_load(files["etc/slurm/topology.yaml"].content)
+    assert set(entry) == {"topology", "cluster_default", "tree"}
+    assert entry["cluster_default"] is True
+    lines = files["etc/slurm/topology.conf"].content.decode().splitlines()[1:]
+    in_conf = {name: (key, members) for name, key, members in (re.split(r" |=", line)[1:] for line in lines)}
+    keys = {"Nodes": "nodes", "Switches": "children"}
+    assert [set(switch) for switch in entry["tree"]["switches"]] == [
+        {"switch", keys[key]} for key, _ in in_conf.values()
+    ]
+    for switch in entry["tree"]["switches"]:
+        key, members = in_conf[switch["switch"]]
+        assert switch[keys[key]] == members
+        assert len(switch["switch"]) <= 64
+
+
+def test_blocks_in_both_forms(tmp_path: Path) -> None:
+    overlay = "scheduler: {kind: slurm, nodes: compute, plugin: block, leaf: rack, block_sizes: [2, 4, 8]}\n"
+    plan = plan_with(tmp_path, "lab-roce", overlay)
+    files = _files(plan, slurm.controllers(plan)[0])
+    (entry,) = yaml.safe_load(files["etc/slurm/topology.yaml"].content)
+    assert entry["block"]["block_sizes"] == [2, 4, 8]
+    assert [f"BlockName={each['block']} Nodes={each['nodes']}" for each in entry["block"]["blocks"]] == [
+        line for line in files["etc/slurm/topology.conf"].content.decode().splitlines() if line.startswith("BlockName")
+    ]
+    assert "BlockSizes=2,4,8" in files["etc/slurm/topology.conf"].content.decode()
+    assert "TopologyPlugin=topology/block" in files["etc/slurm/slurm.conf"].content.decode()
 
 
 def test_compute_nodes_ask_the_controller() -> None:

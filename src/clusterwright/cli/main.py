@@ -23,6 +23,7 @@ COMMANDS = {
     "keys": "clusterwright.cli.keys:keys",
     "lab": "clusterwright.cli.lab:lab",
     "lint": "clusterwright.cli.lint:lint",
+    "nccl": "clusterwright.cli.nccl:nccl_command",
     "observe": "clusterwright.cli.observe:observe",
     "place": "clusterwright.cli.place:place_command",
     "preview": "clusterwright.cli.deploy:preview",

@@ -11,6 +11,7 @@ from clusterwright.render import (
     boot_server,
     eos,
     fboss,
+    kueue,
     managed_switch,
     mounts,
     nccl,
@@ -59,6 +60,7 @@ DEVICE_RENDERERS: tuple[Entry, ...] = (
     Entry(subnet_topology.KIND, subnet_topology.applies, subnet_topology.render),
     Entry(ufm.KIND, ufm.applies, ufm.render),
     Entry(slurm.KIND, slurm.applies, slurm.render),
+    Entry(kueue.KIND, kueue.applies, kueue.render),
 )
 
 

@@ -18,6 +18,7 @@ from clusterwright.render.per_plan import per_plan
 from clusterwright.render.slurm_hostlist import hostlist
 from clusterwright.render.slurm_topology import blocks, compute_nodes, tree
 from clusterwright.render.templates import template
+from clusterwright.spec.hardware import Host
 from clusterwright.spec.job import Scheduler
 
 KIND = "slurm"
@@ -27,10 +28,13 @@ _CLUSTER_NAME_LENGTH = 40
 
 @dataclass(frozen=True, slots=True)
 class NodeLine:
-    """A NodeName line: equal nodes in equal state."""
+    """A NodeName line: equal nodes of one pod in equal state. ``hardware`` are its processors and memory in Slurm's
+    words, "" where the catalogue has none."""
 
     names: str
+    hardware: str
     gres: str
+    feature: str
     state: str
 
 
@@ -57,7 +61,7 @@ def applies(plan: Plan, device: Device) -> bool:
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """slurm.conf, topology.conf, cgroup.conf and gres.conf on controllers; slurmd's options on compute nodes."""
+    """The controller's files on controllers, topology in both forms; slurmd's options on compute nodes."""
     scheduler = plan.spec.scheduler
     if scheduler is None:
         return
@@ -79,20 +83,20 @@ def controllers(plan: Plan) -> tuple[str, ...]:
 
 def slurm_view(plan: Plan, scheduler: Scheduler) -> SlurmView:
     """Everything slurm.conf needs, from the plan."""
-    by_line: dict[tuple[str, str], list[str]] = {}
+    by_line: dict[tuple[str, str, str, str], list[str]] = {}
     members = compute_nodes(plan, scheduler)
     for device in members:
-        gpus = plan.spec.catalogue[device.model].gpus
-        gres = f"gpu:{_word(gpus.model)}:{gpus.count}" if gpus is not None else ""
-        by_line.setdefault((gres, device.state), []).append(device.name)
+        model = plan.spec.catalogue[device.model]
+        gres = f"gpu:{_word(model.gpus.model)}:{model.gpus.count}" if model.gpus is not None else ""
+        by_line.setdefault((_hardware(model.host), gres, device.pod, device.state), []).append(device.name)
     addresses = {name: node_address(plan, plan.by_name[name]) for name in controllers(plan)}
     return SlurmView(
         cluster=_word(plan.name)[:_CLUSTER_NAME_LENGTH],
         controllers=tuple(f"{name}({address})" if address else name for name, address in addresses.items()),
         plugin=f"topology/{scheduler.plugin}",
-        gres_types="gpu" if any(gres for gres, _ in by_line) else "",
+        gres_types="gpu" if any(gres for _, gres, _, _ in by_line) else "",
         ipv6=any(":" in address for address in addresses.values() if address),
-        nodes=tuple(NodeLine(hostlist(names), gres, state) for (gres, state), names in by_line.items()),
+        nodes=tuple(NodeLine(hostlist(names), *what) for what, names in by_line.items()),
         partition=scheduler.nodes,
         all_nodes=hostlist(device.name for device in members),
     )
@@ -104,19 +108,34 @@ def _controller_files(plan: Plan) -> tuple[tuple[str, bytes], ...]:
     if scheduler is None:
         return ()
     view = slurm_view(plan, scheduler)
-    if scheduler.plugin == "block":
-        topology = template("slurm/topology-block.conf.j2").render(
-            blocks=blocks(plan, scheduler), sizes=",".join(map(str, scheduler.block_sizes))
-        )
-    else:
-        topology = template("slurm/topology-tree.conf.j2").render(switches=tree(plan, scheduler))
+    is_block = scheduler.plugin == "block"
+    topology = {
+        "switches": () if is_block else tree(plan, scheduler),
+        "blocks": blocks(plan, scheduler) if is_block else (),
+        "sizes": scheduler.block_sizes,
+    }
     texts = (
         ("slurm.conf", template("slurm/slurm.conf.j2").render(view=view)),
-        ("topology.conf", topology),
+        ("topology.conf", template(f"slurm/topology-{scheduler.plugin}.conf.j2").render(**topology)),
+        ("topology.yaml", template("slurm/topology.yaml.j2").render(**topology)),
         ("cgroup.conf", template("slurm/cgroup.conf.j2").render()),
         ("gres.conf", template("slurm/gres.conf.j2").render(nodes=[line for line in view.nodes if line.gres])),
     )
     return tuple((name, text.encode()) for name, text in texts)
+
+
+def _hardware(host: Host | None) -> str:
+    """Processors and memory as slurmd will find them, or a little less: it drains a node that has less than is written.
+
+    The catalogue counts memory in powers of ten, memory modules come in powers of two.
+    """
+    if host is None:
+        return ""
+    memory_mib = host.memory_gb * 10**9 // 2**20
+    return (
+        f"Sockets={host.sockets} CoresPerSocket={host.cores_per_socket} ThreadsPerCore={host.threads_per_core} "
+        f"RealMemory={memory_mib}"
+    )
 
 
 @per_plan

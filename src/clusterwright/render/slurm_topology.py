@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clusterwright.plan.domains import domain_levels
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.slurm_hostlist import hostlist
 from clusterwright.spec.job import Scheduler
@@ -41,7 +42,7 @@ def tree(plan: Plan, scheduler: Scheduler) -> tuple[TreeSwitch, ...]:
     """Leaves first, then each larger level, the cluster last."""
     leaves = _leaves(plan, scheduler)
     switches = [TreeSwitch(name, "Nodes", hostlist(nodes)) for name, nodes in leaves.items()]
-    boundaries = _boundaries(plan, scheduler)
+    boundaries = {*domain_levels(plan, scheduler.nodes), CLUSTER}
     below = list(leaves)
     while below != [CLUSTER]:
         parents: dict[str, list[str]] = {}
@@ -50,15 +51,6 @@ def tree(plan: Plan, scheduler: Scheduler) -> tuple[TreeSwitch, ...]:
         switches.extend(TreeSwitch(name, "Switches", hostlist(members)) for name, members in parents.items())
         below = list(parents)
     return tuple(switches)
-
-
-def _boundaries(plan: Plan, scheduler: Scheduler) -> set[str]:
-    """The levels at which bandwidth may change: those that the tiers of the jobs' fabric stand in."""
-    nccl = plan.spec.nccl
-    fabrics = [f for f in plan.spec.fabrics if any(attach.nodes == scheduler.nodes for attach in f.attach)]
-    if nccl is not None and nccl.nodes == scheduler.nodes:
-        fabrics = [fabric for fabric in fabrics if fabric.name == nccl.fabric]
-    return {tier.per for fabric in fabrics for tier in fabric.tiers}
 
 
 def _parent(plan: Plan, name: str, boundaries: set[str]) -> str:

@@ -19,6 +19,7 @@ from clusterwright.report.claims_sections import (
 )
 from clusterwright.report.figures import figures
 from clusterwright.report.inventory_csv import csv_files
+from clusterwright.report.job_sections import jobs_section, nccl_section
 from clusterwright.report.network_sections import addresses_section, fabrics_section, isolation_section
 from clusterwright.report.page import Card, Page, plural, power, storage
 from clusterwright.report.physical_sections import cabling_section, racks_section
@@ -50,7 +51,7 @@ def report_page(plan: Plan, findings: tuple[Finding, ...]) -> Page:
     planned = figures(plan)
     tiers = tier_totals(plan)
     kinds = rack_kinds(plan)
-    simulation = simulation_section(plan)
+    optional = (simulation_section(plan), nccl_section(plan), jobs_section(plan))
     return Page(
         title=plan.spec.title,
         cluster=plan.name,
@@ -60,7 +61,7 @@ def report_page(plan: Plan, findings: tuple[Finding, ...]) -> Page:
         sections=(
             expectations_section(plan, planned),
             fabrics_section(plan, tiers),
-            *((simulation,) if simulation is not None else ()),
+            *(section for section in optional if section is not None),
             racks_section(plan, kinds),
             cabling_section(plan),
             addresses_section(plan),

@@ -1,0 +1,71 @@
+"""``clusterwright nccl``: every variable of NCCL and PyTorch with its value, and where in the spec it comes from."""
+
+from __future__ import annotations
+
+import json
+from difflib import get_close_matches
+from pathlib import Path
+
+import click
+
+from clusterwright.cli.planning import plan_with_findings
+from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.model import Plan
+from clusterwright.render.nccl import settings_by_node
+from clusterwright.render.nccl_settings import Setting
+from clusterwright.spec.document import format_path
+
+
+@click.command("nccl")
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.argument("variable", required=False)
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+def nccl_command(spec: Path, variable: str | None, form: str) -> int:
+    """Explains what NCCL and PyTorch are told on the nodes of SPEC: VARIABLE, or every one.
+
+    Exit status: 0, or 2 when the spec has no NCCL profile or sets no such variable.
+    """
+    plan, _ = plan_with_findings(spec)
+    profiles = {node: _chosen(settings, variable, plan) for settings, node in settings_by_node(plan).items()}
+    if not profiles:
+        raise ClusterwrightError(f"{plan.name} has no NCCL profile; add one under `nccl:`.")
+    if form == "json":
+        document = {node: [_as_document(plan, each) for each in settings] for node, settings in profiles.items()}
+        click.echo(json.dumps({"cluster": plan.name, "nodes": document}, indent=1))
+        return 0
+    for node, settings in profiles.items():
+        if len(profiles) > 1:
+            click.echo(f"as on {node}:\n")
+        click.echo("\n".join(_text(plan, each) for each in settings))
+    return 0
+
+
+def _chosen(settings: tuple[Setting, ...], variable: str | None, plan: Plan) -> tuple[Setting, ...]:
+    if variable is None:
+        return settings
+    found = tuple(each for each in settings if each.name == variable.upper())
+    if not found:
+        close = get_close_matches(variable.upper(), [each.name for each in settings], n=1)
+        hint = f"Did you mean {close[0]}?" if close else "`clusterwright nccl SPEC` lists all."
+        raise ClusterwrightError(f"{plan.name} does not set {variable}. {hint}")
+    return found
+
+
+def _text(plan: Plan, setting: Setting) -> str:
+    facts = _as_document(plan, setting)
+    return (
+        f"{setting.name}={setting.value}  ({facts['written_to']})\n    {setting.reason}\n"
+        f"    {facts['from']}, {facts['position']}\n"
+    )
+
+
+def _as_document(plan: Plan, setting: Setting) -> dict[str, str]:
+    document = plan.spec.document
+    return {
+        "name": setting.name,
+        "value": setting.value,
+        "written_to": "environment" if setting.environment else "nccl.conf",
+        "reason": setting.reason,
+        "from": format_path(setting.origin, document.data),
+        "position": str(document.locate(setting.origin)),
+    }

@@ -1,0 +1,95 @@
+"""The chapters on jobs: every variable of NCCL and PyTorch with its origin, and where the spec's jobs would run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.place.placement import linear, place, shuffled
+from clusterwright.place.room import NODE, Room, room_for
+from clusterwright.render.nccl import settings_by_node
+from clusterwright.report.page import Block, Cell, Section, Table, code, number
+from clusterwright.spec.document import format_path
+from clusterwright.spec.model import CLUSTER
+
+if TYPE_CHECKING:
+    from clusterwright.place.placement import Placement
+    from clusterwright.plan.model import Plan
+    from clusterwright.render.nccl_settings import Setting
+    from clusterwright.spec.workload import Job
+
+SEED = 1  # of the random placement that is shown beside the planned one
+
+
+def nccl_section(plan: Plan) -> Section | None:
+    """Each variable, its value, the line of the spec that it follows from, and why; None without a profile."""
+    profile = plan.spec.nccl
+    if profile is None:
+        return None
+    releases = f"NCCL {profile.version}" + (f" and PyTorch {profile.pytorch}" if profile.pytorch else "")
+    text = (
+        f"For {profile.nodes} on {profile.fabric}, {releases}. Each value follows from the line of the spec beside it."
+    )
+    tables = tuple(
+        _settings_table(plan, settings, f"nccl-settings-{index}", node)
+        for index, (settings, node) in enumerate(settings_by_node(plan).items())
+    )
+    return Section("nccl", "NCCL and PyTorch", (Block("", text, (), tables),))
+
+
+def _settings_table(plan: Plan, settings: tuple[Setting, ...], name: str, node: str) -> Table:
+    document = plan.spec.document
+    rows = tuple(
+        (
+            code(each.name),
+            code(each.value),
+            Cell("environment" if each.environment else "nccl.conf"),
+            Cell(each.reason),
+            code(format_path(each.origin, document.data)),
+            code(str(document.locate(each.origin))),
+        )
+        for each in settings
+    )
+    columns = ("Variable", "Value", "Written to", "Why", "From", "Line")
+    return Table(name, f"As on {node}", columns, rows)
+
+
+def jobs_section(plan: Plan) -> Section | None:
+    """Bytes of a step by the layer that they cross, for each job, as placed and as a scheduler without a map would."""
+    if not plan.spec.jobs:
+        return None
+    blocks = tuple(_job_block(plan, job) for job in plan.spec.jobs)
+    return Section("jobs", "Jobs and the layers that they cross", blocks)
+
+
+def _job_block(plan: Plan, job: Job) -> Block:
+    try:
+        room = room_for(plan, job)
+        placements = (place(room, job), linear(room, job), shuffled(room, job, SEED))
+    except ClusterwrightError as error:
+        return Block(job.name, str(error))
+    columns = ("Layer", "Planned, GB", "Linear, GB", "Random, GB")
+    table = Table(
+        f"job-{job.name}",
+        "Bytes of a step by the highest layer that they cross",
+        columns,
+        _layer_rows(room, placements),
+        frozenset(columns[1:]),
+        "`clusterwright place` names the nodes and the ranks on them.",
+    )
+    axes = " × ".join(f"{size} {axis}" for axis, size in job.sizes.items() if size > 1)
+    return Block(job.name, f"{job.ranks:,} ranks on {job.nodes}: {axes or 'one rank'}.", (), (table,))
+
+
+def _layer_rows(room: Room, placements: tuple[Placement, ...]) -> tuple[tuple[Cell, ...], ...]:
+    by_placement = [placement.bytes_by_layer() for placement in placements]
+    return tuple(
+        (Cell(_layer(name)), *(number(layers[index] / 1e9) if layers else Cell("–") for layers in by_placement))
+        for index, name in enumerate(room.layers)
+    )
+
+
+def _layer(name: str) -> str:
+    if name == NODE:
+        return "NVLink, inside a node"
+    return "across the cluster" if name == CLUSTER else f"inside a {name}"
