@@ -225,3 +225,35 @@ def test_an_edit_is_refuted_where_it_was_made(check: str, device: str, path: str
     assert {each.file for each in own} & {path, AGENT if path == BGP else path}
     report = [(each.line, each.message) for each in own][:5]
     assert any(each.file == path and each.line in lines for each in own), f"line {lines} was edited, not {report}"
+
+
+def border(limit: str) -> Edit:
+    """A session of a top switch with a router of the site, over a port that is cabled to no device of the tree."""
+    port = (
+        "interface Ethernet6/36/1\n   description to site-a\n   no shutdown\n   mtu 9000\n   no switchport\n"
+        "   ipv6 address fd00:1ab:f:fffd::/127\n!\n"
+    )
+    group = (
+        "   neighbor SITE peer group\n   neighbor SITE route-map FROM-SITE in\n   neighbor SITE route-map TO-SITE out\n"
+        f"{limit}   neighbor fd00:1ab:f:fffd::1 peer group SITE\n   neighbor fd00:1ab:f:fffd::1 remote-as 64601\n   !\n"
+        "   address-family ipv6\n      neighbor SITE activate\n"
+    )
+    policy = (
+        "ipv6 prefix-list SITE\n   seq 10 permit 2001:db8:1::/48\n!\n"
+        "route-map FROM-SITE permit 10\n   match ipv6 address prefix-list SITE\n!\n"
+        "route-map TO-SITE permit 10\n   match ipv6 address prefix-list OWN\n!\nrouter bgp "
+    )
+
+    def edit(text: str) -> str:
+        text = re.sub(r"interface Ethernet6/36/1\n(   .*\n)*!\n", port, text)
+        return text.replace("   !\n   address-family ipv6\n", group).replace("router bgp ", policy, 1)
+
+    return edit
+
+
+def test_a_session_with_the_site_needs_a_limit_but_no_switch_at_its_end() -> None:
+    limited = tree(LAB, {("ssw-00", EOS): border("   neighbor SITE maximum-routes 5 warning-limit 2\n")})
+    assert verdict("bgp-sessions", limited).counterexamples == ()
+    assert not [each for each in verdict("reachability", limited).counterexamples if "SITE" in each.message]
+    unlimited = verdict("bgp-sessions", tree(LAB, {("ssw-00", EOS): border("")})).counterexamples
+    assert [each.message for each in unlimited if "nothing limits" in each.message]
