@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from clusterwright.compare.configuration import config_changes
 from clusterwright.compare.document import document
+from clusterwright.compare.images import image_changes, image_lines
 from clusterwright.compare.plans import compare_plans
 from clusterwright.compare.revision import spec_at
 from clusterwright.compare.text import text_lines
@@ -49,14 +51,18 @@ def diff(before: str, after: str, form: str, cables: Path | None, config: bool, 
     one, other = _plan(before), _plan(after)
     changes = compare_plans(one, other)
     groups = config_changes(one, other, changes.devices.renamed) if config else None
+    images = image_changes(one, other, changes.devices.renamed) if config else ()
     if cables is not None:
         write_lines(cables, [work_order_csv(work_order(one, other, changes.cables))])
         click.echo(f"wrote {cables}", err=True)
     if form == "json":
-        sys.stdout.write(dump_lines(document(changes, groups)).decode())
+        found = {**document(changes, groups), "images": [asdict(item) for item in images]}
+        sys.stdout.write(dump_lines(found).decode())
     else:
         sys.stdout.writelines(f"{line}\n" for line in text_lines(changes, groups, lines))
-    return _EXIT_DIFFERENT if changes or groups else 0
+        if images:
+            sys.stdout.writelines(f"{line}\n" for line in image_lines(images))
+    return _EXIT_DIFFERENT if changes or groups or images else 0
 
 
 def _plan(name: str) -> Plan:

@@ -23,6 +23,8 @@ from clusterwright.spec.distribution import Distribution, distribution_of
 from clusterwright.spec.image import Image
 
 _SHORT = 12  # hexadecimal digits: enough to tell a site's images apart
+# What an image is not made from: places in the spec, and what was measured of it.
+_UNMADE = frozenset({"path", "size_bytes"})
 # What takes effect at boot: the rest of a definition reaches running nodes as files.
 _BOOT_FIELDS = (
     *("distribution", "repositories", "drivers", "firmware", "blacklist", "module_options"),
@@ -69,7 +71,7 @@ def _definition(plan: Plan, image: Image, distribution: Distribution) -> dict[st
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in dataclasses.fields(value) if field.name != "path"]
+        names = [field.name for field in dataclasses.fields(value) if field.name not in _UNMADE]
         return {name: _plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(key): _plain(value[key]) for key in sorted(value)}

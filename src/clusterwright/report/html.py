@@ -18,6 +18,7 @@ from clusterwright.report.claims_sections import (
     is_met,
 )
 from clusterwright.report.figures import figures
+from clusterwright.report.image_sections import images_section
 from clusterwright.report.inventory_csv import csv_files
 from clusterwright.report.job_sections import jobs_section, nccl_section
 from clusterwright.report.network_sections import addresses_section, fabrics_section, isolation_section
@@ -51,6 +52,7 @@ def report_page(plan: Plan, findings: tuple[Finding, ...]) -> Page:
     planned = figures(plan)
     tiers = tier_totals(plan)
     kinds = rack_kinds(plan)
+    images = tuple(section for section in (images_section(plan),) if section is not None)
     optional = (simulation_section(plan), nccl_section(plan), jobs_section(plan))
     return Page(
         title=plan.spec.title,
@@ -64,6 +66,7 @@ def report_page(plan: Plan, findings: tuple[Finding, ...]) -> Page:
             *(section for section in optional if section is not None),
             racks_section(plan, kinds),
             cabling_section(plan),
+            *images,
             addresses_section(plan),
             isolation_section(plan),
             exceptions_section(plan),

@@ -102,7 +102,8 @@ class Image:
     """What a node runs: an operating system's packages, kernel and drivers, and how they are set.
 
     ``delivery`` is ``memory`` (fetched at every boot, nothing on disk) or ``disk`` (installed once). ``host_keys`` says
-    where a node's SSH host key is kept, with ``{node}`` for its name; None lets each node make its own.
+    where a node's SSH host key is kept, with ``{node}`` for its name; None lets each node make its own. ``size_bytes``
+    is what the built image and its kernel take as they are fetched, None while nobody measured it.
     """
 
     name: str
@@ -126,6 +127,7 @@ class Image:
     checks: tuple[ImageCheck, ...]
     host_keys: str | None
     delivery: str
+    size_bytes: int | None
     path: Path
 
 

@@ -54,6 +54,7 @@ def image(reading: Reading, data: Mapping[str, Any], path: Path) -> Image:
         checks=reading.each(data, "checks", _check, path),
         host_keys=data.get("host_keys"),
         delivery=data.get("delivery", "memory"),
+        size_bytes=data.get("size_bytes"),
         path=path,
     )
 

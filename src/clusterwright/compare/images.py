@@ -1,0 +1,55 @@
+"""Images before and after: which nodes take a change while they run, and which have to boot anew, pod by pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterwright.plan.model import Plan
+from clusterwright.render.images import node_images
+
+MOST_PODS = 12  # shown; JSON names every node
+
+
+@dataclass(frozen=True, slots=True)
+class ImageChange:
+    """Nodes whose image changes alike: by ``version`` from one to another, by pod in the order of the plan.
+
+    ``needs_reboot`` is false when all that changes reaches running nodes as files.
+    """
+
+    before: str
+    after: str
+    needs_reboot: bool
+    pods: Mapping[str, tuple[str, ...]]
+
+
+def image_changes(before: Plan, after: Plan, renamed: Mapping[str, str]) -> tuple[ImageChange, ...]:
+    """The changes of images of nodes in both plans; ``renamed`` maps names of ``before`` to those of ``after``."""
+    new = node_images(after)
+    found: dict[tuple[str, str, bool], dict[str, list[str]]] = {}
+    for name, old in node_images(before).items():
+        now = new.get(renamed.get(name, name))
+        if now is None or now.digest == old.digest:
+            continue
+        key = (f"{old.name} {old.version}", f"{now.name} {now.version}", now.boot_digest != old.boot_digest)
+        device = after.by_name[renamed.get(name, name)]
+        found.setdefault(key, {}).setdefault(device.pod, []).append(device.name)
+    return tuple(ImageChange(*key, {pod: tuple(names) for pod, names in pods.items()}) for key, pods in found.items())
+
+
+def image_lines(changes: Sequence[ImageChange]) -> Iterator[str]:
+    """The changes as people read them."""
+    yield "" if changes else "\nimages: no change"
+    if not changes:
+        return
+    yield "images"
+    for change in changes:
+        count = sum(len(names) for names in change.pods.values())
+        how = "REBOOT" if change.needs_reboot else "live  "
+        what = "boot anew" if change.needs_reboot else "take it while they run"
+        yield f"  {how} {change.before} → {change.after}: {count:,} node{'s' * (count != 1)} {what}"
+        for pod, names in list(change.pods.items())[:MOST_PODS]:
+            yield f"    wave {pod or 'above the pods'}: {len(names):,}"
+        if len(change.pods) > MOST_PODS:
+            yield f"    ... and {len(change.pods) - MOST_PODS} more waves"

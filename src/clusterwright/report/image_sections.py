@@ -1,0 +1,71 @@
+"""The chapter on images: what they are by content, what nodes fetch of them, and from whom."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from clusterwright.plan.boot import servers_by_rack
+from clusterwright.render.images import Fetched, fetched, planned_macs
+from clusterwright.report.page import Block, Cell, Section, Table, code, number, plural
+
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
+
+
+def images_section(plan: Plan) -> Section | None:
+    """Bytes that nodes fetch, image by image, and the racks of every boot server; None where nothing boots over it."""
+    images = fetched(plan)
+    if not images:
+        return None
+    text = (
+        f"{plural(sum(each.nodes for each in images), 'node')} fetch a golden image, the same for all that run it, and"
+        " an overlay of their own: names, addresses, and what else only they have."
+    )
+    planned = planned_macs(plan)
+    if planned:
+        text += (
+            f" {plural(planned, 'adapter')} on the boot fabric have no noted MAC address yet and are offered nothing."
+        )
+    return Section("images", "Images", (Block("", text, (), (_image_table(images), _server_table(plan))),))
+
+
+def _image_table(images: tuple[Fetched, ...]) -> Table:
+    rows = tuple(
+        (
+            code(f"{each.identity.name} {each.identity.version}"),
+            number(each.nodes),
+            number(each.packages),
+            number(each.identity.shared_bytes),
+            number(each.image_bytes) if each.image_bytes else Cell("not measured", "warning"),
+            number(each.overlay_bytes),
+            number(each.script_bytes),
+            number(each.each_bytes) if each.image_bytes else Cell("", "number"),
+        )
+        for each in images
+    )
+    names = ("Image", "Nodes", "Packages", "Rendered files", "Image and kernel", "Overlay", "Script", "A node fetches")
+    return Table(
+        "images-fetched",
+        "Bytes that a node fetches",
+        names,
+        rows,
+        frozenset(names[1:]),
+        "In bytes. The image's own size is known once it is built (`size_bytes`); overlay and script are those of the"
+        " largest of the first and last nodes of every pod.",
+    )
+
+
+def _server_table(plan: Plan) -> Table:
+    racks = servers_by_rack(plan)
+    first = Counter(servers[0] for servers in racks.values())
+    second = Counter(servers[1] for servers in racks.values() if len(servers) > 1)
+    rows = tuple((code(name), number(first[name]), number(second[name])) for name in sorted({*first, *second}))
+    return Table(
+        "boot-servers",
+        "Boot servers",
+        ("Server", "Racks that ask it first", "Racks that ask it second"),
+        rows,
+        frozenset({"Racks that ask it first", "Racks that ask it second"}),
+        "",
+    )
