@@ -212,6 +212,8 @@ HARMLESS: tuple[tuple[str, str], ...] = (
     (r"^interface Loopback|bandwidth percent|^interface \S+ > (no shutdown|!)", _DEFAULT),
     (r"^interface (\S+ > shutdown|Ethernet[\d/]+)$", "a port without a cable: any other would be missed"),
     (r"^ipv6 prefix-list FABRIC > seq 10", _WIDER),
+    (r"^ip community-list FROM-BELOW", "the top tier has nobody above to tell; anywhere else it is missed"),
+    (r"router-id \d|router_id$", "any number will do that no other switch has"),
     # FBOSS
     (
         r"^(defaultCommandLineArgs|platform|thriftApi|sw/(version|hostname|switchSettings|acl|cpu|trafficCounters))",
@@ -236,6 +238,7 @@ HARMLESS: tuple[tuple[str, str], ...] = (
     # SONiC
     (r"^(ACL|AAA|TACPLUS|SNMP|NTP|SYSLOG|MGMT|DNS|SSH|LLDP|FEATURE|FLEX|TELEMETRY|GNMI|BREAKOUT|RESTAPI|CRM)", _PLANE),
     (r"^(DEVICE_NEIGHBOR|CABLE_LENGTH|VERSIONS|KDUMP|AUTO|LOGGER|BANNER|PASSW|SYSTEM|CONSOLE|X509|CERT)", _NAME),
+    (r"^(STATIC_ROUTE|BGP_\w+|VRF)/mgmt", _PLANE),
     (r"^DEVICE_METADATA|^PORT/\w+/(alias|index|lanes|autoneg|description|admin_status|speed|mtu|fec)", _CHIP),
     (r"^BGP_GLOBALS/default/(load_balance|default_ipv|network_import|log_nbr|gr_|keepalive|holdtime)", _DEFAULT),
     (r"^BGP_(GLOBALS_AF/.*paths|PEER_GROUP|NEIGHBOR/.*(name|local_addr|admin_status)|NEIGHBOR_AF)", _DEFAULT),
