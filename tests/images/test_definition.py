@@ -119,6 +119,21 @@ def test_kea_takes_the_reservations_and_they_are_the_plans_addresses(name: str, 
     }
 
 
+def test_rack_switches_send_requests_to_the_server_that_has_the_reservations() -> None:
+    plan = plan_of("lab-roce")
+    server = first_server(plan)
+    address = next(cable.a.address for cable in plan.cables_of[server] if cable.fabric == "frontend")
+    for switch in plan.devices_of("rsw"):
+        serves = any(cable.a.device in boot_nics(plan) for cable in plan.cables_of[switch.name])
+        (agent,) = (item for item in render_device(plan, switch.name) if item.path.endswith("agent.conf"))
+        config = json.loads(agent.content)["sw"]
+        for hosts in (
+            next(vlan for vlan in config["vlans"] if vlan["name"] == "hosts"),
+            next(interface for interface in config["interfaces"] if interface["name"] == "hosts"),
+        ):
+            assert hosts.get("dhcpRelayAddressV6") == (format_address(address or 0, 6) if serves else None)
+
+
 def test_noted_addresses_take_the_place_of_planned_ones(tmp_path: Path) -> None:
     (tmp_path / "macs.csv").write_text("device,port,mac\ngpu-p00r00n1,fe1,0C-42-A1-5B-00-0C\n")
     plan = plan_with(tmp_path, "lab-roce", "boot: {servers: services, fabric: frontend, macs: macs.csv}\n")

@@ -71,6 +71,24 @@ def servers_by_rack(plan: Plan) -> Mapping[str, tuple[str, ...]]:
     return {rack: found[rack] for rack in racks}
 
 
+def relay_targets(plan: Plan) -> Mapping[str, int]:
+    """The address that every bottom switch of the boot fabric sends DHCP requests to: its first boot server's."""
+    boot = plan.spec.boot
+    if boot is None:
+        return {}
+    address: dict[str, int] = {}
+    for cable in plan.cables:
+        if cable.fabric == boot.fabric and cable.a.side == "host" and cable.a.address is not None:
+            address.setdefault(cable.a.device, cable.a.address)
+    servers = servers_by_rack(plan)
+    return {
+        nic.switch: address[own[0]]
+        for name, nics in boot_nics(plan).items()
+        if (own := servers[plan.by_name[name].rack]) and own[0] in address
+        for nic in nics
+    }
+
+
 def _nearest(servers: list[Device], node: Device) -> tuple[str, ...]:
     in_rack = tuple(server.name for server in servers if server.rack == node.rack)
     in_pod = tuple(server.name for server in servers if server.pod and server.pod == node.pod)

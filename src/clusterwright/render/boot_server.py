@@ -59,23 +59,6 @@ def over(files: Files) -> Callable[[Plan, Device], Iterator[Artifact]]:
     return render
 
 
-def relay_target(plan: Plan, switch: str) -> str | None:
-    """The boot server's address that the bottom switch ``switch`` relays DHCP to; None where no node boots below it."""
-    return _relay_targets(plan).get(switch)
-
-
-@per_plan
-def _relay_targets(plan: Plan) -> dict[str, str]:
-    servers = _servers(plan)
-    found: dict[str, str] = {}
-    for name, nics in _boot_nics(plan).items():
-        own = servers.get(plan.by_name[name].rack, ())
-        address = _server_address(plan, own[0]) if own else None
-        if address is not None:
-            found.update({nic.switch: address for nic in nics})
-    return found
-
-
 @per_plan
 def _boot_nics(plan: Plan) -> dict[str, tuple[BootNic, ...]]:
     return dict(boot_nics(plan))

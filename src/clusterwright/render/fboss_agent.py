@@ -145,7 +145,7 @@ def _vlans(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]]:
     if view.loopback is not None:
         found.append(_vlan(LOOPBACK_VLAN, "loopback", routable=True))
     if view.shares_subnet:
-        found.append(_vlan(HOST_VLAN, "hosts", routable=True))
+        found.append(_vlan(HOST_VLAN, "hosts", routable=True) | _relay(view))
     found += [
         _vlan(vlan, link.port.port, routable=True)
         for link, vlan in zip(view.links, vlans, strict=True)
@@ -181,12 +181,17 @@ def _interfaces(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]
     subnet = view.host_subnet
     if subnet is not None and subnet.gateway is not None:
         gateway = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
-        found.append(_interface(HOST_VLAN, "hosts", gateway, view.fabric.mtu))
+        found.append(_interface(HOST_VLAN, "hosts", gateway, view.fabric.mtu) | _relay(view))
     for link, vlan in zip(view.links, vlans, strict=True):
         if link.port.address is not None:
             address = f"{format_address(link.port.address, view.version)}/{link.port.prefix_length}"
             found.append(_interface(vlan, link.port.port, address, view.fabric.mtu))
     return found
+
+
+def _relay(view: SwitchView) -> dict[str, str]:
+    """Where the agent sends DHCP requests; it reads the VLAN's or the interface's, by how it runs. One address only."""
+    return {} if view.relay is None else {f"dhcpRelayAddressV{view.version}": view.relay}
 
 
 def _interface(vlan: int, name: str, address: str, mtu: int) -> dict[str, Any]:

@@ -10,8 +10,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.render.borders import outside_prefixes
+from clusterwright.render.per_plan import per_plan
 from clusterwright.render.switch_links import Link, links_of
 from clusterwright.render.switch_sessions import Session, sessions_of
 
@@ -40,7 +42,8 @@ class SwitchView:
     """A switch and everything of the plan that concerns it. ``version`` is the IP version of its fabric (4 or 6).
 
     ``management`` is the out-of-band link, None where the spec has no management network. ``origins`` are the prefixes
-    the switch announces itself, ``pools`` the prefixes and lengths that it may learn from neighbours.
+    the switch announces itself, ``pools`` the prefixes and lengths that it may learn from neighbours. ``relay`` is the
+    boot server that hosts' DHCP requests are sent to, None where none boots.
     """
 
     device: Device
@@ -53,6 +56,7 @@ class SwitchView:
     origins: tuple[Prefix, ...]
     pools: tuple[tuple[str, int], ...]
     host_subnet: Subnet | None
+    relay: str | None = None
 
     @property
     def loopback(self) -> str | None:
@@ -112,7 +116,15 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
         origins=_origins(device, host_subnet, version),
         pools=_pools(plan, fabric),
         host_subnet=host_subnet,
+        relay=_relays(plan).get(device.name),
     )
+
+
+@per_plan
+def _relays(plan: Plan) -> dict[str, str]:
+    boot = plan.spec.boot
+    version = plan.address_version(boot.fabric) if boot is not None else 0
+    return {switch: format_address(address, version) for switch, address in relay_targets(plan).items()}
 
 
 @dataclass(frozen=True, slots=True)
