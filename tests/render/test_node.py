@@ -25,7 +25,7 @@ from clusterwright.render.node_qos import dscp_moves
 NETWORKD = "/lib/systemd/systemd-networkd"
 NODE_KINDS = {
     *("node-network", "node-system", "node-qos", "mounts", "nccl", "nftables", "slurm"),
-    *("opensm", "opensm-fabric", "subnet-topology", "ufm"),
+    *("node-rdma", "kueue", "opensm", "opensm-fabric", "subnet-topology", "ufm"),
 }
 
 # networkd in a network namespace of its own; /sys is mounted read-only, which tells it not to wait for udev.
