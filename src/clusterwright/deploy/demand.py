@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from clusterwright.deploy.drive import pulumi_environment
 from clusterwright.deploy.secret_sources import PulumiStack
 from clusterwright.deploy.secrets import SecretError, checked, names_in
 from clusterwright.deploy.targets import Chosen
@@ -20,8 +21,9 @@ def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None
     """
     if target.secrets is None and target.is_content_with_placeholders:
         return
+    environment = pulumi_environment(target.root)
     for stack in stacks:
-        place = PulumiStack(target.root.resolve() / "project", stack.name)
+        place = PulumiStack(target.root.resolve() / "project", stack.name, environment)
         known = checked(replace(target, stack=place).fetch_secrets())
         carried = target.carries([name for unit in stack.units for name in unit.devices])
         switches = [name for name in carried if plan.by_name[name].kind == "switch"]

@@ -29,10 +29,11 @@ VAULT_PASSWORD = "ANSIBLE_VAULT_PASSWORD_FILE"  # noqa: S105 - Ansible's own var
 
 @dataclass(frozen=True, slots=True)
 class PulumiStack:
-    """Whose encrypted configuration a secret may lie in."""
+    """Whose encrypted configuration a secret may lie in; ``environment`` is Pulumi's, None for this process's own."""
 
     project: Path
     name: str
+    environment: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def _pulumi(key: str, stack: PulumiStack | None) -> str:
         raise SecretError(f"{key} is in a stack's configuration, and no stack is being deployed")
     command = ("pulumi", "config", "get", key, "--stack", stack.name, "--cwd", str(stack.project), "--non-interactive")
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        answer = subprocess.run(command, env=stack.environment, capture_output=True, text=True, check=False)
     except OSError as error:
         raise SecretError(f"pulumi cannot be started: {error.strerror}") from None
     if answer.returncode != 0:

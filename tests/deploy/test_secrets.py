@@ -1,0 +1,330 @@
+"""Secrets reach devices and nothing else: a marker for every source, and a search through everything there is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+import pytest
+from ansible.parsing.vault import VaultLib, VaultSecret
+
+from clusterwright.artifact import Artifact
+from clusterwright.data_files import folder
+from clusterwright.deploy.directory import DirectoryTarget
+from clusterwright.deploy.drive import pulumi_environment
+from clusterwright.deploy.secret_sources import SecretFile
+from clusterwright.deploy.secrets import ResolvingTarget, SecretError, checked, names_in, resolve, scrub
+from clusterwright.deploy.target import Holding, Outcome, Status, tree_digest
+from clusterwright.finding import ClusterwrightError
+from clusterwright.keys.file_store import FileKms
+from clusterwright.keys.rotation import Keeper, newest
+from clusterwright.spec.encryption import KeySchedule
+
+BIN = Path(sys.executable).parent
+STACK = "lab-roce-upper"
+MARKERS = {
+    "snmp-auth": "MarkerFromTheEnvironment",
+    "snmp-privacy": "MarkerFromAFile",
+    "tacacs-key": "MarkerFromPulumi",
+    "cak-buildings": "MarkerFromAnsibleVault",
+}
+OVERLAY = """
+keys:
+  - {name: building-cak, kind: macsec, owner: network, rotate_days: 30, delete_days: 60, wrapped_by: storage-kek}
+encryption:
+  macsec:
+    - name: buildings
+      key: building-cak
+      primary: {ckn: "0a01", secret: cak-buildings}
+      fallback: {ckn: "0a02", secret: cak-fallback}
+fabrics:
+  - name: backend
+    tiers:
+      - {role: ctsw, model: dcs-7804r3-macsec, up: {leaves_building: true, macsec: buildings}}
+      - {role: atsw, model: dcs-7804r3-macsec}
+secrets:
+  - {name: snmp-auth, source: environment, key: LAB_SNMP_AUTH}
+  - {name: snmp-privacy, source: file, file: privacy.txt}
+  - {name: tacacs-key, source: pulumi, key: "clusterwright:tacacs"}
+  - {name: cak-buildings, source: ansible-vault, file: lab.vault, key: cak}
+  - {name: cak-fallback, source: keys, key: building-cak, file: keys}
+"""
+
+
+class Site:
+    """The lab's spec with five secrets from five sources, deployed below ``folder``."""
+
+    def __init__(self, folder_of_test: Path) -> None:
+        self.folder = folder_of_test
+        self.root = folder_of_test / "up"
+        self.spec = folder_of_test / "lab.yaml"
+        base = folder("inventory") / "lab-roce.yaml"
+        self.spec.write_text(f"extends: {base}\n{OVERLAY}")
+        self._private("privacy.txt", MARKERS["snmp-privacy"] + "\n")
+        self._private("vault-password", "opens the vault\n")
+        vault = VaultLib([("default", VaultSecret(b"opens the vault"))])
+        sealed: bytes = vault.encrypt(f"cak: {MARKERS['cak-buildings']}\n", secret=VaultSecret(b"opens the vault"))
+        self._private("lab.vault", sealed.decode())
+        keys = (
+            KeySchedule("storage-kek", "wrapping", "security", 90, 97, None, None, ()),
+            KeySchedule("building-cak", "macsec", "network", 30, 60, "storage-kek", None, ()),
+        )
+        store = folder_of_test / "keys"
+        store.mkdir()
+        kms = FileKms(store / "kms.json", store / "root.key")
+        keeper = Keeper(store, kms, keys)
+
+        keeper.rotate(date(2026, 1, 1), lambda step: None)
+        wrapped = newest(keeper.ledger(), "building-cak").wrapped or ""
+        self.markers = {**MARKERS, "cak-fallback": kms.unwrap("storage-kek", wrapped).hex()}
+        self.environment = {
+            **os.environ,
+            "LAB_SNMP_AUTH": MARKERS["snmp-auth"],
+            "ANSIBLE_VAULT_PASSWORD_FILE": str(folder_of_test / "vault-password"),
+        }
+
+    def _private(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.write_text(text)
+        path.chmod(0o600)
+
+    def keep_in_pulumi(self) -> None:
+        """What an operator does once: put the secret into the stack's encrypted configuration, by standard input."""
+        project = self.root / "project"
+        project.mkdir(parents=True)
+        (project / "Pulumi.yaml").write_text("name: clusterwright\nruntime: python\n")
+        where = ("--stack", STACK, "--cwd", str(project), "--non-interactive")
+        environment = pulumi_environment(self.root)
+        for command in (
+            ("pulumi", "stack", "select", "--create", *where),
+            ("pulumi", "config", "set", "--secret", "clusterwright:tacacs", *where),
+        ):
+            subprocess.run(
+                command, env=environment, input=MARKERS["tacacs-key"], capture_output=True, text=True, check=True
+            )
+
+    def run(self, action: str, **changed: str) -> subprocess.CompletedProcess[str]:
+        command = (str(BIN / "clusterwright"), action, str(self.spec), "--upper", "--root", str(self.root))
+        environment = {**self.environment, **changed}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    def found_in(self, content: bytes) -> list[str]:
+        return [name for name, marker in self.markers.items() if marker.encode() in content]
+
+
+class CommandLines:
+    """Looks at every process's command line while the block runs."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._over = threading.Event()
+        self.leaks: set[str] = set()
+        self.seen: set[str] = set()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> CommandLines:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(0.02):
+            for path in Path("/proc").glob("[0-9]*/cmdline"):
+                try:
+                    content = path.read_bytes()
+                except OSError:
+                    continue
+                self.seen.add(Path(content.split(b"\0")[0].decode(errors="replace")).name)
+                self.leaks.update(self._site.found_in(content))
+
+
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory, pulumi_on_the_path: None) -> tuple[Site, list[str]]:
+    """A preview, an update, a refresh and a preview of the upper layer; and all that they printed."""
+    site = Site(tmp_path_factory.mktemp("secrets"))
+    site.keep_in_pulumi()
+    printed = []
+    with CommandLines(site) as watched:
+        for action in ("preview", "up", "refresh", "preview"):
+            done = site.run(action)
+            assert done.returncode == 0, done.stdout + done.stderr
+            printed += [done.stdout, done.stderr]
+    assert {"pulumi", "pulumi-resource-clusterwright"} & watched.seen
+    assert not watched.leaks
+    return site, printed
+
+
+def test_devices_get_every_secret_and_nobody_else_reads_it_there(deployed: tuple[Site, list[str]]) -> None:
+    site, _ = deployed
+    config = site.root / "flash/atsw-00/mnt/flash/startup-config"
+    text = config.read_text()
+    assert "<secret" not in text
+    for marker in site.markers.values():
+        assert marker in text
+    assert config.stat().st_mode & 0o077 == 0
+
+
+def test_nothing_else_holds_a_secret(deployed: tuple[Site, list[str]]) -> None:
+    site, printed = deployed
+    sources = {site.folder / "privacy.txt"}
+    leaks = {
+        str(path.relative_to(site.folder)): found
+        for path in site.folder.rglob("*")
+        if path.is_file() and path not in sources and (found := site.found_in(path.read_bytes()))
+    }
+    outside = {path: found for path, found in leaks.items() if not re.match(r"up/flash/[^/]+/mnt/flash/", path)}
+    assert not outside
+    assert leaks, "the search sees what is there"
+    for text in printed:
+        assert not site.found_in(text.encode())
+    assert any((site.root / "state").rglob("*.json"))  # Pulumi's state was among what was searched
+
+
+def test_rendered_trees_reports_and_differences_hold_placeholders(deployed: tuple[Site, list[str]]) -> None:
+    site, _ = deployed
+    out = site.folder / "out"
+    for arguments in (
+        ("render", str(site.spec), "--out", str(out)),
+        ("report", str(site.spec), "--out", str(site.folder / "report")),
+        ("diff", str(folder("inventory") / "lab-roce.yaml"), str(site.spec)),
+        ("inventory", str(site.spec), "--format", "json"),
+    ):
+        done = subprocess.run(
+            (str(BIN / "clusterwright"), *arguments), env=site.environment, capture_output=True, check=False
+        )
+        assert done.returncode in (0, 1), done.stderr
+        assert not site.found_in(done.stdout + done.stderr)
+    for place in (out, site.folder / "report"):
+        files = [path for path in place.rglob("*") if path.is_file()]
+        assert files
+        for path in files:
+            assert not site.found_in(path.read_bytes()), path
+    assert "<secret cak-buildings>" in (out / "atsw-00/mnt/flash/startup-config").read_text()
+
+
+def test_what_was_deployed_is_found_unchanged(deployed: tuple[Site, list[str]]) -> None:
+    site, printed = deployed
+    assert "differs from what it was given" not in printed[-2]
+    again = site.run("up")
+    assert "nothing changed" in again.stderr, again.stdout + again.stderr
+
+
+@pytest.mark.parametrize("lacking", ["LAB_SNMP_AUTH", "ANSIBLE_VAULT_PASSWORD_FILE"])
+def test_a_source_that_gives_nothing_is_one_error_before_anything_is_touched(
+    tmp_path: Path, pulumi_on_the_path: None, lacking: str
+) -> None:
+    site = Site(tmp_path)
+    site.keep_in_pulumi()
+    done = site.run("up", **{lacking: ""})
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert lacking in done.stderr
+    assert not (site.root / "flash").exists()
+    assert not site.found_in(done.stdout.encode() + done.stderr.encode())
+
+
+VALUES = {"one": "first", "two": 'se"cond\\'}
+
+
+def test_every_placeholder_is_replaced_where_it_stands() -> None:
+    assert resolve(b"a <secret one> b <secret two> <secret one>", VALUES) == b'a first b se"cond\\ first'
+    assert json.loads(resolve(b'{"key": "<secret two>"}', VALUES, is_json=True)) == {"key": VALUES["two"]}
+    assert names_in(b"## <secret ...> is no placeholder, <secret one> is") == {"one"}
+
+
+def test_all_missing_secrets_are_named_at_once() -> None:
+    with pytest.raises(SecretError, match='no source gives secret "four", secret "three"'):
+        resolve(b"<secret three> <secret one> <secret four>", VALUES)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"), [("", "is empty"), ("tw o", "blank"), ("a\nb", "line end"), ("a\x07", "control")]
+)
+def test_a_value_that_breaks_out_of_its_line_is_refused_without_being_shown(value: str, reason: str) -> None:
+    with pytest.raises(SecretError, match=reason) as caught:
+        checked({"one": value})
+    assert not value or value not in str(caught.value)
+
+
+def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("first")
+    (tmp_path / "one.txt").chmod(0o644)
+    (tmp_path / "secrets.yaml").write_text("secrets:\n  - {name: one, source: file, file: one.txt}\n")
+    with pytest.raises(SecretError, match=r'secret "one": .*chmod 600'):
+        SecretFile(tmp_path / "secrets.yaml").fetch(None)
+
+
+def test_a_file_of_another_form_is_refused_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "secrets.yaml").write_text("secrets:\n  - {name: one, source: memory}\n")
+    with pytest.raises(ClusterwrightError, match=r"secrets\.yaml:2:\d+"):
+        SecretFile(tmp_path / "secrets.yaml").fetch(None)
+
+
+class Talkative:
+    """A target whose devices repeat what they were given, in answers and in a file of the run."""
+
+    def __init__(self, folder_of_runs: Path) -> None:
+        self._folder = folder_of_runs
+
+    def apply(self, batch: Mapping[str, tuple[Artifact, ...]], *, check: bool = False) -> Mapping[str, Outcome]:
+        text = "".join(artifact.content.decode() for tree in batch.values() for artifact in tree)
+        self._folder.mkdir(exist_ok=True)
+        (self._folder / "stdout").write_text(text)
+        (self._folder / "event.json").write_text(json.dumps({"diff": text}))
+        return {device: Outcome(Status.FAILED, message=text, diff=text) for device in batch}
+
+    def read(self, devices: object) -> Mapping[str, Holding]:
+        return {}
+
+
+def test_what_devices_repeat_has_its_placeholders_back(tmp_path: Path) -> None:
+    target = ResolvingTarget(
+        Talkative(tmp_path / "runs"), lambda: {"one": "first", "two": 'se"cond'}, tmp_path / "runs"
+    )
+    tree = (Artifact("sw", "config", b"key <secret one> <secret two>", "eos"),)
+    outcome = target.apply({"sw": tree})["sw"]
+    assert outcome.message == outcome.diff == "key <secret one> <secret two>"
+    for path in (tmp_path / "runs").iterdir():
+        assert "first" not in path.read_text()
+        assert "cond" not in path.read_text()
+
+
+def test_a_device_that_holds_its_secret_holds_what_it_was_given(tmp_path: Path) -> None:
+    target = ResolvingTarget(DirectoryTarget(tmp_path), lambda: VALUES)
+    tree = (Artifact("sw", "config", b"key <secret one>", "eos"), Artifact("sw", "run", b"<secret two>", "x", 0o755))
+    outcome = target.apply({"sw": tree})["sw"]
+    assert outcome.status is Status.APPLIED
+    assert outcome.digest == tree_digest(tree)
+    again = target.apply({"sw": tree}, check=True)["sw"]
+    assert (again.status, again.changed) == (Status.UNCHANGED, ())
+    assert (tmp_path / "sw/config").read_bytes() == b"key first"
+    assert (tmp_path / "sw/config").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "sw/run").stat().st_mode & 0o777 == 0o700
+
+
+def test_trees_without_secrets_never_ask_their_sources(tmp_path: Path) -> None:
+    def never() -> Mapping[str, str]:
+        raise AssertionError
+
+    target = ResolvingTarget(DirectoryTarget(tmp_path), never)
+    assert target.apply({"sw": (Artifact("sw", "config", b"plain", "eos"),)})["sw"].status is Status.APPLIED
+
+
+def test_scrubbing_leaves_other_files_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("nothing here")
+    before = (tmp_path / "plain").stat().st_mtime_ns
+    scrub(tmp_path, VALUES)
+    scrub(tmp_path / "absent", VALUES)
+    assert (tmp_path / "plain").stat().st_mtime_ns == before
+    shutil.rmtree(tmp_path)
