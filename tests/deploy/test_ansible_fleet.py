@@ -112,10 +112,17 @@ def test_drift_of_the_running_kernel_is_repaired_and_named_while_the_files_are_r
         assert target.apply({"n0": tree("n0")})["n0"].ok
         fleet.run("n0", "sysctl", "-w", "net.ipv4.ip_forward=0")
         fleet.run("n0", "nft", "insert", "rule", "inet", "lab", "input", "tcp", "dport", "23", "accept")
+        fleet.run("n0", "chmod", "666", "/etc/nccl.conf")
+        drifted = ("etc/nccl.conf", "nftables:running", "sysctl:net.ipv4.ip_forward")
+
+        found = target.apply({"n0": tree("n0")}, check=True)["n0"]
+        assert found.changed == drifted
+        assert "--- /etc/nccl.conf (mode 0666)\n+++ /etc/nccl.conf (mode 0644)\n" in found.diff
+        assert "\n-\t\ttcp dport 23 accept\n" in found.diff
 
         outcome = target.apply({"n0": tree("n0")})["n0"]
 
-        assert (outcome.status, outcome.changed) == (Status.APPLIED, ("nftables:running", "sysctl:net.ipv4.ip_forward"))
+        assert (outcome.status, outcome.changed) == (Status.APPLIED, drifted)
         assert fleet.run("n0", "cat", "/proc/sys/net/ipv4/ip_forward") == "1\n"
         assert "dport 23 accept" not in fleet.run("n0", "nft", "list", "ruleset")
 

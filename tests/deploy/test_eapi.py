@@ -22,6 +22,7 @@ from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible_target import AnsibleTarget
 from clusterwright.deploy.eapi import PATH, EapiAccess
+from clusterwright.deploy.secrets import ResolvingTarget
 from clusterwright.deploy.ssh import Access
 from clusterwright.deploy.target import DeviceTree, Holding, Status, Unreachable, tree_digest
 from clusterwright.plan.build import build_plan
@@ -227,16 +228,13 @@ def test_a_rendered_configuration_is_taken_whole_with_its_secrets_put_in_on_the_
     name = next(device.name for device in plan.devices_of("ctsw"))
     (artifact,) = [item for item in render_devices(plan, [name]) if item.path == PATH]
     names = set(re.findall(r"<secret (.*?)>", artifact.content.decode()))
-    (tmp_path / "secrets").mkdir()
     with fleet(tmp_path, **{name: {}}) as (switches, access):
-        with_secrets = target_for(tmp_path, dataclasses.replace(access, secrets=tmp_path / "secrets"))
-        missing = with_secrets.apply({name: (artifact,)})[name]
-        assert (missing.status, "No such file" in missing.message) == (Status.FAILED, True)
-        for secret in names:
-            (tmp_path / "secrets" / secret).write_text("whispered\n")
-            (tmp_path / "secrets" / secret).chmod(0o600)
+        target = target_for(tmp_path, access)
+        missing = target.apply({name: (artifact,)})[name]
+        assert (missing.status, "<secret" in missing.message) == (Status.FAILED, True)
 
-        outcome = with_secrets.apply({name: (artifact,)})[name]
+        values = dict.fromkeys(names, "whispered")
+        outcome = ResolvingTarget(target, lambda: values, tmp_path).apply({name: (artifact,)})[name]
 
         assert outcome.status is Status.APPLIED, outcome
         assert outcome.digest == tree_digest((artifact,))

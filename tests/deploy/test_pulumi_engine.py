@@ -50,7 +50,7 @@ class Site:
         self.edit(
             "\nnccl:\n",
             "  - name: canary\n"
-            '    distribution: "Debian 12"\n'
+            '    distribution: "Debian 13"\n'
             "    modules: [ib_uverbs, mlx5_ib]\n"
             "    sysctl: {net.core.netdev_max_backlog: 300000}\n"
             "    limits: {memlock: unlimited, nofile: 1048576}\n"
@@ -183,13 +183,21 @@ def test_a_refresh_finds_what_was_changed_by_hand_and_the_next_update_mends_it(s
     intended = file.read_bytes()
     file.write_bytes(intended + b"# changed by hand\n")
 
-    assert site.run("refresh").returncode == 0
+    other = next(path for path in site.flash() if path.startswith("gpu-p00r00n0/etc/"))
+    (site.root / "flash" / other).chmod(0o666)
+
+    refresh = site.run("refresh")
+    assert refresh.returncode == 0
     preview = site.run("preview")
 
     assert counts(preview.stdout) == {"to update": 1, "unchanged": 7}
-    assert "gpu-p00r00n1: what it holds differs from what it was given" in preview.stdout
+    for shown in (refresh.stdout, preview.stdout):
+        assert "gpu-p00r00n1: what it holds differs from what it was given" in shown
+        assert "-# changed by hand" in shown
+        assert f"~ {other.partition('/')[2]} (mode 0666 -> 0" in shown
     site.up()
     assert file.read_bytes() == intended
+    assert (site.root / "flash" / other).stat().st_mode & 0o777 != 0o666
 
 
 def test_the_state_is_small_and_holds_no_configuration(site: Site) -> None:

@@ -259,6 +259,10 @@ class Nftables:
             lines.append(kind + " " + json.dumps(_in_order(body), sort_keys=True))
         return "\n".join(lines) + "\n"
 
+    def _shown(self) -> str:
+        what = [["ruleset"]] if self.owns_all else [["table", *table] for table in sorted(self.tables)]
+        return "".join(run_program(["nft", "--stateless", "list", *part]).stdout for part in what)
+
     def compare(self) -> list[RunningChange]:
         """The running ruleset, when it is not what this file gave when it was last loaded."""
         if self.file is None:
@@ -268,7 +272,8 @@ class Nftables:
         if loaded.get("sha256") != self.file.sha256:
             return [RunningChange("nftables:running", "ruleset of another file", "ruleset of /" + NFTABLES_FILE)]
         if loaded.get("ruleset") != running:
-            return [RunningChange("nftables:running", running, loaded["ruleset"])]
+            # Compared is JSON, which has one spelling; shown are the rules as nft writes them for people.
+            return [RunningChange("nftables:running", self._shown(), loaded.get("shown", loaded["ruleset"]))]
         return []
 
     def converge(self, changes: Changes) -> None:
@@ -277,7 +282,7 @@ class Nftables:
             return
         self.saved = self.saved or self.to_restore()
         run_program(["nft", "--file", self.tree.full(NFTABLES_FILE)], refused="nft refuses what it had accepted")
-        marker = {"sha256": self.file.sha256, "ruleset": self._listed()}
+        marker = {"sha256": self.file.sha256, "ruleset": self._listed(), "shown": self._shown()}
         self.tree.write(self.marker, json.dumps(marker, indent=1, sort_keys=True).encode(), 0o600)
 
     def restore(self, changes: Changes) -> None:

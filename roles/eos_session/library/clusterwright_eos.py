@@ -38,8 +38,7 @@ options:
   credentials:
     description:
       - Names of files, never their contents. C(ca) holds the authority that signs the switches' certificates;
-        C(certificate) and C(key) a client certificate, or C(user) and C(password_file) a login. C(secrets) is a folder
-        with a file for each C(<secret NAME>) in the configuration.
+        C(certificate) and C(key) a client certificate, or C(user) and C(password_file) a login.
     required: true
     type: dict
   configuration:
@@ -92,7 +91,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.clusterwright_eapi import Eapi, Rejected, Unanswered
 from ansible.module_utils.clusterwright_eos_change import Commit, InDoubt, Limits, NotChanged, open_session
 from ansible.module_utils.clusterwright_eos_switch import Switch
-from ansible.module_utils.clusterwright_eos_text import with_secrets, without_secrets
+from ansible.module_utils.clusterwright_eos_text import without_secrets
 
 PATH = "mnt/flash/startup-config"
 Answer = Dict[str, Any]
@@ -136,8 +135,6 @@ def _apply(switch: Switch, asked: Answer, *, check: bool) -> Answer:
     with open(asked["configuration"], "rb") as stream:
         content = stream.read()
     text = content.decode()
-    if "secrets" in asked["credentials"]:
-        text = with_secrets(text, asked["credentials"]["secrets"])
     limits = Limits(asked["commit_timer_s"], asked["settle_s"])
     if limits.settle_s >= limits.timer_s:
         raise NotChanged(f"settle_s ({limits.settle_s}) has to be shorter than commit_timer_s ({limits.timer_s})")

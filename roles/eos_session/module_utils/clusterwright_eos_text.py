@@ -41,14 +41,6 @@ def commands_of(text: str) -> list[Command]:
     return found
 
 
-def with_secrets(text: str, folder: str) -> str:
-    """A configuration with what ``<secret NAME>`` stands for: the file NAME of a folder that its owner alone reads.
-
-    Raises OSError for a file that is missing or that others can read.
-    """
-    return re.sub(r"<secret ([\w.-]+)>", lambda found: read_secret(os.path.join(folder, found.group(1))), text)
-
-
 def read_secret(path: str) -> str:
     """The one line of a file. Raises OSError when it is missing, and when others than its owner can read it."""
     if os.stat(path).st_mode & 0o077:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.target import DeviceTree
+from clusterwright.deploy.target import DeviceTree, Outcome
 
 CONTEXT_LINES = 1
 SHOWN_COLUMNS = 160
@@ -26,6 +26,14 @@ def changed_lines(before: DeviceTree, after: DeviceTree) -> Iterator[str]:
             yield f"+ {path} ({_length(new[path])}, mode {new[path].mode:04o})"
         else:
             yield from _changed_file(old[path], new[path])
+
+
+def drift_lines(device: str, outcome: Outcome) -> Iterator[str]:
+    """Lines for people about a device that differs: what differs, then how; lines with ``-`` are what it runs."""
+    yield f"{device}: what it holds differs from what it was given"
+    yield from (f"  ~ {name}" for name in outcome.changed)
+    for line in outcome.diff.splitlines():
+        yield f"    {line}" if len(line) <= SHOWN_COLUMNS else f"    {line[:SHOWN_COLUMNS]}..."
 
 
 def bounded(lines: Iterator[str], limit: int) -> list[str]:

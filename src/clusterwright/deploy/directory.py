@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from clusterwright.artifact import Artifact
+from clusterwright.deploy.changes import changed_lines
 from clusterwright.deploy.journal import OWN_FOLDER, Journal, Step, read_record, write_durably, write_record
-from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, tree_digest
+from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, holding_digest, tree_digest
 
 DEVICES_AT_ONCE = 16
 
@@ -65,11 +66,24 @@ class DirectoryTarget:
             if not steps and owned == recorded:
                 return Outcome(Status.UNCHANGED, digest=tree_digest(tree))
             if check:
-                return Outcome(Status.APPLIED if steps else Status.UNCHANGED, changed)
+                return self._foreseen(device, tree, steps, owned)
             _carry_out(home, steps, owned, recorded)
         except (OSError, Refused) as error:
             return Outcome(Status.FAILED, message=_reason(error))
         return self._outcome(device, tree, changed)
+
+    def _foreseen(self, device: str, tree: DeviceTree, steps: tuple[Step, ...], owned: frozenset[str]) -> Outcome:
+        """What would change, in lines, and the digest of what is there now."""
+        home, touched = self.root / device, {step.path for step in steps}
+        before = tuple(found for path in sorted(touched) if (found := _found(home, device, path)))
+        after = tuple(artifact for artifact in tree if artifact.path in touched)
+        held = {path: digest for path in owned if (digest := _file_digest(home / path)) is not None}
+        return Outcome(
+            Status.APPLIED if steps else Status.UNCHANGED,
+            tuple(sorted(touched)),
+            digest=holding_digest(held),
+            diff="".join(f"{line}\n" for line in changed_lines(before, after)),
+        )
 
     def _outcome(self, device: str, tree: DeviceTree, changed: tuple[str, ...]) -> Outcome:
         """Success is what the device holds now, not that nothing was raised."""
@@ -112,6 +126,14 @@ def _file_digest(place: Path) -> str | None:
     if place.is_symlink() or not place.is_file():
         return None
     return hashlib.sha256(place.read_bytes()).hexdigest()
+
+
+def _found(home: Path, device: str, path: str) -> Artifact | None:
+    """The regular file at ``path``, as it lies there; None for anything else, and for nothing."""
+    place = home / path
+    if place.is_symlink() or not place.is_file():
+        return None
+    return Artifact(device, path, place.read_bytes(), "found", place.stat().st_mode & 0o7777)
 
 
 def _carry_out(home: Path, steps: tuple[Step, ...], owned: frozenset[str], wanted: Collection[str]) -> None:

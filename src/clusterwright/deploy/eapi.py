@@ -25,9 +25,8 @@ class EapiAccess:
     """How switches are reached: over HTTPS, with the certificate of ``DEVICE.domain`` signed by ``ca``.
 
     Credentials are files, and only their names go to Ansible: ``certificate`` and ``key`` of a client, or ``user`` and
-    ``password_file``; ``secrets`` is a folder with a file for each ``<secret NAME>`` of a configuration. A switch takes
-    back what is not confirmed within ``commit_timer_s``; ``settle_s`` is how long its neighbours may take to come back,
-    ``answer_s`` how long one answer may take.
+    ``password_file``. A switch takes back what is not confirmed within ``commit_timer_s``; ``settle_s`` is how long its
+    neighbours may take to come back, ``answer_s`` how long one answer may take.
     """
 
     addresses: Mapping[str, str]
@@ -36,7 +35,6 @@ class EapiAccess:
     key: Path | None = None
     user: str = ""
     password_file: Path | None = None
-    secrets: Path | None = None
     domain: str = ""
     port: int = 443
     commit_timer_s: int = 300
@@ -90,7 +88,7 @@ class EapiTransport:
         """See ``Transport``."""
         access = self.access
         named = {"ca": access.ca, "certificate": access.certificate, "key": access.key}
-        named |= {"password_file": access.password_file, "secrets": access.secrets}
+        named["password_file"] = access.password_file
         credentials = {name: str(path.resolve()) for name, path in named.items() if path is not None}
         variables: dict[str, Any] = {
             "ansible_connection": "local",

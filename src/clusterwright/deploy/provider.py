@@ -31,13 +31,12 @@ from pulumi.provider.experimental.provider import (
     UpdateResponse,
 )
 
-from clusterwright.deploy.changes import bounded, changed_lines
+from clusterwright.deploy.changes import bounded, changed_lines, drift_lines
 from clusterwright.deploy.gathering import Gathering
 from clusterwright.deploy.secret_sources import PulumiStack
-from clusterwright.deploy.secrets import digest_held
 from clusterwright.deploy.serving import EngineLog, PartialFailure
 from clusterwright.deploy.store import MissingObject, Store
-from clusterwright.deploy.target import Outcome, Target, Unreachable
+from clusterwright.deploy.target import Holding, Outcome, Target, Unreachable, holding_digest
 from clusterwright.deploy.targets import Chosen
 from clusterwright.finding import ClusterwrightError
 
@@ -135,21 +134,38 @@ class ClusterwrightProvider(Provider):
         await self._bring_about(request.name, {}, map_of(request.properties, "devices"))
 
     async def read(self, request: ReadRequest) -> ReadResponse:
-        """Asks the devices what they hold; the next update mends one that holds something else."""
+        """Has the devices compare what they run with what they were given; the next update mends one that differs.
+
+        Compared is what an update would set: files with their modes, the running kernel's state, a switch's running
+        configuration. The lines that differ are shown under the unit. Devices that differed already are only read.
+        """
         wanted = map_of(request.properties, "devices")
-        store, target, _ = self._opened()
-        holdings = await asyncio.to_thread(target.read, sorted(wanted))
-        found: dict[str, str] = {}
-        for name, digest in wanted.items():
-            held = holdings[name]
-            if isinstance(held, Unreachable):
-                raise ClusterwrightError(f"{name} could not be read: {held.message}")
-            matches = bool(digest) and held.digest == digest_held(target, store.get_tree(name, digest))
-            found[name] = digest if matches else ""
-        if wanted and not any(holdings[name].files for name in wanted):  # type: ignore[union-attr] # checked above
+        drift = await asyncio.to_thread(self._compare, wanted)
+        if drift is None:
             return ReadResponse()
-        state = {"devices": as_map(found)}
+        if drift:
+            shown = (line for name, outcome in sorted(drift.items()) for line in drift_lines(name, outcome))
+            await self._log.info(request.urn, "\n".join(bounded(shown, SHOWN_LINES)))
+        state = {"devices": as_map({name: "" if name in drift else digest for name, digest in wanted.items()})}
         return ReadResponse(request.resource_id, state, state)
+
+    def _compare(self, wanted: Mapping[str, str]) -> Mapping[str, Outcome] | None:
+        """The devices that differ from their trees; None when all of them hold nothing. Raises ClusterwrightError."""
+        store, target, _ = self._opened()
+        batch = {name: store.get_tree(name, digest) for name, digest in wanted.items() if digest}
+        compared = target.apply(batch, check=True) if batch else {}
+        different = sorted(wanted.keys() - batch.keys())
+        holdings = target.read(different) if different else {}
+        silent = {name: outcome.message for name, outcome in compared.items() if not outcome.ok}
+        silent |= {name: held.message for name, held in holdings.items() if isinstance(held, Unreachable)}
+        if silent:
+            told = "; ".join(f"{name} could not be read: {message}" for name, message in sorted(silent.items()))
+            raise ClusterwrightError(told)
+        digests = {outcome.digest for outcome in compared.values()}
+        digests |= {held.digest for held in holdings.values() if isinstance(held, Holding)}
+        if digests == {holding_digest({})}:
+            return None
+        return {name: outcome for name, outcome in compared.items() if outcome.changed}
 
     async def _bring_about(
         self, unit: str, wanted: Mapping[str, str], before: Mapping[str, str]
@@ -186,8 +202,7 @@ class ClusterwrightProvider(Provider):
         if old == "":
             # What the device holds is not in the store: ask the device itself.
             outcome = target.apply({name: after}, check=True)[name]
-            yield f"{name}: what it holds differs from what it was given"
-            yield from (f"  ~ {path}" for path in outcome.changed)
+            yield from drift_lines(name, outcome)
             return
         yield f"{name}:"
         yield from (f"  {line}" for line in changed_lines(before, after))

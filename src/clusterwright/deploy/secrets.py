@@ -103,40 +103,31 @@ class ResolvingTarget:
             outcomes = self.inner.apply(resolved, check=check)
         finally:
             self._scrub()
-        return {device: self._cleaned(outcome, batch[device]) for device, outcome in outcomes.items()}
+        return {device: self._cleaned(outcome, batch[device], resolved[device]) for device, outcome in outcomes.items()}
 
     def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
-        """See ``Target.read``; what is held is compared with ``digest_held`` of a tree."""
+        """See ``Target.read``."""
         return self.inner.read(devices)
-
-    def digest_held(self, tree: DeviceTree) -> str:
-        """``tree_digest`` of what a device holds that was given ``tree``."""
-        return tree_digest(self._resolve(tree))
 
     def _resolve(self, tree: DeviceTree) -> DeviceTree:
         if any(names_in(artifact.content) for artifact in tree):
             return resolve_tree(tree, self._values)
         return tree
 
-    def _cleaned(self, outcome: Outcome, tree: DeviceTree) -> Outcome:
+    def _cleaned(self, outcome: Outcome, tree: DeviceTree, resolved: DeviceTree) -> Outcome:
         if "_values" not in self.__dict__:
             return outcome
         return replace(
             outcome,
             message=redact(outcome.message, self._values),
             diff=redact(outcome.diff, self._values),
-            digest=tree_digest(tree) if outcome.ok and outcome.digest else outcome.digest,
+            digest=tree_digest(tree) if outcome.digest == tree_digest(resolved) else outcome.digest,
         )
 
     def _scrub(self) -> None:
         """Take values out of what a transport wrote about its run, such as a switch's own diff."""
         if self.folder is not None and "_values" in self.__dict__:
             scrub(self.folder, self._values)
-
-
-def digest_held(target: Target, tree: DeviceTree) -> str:
-    """What ``Target.read`` finds on a device that was given ``tree`` and nothing else since."""
-    return target.digest_held(tree) if isinstance(target, ResolvingTarget) else tree_digest(tree)
 
 
 def scrub(folder: Path, values: Values) -> None:

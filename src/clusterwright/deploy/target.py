@@ -36,7 +36,8 @@ class Outcome:
 
     ``changed`` names what was changed (in check mode: would be), sorted: paths without their leading slash, and running
     state that was repaired as ``sysctl:net.ipv4.ip_forward`` or ``nftables:running``. ``digest`` is ``tree_digest`` of
-    what the device holds afterwards, read back from it; "" when that is not known. ``diff`` is text for people.
+    what the device holds afterwards (in check mode: now), read back from it; "" when that is not known. ``diff`` is
+    text for people: the lines that change.
     """
 
     status: Status

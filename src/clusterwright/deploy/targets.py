@@ -44,11 +44,8 @@ class Chosen:
 
     @property
     def is_content_with_placeholders(self) -> bool:
-        """Whether no sources are needed: a directory is a rehearsal, and eAPI may have a folder of its own."""
-        if self.name == DIRECTORY:
-            return True
-        eapi = self._access().eapi
-        return eapi is not None and eapi.secrets is not None
+        """Whether no sources are needed: a directory is a rehearsal."""
+        return self.name == DIRECTORY
 
     def fetch_secrets(self) -> Values:
         """Every secret of the sources, none where no source is named. Raises ClusterwrightError."""
@@ -83,7 +80,7 @@ def read_access(path: Path) -> Access:
         data[key] = tuple(data.get(key, ()))
     if "eapi" in data:
         eapi = dict(data["eapi"])
-        for key in ("ca", "certificate", "key", "password_file", "secrets"):
+        for key in ("ca", "certificate", "key", "password_file"):
             if key in eapi:
                 eapi[key] = _beside(path, eapi[key])
         data["eapi"] = EapiAccess(**eapi)
