@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.golden_files import assert_golden
 from tests.render.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
@@ -159,6 +160,30 @@ def test_dnsmasq_and_nginx_take_their_files(tmp_path: Path) -> None:
         done = run(*command)
         text = f"{done.stdout}{done.stderr}"
         assert done.returncode == 0 or "Cannot assign requested address" in text, text
+
+
+@pytest.mark.parametrize(
+    ("name", "paths"),
+    [
+        (
+            "lab-roce",
+            "mkosi.conf mkosi.sources kea-dhcp6.conf boot.ipxe 02-00-00-00-00-00.ipxe clusterwright-boot.conf",
+        ),
+        ("lab-roce", "image-check ssh-host-key acs-off image-check.service ssh-host-key.service acs-off.service"),
+        ("roce-24k", "mkosi.conf mkosi.repo mkosi.postinst.chroot ks.cfg"),
+        ("rsc-phase1", "mkosi.conf mkosi.sources user-data meta-data 02-00-00-00-41-40.ipxe"),
+    ],
+)
+def test_golden_files(name: str, paths: str) -> None:
+    plan = plan_of(name)
+    files = files_of(plan, first_server(plan))
+    version = identity(plan).version.encode()
+    found = {path: item for path, item in files.items() if path.rpartition("/")[2] in paths.split()}
+    assert {path.rpartition("/")[2] for path in found} >= set(paths.split())
+    for path, artifact in found.items():
+        # every other change of a node's files changes the digest, and says nothing about these
+        place = path.replace(version.decode(), "VERSION")
+        assert_golden(f"images/{name}/{place}", artifact.content.replace(version, b"VERSION"))
 
 
 @pytest.mark.parametrize("name", ["lab-roce", "roce-24k", "rsc-phase1"])
