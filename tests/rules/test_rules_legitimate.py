@@ -192,7 +192,8 @@ def test_small_clusters_lint_clean(text: str, tmp_path: Path) -> None:
         ),
         pytest.param(
             "lab-roce",
-            "mounts:\n  - {name: home, type: fuse.tectonic, options: [ro]}\nflows:\n  - {name: nfs, ports: [7000]}\n",
+            "mounts:\n  - {name: home, type: fuse.tectonic, options: [ro], protection: {kind: client-side-aead}}\n"
+            "flows:\n  - {name: nfs, ports: [7000]}\n",
             id="a file system with ports of its own",
         ),
         pytest.param("lab-roce", "scheduler: {plugin: block, block_sizes: [2, 4, 8]}\n", id="blocks of racks"),
