@@ -18,6 +18,7 @@ DERIVED_VARIABLES = {
     "NCCL_IB_ADDR_FAMILY": "the address pools",
     "NCCL_IB_ADDR_RANGE": "the address pools",
     "NCCL_IB_FIFO_TC": "`control_dscp`",
+    "NCCL_IB_GID_INDEX": "the address pools: GIDs are chosen by family and range",
     "NCCL_IB_HCA": "the NICs on `fabric`",
     "NCCL_IB_PKEY": "the partitions",
     "NCCL_IB_QPS_PER_CONNECTION": "`qps_per_connection`",
@@ -28,6 +29,14 @@ DERIVED_VARIABLES = {
     "NCCL_IB_TIMEOUT": "`timeout`",
     "NCCL_SOCKET_FAMILY": "the address pools of `sockets`",
     "NCCL_SOCKET_IFNAME": "the NICs on `sockets`",
+    "NCCL_TOPO_FILE": "`topology_file`",
+    "NCCL_TUNER_CONFIG_FILE": "`tuner`",
+    "NCCL_TUNER_PLUGIN": "`tuner`",
+    "TORCH_FR_BUFFER_SIZE": "`flight_recorder`",
+    "TORCH_FR_DUMP_TEMP_FILE": "`flight_recorder`",
+    "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": "`flight_recorder`",
+    "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "`heartbeat_timeout_s`",
+    "TORCH_NCCL_TRACE_BUFFER_SIZE": "`flight_recorder`",
 }
 
 

@@ -1,0 +1,60 @@
+"""CW422: the tuner's table against itself and against what the fabric and the job's nodes can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.job import NcclProfile, TunerRow
+from clusterwright.spec.model import ClusterSpec
+
+
+@rule(
+    code="CW422",
+    severity=Severity.ERROR,
+    title="tuner row that never applies",
+    why="The tuner takes the first row that fits: this one is silence, and NCCL chooses by itself.",
+    mend="Mend the sizes, or take the row away.",
+    docs="A row fits collectives of its kind whose bytes, nodes and ranks it names. It never does where its smallest"
+    " message is larger than its largest, where an earlier row fits all that it fits, where it asks for more nodes than there"
+    " are, or where it asks switches to reduce (collnet) on a fabric without SHARP.",
+)
+def idle_row(subject: Subject) -> Iterator[Problem]:
+    """Rows of the tuner's table that no collective can reach."""
+    nccl = subject.spec.nccl
+    rows = nccl.tuner.rows if nccl is not None and nccl.tuner is not None else ()
+    for at, row in enumerate(rows):
+        reason = _idle(subject.spec, nccl, row) if nccl is not None else None
+        if reason is not None:
+            yield Problem(row.path, f"This row never applies: {reason}.", "Mend it, or take it away.")
+            continue
+        for number, earlier in enumerate(rows[:at], 1):
+            if _covers(earlier, row):
+                message = f"This row never applies: row {number} fits everything that it fits."
+                yield Problem(row.path, message, f"Put it before row {number}, or take it away.")
+                break
+
+
+def _idle(spec: ClusterSpec, nccl: NcclProfile, row: TunerRow) -> str | None:
+    group = spec.node_group(nccl.nodes)
+    fabric = spec.fabric(nccl.fabric)
+    if row.min_bytes > row.max_bytes:
+        return f"its smallest message has {row.min_bytes:,} bytes, its largest {row.max_bytes:,}"
+    if group is not None and row.nodes is not None and row.nodes > group.count:
+        return f"it is for {row.nodes:,} nodes, and {group.name} has {group.count:,}"
+    manager = fabric.subnet_manager if fabric is not None else None
+    if row.algorithm.startswith("collnet") and not (manager is not None and manager.sharp):
+        return f"{row.algorithm} needs switches that reduce, and {nccl.fabric} has no SHARP"
+    return None
+
+
+def _covers(earlier: TunerRow, row: TunerRow) -> bool:
+    """Whether an earlier row fits all collectives that a later one does."""
+    return (
+        earlier.collective == row.collective
+        and earlier.min_bytes <= row.min_bytes
+        and earlier.max_bytes >= row.max_bytes
+        and earlier.nodes in (None, row.nodes)
+        and earlier.ranks in (None, row.ranks)
+    )
