@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -290,3 +291,24 @@ def test_a_fleet_whose_owner_was_killed_is_removed_by_the_next(tmp_path: Path) -
     assert (Path("/run/netns") / namespace).exists()
     with fleet_of("next"):
         assert not (Path("/run/netns") / namespace).exists()
+
+
+def test_an_account_with_the_documented_line_of_sudoers_is_enough(tmp_path: Path) -> None:
+    documented = (Path(__file__).parents[2] / "docs/deploy.md").read_text()
+    (sudoers,) = [line for line in documented.splitlines() if line.startswith("deploy ALL=(root)")]
+    with fleet_of("n0") as fleet:
+        assert fleet.run("n0", "sh", "-c", "command -v sudo || true"), "sudo is missing: install the package sudo"
+        # Without a password (and, unlike a locked account, open to keys).
+        fleet.run("n0", "useradd", "--create-home", "--password", "*", "deploy")
+        fleet.run("n0", "chmod", "644", "/etc/ssh/fleet_authorized_keys")
+        fleet.run("n0", "sh", "-c", 'echo "$0" > /etc/sudoers.d/clusterwright', sudoers)
+        fleet.run("n0", "visudo", "--check", "--file=/etc/sudoers.d/clusterwright")
+        target = target_for(fleet, tmp_path)
+        target = dataclasses.replace(target, access=dataclasses.replace(target.access, user="deploy"))
+
+        outcome = target.apply({"n0": tree("n0")})["n0"]
+
+        assert outcome.status is Status.APPLIED, outcome
+        assert fleet.run("n0", "stat", "-c", "%U %a", "/etc/nftables.conf") == "root 640\n"
+        other = fleet.run("n0", "sh", "-c", "su -s /bin/sh deploy -c 'sudo -n id' 2>&1 || true")
+        assert "a password is required" in other

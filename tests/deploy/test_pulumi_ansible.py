@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from clusterwright import data_files
-from clusterwright.deploy.targets import read_access
+from clusterwright.deploy.targets import Chosen, read_access
 from clusterwright.finding import SpecError
 from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.plan.build import build_plan
@@ -74,3 +74,22 @@ def test_a_bad_access_file_is_refused_with_positions(tmp_path: Path) -> None:
 
     assert [finding.position.line for finding in refused.value.findings][-2:] == [2, 3]
     assert "known_hosts" in str(refused.value)
+
+
+def test_an_access_file_reaches_nodes_over_ssh_and_switches_over_eapi(tmp_path: Path) -> None:
+    access = tmp_path / "access.yaml"
+    access.write_text(
+        "private_key: id\nknown_hosts: known_hosts\naddresses: {n0: 10.0.0.1}\nswitch_overs:\n"
+        "  - {name: opensm, files: [etc/opensm/*], activate: [[pkill, -HUP, opensm]]}\n"
+        "eapi: {ca: pki/ca.pem, user: deploy, password_file: secret, addresses: {s0: 10.0.0.2}, commit_timer_s: 60}\n"
+    )
+
+    read = read_access(access)
+
+    assert read.eapi is not None
+    assert (read.eapi.ca, read.eapi.commit_timer_s) == (tmp_path / "pki/ca.pem", 60)
+    assert read.switch_overs[0]["name"] == "opensm"
+    assert Chosen("ansible", tmp_path, access).carries(["s0", "n1", "n0"]) == ("s0", "n0")
+    access.write_text(access.read_text().replace("user: deploy, ", ""))
+    with pytest.raises(SpecError, match="user"):
+        read_access(access)
