@@ -112,9 +112,12 @@ def test_systemd_accepts_every_unit(name: str, node: str, tmp_path: Path) -> Non
     plan = plan_of(name)
     _write(plan, node, tmp_path)
     shutil.copytree("/usr/lib/systemd/system", tmp_path / "usr/lib/systemd/system", symlinks=True)
+    (tmp_path / "usr/lib/systemd/system/tlshd.service").write_text("[Service]\nExecStart=/bin/true\n")  # ktls-utils brings it
+    (tmp_path / "bin").symlink_to("usr/bin")
     (tmp_path / "lib").symlink_to("usr/lib")
     (tmp_path / "sbin").symlink_to("usr/sbin")
-    for program in ("usr/sbin/nft", "usr/sbin/opensm", "usr/lib/systemd/systemd-networkd", "usr/bin/networkctl"):
+    programs = ("usr/sbin/nft", "usr/sbin/opensm", "usr/sbin/swapoff", "usr/bin/true", "usr/bin/networkctl")
+    for program in (*programs, "usr/lib/systemd/systemd-networkd"):
         (tmp_path / program).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / program).write_text("#!/bin/sh\n")
         (tmp_path / program).chmod(0o755)
