@@ -10,16 +10,16 @@ import random
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 
 import pytest
 from tests.verify.isolation import oracle
 from tests.verify.isolation.trees import AGENT, BOOT, EOS, NFT, SONIC, artifacts_of, one_of_each, text_of, tree, verdict
 
-from clusterwright.verify.check import VerifyError
+from clusterwright.verify.check import Counterexample, VerifyError
 
 EDITS_PER_SPEC = {"lab-roce": 60, "lab-sonic": 50, "lab-ib": 40, "rsc": 50}
-PACKETS = 800
+PACKETS = 1500
 Mutation = Callable[[str, random.Random], str]
 Decider = Callable[[str, oracle.Packet], bool]
 
@@ -150,7 +150,10 @@ def _changes(path: str, before: str, after: str, chosen: random.Random) -> bool:
     """True when the oracle finds a packet that the two texts treat differently."""
     part = (lambda text: text) if path in (NFT, BOOT) else _lists
     asked = list(oracle.packets(chosen, part(before), part(after), count=PACKETS))
-    return any(decide(before, each) != decide(after, each) for decide in _deciders(path, before) for each in asked)
+    try:
+        return any(decide(before, each) != decide(after, each) for decide in _deciders(path, before) for each in asked)
+    except KeyError:
+        return True  # an entry of the other IP version: the switch takes no such list
 
 
 def _lists(text: str) -> str:
@@ -161,9 +164,15 @@ def _lists(text: str) -> str:
 def _is_caught(name: str, device: str, path: str, after: str) -> bool:
     subject = tree(name, device, edits={(device, path): lambda _: after})
     try:
-        return not verdict(subject).is_proven
+        return bool(set(verdict(subject).counterexamples) - _known(name, device))
     except VerifyError:
         return True
+
+
+@cache
+def _known(name: str, device: str) -> frozenset[Counterexample]:
+    """What is refuted without any edit."""
+    return frozenset(verdict(tree(name, device)).counterexamples)
 
 
 @pytest.mark.parametrize("name", EDITS_PER_SPEC)
@@ -195,7 +204,7 @@ def test_every_edit_that_changes_behaviour_is_caught(name: str, capsys: pytest.C
     with capsys.disabled():
         sys.stdout.write(f"\n{name}: {made} edits, {changing} change what passes, {changing - len(missed)} caught\n")
     assert not missed
-    assert changing > made // 3
+    assert changing > made // 6
 
 
 def _deciders_of(name: str, device: str, path: str) -> bool:

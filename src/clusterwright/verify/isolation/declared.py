@@ -79,6 +79,7 @@ class DeclaredBorder:
     name: str
     switch: str
     port: str
+    fabric: str
     version: int
     own: int
     neighbour: int

@@ -10,9 +10,9 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Protocol
 
 from clusterwright.verify.check import VerifyError
-from clusterwright.verify.isolation.declared import Declared, Edge
-from clusterwright.verify.isolation.eos_lists import IN, EosLists, read_eos_lists
-from clusterwright.verify.isolation.expected import edge_input, management_input
+from clusterwright.verify.isolation.declared import Declared, DeclaredBorder, Edge
+from clusterwright.verify.isolation.eos_lists import IN, OUT, EosLists, read_eos_lists
+from clusterwright.verify.isolation.expected import border_passes, edge_input, management_input
 from clusterwright.verify.isolation.fboss_lists import FbossLists
 from clusterwright.verify.isolation.filter_flow import Decision, Idle, decide, passing
 from clusterwright.verify.isolation.filter_model import Ruleset
@@ -25,6 +25,7 @@ from clusterwright.verify.tree import RenderedTree
 
 EOS, FBOSS, SONIC = "mnt/flash/startup-config", "etc/coop/agent.conf", "etc/sonic/config_db.json"
 HOSTS, MANAGEMENT = "host port", "management port"
+BORDER_IN, BORDER_OUT = "border port inwards", "border port outwards"
 _ADDRESS = re.compile(r"(?<![\w.:/])(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:.]*)(?:/\d+)?(?![\w.:/])")
 _READERS: tuple[tuple[str, Callable[[str], EosLists | FbossLists | SonicLists]], ...] = (
     (EOS, read_eos_lists),
@@ -36,8 +37,8 @@ _READERS: tuple[tuple[str, Callable[[str], EosLists | FbossLists | SonicLists]],
 class Lists(Protocol):
     """The lists of a switch, as each system's reader gives them."""
 
-    def at(self, port: str) -> Ruleset:
-        """What a port lets in."""
+    def at(self, port: str, direction: str = IN) -> Ruleset:
+        """What a port lets in, or out."""
 
     def text(self, ports: Iterable[str]) -> str:
         """Everything in the file that decides what these ports let in."""
@@ -59,13 +60,18 @@ class PortFilter:
     wanted: PacketSet
     local: Ranges
 
+    @property
+    def direction(self) -> str:
+        """``in`` or ``out``."""
+        return OUT if self.what == BORDER_OUT else IN
+
     def decide(self, packet: Packet) -> Decision:
         """What becomes of a packet, and by which line."""
-        return decide(self.ruleset, IN, packet)
+        return decide(self.ruleset, self.direction, packet)
 
     def passes(self) -> tuple[PacketSet, tuple[Idle, ...]]:
         """Everything that passes, and rules that never decide. Raises Unreadable."""
-        found = passing(self.ruleset, IN, EVERYTHING)
+        found = passing(self.ruleset, self.direction, EVERYTHING)
         return PacketSet(tuple(merged(found.packets.boxes))), found.idle
 
 
@@ -81,6 +87,7 @@ class PortGroup:
     ports: tuple[str, ...]
     local: Ranges
     lists: Lists
+    border: DeclaredBorder | None = None
 
     def shape(self) -> object:
         """Equal for groups that differ in nothing but their local addresses, and so are right or wrong together.
@@ -88,6 +95,8 @@ class PortGroup:
         In the text the local prefix is replaced by a word; every other address in it counts by how it stands to the
         local ones, and so do the zones.
         """
+        if self.border is not None:
+            return self.device, self.what, self.ports
         text = self.lists.text(self.ports)
         if self.what == HOSTS:
             for name in _prefixes(self.local):
@@ -102,17 +111,13 @@ class PortGroup:
 
     def filters(self) -> Iterator[PortFilter]:
         """Ports with equal rules together; none where no zone asks for a filter. Raises VerifyError."""
-        wanted = (
-            edge_input(self.declared, self.fabric, self.local, single_ports=self.file == FBOSS)
-            if self.what == HOSTS
-            else management_input(self.declared, self.fabric)
-        )
+        wanted = self._wanted()
         if wanted is None:
             return
         alike: dict[object, tuple[list[str], Ruleset]] = {}
         for port in self.ports:
             try:
-                ruleset = self.lists.at(port)
+                ruleset = self.lists.at(port, OUT) if self.what == BORDER_OUT else self.lists.at(port)
             except Unreadable as error:
                 raise unreadable(self.device, self.file, error) from None
             chains = [chain for table in ruleset.tables for chain in table.chains.values()]
@@ -122,12 +127,22 @@ class PortGroup:
             whole = PacketSet(tuple(merged(wanted.boxes)))
             yield PortFilter(self.device, self.file, self.what, self.fabric, tuple(ports), ruleset, whole, self.local)
 
+    def _wanted(self) -> PacketSet | None:
+        if self.border is not None:
+            return border_passes(self.declared, self.border, outward=self.what == BORDER_OUT)
+        if self.what == HOSTS:
+            return edge_input(self.declared, self.fabric, self.local, single_ports=self.file == FBOSS)
+        return management_input(self.declared, self.fabric)
+
 
 def port_groups(tree: RenderedTree, declared: Declared) -> Iterator[PortGroup]:
     """The filtered ports of all switches. Raises VerifyError at the line that does not read."""
     edges: dict[str, list[Edge]] = {}
     for edge in declared.edges:
         edges.setdefault(edge.switch, []).append(edge)
+    borders: dict[str, list[DeclaredBorder]] = {}
+    for border in declared.borders:
+        borders.setdefault(border.switch, []).append(border)
     for file, read in _READERS:
         for device in tree.devices_with(file):
             try:
@@ -138,6 +153,10 @@ def port_groups(tree: RenderedTree, declared: Declared) -> Iterator[PortGroup]:
                 if any(zone.on(edge.fabric) for zone in declared.zones):
                     ports = tuple(edge.ports)
                     yield PortGroup(declared, device, file, HOSTS, edge.fabric, ports, edge.subnet, lists)
+            for border in borders.get(device, ()):
+                for what in (BORDER_IN, BORDER_OUT):
+                    ports, inside = (border.port,), declared.fabric[border.fabric].pool
+                    yield PortGroup(declared, device, file, what, border.fabric, ports, inside, lists, border)
             fabric = declared.management.get(device, "")
             if isinstance(lists, EosLists) and management_input(declared, fabric) is not None:
                 pool = declared.fabric[fabric].pool

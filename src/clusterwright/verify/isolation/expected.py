@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from clusterwright.verify.isolation.declared import Declared, DeclaredFlow
+from clusterwright.verify.isolation.declared import OUTSIDE, Declared, DeclaredBorder, DeclaredFlow
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
 from clusterwright.verify.isolation.nft_values import addresses
 from clusterwright.verify.isolation.packets import (
@@ -60,6 +60,7 @@ _KNOWN = values(ESTABLISHED, RELATED)
 _FRESH = values(NEW, UNTRACKED)
 _WHOLE_ONLY = values(0)  # connection tracking puts fragments together before any filter sees them
 _NOT_LATER = values(0, 1)
+_BGP = values(179)
 _MOST_PORTS = 64  # longer ranges would fill the chip's table with single ports
 # Flags of replies as TCP sends them: ACK alone or with SYN, FIN or PSH, and RST. ECN's bits may be set.
 _SENT_FLAGS = values(*(flags for flags in range(256) if flags & 0x3F in {4, 16, 17, 18, 20, 24, 25}))
@@ -163,6 +164,41 @@ def management_input(declared: Declared, fabric: str) -> PacketSet | None:
                     found += _stateless(flow, version, sources, WHOLE[DST], reply=reply)
     found.append(_icmp(version, _ERRORS[version]))
     return PacketSet(tuple(found)) & EVERYTHING
+
+
+def border_passes(declared: Declared, border: DeclaredBorder, *, outward: bool) -> PacketSet:
+    """What passes a border's port: the session, flows with the zones behind it and their replies, ICMP errors."""
+    version = border.version
+    family = V4 if version == 4 else V6
+    own, neighbour = values(border.own), values(border.neighbour)
+    source, target = (own, neighbour) if outward else (neighbour, own)
+    session = box(family=family, proto=values(TCP), src=source, dst=target, fragment=_NOT_LATER)
+    found = [*_link(version), _with(session, {DPORT: _BGP}), _with(session, {SPORT: _BGP, FLAGS: _ACK_OR_RST})]
+    behind = EMPTY
+    for name in border.zones:
+        outer = _part(declared, name, OUTSIDE, version)
+        behind |= outer
+        for flow in declared.flows:
+            for there, other, begins in ((flow.source, flow.target, True), (flow.target, flow.source, False)):
+                if there == name and not flow.is_rdma:
+                    inner = _part(declared, other, border.fabric, version)
+                    ends = (inner, outer) if outward else (outer, inner)
+                    found += _stateless(flow, version, *ends, reply=begins is outward)
+    if behind:
+        found.append(_icmp(version, _ERRORS[version], **{"dst" if outward else "src": behind}))
+    return PacketSet(tuple(found)) & EVERYTHING
+
+
+def _part(declared: Declared, zone: str, fabric: str, version: int) -> Ranges:
+    found = EMPTY
+    for part in declared.zone[zone].parts:
+        if (part.fabric, part.version) == (fabric, version):
+            found |= part.addresses
+    return found
+
+
+def _with(found: Box, changed: Mapping[int, Ranges]) -> Box:
+    return tuple(changed.get(at, field) for at, field in enumerate(found))
 
 
 def _baseline() -> Iterator[Box]:

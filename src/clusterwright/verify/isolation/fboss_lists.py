@@ -73,8 +73,10 @@ class FbossLists:
         at = self._text.find(needle, max(0, self._text.find('"aclTableGroup"')))
         return self._text.count("\n", 0, at) + 1 if at >= 0 else 0
 
-    def at(self, port: str) -> Ruleset:
+    def at(self, port: str, direction: str = "in") -> Ruleset:
         """What a port lets in: without an entry that matches, everything."""
+        if direction != "in":
+            return one_chain(direction, (), 0, ACCEPT)  # nothing here filters outwards
         number, vlan = self.ports.get(port, (None, None))
         rules = tuple(
             rule

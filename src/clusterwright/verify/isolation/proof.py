@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
 from clusterwright.verify.isolation.declared import Declared
-from clusterwright.verify.isolation.edges import EOS, FBOSS, HOSTS, SONIC, PortFilter, PortGroup, port_groups
+from clusterwright.verify.isolation.edges import (
+    BORDER_OUT,
+    EOS,
+    FBOSS,
+    HOSTS,
+    SONIC,
+    PortFilter,
+    PortGroup,
+    port_groups,
+)
 from clusterwright.verify.isolation.filter_flow import Idle
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
 from clusterwright.verify.isolation.nodes import BOOTING, RUNNING, NodeFilter, judge, node_filters
@@ -145,7 +154,7 @@ def _ports(places: Places, groups: tuple[PortGroup, ...]) -> Iterator[Counterexa
 
 def _port(places: Places, own: PortFilter, passes: PacketSet) -> Iterator[Counterexample]:
     near = tuple(_hosts(places, own)) if own.what == HOSTS else ()
-    far = DST if own.what == HOSTS else SRC
+    far = DST if own.what in {HOSTS, BORDER_OUT} else SRC
     for one in _differences(places, passes - own.wanted, own.wanted - passes, far, near, own.device):
         decision = own.decide(one.packet)
         name = f"{own.what} {own.ports[0]}" + (f" and {len(own.ports) - 1:,} more" if len(own.ports) > 1 else "")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from clusterwright.verify.isolation.filter_model import ACCEPT, DROP, Chain, Rule, Ruleset, Table
+from clusterwright.verify.isolation.filter_model import ACCEPT, DROP, Chain, Rule, Ruleset, Table, one_chain
 from clusterwright.verify.isolation.nft_values import addresses
 from clusterwright.verify.isolation.nft_words import Unreadable
 from clusterwright.verify.isolation.packets import TCP, V4, V6, Box, box, meet
@@ -22,7 +22,7 @@ _NOT_LATER = values(0, 1)
 _ETHER_TYPES = {"0x0800": V4, "0x86dd": V6}
 _WITHOUT_MEANING = frozenset({"PRIORITY", "PACKET_ACTION"})
 _VERDICTS = {"FORWARD": ACCEPT, "ACCEPT": ACCEPT, "DROP": DROP}
-_IN = "ingress"
+IN, _STAGE = "in", "ingress"
 Fields = Mapping[str, str]
 
 
@@ -56,12 +56,14 @@ class SonicLists:
         """The rules of a table in the order in which they are asked."""
         return tuple(rule for _, rule in sorted(self._rules.get(table, ()), key=lambda each: -each[0]))
 
-    def at(self, port: str) -> Ruleset:
+    def at(self, port: str, direction: str = IN) -> Ruleset:
         """What a port lets in: all packets that every ingress table bound to it lets pass."""
+        if direction != IN:
+            return one_chain(direction, (), 0, ACCEPT)  # nothing here filters outwards
         bound = [
             name
             for name, table in self.tables.items()
-            if table.get("type") != CONTROL_PLANE and table.get("stage") == _IN and port in table.get("ports", ())
+            if table.get("type") != CONTROL_PLANE and table.get("stage") == _STAGE and port in table.get("ports", ())
         ]
         chains = {
             name: Chain(name, self.line(name), self.rules_of(name), "in", 0, ACCEPT, self.line(name)) for name in bound

@@ -71,6 +71,7 @@ def declared_of(plan: Plan) -> Declared:
                 border.name,
                 border.device,
                 border.port,
+                plan.by_name[border.device].fabric if border.device in plan.by_name else "",
                 border.address.version,
                 int(border.address.ip),
                 int(border.neighbour),
