@@ -17,8 +17,8 @@ from clusterwright.spec.model import ClusterSpec
     why="The tuner takes the first row that fits: this one is silence, and NCCL chooses by itself.",
     mend="Mend the sizes, or take the row away.",
     docs="A row fits collectives of its kind whose bytes, nodes and ranks it names. It never does where its smallest"
-    " message is larger than its largest, where an earlier row fits all that it fits, where it asks for more nodes than there"
-    " are, or where it asks switches to reduce (collnet) on a fabric without SHARP.",
+    " message is larger than its largest, where an earlier row fits all that it fits, where it asks for more nodes"
+    " than there are, or where it asks switches to reduce (collnet) on a fabric without SHARP.",
 )
 def idle_row(subject: Subject) -> Iterator[Problem]:
     """Rows of the tuner's table that no collective can reach."""
@@ -41,7 +41,8 @@ def _idle(spec: ClusterSpec, nccl: NcclProfile, row: TunerRow) -> str | None:
     fabric = spec.fabric(nccl.fabric)
     if row.min_bytes > row.max_bytes:
         return f"its smallest message has {row.min_bytes:,} bytes, its largest {row.max_bytes:,}"
-    if group is not None and row.nodes is not None and row.nodes > group.count:
+    attached = fabric is not None and group is not None and group.name in {each.nodes for each in fabric.attach}
+    if group is not None and attached and row.nodes is not None and row.nodes > group.count:  # CW406 says the rest
         return f"it is for {row.nodes:,} nodes, and {group.name} has {group.count:,}"
     manager = fabric.subnet_manager if fabric is not None else None
     if row.algorithm.startswith("collnet") and not (manager is not None and manager.sharp):
