@@ -197,6 +197,23 @@ def test_shells_take_every_script(name: str, tmp_path: Path) -> None:
         assert run("sh", "-n", script).returncode == 0
 
 
+@pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "roce-24k", "ib-24k", "rsc-phase1"])
+def test_mkosi_reads_every_definition(name: str, tmp_path: Path) -> None:
+    plan = plan_of(name)
+    write(files_of(plan, first_server(plan)), tmp_path, "srv/images/training/")
+    done = run(CHECKOUT / "tools/build-image", "--check", tmp_path)
+    assert done.returncode == 0, done.stderr
+    packages = re.search(r"Packages: (.*)\n((?: {20,}\S.*\n)*)", done.stderr)
+    assert packages is not None, done.stderr
+    read = {packages[1].strip(), *packages[2].split()}
+    image = plan.spec.image("training")
+    assert image is not None
+    assert {package.name for package in image.packages} <= read
+    with (tmp_path / "mkosi.conf").open("a") as stream:
+        stream.write("Pakages=vim\n")
+    assert "Pakages" in run(CHECKOUT / "tools/build-image", "--check", tmp_path).stderr
+
+
 def test_sshd_takes_the_settings(tmp_path: Path) -> None:
     write(
         files_of(plan_of("lab-roce"), first_server(plan_of("lab-roce"))), tmp_path, "srv/images/training/mkosi.extra/"
