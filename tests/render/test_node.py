@@ -112,7 +112,8 @@ def test_systemd_accepts_every_unit(name: str, node: str, tmp_path: Path) -> Non
     plan = plan_of(name)
     _write(plan, node, tmp_path)
     shutil.copytree("/usr/lib/systemd/system", tmp_path / "usr/lib/systemd/system", symlinks=True)
-    (tmp_path / "usr/lib/systemd/system/tlshd.service").write_text("[Service]\nExecStart=/bin/true\n")  # ktls-utils brings it
+    tlshd = tmp_path / "usr/lib/systemd/system/tlshd.service"  # ktls-utils brings it
+    tlshd.write_text("[Service]\nExecStart=/bin/true\n")
     (tmp_path / "bin").symlink_to("usr/bin")
     (tmp_path / "lib").symlink_to("usr/lib")
     (tmp_path / "sbin").symlink_to("usr/sbin")
