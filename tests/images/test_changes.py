@@ -52,7 +52,7 @@ def test_a_node_fetches_what_its_server_offers() -> None:
     scripts = [len(item.content) for path, item in files.items() if "/by-mac/" in path]
     assert each.nodes == len(overlays) == 8
     assert each.overlay_bytes == max(overlays)
-    assert abs(each.script_bytes - max(scripts)) < 64
+    assert each.script_bytes == max(scripts)
     assert each.identity == node_images(plan)["gpu-p00r00n0"]
     page = report_files(plan, ())["index.html"]
     assert f"{each.each_bytes:,}" in page

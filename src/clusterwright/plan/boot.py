@@ -71,15 +71,24 @@ def servers_by_rack(plan: Plan) -> Mapping[str, tuple[str, ...]]:
     return {rack: found[rack] for rack in racks}
 
 
+def server_addresses(plan: Plan) -> Mapping[str, int]:
+    """The address of every boot server: that of its first NIC on the boot fabric."""
+    boot = plan.spec.boot
+    found: dict[str, int] = {}
+    for cable in plan.cables:
+        if boot is None or cable.fabric != boot.fabric or cable.a.side != "host" or cable.a.address is None:
+            continue
+        if plan.by_name[cable.a.device].node_group == boot.servers:
+            found.setdefault(cable.a.device, cable.a.address)
+    return found
+
+
 def relay_targets(plan: Plan) -> Mapping[str, int]:
     """The address that every bottom switch of the boot fabric sends DHCP requests to: its first boot server's."""
     boot = plan.spec.boot
     if boot is None:
         return {}
-    address: dict[str, int] = {}
-    for cable in plan.cables:
-        if cable.fabric == boot.fabric and cable.a.side == "host" and cable.a.address is not None:
-            address.setdefault(cable.a.device, cable.a.address)
+    address = server_addresses(plan)
     servers = servers_by_rack(plan)
     return {
         nic.switch: address[own[0]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from clusterwright.artifact import Artifact
-from clusterwright.plan.boot import BootNic, boot_nics, servers_by_rack
+from clusterwright.plan.boot import BootNic, boot_nics, server_addresses, servers_by_rack
 from clusterwright.plan.model import Device, Plan, Subnet, format_address
 from clusterwright.render.boot_dhcp import kea_config
 from clusterwright.render.boot_script import boot_script, script_name, tree_path
@@ -117,9 +117,9 @@ def _nodes(plan: Plan, device: Device, files: Files) -> Iterator[Artifact]:
         distribution = distribution_of(image.distribution) if image is not None else None
         if image is None or identity is None or distribution is None:
             continue
-        own = [_server_address(plan, server) for server in _servers(plan)[node.rack]]
-        urls = tuple(f"http://{_bracketed(address)}" for address in own if address is not None)
-        script = boot_script(name, image, distribution, identity, urls).encode()
+        urls = server_urls(plan)
+        own = tuple(urls[server] for server in _servers(plan)[node.rack] if server in urls)
+        script = boot_script(name, image, distribution, identity, own).encode()
         for nic in _boot_nics(plan)[name]:
             yield Artifact(device.name, f"{HTTP}/{script_name(nic.mac)}", script, KIND)
         overlay = newc(overlay_files(plan, node, files))
@@ -132,9 +132,13 @@ def _nics(plan: Plan, device: Device) -> list[HostNic]:
     return [nic for nic in nics_of(plan, device) if boot is not None and nic.fabric.name == boot.fabric and nic.version]
 
 
-def _server_address(plan: Plan, server: str) -> str | None:
-    nics = _nics(plan, plan.by_name[server])
-    return _address(nics[0]) if nics else None
+@per_plan
+def server_urls(plan: Plan) -> dict[str, str]:
+    """Where every boot server offers its files, by server."""
+    boot = plan.spec.boot
+    version = plan.address_version(boot.fabric) if boot is not None else 0
+    addresses = server_addresses(plan)
+    return {name: f"http://{_bracketed(format_address(address, version))}" for name, address in addresses.items()}
 
 
 def _address(nic: HostNic) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from clusterwright.plan.boot import boot_nics, booted, servers_by_rack
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.boot_script import boot_script
+from clusterwright.render.boot_server import server_urls
 from clusterwright.render.image_identity import ImageIdentity, identity_of
 from clusterwright.render.image_only import image_only_files
 from clusterwright.render.image_packages import all_packages
@@ -71,8 +72,9 @@ def _fetched(plan: Plan, name: str, nodes: list[Device]) -> Fetched | None:
     for node in nodes:
         pods.setdefault(node.pod, []).append(node)
     samples = [node for same in pods.values() for node in (same[0], same[-1])]
-    racks = servers_by_rack(plan)
-    scripts = [boot_script(node.name, image, distribution, identity, racks[node.rack]) for node in samples]
+    racks, urls = servers_by_rack(plan), server_urls(plan)
+    servers = {rack: tuple(urls[name] for name in names if name in urls) for rack, names in racks.items()}
+    scripts = [boot_script(node.name, image, distribution, identity, servers[node.rack]) for node in samples]
     shared = (*shared_files(plan, name, device_files), *image_only_files(plan, name))
     return Fetched(
         identity,
