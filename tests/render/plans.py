@@ -8,6 +8,7 @@ from pathlib import Path
 from clusterwright import data_files
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
+from clusterwright.render.nccl import settings_by_node
 from clusterwright.spec.load import load_spec
 
 
@@ -23,3 +24,9 @@ def plan_with(folder: Path, name: str, overlay: str) -> Plan:
     file = folder / "overlay.yaml"
     file.write_text(f"extends: {base}\n{overlay}")
     return build_plan(load_spec(file))
+
+
+def nccl_values(plan: Plan) -> dict[str, str]:
+    """What NCCL is told on the profile's nodes, where all are told the same."""
+    (settings,) = settings_by_node(plan)
+    return {each.name: each.value for each in settings if not each.environment}

@@ -8,13 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.render.plans import plan_of
+from tests.render.plans import nccl_values, plan_of
 from tests.render.routes import Cabling, cabling_of, trace, uplink_loads
 from tests.render.subnet import Subnet, routed_subnet
 
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan, fabric_of
-from clusterwright.render import nccl, opensm, opensm_partitions
+from clusterwright.render import opensm, opensm_partitions
 
 
 def _expected_ports(plan: Plan) -> set[int]:
@@ -158,5 +158,4 @@ def test_managers_stand_in_different_units() -> None:
 
 
 def test_nccl_uses_the_partition_index() -> None:
-    plan = plan_of("lab-ib")
-    assert dict(nccl.variables(plan, "compute", ("mlx5_0",), ("fe0",), 8))["NCCL_IB_PKEY"] == "1"
+    assert nccl_values(plan_of("lab-ib"))["NCCL_IB_PKEY"] == "1"

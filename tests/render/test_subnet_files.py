@@ -9,12 +9,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.render.plans import plan_of
+from tests.render.plans import nccl_values, plan_of
 from tests.render.subnet import routed_subnet
 from tests.render.subnet_specs import FREED_PORTS, ONE_DIRECTOR, ONE_UNIT, SHARED, WITH_UFM, variant, whole
 
 from clusterwright.plan.model import Plan
-from clusterwright.render import nccl, opensm, subnet_topology, ufm
+from clusterwright.render import opensm, subnet_topology, ufm
 from clusterwright.render.engine import render_device
 from clusterwright.render.opensm_sizes import SubnetSizes
 
@@ -54,9 +54,9 @@ def test_lanes_shares_and_limited_members_are_as_the_spec_says(tmp_path: Path) -
             if line.startswith("WEIGHT")
         ]
         assert shares == [[16, 64, 0], [0, 0, 8]]
-    index = dict(nccl.variables(plan, "compute", ("mlx5_0",), ("fe0",), 8))
+    index = nccl_values(plan)
     assert (index["NCCL_IB_PKEY"], index["NCCL_IB_SL"], index["NCCL_IB_ADAPTIVE_ROUTING"]) == ("1", "1", "0")
-    assert "NCCL_COLLNET_ENABLE" not in index
+    assert index["NCCL_COLLNET_ENABLE"] == "0"
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_ufm_is_a_target_of_its_own(tmp_path: Path) -> None:
 
 def test_nccl_relies_on_switches_only_where_they_are_told_to(tmp_path: Path) -> None:
     names = ("NCCL_IB_ADAPTIVE_ROUTING", "NCCL_COLLNET_ENABLE")
-    told = dict(nccl.variables(variant("lab-ib", WITH_UFM, tmp_path), "compute", ("mlx5_0",), ("fe0",), 8))
-    bare = dict(nccl.variables(plan_of("lab-ib"), "compute", ("mlx5_0",), ("fe0",), 8))
+    told = nccl_values(variant("lab-ib", WITH_UFM, tmp_path))
+    bare = nccl_values(plan_of("lab-ib"))
     assert [told.get(name) for name in names] == ["1", "1"]
-    assert [bare.get(name) for name in names] == ["0", None]
+    assert [bare.get(name) for name in names] == ["0", "0"]
 
 
 def test_no_option_of_nvidias_subnet_manager_reaches_the_open_one(tmp_path: Path) -> None:
