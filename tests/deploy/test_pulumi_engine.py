@@ -48,13 +48,13 @@ class Site:
 
     def give_one_rack_another_image(self) -> None:
         self.edit(
-            "\nnccl:\n",
+            "\nimages:\n",
+            "\nimages:\n"
             "  - name: canary\n"
             '    distribution: "Debian 13"\n'
             "    modules: [ib_uverbs, mlx5_ib]\n"
             "    sysctl: {net.core.netdev_max_backlog: 300000}\n"
-            "    limits: {memlock: unlimited, nofile: 1048576}\n"
-            "\nnccl:\n",
+            "    limits: {memlock: unlimited, nofile: 1048576}\n",
         )
         self.edit(
             "\nexpect:\n", '\nexceptions:\n  - {group: p00r01, image: canary, reason: "tried here first"}\n\nexpect:\n'
