@@ -131,6 +131,10 @@ class PacketSet:
         """A packet of the set, as ordinary as the set allows. Raises IndexError for the empty set."""
         return min((_witness(each) for each in self.boxes[:64]), key=_oddness) if self.boxes else _witness(())
 
+    def ordinary(self) -> PacketSet:
+        """The same set, with the boxes first whose packets look most ordinary."""
+        return PacketSet(tuple(sorted(self.boxes, key=lambda each: _oddness(_witness(each)))))
+
     def limited(self, limit: Box) -> PacketSet:
         """The packets that also lie in one box."""
         return PacketSet(tuple(both for each in self.boxes if (both := meet(each, limit)) is not None))

@@ -103,14 +103,15 @@ class Places:
         ``near`` are what packets of the device's own NICs have in common, in the order in which they are tried; on the
         ``far`` side another host is preferred. Raises IndexError for the empty set.
         """
-        name = "src" if far == SRC else "dst"
+        name, side = ("src", DST) if far == SRC else ("dst", SRC)
         for limit in (*near, WHOLE):
             part = found.limited(limit)
             if not part:
                 continue
-            for each in part.boxes[:_TRIED]:
+            for each in part.ordinary().boxes[:_TRIED]:
                 for (version, number), (host, _) in self.declared.addresses.items():
-                    if host != device and number in each[far] and int(version == 6) in each[FAMILY]:
+                    is_near = limit is not WHOLE and number in limit[side]
+                    if host != device and not is_near and number in each[far] and int(version == 6) in each[FAMILY]:
                         exact = box(family=values(int(version == 6)), **{name: values(number)})
                         return PacketSet((each,)).limited(exact).witness()
             return part.witness()
