@@ -41,7 +41,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 
 def fstab(plan: Plan, device: Device) -> str:
-    """The mounts of a node in the form of fstab(5), a line each."""
+    """The mounts of a node, a line each, as fstab has them."""
     entries = [
         {"what": _what(mount, server), "where": mount.mountpoint, "type": mount.type, "options": options_of(mount)}
         for mount, server in _servers_of(plan, device)

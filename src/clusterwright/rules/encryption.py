@@ -110,7 +110,7 @@ def contradicting_options(subject: Subject) -> Iterator[Problem]:
     code="CW543",
     severity=Severity.ERROR,
     title="RPC-with-TLS without what it runs on",
-    why="Without tlshd, certificates or a kernel that knows `xprtsec` the mount fails, until somebody drops the option.",
+    why="Without tlshd, certificates or a kernel that knows `xprtsec` the mount fails, until somebody drops it.",
     mend="Use a kernel of 6.5 or later, leave tlshd unmasked, and name the files under `encryption.tls`.",
     docs="The kernel asks a daemon, tlshd of ktls-utils, to shake hands for it; images get it where a mount needs it."
     " Kernels before 6.5 refuse `xprtsec`. The distribution's own kernel counts where the image names no version."
