@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -58,6 +59,16 @@ def _run(tree: RenderedTree) -> Verdict:
         return Verdict(
             (), (), ("Only a folder was given, so nothing was compared with zones: name the spec for that.",)
         )
+    was_enabled = gc.isenabled()
+    gc.disable()  # nothing here makes cycles, and the collector would walk the whole rendered tree again and again
+    try:
+        return _proof(tree, declared)
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _proof(tree: RenderedTree, declared: Declared) -> Verdict:
     interfaces = InterfaceNumbers()
     nodes = node_filters(tree, declared, interfaces)
     ports = tuple(port_groups(tree, declared))
