@@ -156,7 +156,7 @@ def test_findmnt_reads_the_fstab(root: Path) -> None:
     command = [
         "findmnt",
         "--tab-file",
-        root / "etc/clusterwright/fstab",
+        str(root / "etc/clusterwright/fstab"),
         "--raw",
         "--noheadings",
         "-o",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clusterwright.plan.model import Plan
-from clusterwright.render.mounts import mounts_of
+from clusterwright.render.mounts import mounts_of, options_of
 from clusterwright.render.per_plan import per_plan
 from clusterwright.spec.distribution import Distribution
 from clusterwright.spec.image import Image, Package
@@ -75,7 +75,7 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
         "logs": bool(spec.site.syslog),
         "verbs": any(fabric.technology != "ethernet" for fabric in fabrics),
         "nfs": bool(mounts),
-        "nfs-tls": any(option.startswith("xprtsec=") for mount in mounts for option in mount.options),
+        "nfs-tls": any("xprtsec=" in options_of(mount) for mount in mounts),
         "jobs": spec.scheduler is not None and spec.scheduler.nodes in groups,
         "kernel-parameters": image is not None and bool(image.kernel_parameters),
         "direct-paths": has_direct_paths(plan, image_name),
