@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.verify.isolation.trees import NFT, text_of
+from tests.verify.isolation.trees import BOOT, NFT, text_of
 
 from clusterwright.verify.isolation.filter_flow import decide, passing
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
@@ -174,3 +174,22 @@ def test_the_kernel_passes_what_the_reader_says(name: str, tmp_path: Path) -> No
     seen = set(json.loads((tmp_path / "seen").read_text()))
     differing = {at: (drawn[at - 1], at in seen, decide(ruleset, "input", drawn[at - 1])) for at in seen ^ wanted}
     assert not differing
+
+
+@pytest.mark.parametrize("path", [NFT, BOOT])
+def test_what_the_kernel_lists_means_what_the_file_says(path: str, tmp_path: Path) -> None:
+    text = text_of("lab-roce", "gpu-p00r00n0", path)
+    (tmp_path / "rules").write_text(text)
+    done = subprocess.run(
+        ["unshare", "--net", "sh", "-c", f"ip link set lo up && nft -f {tmp_path}/rules && nft list ruleset"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    interfaces = InterfaceNumbers()
+    written, listed = read_nft(text, interfaces), read_nft(done.stdout, interfaces)
+    for hook in ("input", "forward", "output"):
+        one, other = (passing(each, hook, EVERYTHING).packets for each in (written, listed))
+        assert not one - other
+        assert not other - one
