@@ -20,7 +20,7 @@ from clusterwright.verify.isolation.edges import (
 )
 from clusterwright.verify.isolation.filter_flow import Idle
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
-from clusterwright.verify.isolation.nodes import BOOTING, RUNNING, NodeFilter, judge, node_filters
+from clusterwright.verify.isolation.nodes import BOOTING, NETWORKS, RUNNING, NodeFilter, judge, node_filters
 from clusterwright.verify.isolation.packets import (
     DST,
     EVERYTHING,
@@ -74,6 +74,7 @@ def _proof(tree: RenderedTree, declared: Declared) -> Verdict:
     ports = tuple(port_groups(tree, declared))
     places = places_of(declared, interfaces, nodes, ports)
     found = [
+        *_missing(tree, declared),
         *(example for own in nodes for example in _node(places, own)),
         *_ports(places, ports),
         *route_faults(tree, declared),
@@ -94,10 +95,25 @@ def _facts(declared: Declared, nodes: tuple[NodeFilter, ...], ports: tuple[PortG
     yield Fact("switch ports with a filter", sum(len(each.ports) for each in ports))
 
 
+def _missing(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
+    """Nodes that are configured, but have no filter."""
+    configured = {device for device, path in tree.files if path.startswith(NETWORKS)}
+    for device in sorted(configured & declared.zones_of.keys()):
+        if (device, RUNNING) not in tree.files:
+            yield Counterexample(
+                device, RUNNING, 0, "there is no filter: the node takes and sends whatever its port passes"
+            )
+
+
 def _notes(tree: RenderedTree, declared: Declared) -> Iterator[str]:
     without = sorted({device for device in declared.zones_of if (device, RUNNING) not in tree.files})
     if without:
         yield (f"{count(len(without), 'host')} without an image, as {without[0]}, filter nothing themselves; ports do.")
+    filtered = {device for device, path in tree.files if path in {EOS, FBOSS, SONIC}}
+    covered = [edge for edge in declared.edges if any(zone.on(edge.fabric) for zone in declared.zones)]
+    open_edges = sorted({edge.switch for edge in covered} - filtered)
+    if open_edges:
+        yield f"{count(len(open_edges), 'switch')} with host ports, as {open_edges[0]}, have no file here that is read."
 
 
 def _node(places: Places, own: NodeFilter) -> Iterator[Counterexample]:

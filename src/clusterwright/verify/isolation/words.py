@@ -79,5 +79,6 @@ def packet_words(packet: Packet, usual_origin: int) -> str:
 
 
 def count(number: int, what: str) -> str:
-    """``1 node``, ``8 nodes``."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    """``1 node``, ``8 nodes``, ``2 switches``."""
+    ending = "" if number == 1 else "es" if what.endswith("ch") else "s"
+    return f"{number:,} {what}{ending}"
