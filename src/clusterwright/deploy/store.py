@@ -58,11 +58,9 @@ class Store:
 
     def put_tree(self, tree: DeviceTree) -> str:
         """Keeps a device's whole tree; the digest covers paths, modes and contents, not the device's name."""
-        files = [
-            {"path": artifact.path, "mode": artifact.mode, "kind": artifact.kind, "sha256": self.put(artifact.content)}
-            for artifact in sorted(tree, key=lambda artifact: artifact.path)
-        ]
-        return self.put(json.dumps(files, sort_keys=True, separators=(",", ":")).encode())
+        for artifact in tree:
+            self.put(artifact.content)
+        return self.put(tree_listing(tree))
 
     def get_tree(self, device: str, digest: str) -> DeviceTree:
         """The tree with this digest, as ``device``'s. Raises MissingObject."""
@@ -73,3 +71,12 @@ class Store:
 
     def _path(self, digest: str) -> Path:
         return self.folder / digest[:2] / digest[2:]
+
+
+def tree_listing(tree: DeviceTree) -> bytes:
+    """What the store keeps of a tree beside its files; the SHA-256 of it is the tree's digest."""
+    files = [
+        {"path": artifact.path, "mode": artifact.mode, "kind": artifact.kind, "sha256": artifact.sha256}
+        for artifact in sorted(tree, key=lambda artifact: artifact.path)
+    ]
+    return json.dumps(files, sort_keys=True, separators=(",", ":")).encode()
