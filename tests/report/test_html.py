@@ -101,7 +101,10 @@ def test_golden_totals() -> None:
             lines += [drawing.description for drawing in block.drawings]
             for table in block.tables:
                 lines += [f"## {table.caption}", " | ".join(table.columns)]
-                lines += [" | ".join(cell.text for cell in row) for row in table.rows]
+                rows = [" | ".join(cell.text for cell in row) for row in table.rows]
+                if section.name == "images":  # digest and size change with every file of a node, which are goldens too
+                    rows = [re.sub(r"[0-9a-f]{12}|[\d,]{3,}", "N", row) for row in rows]
+                lines += rows
     text = "\n".join(lines).replace(str(spec_path("lab-roce").parent), "inventory")
     assert_golden("report/lab-roce/report.txt", f"{text}\n".encode())
 
