@@ -9,6 +9,7 @@ from functools import cached_property
 from clusterwright.verify.isolation.ranges import EMPTY, Ranges
 
 INTERNET = "internet"
+MOST_PORTS = 64  # longer ranges would fill a chip's table with single ports
 OUTSIDE = ""  # stands for the fabric of addresses that are on none
 
 
@@ -45,6 +46,11 @@ class DeclaredFlow:
     target: str
     protocol: str
     ports: Ranges | None
+
+    @property
+    def has_long_range(self) -> bool:
+        """True for a range of more ports than a chip without ranges lists one by one."""
+        return self.ports is not None and any(high - low >= MOST_PORTS for low, high in self.ports.bounds)
 
     @property
     def is_rdma(self) -> bool:
@@ -90,7 +96,8 @@ class DeclaredBorder:
 class Declared:
     """The whole matrix, and where it is enforced.
 
-    ``zones_of`` are the zones of each node, ``fabrics_of`` the fabrics that it is attached to, ``addresses`` all hosts'
+    ``zones_of`` are the zones of each node, ``imaged`` the nodes with an image,
+    ``fabrics_of`` the fabrics that it is attached to, ``addresses`` all hosts'
     addresses with device and port. ``management`` are the management ports of switches: device to fabric. ``plumbing``
     are other addresses that routes may lead to, with their version: switches' own, and the site's servers.
     """
@@ -99,6 +106,7 @@ class Declared:
     flows: tuple[DeclaredFlow, ...]
     fabrics: tuple[DeclaredFabric, ...]
     zones_of: Mapping[str, tuple[str, ...]]
+    imaged: frozenset[str]
     fabrics_of: Mapping[str, frozenset[str]]
     edges: tuple[Edge, ...]
     borders: tuple[DeclaredBorder, ...]

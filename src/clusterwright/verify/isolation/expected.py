@@ -61,7 +61,6 @@ _FRESH = values(NEW, UNTRACKED)
 _WHOLE_ONLY = values(0)  # connection tracking puts fragments together before any filter sees them
 _NOT_LATER = values(0, 1)
 _BGP = values(179)
-_MOST_PORTS = 64  # longer ranges would fill the chip's table with single ports
 # Flags of replies as TCP sends them: ACK alone or with SYN, FIN or PSH, and RST. ECN's bits may be set.
 _SENT_FLAGS = values(*(flags for flags in range(256) if flags & 0x3F in {4, 16, 17, 18, 20, 24, 25}))
 _ACK_OR_RST = values(*(flags for flags in range(256) if flags & 0x14))
@@ -268,7 +267,7 @@ def _stateless(flow: DeclaredFlow, version: int, source: Ranges, target: Ranges,
 def _coarse(found: Box, flow: DeclaredFlow) -> Box:
     """What a chip without port ranges and flag masks passes for a flow."""
     made = list(found)
-    if flow.ports is not None and any(high - low >= _MOST_PORTS for low, high in flow.ports.bounds):
+    if flow.has_long_range:
         made[DPORT], made[SPORT] = WHOLE[DPORT], WHOLE[SPORT]
         if found[FLAGS] is WHOLE[FLAGS]:
             made[FRAGMENT] = WHOLE[FRAGMENT]

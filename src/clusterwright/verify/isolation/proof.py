@@ -75,6 +75,7 @@ def _proof(tree: RenderedTree, declared: Declared) -> Verdict:
     places = places_of(declared, interfaces, nodes, ports)
     found = [
         *_missing(tree, declared),
+        *_unnarrowed(tree, declared),
         *(example for own in nodes for example in _node(places, own)),
         *_ports(places, ports),
         *route_faults(tree, declared),
@@ -103,6 +104,29 @@ def _missing(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]
             yield Counterexample(
                 device, RUNNING, 0, "there is no filter: the node takes and sends whatever its port passes"
             )
+
+
+def _unnarrowed(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
+    """Flows that a chip without port ranges passes with every port, to hosts that have no filter to narrow them."""
+    open_hosts: dict[str, str] = {}
+    for device, zones in sorted(declared.zones_of.items()):
+        if device not in declared.imaged:
+            for name in zones:
+                open_hosts.setdefault(name, device)
+    for flow in declared.flows:
+        if not flow.has_long_range or flow.target not in open_hosts:
+            continue
+        for edge in declared.edges:
+            local = any(part.addresses & edge.subnet for part in declared.zone[flow.source].parts)
+            if local and (edge.switch, FBOSS) in tree.files and declared.zone[flow.target].on(edge.fabric):
+                yield Counterexample(
+                    edge.switch,
+                    FBOSS,
+                    0,
+                    f"flow {flow.name}: the switch knows no ranges and passes every port from {flow.source} to "
+                    f"{flow.target}, where {open_hosts[flow.target]} has no filter to narrow that",
+                )
+                break
 
 
 def _notes(tree: RenderedTree, declared: Declared) -> Iterator[str]:

@@ -64,6 +64,7 @@ def declared_of(plan: Plan) -> Declared:
             for device in plan.devices
             if device.kind == "node"
         },
+        imaged=frozenset(device.name for device in plan.devices if device.kind == "node" and device.image is not None),
         fabrics_of={name: frozenset(found) for name, found in fabrics_of.items()},
         edges=tuple(_edge(plan, fabric, switch, own) for (fabric, switch), own in sorted(ports.items())),
         borders=tuple(
