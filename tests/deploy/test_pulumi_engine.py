@@ -8,13 +8,15 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.drive import pulumi_environment
+from clusterwright.deploy.project import pulumi_environment
 
 CHECKOUT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -31,10 +33,10 @@ class Site:
     root: Path
     spec: Path
 
-    def run(self, action: str, *options: str) -> subprocess.CompletedProcess[str]:
+    def run(self, action: str, *options: str, told: str = "") -> subprocess.CompletedProcess[str]:
         arguments = (str(self.spec), "--root", str(self.root), *(options or ("--pod", "pod0")))
         command = (str(BIN / "clusterwright"), action, *arguments)
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return subprocess.run(command, capture_output=True, text=True, check=False, input=told)
 
     def up(self, *options: str) -> subprocess.CompletedProcess[str]:
         done = self.run("up", *options)
@@ -83,6 +85,12 @@ def site(tmp_path: Path) -> Site:
 
 
 def counts(output: str) -> dict[str, int]:
+    """What the last stack's line says of its resources: ``{"unchanged": 8}``."""
+    (*_, line) = re.findall(r"^\S+: (\d+ .*) \([0-9.]+ s\)$", output, re.MULTILINE)
+    return {kind: int(count) for count, kind in re.findall(r"(\d+) ([^,]+)", line)}
+
+
+def engine_counts(output: str) -> dict[str, int]:
     """The engine's own count of resources: ``{"unchanged": 8}``."""
     section = output.rpartition("Resources:")[2]
     return {kind: int(count) for count, kind in re.findall(r"(\d+) (\w[\w ]*)", section.split("Duration")[0])}
@@ -115,7 +123,7 @@ def test_a_change_of_one_rack_previews_as_one_resource_with_its_lines_and_applie
 
     assert preview.returncode == 0, preview.stderr
     assert counts(preview.stdout) == {"to update": 1, "unchanged": 7}
-    assert "Rack (p00r01)" in preview.stdout
+    assert f"{STACK}: ~ update rack p00r01\n" in preview.stdout
     assert "gpu-p00r01n0:" in preview.stdout
     assert re.search(r"^ *-net\.core\.netdev_max_backlog *= *250000$", preview.stdout, re.MULTILINE)
     assert re.search(r"^ *\+net\.core\.netdev_max_backlog *= *300000$", preview.stdout, re.MULTILINE)
@@ -214,14 +222,42 @@ def test_the_state_is_small_and_holds_no_configuration(site: Site) -> None:
     assert max(urn.count("$") for urn in (resource["urn"] for resource in resources)) == 2
 
 
-def test_destroying_a_stack_removes_what_was_put_on_its_devices_and_nothing_else(site: Site) -> None:
-    site.up()
+def test_destroying_removes_what_was_put_on_the_devices_and_nothing_else(site: Site) -> None:
+    site.up("--upper", "--pod", "pod0")
     theirs = site.root / "flash" / "gpu-p00r00n0" / "etc" / "theirs"
     theirs.write_text("theirs\n")
 
-    site.pulumi("destroy", "--yes", "--skip-preview")
+    refused = site.run("destroy", "--upper", "--pod", "pod0", told="lab-roc\n")
+    assert refused.returncode == 2
+    assert "that is not the cluster's name; nothing was touched" in refused.stderr
+    assert len(site.flash()) > 1
 
+    done = site.run("destroy", "--upper", "--pod", "pod0", told="lab-roce\n")
+
+    assert done.returncode == 0, done.stdout + done.stderr
     assert set(site.flash()) == {"gpu-p00r00n0/etc/theirs"}
+    finished = re.findall(r"^(\S+): \d+ deleted", done.stdout, re.MULTILINE)
+    assert finished == [STACK, "lab-roce-upper"], "the upper layer goes last"
+
+
+def test_pulumis_own_command_line_destroys_the_same(site: Site) -> None:
+    site.up()
+    site.pulumi("destroy", "--yes", "--skip-preview")
+    assert site.flash() == {}
+
+
+def test_events_are_json_lines_that_follow_the_schema(site: Site) -> None:
+    schema = json.loads((folder("inventory") / "schema" / "rollout-events.schema.json").read_text())
+    done = site.run("up", "--pod", "pod0", "--events", "-")
+
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    judge = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    for event in events:
+        judge.validate(event)
+    kinds = Counter(event["event"] for event in events if event.get("stack"))
+    assert kinds == {"stack-started": 1, "unit-started": 4, "unit-finished": 4, "stack-finished": 1}
+    assert events[0]["time"] <= events[-1]["time"]
+    assert "create rack p00r00" in done.stderr, "people read the lines on the other stream"
 
 
 def test_the_committed_project_deploys_with_pulumis_own_command_line(site: Site, tmp_path: Path) -> None:
@@ -246,7 +282,7 @@ def test_the_committed_project_deploys_with_pulumis_own_command_line(site: Site,
         return done.stdout
 
     pulumi("stack", "select", "--create")
-    assert counts(pulumi("up", "--yes", "--skip-preview")) == {"created": 8}
+    assert engine_counts(pulumi("up", "--yes", "--skip-preview")) == {"created": 8}
     assert (tmp_path / "stacks" / f"Pulumi.{STACK}.yaml").read_bytes() == configuration
     assert "nothing changed" in site.up().stderr
 

@@ -19,7 +19,7 @@ from ansible.parsing.vault import VaultLib, VaultSecret
 from clusterwright.artifact import Artifact
 from clusterwright.data_files import folder
 from clusterwright.deploy.directory import DirectoryTarget
-from clusterwright.deploy.drive import pulumi_environment
+from clusterwright.deploy.project import pulumi_environment
 from clusterwright.deploy.secret_sources import SecretFile
 from clusterwright.deploy.secrets import ResolvingTarget, SecretError, checked, names_in, resolve, scrub
 from clusterwright.deploy.target import Holding, Outcome, Status, tree_digest

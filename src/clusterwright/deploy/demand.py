@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from clusterwright.deploy.drive import pulumi_environment
+from clusterwright.deploy.project import pulumi_environment
 from clusterwright.deploy.secret_sources import PulumiStack
 from clusterwright.deploy.secrets import SecretError, checked, names_in
 from clusterwright.deploy.targets import Chosen

@@ -1,0 +1,189 @@
+"""Showing what happens to people: a live view on a terminal, plain lines elsewhere, and JSON lines for programs."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from clusterwright.deploy.events import Event, Kind, Listener
+
+_MARKS = {"create": "+", "update": "~", "delete": "-", "refresh": "~"}
+_DONE = {"create": "created", "update": "updated", "delete": "deleted", "same": "unchanged", "refresh": "read"}
+_PLANNED = {"create": "to create", "update": "to update", "delete": "to delete", "same": "unchanged"}
+_STYLES = {"+": "green", "~": "yellow", "-": "red", "!": "bold red"}
+
+
+def counted(action: str, counts: Mapping[str, int]) -> str:
+    """Resources by what happened (or would happen) to them: ``1 updated, 7 unchanged``."""
+    words = _PLANNED if action == "preview" else _DONE
+    return ", ".join(f"{count} {words.get(kind, kind)}" for kind, count in sorted(counts.items(), key=_same_last))
+
+
+def _same_last(entry: tuple[str, int]) -> tuple[bool, str]:
+    return entry[0] == "same", entry[0]
+
+
+class Lines:
+    """Turns events into blocks of lines: what is said of a unit stands together, below the unit's own line.
+
+    Blocks of several stacks may follow each other, so each begins with its stack's name.
+    """
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._said: defaultdict[tuple[str, str], list[Event]] = defaultdict(list)
+
+    def __call__(self, event: Event) -> None:
+        """Write what is complete with ``event``."""
+        key = event.stack, event.unit
+        match event.kind:
+            case Kind.MESSAGE if event.unit:
+                self._said[key].append(event)
+            case Kind.UNIT_FINISHED | Kind.UNIT_FAILED:
+                said = self._said.pop(key, [])
+                failed = event.kind is Kind.UNIT_FAILED
+                if failed or said or event.operation in _MARKS:
+                    mark = "!" if failed else _MARKS.get(event.operation, " ")
+                    self._block(f"{event.stack}: {mark} {event.operation} {event.unit_kind} {event.unit}", said)
+            case Kind.STACK_FINISHED | Kind.STACK_FAILED:
+                for stack, unit in [key for key in self._said if key[0] == event.stack]:
+                    self._block(f"{stack}: {unit}", self._said.pop((stack, unit)))
+                self._write(f"{event.stack}: {_ending(event)}")
+            case Kind.UNIT_STARTED | Kind.STACK_STARTED:
+                pass
+            case _:
+                self._block("", [event])
+
+    def _block(self, title: str, said: list[Event]) -> None:
+        lines = [line for event in said for line in event.text.splitlines()]
+        if title:
+            self._write("\n".join([title, *(f"    {line}" for line in lines)]))
+        else:
+            prefix = f"{said[0].stack}: " if said[0].stack else ""
+            self._write("\n".join(f"{prefix}{line}" for line in lines))
+
+
+def _ending(event: Event) -> str:
+    counts = counted(event.operation, event.counts)
+    took = f" ({event.duration_s:.1f} s)" if event.duration_s is not None else ""
+    if event.kind is Kind.STACK_FAILED:
+        text = f": {event.text}" if event.text else ""
+        return f"{event.operation} failed{text}; {counts or 'nothing was done'}{took}"
+    return f"{counts or 'nothing to do'}{took}"
+
+
+class PlainLines:
+    """Lines on a stream that is no terminal."""
+
+    def __init__(self, *, to_stderr: bool) -> None:
+        self._lines = Lines(lambda text: click.echo(text, err=to_stderr))
+
+    def __call__(self, event: Event) -> None:
+        """Show ``event``."""
+        self._lines(event)
+
+
+class LiveView:
+    """One bar a stack on a terminal, with the lines scrolling above them."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[now]}", markup=False),
+        )
+        self._progress = Progress(*columns, console=console)
+        self._bars: dict[str, TaskID] = {}
+        self._lines = Lines(self._print)
+
+    def __enter__(self) -> LiveView:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Show ``event``."""
+        bar = self._bars.get(event.stack)
+        if event.kind is Kind.STACK_STARTED:
+            if bar is not None:
+                self._progress.remove_task(bar)
+            total = event.details.get("units")
+            title = f"{event.operation} {event.stack}"
+            self._bars[event.stack] = self._progress.add_task(title, total=total, now="")
+        elif bar is not None and event.kind is Kind.UNIT_STARTED:
+            self._progress.update(bar, now=event.unit)
+        elif bar is not None and event.kind in (Kind.UNIT_FINISHED, Kind.UNIT_FAILED):
+            self._progress.update(bar, advance=1, now=event.unit)
+        elif bar is not None and event.kind in (Kind.STACK_FINISHED, Kind.STACK_FAILED):
+            self._progress.update(bar, now="failed" if event.kind is Kind.STACK_FAILED else "done")
+            self._progress.stop_task(bar)
+        self._lines(event)
+
+    def _print(self, text: str) -> None:
+        first, _, rest = text.partition("\n")
+        mark = first.partition(": ")[2][:1]
+        shown = Text(first, style=_STYLES.get(mark, ""))
+        for line in rest.splitlines():
+            shown.append(f"\n{line}", style={"+": "green", "-": "red"}.get(line.strip()[:1], ""))
+        self._progress.console.print(shown, soft_wrap=True)
+
+
+class EventStream:
+    """One JSON object a line, each with the time at which it was written; see ``rollout-events.schema.json``."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def __call__(self, event: Event) -> None:
+        """Write and flush ``event``."""
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._file.write(json.dumps({"time": time, **event.document()}, ensure_ascii=False) + "\n")
+        self._file.flush()
+
+
+@contextmanager
+def shown(events: Path | None) -> Iterator[Listener]:
+    """Who is to be told of events: what fits standard output, and the stream into ``events`` (``-``: standard output).
+
+    Raises ClickException when the stream cannot be opened.
+    """
+    console = Console()
+    with ExitStack() as opened:
+        listeners: list[Listener] = []
+        if events == Path("-"):
+            listeners = [EventStream(click.get_text_stream("stdout")), PlainLines(to_stderr=True)]
+        else:
+            listeners = [
+                opened.enter_context(LiveView(console)) if console.is_terminal else PlainLines(to_stderr=False)
+            ]
+            if events:
+                try:
+                    listeners.append(EventStream(opened.enter_context(events.open("a", encoding="utf-8"))))
+                except OSError as error:
+                    raise click.ClickException(f"--events {events}: {error.strerror}") from None
+        lock = threading.Lock()
+
+        def tell(event: Event) -> None:
+            with lock:
+                for listener in listeners:
+                    listener(event)
+
+        yield tell

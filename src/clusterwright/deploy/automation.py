@@ -1,0 +1,244 @@
+"""Pulumi's Automation API over the stacks of one deployment.
+
+The engine runs in process groups of its own, so that a Ctrl-C reaches this program alone: what is under way is finished
+or cancelled in order, never torn off.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from pulumi import automation
+from pulumi.automation.errors import create_command_error
+
+from clusterwright.deploy.events import Event, Kind, Listener, translate
+from clusterwright.deploy.project import Deployment, pulumi_environment, write_configuration, write_project
+from clusterwright.deploy.units import Stack
+from clusterwright.finding import ClusterwrightError
+
+ACTIONS = ("preview", "up", "refresh", "destroy")
+
+RESOURCES_AT_ONCE = 64
+"""As many racks at a time make about as many hosts as one run of Ansible is best at (128 to 256)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How driving one stack ended; ``counts`` are its resources by operation, ``reason`` why it failed."""
+
+    stack: str
+    ok: bool
+    counts: Mapping[str, int]
+    duration_s: float
+    reason: str = ""
+
+
+class OwnGroup(automation.PulumiCommand):
+    """Runs every command of Pulumi in a process group of its own."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        found = Path(shutil.which("pulumi", path=environment["PATH"]) or "pulumi")
+        super().__init__(str(found.parent.parent) if found.parent.name == "bin" else None)
+        self._running: set[int] = set()
+        self._lock = threading.Lock()
+
+    def run(
+        self,
+        args: list[str],
+        cwd: str,
+        additional_env: Mapping[str, str],
+        on_output: automation.OnOutput | None = None,
+        on_error: automation.OnOutput | None = None,
+    ) -> automation.CommandResult:
+        """As the base class does. Raises CommandError."""
+        environment = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
+        with subprocess.Popen(
+            [self.command, "--non-interactive", *args],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=environment,
+            encoding="utf-8",
+            errors="replace",
+            process_group=0,
+        ) as process:
+            with self._lock:
+                self._running.add(process.pid)
+            try:
+                # One of the two pipes would fill up while the other is read.
+                with ThreadPoolExecutor(1) as reader:
+                    errors = reader.submit(_lines, process.stderr, on_error)
+                    output = _lines(process.stdout, on_output)
+                code = process.wait()
+            finally:
+                with self._lock:
+                    self._running.discard(process.pid)
+        result = automation.CommandResult(output, errors.result(), code)
+        if code != 0:
+            raise create_command_error(result)
+        return result
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to every command that runs: SIGINT has the engine finish its steps and stop."""
+        with self._lock:
+            for pid in self._running:
+                with suppress(ProcessLookupError):
+                    os.killpg(pid, number)
+
+
+def _lines(stream: IO[str] | None, told: automation.OnOutput | None) -> str:
+    found = []
+    for line in stream or ():
+        found.append(line.rstrip())
+        if told:
+            told(found[-1])
+    return "\n".join(found)
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Hears the events of one run: passes them on, keeps counts and errors."""
+
+    stack: str
+    listen: Listener
+    counts: Counter[str] = field(default_factory=Counter)
+    errors: list[str] = field(default_factory=list)
+
+    def __call__(self, event: automation.EngineEvent) -> None:
+        if event.summary_event:
+            found = event.summary_event.resource_changes
+            self.counts = Counter({str(getattr(kind, "value", kind)): count for kind, count in found.items()})
+        for said in translate(self.stack, event):
+            if said.kind is Kind.MESSAGE and said.severity == "error":
+                self.errors.append(said.text)
+            self.listen(said)
+
+
+class Engine:
+    """Drives the stacks of one deployment. Raises ClusterwrightError when Pulumi is not to be found."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self._environment = pulumi_environment(deployment.target.root)
+        self._project = write_project(deployment.target.root)
+        self._command = OwnGroup(self._environment)
+        self._opening = threading.Lock()
+
+    def interrupt(self) -> None:
+        """Have every running engine stop after the steps that are under way."""
+        self._command.send(signal.SIGINT)
+
+    def known(self) -> frozenset[str]:
+        """The stacks that the state backend holds with at least one resource in them."""
+        try:
+            found = self._workspace("").list_stacks()
+        except automation.CommandError as error:
+            raise ClusterwrightError(f"Pulumi could not list its stacks: {_reason(error)}") from None
+        return frozenset(stack.name for stack in found if stack.resource_count)
+
+    def given(self, stack: Stack) -> dict[str, dict[str, str]]:
+        """By unit, the digest of the tree that each device was given last, as the state of ``stack`` has it.
+
+        A device that differs from its tree, or failed to take it, has the digest "". Raises ClusterwrightError.
+        """
+        try:
+            state = self._open(stack, {}).export_stack().deployment
+        except automation.CommandError as error:
+            raise ClusterwrightError(f"the state of {stack.name} could not be read: {_reason(error)}") from None
+        return {
+            unit["urn"].rpartition("::")[2]: _given(unit["outputs"])
+            for unit in (state or {}).get("resources", [])
+            if "devices" in unit.get("outputs", {}) and isinstance(unit["outputs"]["devices"], dict)
+        }
+
+    def run(
+        self,
+        action: str,
+        stack: Stack,
+        listen: Listener,
+        units: Collection[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> Ran:
+        """One of ``ACTIONS`` over a stack, or over those of its resources whose URNs ``units`` names.
+
+        ``environment`` is what the stack's program is to find beside its configuration. Nothing is raised for what
+        goes wrong in a stack: the answer says it.
+        """
+        watch = _Watch(stack.name, listen)
+        listen(Event(Kind.STACK_STARTED, stack.name, operation=action, details={"units": len(units or stack.units)}))
+        started, reason = time.monotonic(), ""
+        try:
+            self._drive(action, self._open(stack, environment or {}), watch, list(units) or None)
+        except automation.CommandError as error:
+            reason = "\n".join(watch.errors) or _reason(error)
+        ran = Ran(stack.name, not reason, dict(watch.counts), time.monotonic() - started, reason)
+        kind, severity = (Kind.STACK_FAILED, "error") if reason else (Kind.STACK_FINISHED, "")
+        text = "" if watch.errors else reason  # what was said already is not said twice
+        listen(
+            Event(
+                kind,
+                stack.name,
+                operation=action,
+                severity=severity,
+                text=text,
+                counts=ran.counts,
+                duration_s=ran.duration_s,
+            )
+        )
+        return ran
+
+    def forget(self, stack: Stack) -> None:
+        """Remove an empty stack and its history from the state backend. Raises ClusterwrightError."""
+        try:
+            self._workspace("").remove_stack(stack.name)
+        except automation.CommandError as error:
+            raise ClusterwrightError(f"{stack.name} could not be removed: {_reason(error)}") from None
+
+    def _drive(self, action: str, stack: automation.Stack, watch: _Watch, target: list[str] | None) -> None:
+        options: dict[str, Any] = {"on_event": watch, "color": "never", "parallel": RESOURCES_AT_ONCE}
+        if target:
+            options["target"] = target
+        match action:
+            case "preview":
+                stack.preview(**options)
+            case "up":
+                stack.up(**options)
+            case "refresh":
+                stack.refresh(**options)
+            case _:
+                stack.destroy(**options)
+
+    def _open(self, stack: Stack, environment: Mapping[str, str]) -> automation.Stack:
+        with self._opening:  # opening writes the project's files and Pulumi's note of the selected stack
+            write_configuration(self._project, self._deployment, stack)
+            workspace = self._workspace(stack.name, environment)
+            return automation.Stack.create_or_select(stack.name, workspace)
+
+    def _workspace(self, name: str, environment: Mapping[str, str] | None = None) -> automation.LocalWorkspace:
+        options: dict[str, Any] = {"work_dir": str(self._project), "pulumi_command": self._command}
+        return automation.LocalWorkspace(**options, env_vars={**self._environment, **(environment or {})})
+
+
+def _given(outputs: Mapping[str, Any]) -> dict[str, str]:
+    failed = outputs.get("failed", {})
+    return {name: "" if name in failed else digest for name, digest in outputs["devices"].items()}
+
+
+def _reason(error: automation.CommandError) -> str:
+    """What Pulumi said on its standard error."""
+    text = str(error)
+    said = text.partition("stderr: ")[2].strip() or text.partition("stdout: ")[2].partition("\n stderr:")[0].strip()
+    return said.removeprefix("error: ")

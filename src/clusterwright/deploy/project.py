@@ -1,0 +1,90 @@
+"""Where a cluster is deployed from and to, and the Pulumi project that is written for it.
+
+Everything of a deployment lies under one root: ``state`` (the file backend, unless another one is chosen), ``objects``
+(what was rendered), ``flash`` (the directory target) and ``project`` (the Pulumi project, one configuration a stack).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.units import Stack
+from clusterwright.finding import ClusterwrightError
+
+PROGRAM = "from clusterwright.deploy.program import run\n\nrun()\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Where a cluster is deployed from and to."""
+
+    spec: Path
+    target: Chosen
+
+
+def pulumi_environment(root: Path) -> dict[str, str]:
+    """The environment in which Pulumi finds this installation, keeps its state under ``root`` and asks no service.
+
+    A user's own PULUMI_BACKEND_URL wins. Raises ClusterwrightError when no ``pulumi`` is on the PATH.
+    """
+    path = os.pathsep.join((str(_own_programs()), os.environ.get("PATH", os.defpath)))
+    if shutil.which("pulumi", path=path) is None:
+        raise ClusterwrightError(
+            "pulumi is not on the PATH. Install Pulumi's CLI, or build it in a checkout: "
+            'PATH="$(tools/build-pulumi):$PATH"'
+        )
+    (root / "state").mkdir(parents=True, exist_ok=True)
+    return {
+        # State holds digests, never secrets, so an empty passphrase protects all there is; a user's own wins.
+        "PULUMI_CONFIG_PASSPHRASE": "",
+        **os.environ,
+        "PATH": path,
+        "PULUMI_BACKEND_URL": os.environ.get("PULUMI_BACKEND_URL") or f"file://{root.resolve() / 'state'}",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+    }
+
+
+def _own_programs() -> Path:
+    """Where this installation's python and provider lie. Not resolved: a virtual environment's python is a link."""
+    return Path(sys.executable).parent
+
+
+def write_project(root: Path) -> Path:
+    """Writes the project's two files under ``root`` and returns their folder."""
+    project = root.resolve() / "project"
+    project.mkdir(parents=True, exist_ok=True)
+    plugin = {"name": "clusterwright", "path": str(_own_programs())}
+    content = {"name": "clusterwright", "runtime": "python", "plugins": {"providers": [plugin]}}
+    (project / "Pulumi.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    (project / "__main__.py").write_text(PROGRAM)
+    return project
+
+
+def write_configuration(project: Path, deployment: Deployment, stack: Stack) -> None:
+    """Writes the stack's configuration; what Pulumi itself keeps in the file (its encryption salt) stays."""
+    file = project / f"Pulumi.{stack.name}.yaml"
+    content = yaml.safe_load(file.read_text()) if file.exists() else {}
+    target = deployment.target
+    kept = {key: value for key, value in content.get("config", {}).items() if isinstance(value, dict)}  # encrypted ones
+    content["config"] = {
+        **kept,
+        "clusterwright:spec": str(deployment.spec.resolve()),
+        "clusterwright:layer": stack.layer,
+        "clusterwright:target": target.name,
+        "clusterwright:root": str(target.root.resolve()),
+    }
+    if target.access:
+        content["config"]["clusterwright:access"] = str(target.access.resolve())
+    if target.secrets:
+        content["config"]["clusterwright:secrets"] = str(target.secrets.resolve())
+    text = yaml.safe_dump(content)
+    if not file.exists() or file.read_text() != text:  # a preview beside a running update changes nothing under it
+        file.write_text(text)
