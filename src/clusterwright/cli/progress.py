@@ -171,9 +171,10 @@ def shown(events: Path | None) -> Iterator[Listener]:
         if events == Path("-"):
             listeners = [EventStream(click.get_text_stream("stdout")), PlainLines(to_stderr=True)]
         else:
-            listeners = [
-                opened.enter_context(LiveView(console)) if console.is_terminal else PlainLines(to_stderr=False)
-            ]
+            if console.is_terminal:
+                listeners = [opened.enter_context(LiveView(console))]
+            else:
+                listeners = [PlainLines(to_stderr=False)]
             if events:
                 try:
                     listeners.append(EventStream(opened.enter_context(events.open("a", encoding="utf-8"))))
