@@ -70,8 +70,9 @@ def boot_fabric(subject: Subject) -> Iterator[Problem]:
         yield Problem(
             (*boot.path, "servers"), f"{boot.servers} have no NIC on {fabric.name}.", f"Attach them to {fabric.name}."
         )
+    anywhere = {attach.nodes for each in spec.fabrics for attach in each.attach}
     for group in spec.node_groups:
-        if group.image is not None and group.name not in attached:
+        if group.image is not None and group.name in anywhere - attached:
             message = f"Nodes of {group.name} have an image and no NIC on {fabric.name}, over which nodes boot."
             yield Problem(path, message, f"Attach {group.name} to {fabric.name}, or boot over another fabric.")
 

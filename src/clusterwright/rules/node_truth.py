@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.image import Image
-from clusterwright.spec.isolation import Flow
+from clusterwright.spec.isolation import Flow, Zone
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 
 # Services that every node with an image is told to use, with the protocol and port that its files say.
@@ -55,7 +55,7 @@ def unreachable_service(subject: Subject) -> Iterator[Problem]:
     for key, protocol, port in _SERVICES:
         servers = {"dns": spec.site.dns, "ntp": spec.site.ntp, "syslog": spec.site.syslog}[key]
         for at, server in enumerate(servers):
-            for zone in zones:
+            for zone in zones if any(_covers(spec, each, server) for each in spec.zones) else ():
                 if not any(_allows(spec, flow, zone, protocol, port, server) for flow in spec.flows):
                     message = f"No flow lets {zone} reach {server} on {protocol} {port}."
                     yield Problem(("site", key, at), message, f"Add a flow from {zone} to the zone of {server}.")
@@ -67,13 +67,18 @@ def _allows(spec: ClusterSpec, flow: Flow, zone: str, protocol: str, port: int, 
         return False
     if flow.ports and not any(low <= port <= high for low, high in flow.ports):
         return False
+    return _covers(spec, target, server)
+
+
+def _covers(spec: ClusterSpec, zone: Zone, server: str) -> bool:
+    """Whether the addresses of a zone take in those of ``server``."""
     address = ip_address(server)
     pools = [
         fabric.addressing.hosts
         for fabric in spec.fabrics
-        if fabric.name in target.fabrics and fabric.addressing is not None
+        if fabric.name in zone.fabrics and fabric.addressing is not None
     ]
-    return any(address in network for network in (*target.prefixes, *pools))
+    return any(address in network for network in (*zone.prefixes, *pools))
 
 
 @rule(
@@ -191,8 +196,10 @@ def bootstrap_ports(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     group = spec.node_group(spec.nccl.nodes) if spec.nccl is not None else None
     image = spec.image(group.image) if group is not None and group.image is not None else None
-    if spec.nccl is None or group is None or image is None or group.zone is None:
+    if spec.nccl is None or group is None or image is None or group.zone is None or not _has_verbs(spec, group):
         return
+    if not any(flow.target == group.zone for flow in spec.flows):
+        return  # nothing reaches these nodes, which CW507 says
     said = next((value for name, value in image.sysctl.items() if name.replace("/", ".") == _PORT_RANGE), None)
     try:
         low, high = (int(part) for part in said.split()) if said is not None else _OWN_PORTS
