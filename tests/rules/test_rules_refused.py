@@ -283,9 +283,9 @@ MISTAKES = [
         "CW406",
         ROCE,
         nccl("nodes: storage") + "nodes:\n  - {name: storage, image: training}\n"
-        "flows:\n  - {name: admin, from: services, to: storage, protocol: tcp, ports: [22], reason: log in, owner: ops}\n"
-        "  - {name: names2, from: storage, to: site-services, protocol: udp, ports: [53, 123], reason: names, owner: ops}\n"
-        "  - {name: logs2, from: storage, to: site-services, protocol: tcp, ports: [6514], reason: logs, owner: ops}\n",
+        "flows:\n  - {name: admin, from: services, to: storage, protocol: tcp, ports: [22], reason: in, owner: ops}\n"
+        "  - {name: n, from: storage, to: site-services, protocol: udp, ports: [53, 123], reason: dns, owner: ops}\n"
+        "  - {name: l, from: storage, to: site-services, protocol: tcp, ports: [6514], reason: logs, owner: ops}\n",
         "nccl.fabric",
         "backend serves no NIC of storage",
     ),
