@@ -7,11 +7,14 @@ attempt. Only files that this target put there are ever removed.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -21,6 +24,8 @@ from clusterwright.deploy.journal import OWN_FOLDER, Journal, Step, read_record,
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, holding_digest, tree_digest
 
 DEVICES_AT_ONCE = 16
+LOCK_WAIT_S = 10
+"""How long a device that somebody else changes is waited for: longer than a provider outlives its engine."""
 
 
 class Refused(Exception):
@@ -55,21 +60,26 @@ class DirectoryTarget:
             return Unreachable(_reason(error))
 
     def _apply_one(self, device: str, tree: DeviceTree, *, check: bool) -> Outcome:
-        home = self.root / device
         try:
-            if not check:
-                Journal(home).roll_back()
-            owned = read_record(home)
-            steps = _steps(home, tree, owned)
-            changed = tuple(sorted(step.path for step in steps))
-            recorded = {artifact.path for artifact in tree}
-            if not steps and owned == recorded:
-                return Outcome(Status.UNCHANGED, digest=tree_digest(tree))
             if check:
-                return self._foreseen(device, tree, steps, owned)
-            _carry_out(home, steps, owned, recorded)
+                return self._bring_about(device, tree, check=True)
+            with _locked(self.root / device):
+                Journal(self.root / device).roll_back()
+                return self._bring_about(device, tree, check=False)
         except (OSError, Refused) as error:
             return Outcome(Status.FAILED, message=_reason(error))
+
+    def _bring_about(self, device: str, tree: DeviceTree, *, check: bool) -> Outcome:
+        home = self.root / device
+        owned = read_record(home)
+        steps = _steps(home, tree, owned)
+        changed = tuple(sorted(step.path for step in steps))
+        recorded = {artifact.path for artifact in tree}
+        if not steps and owned == recorded:
+            return Outcome(Status.UNCHANGED, digest=tree_digest(tree))
+        if check:
+            return self._foreseen(device, tree, steps, owned)
+        _carry_out(home, steps, owned, recorded)
         return self._outcome(device, tree, changed)
 
     def _foreseen(self, device: str, tree: DeviceTree, steps: tuple[Step, ...], owned: frozenset[str]) -> Outcome:
@@ -93,6 +103,26 @@ class DirectoryTarget:
         if held.digest != tree_digest(tree):
             return Outcome(Status.UNKNOWN, changed, "what was read back is not what was written", held.digest)
         return Outcome(Status.APPLIED if changed else Status.UNCHANGED, changed, digest=held.digest)
+
+
+@contextmanager
+def _locked(home: Path) -> Iterator[None]:
+    """Nobody else changes the device meanwhile. The kernel lets go of the lock of whoever dies. Raises Refused."""
+    home.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        end = time.monotonic() + LOCK_WAIT_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise Refused(f"another deployment is changing it; it was waited for {LOCK_WAIT_S} s") from None
+                time.sleep(0.1)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _steps(home: Path, tree: DeviceTree, owned: frozenset[str]) -> tuple[Step, ...]:

@@ -98,12 +98,19 @@ class Journal:
         self._clear()
 
     def roll_back(self) -> None:
-        """Brings back what was there before ``open``; does nothing when no change is under way."""
+        """Brings back what was there before ``open``; does nothing when no change is under way. Raises OSError."""
+        # What waits to be put is of no more use, and its space may be needed: a full disk is a reason to be here.
+        shutil.rmtree(self.home / OWN_FOLDER / "staged", ignore_errors=True)
         try:
             written = json.loads(self._path.read_bytes())
         except FileNotFoundError:
             self._clear()
             return
+        except ValueError as error:
+            raise OSError(
+                f"{self._path} is damaged ({error}): what it replaced lies in {self._previous(0).parent}. "
+                "Put that back, or remove both, and run the same command again."
+            ) from None
         for number, place in enumerate(written["places"]):
             path = self.home / place["path"]
             if os.path.lexists(self._previous(number)):

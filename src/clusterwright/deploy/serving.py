@@ -8,6 +8,7 @@ same command takes it up again.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from pulumi.provider.experimental.server import ProviderServicer
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc, status_pb2
 
 from clusterwright.finding import ClusterwrightError
+
+_PARENT_LOOK_S = 0.3
 
 _MESSAGE_LIMIT_BYTES = 400 * 1024 * 1024  # the engine's own limit for one message
 
@@ -99,7 +102,10 @@ def _partial_failure_metadata(failure: PartialFailure) -> tuple[tuple[str, bytes
 
 
 def serve(make_provider: Callable[[EngineLog], Provider], version: str) -> None:
-    """Serves until the engine ends the process. The engine's address is the first argument that is not an option."""
+    """Serves until the engine ends the process, or is gone itself.
+
+    The engine's address is the first argument that is not an option.
+    """
     address = next(argument for argument in sys.argv[1:] if not argument.startswith("-"))
     asyncio.run(_serve(make_provider(EngineLog(address)), version, address))
 
@@ -113,4 +119,14 @@ async def _serve(provider: Provider, version: str, address: str) -> None:
     await server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    await server.wait_for_termination()
+    await _outlive_nobody(os.getppid())
+
+
+async def _outlive_nobody(engine: int) -> None:
+    """Ends the process when the engine was killed: the next one must not find an older provider at the devices.
+
+    What is under way is torn off as by a kill; targets take that back, or up, at their next attempt.
+    """
+    while os.getppid() == engine:
+        await asyncio.sleep(_PARENT_LOOK_S)
+    os._exit(1)
