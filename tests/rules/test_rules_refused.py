@@ -283,7 +283,7 @@ MISTAKES = [
         "CW406",
         ROCE,
         nccl("nodes: storage") + "nodes:\n  - {name: storage, image: training}\n"
-        "flows:\n  - {name: admin, from: services, to: storage, protocol: tcp, ports: [22], reason: in, owner: ops}\n"
+        "flows:\n  - {name: admin, from: services, to: storage, protocol: tcp, ports: [22], reason: ssh, owner: ops}\n"
         "  - {name: n, from: storage, to: site-services, protocol: udp, ports: [53, 123], reason: dns, owner: ops}\n"
         "  - {name: l, from: storage, to: site-services, protocol: tcp, ports: [6514], reason: logs, owner: ops}\n",
         "nccl.fabric",
