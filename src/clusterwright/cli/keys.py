@@ -14,10 +14,10 @@ import click
 
 from clusterwright.cli.formats.text import render_text
 from clusterwright.cli.lint import source_line
+from clusterwright.durable import only_one
 from clusterwright.finding import ClusterwrightError, Severity
 from clusterwright.keys.audit import AuditError
 from clusterwright.keys.certificates import certificate_dues
-from clusterwright.keys.durable import only_one
 from clusterwright.keys.file_store import FileKms
 from clusterwright.keys.ledger import Ledger
 from clusterwright.keys.rotation import LEDGER, Keeper

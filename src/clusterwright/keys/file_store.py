@@ -16,7 +16,7 @@ from typing import Any
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from clusterwright.keys.durable import replace
+from clusterwright.durable import replace
 from clusterwright.keys.kms import KmsError, WrappingKey, version_of
 
 _KEY_BYTES = 32

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+from clusterwright import durable
 from clusterwright.finding import ClusterwrightError
-from clusterwright.keys import durable
 from clusterwright.keys.audit import EMPTY, Head
 
 _FORMAT = 1

@@ -1,0 +1,89 @@
+"""A log of JSON lines that only grows, each with the digest of the one before: none can be changed or moved unseen.
+
+A chain alone does not show that its end was cut off: keep its head (how many lines, and the last digest) where who
+changes the file does not come.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clusterwright.durable import flush_folder
+from clusterwright.finding import ClusterwrightError
+
+_START = "0" * 64
+
+
+class ChainError(ClusterwrightError):
+    """The log is not what was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of a log: how many lines, and the last one's digest."""
+
+    count: int = 0
+    digest: str = _START
+
+
+EMPTY = Head()
+
+
+def append(path: Path, head: Head, entry: Mapping[str, Any]) -> Head:
+    """Write one entry behind ``head`` and flush it; returns the new end. Raises ClusterwrightError."""
+    body = {"sequence": head.count + 1, **entry, "previous": head.digest}
+    digest = _digest(body)
+    line = json.dumps({**body, "digest": digest}) + "\n"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(descriptor, line.encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        flush_folder(path.parent)
+    except OSError as error:
+        raise ClusterwrightError(f"{path}: {error.strerror}") from error
+    return Head(head.count + 1, digest)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Every entry, after each was compared with the one before; none when there is no file. Raises ChainError."""
+    try:
+        lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    except (OSError, UnicodeDecodeError) as error:
+        raise ChainError(f"{path} cannot be read: {error}") from error
+    head, entries = EMPTY, []
+    for number, line in enumerate(lines, 1):
+        entries.append(_checked(path, head, number, line))
+        head = head_of(entries)
+    return entries
+
+
+def head_of(entries: list[dict[str, Any]]) -> Head:
+    """The end of a log with these entries."""
+    return Head(len(entries), entries[-1]["digest"]) if entries else EMPTY
+
+
+def _checked(path: Path, head: Head, number: int, line: str) -> dict[str, Any]:
+    try:
+        entry: dict[str, Any] = json.loads(line)
+        body = {name: value for name, value in entry.items() if name != "digest"}
+        digest, sequence, previous = entry["digest"], entry["sequence"], entry["previous"]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ChainError(f"{path}:{number}: not a line of this log; it was changed") from None
+    if digest != _digest(body):
+        raise ChainError(f"{path}:{number}: the line was changed after it was written")
+    if sequence != number or previous != head.digest:
+        raise ChainError(f"{path}:{number}: a line before it is missing, or stands elsewhere")
+    return entry
+
+
+def _digest(body: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
