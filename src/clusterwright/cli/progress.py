@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -169,17 +170,16 @@ def shown(events: Path | None) -> Iterator[Listener]:
     with ExitStack() as opened:
         listeners: list[Listener] = []
         if events == Path("-"):
-            listeners = [EventStream(click.get_text_stream("stdout")), PlainLines(to_stderr=True)]
+            listeners.append(EventStream(sys.stdout))
+        elif events:
+            try:
+                listeners.append(EventStream(opened.enter_context(events.open("a", encoding="utf-8"))))
+            except OSError as error:
+                raise click.ClickException(f"--events {events}: {error.strerror}") from None
+        if console.is_terminal and events != Path("-"):
+            listeners.append(opened.enter_context(LiveView(console)))
         else:
-            if console.is_terminal:
-                listeners = [opened.enter_context(LiveView(console))]
-            else:
-                listeners = [PlainLines(to_stderr=False)]
-            if events:
-                try:
-                    listeners.append(EventStream(opened.enter_context(events.open("a", encoding="utf-8"))))
-                except OSError as error:
-                    raise click.ClickException(f"--events {events}: {error.strerror}") from None
+            listeners.append(PlainLines(to_stderr=events == Path("-")))
         lock = threading.Lock()
 
         def tell(event: Event) -> None:

@@ -7,6 +7,7 @@ or cancelled in order, never torn off.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,8 +25,10 @@ from pulumi import automation
 from pulumi.automation.errors import create_command_error
 
 from clusterwright.deploy.events import Event, Kind, Listener, translate
-from clusterwright.deploy.project import Deployment, pulumi_environment, write_configuration, write_project
-from clusterwright.deploy.units import Stack
+from clusterwright.deploy.locks import Busy, StackLocks, clear_way, owners_in
+from clusterwright.deploy.manifest import VARIABLE
+from clusterwright.deploy.project import PROJECT, Deployment, pulumi_environment, write_configuration, write_project
+from clusterwright.deploy.units import KINDS, Stack, Unit
 from clusterwright.finding import ClusterwrightError
 
 ACTIONS = ("preview", "up", "refresh", "destroy")
@@ -43,6 +46,17 @@ class Ran:
     counts: Mapping[str, int]
     duration_s: float
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What devices were given last: the digest of each one's tree, "" where it is known to hold something else.
+
+    ``failed`` says why devices did not take what they were to have last.
+    """
+
+    trees: Mapping[str, str]
+    failed: Mapping[str, str]
 
 
 class OwnGroup(automation.PulumiCommand):
@@ -136,6 +150,7 @@ class Engine:
         self._project = write_project(deployment.target.root)
         self._command = OwnGroup(self._environment)
         self._opening = threading.Lock()
+        self._locks = StackLocks(deployment.target.root / "locks")
 
     def interrupt(self) -> None:
         """Have every running engine stop after the steps that are under way."""
@@ -149,20 +164,13 @@ class Engine:
             raise ClusterwrightError(f"Pulumi could not list its stacks: {_reason(error)}") from None
         return frozenset(stack.name for stack in found if stack.resource_count)
 
-    def given(self, stack: Stack) -> dict[str, dict[str, str]]:
-        """By unit, the digest of the tree that each device was given last, as the state of ``stack`` has it.
-
-        A device that differs from its tree, or failed to take it, has the digest "". Raises ClusterwrightError.
-        """
+    def given(self, stack: Stack) -> Given:
+        """What the state of ``stack`` says that its devices were given last. Raises ClusterwrightError."""
         try:
             state = self._open(stack, {}).export_stack().deployment
         except automation.CommandError as error:
             raise ClusterwrightError(f"the state of {stack.name} could not be read: {_reason(error)}") from None
-        return {
-            unit["urn"].rpartition("::")[2]: _given(unit["outputs"])
-            for unit in (state or {}).get("resources", [])
-            if "devices" in unit.get("outputs", {}) and isinstance(unit["outputs"]["devices"], dict)
-        }
+        return read_given(state or {})
 
     def run(
         self,
@@ -170,20 +178,25 @@ class Engine:
         stack: Stack,
         listen: Listener,
         units: Collection[str] = (),
-        environment: Mapping[str, str] | None = None,
+        manifest: str = "",
     ) -> Ran:
-        """One of ``ACTIONS`` over a stack, or over those of its resources whose URNs ``units`` names.
+        """One of ``ACTIONS`` over a stack, or over those of its units that ``units`` names.
 
-        ``environment`` is what the stack's program is to find beside its configuration. Nothing is raised for what
-        goes wrong in a stack: the answer says it.
+        With the digest of a ``manifest`` the stack's program takes that instead of the spec. Named units are all
+        tried, whatever becomes of the others; a whole stack stops at its first failure. Nothing is raised for what goes
+        wrong in a stack: the answer says it.
         """
         watch = _Watch(stack.name, listen)
         listen(Event(Kind.STACK_STARTED, stack.name, operation=action, details={"units": len(units or stack.units)}))
         started, reason = time.monotonic(), ""
         try:
-            self._drive(action, self._open(stack, environment or {}), watch, list(units) or None)
+            opened = self._open(stack, {VARIABLE: manifest} if manifest else {})
+            urns = [unit_urn(stack, unit) for unit in stack.units if unit.name in units]
+            self._drive_alone(action, stack.name, opened, watch, urns)
         except automation.CommandError as error:
             reason = "\n".join(watch.errors) or _reason(error)
+        except Busy as error:
+            reason = str(error)
         ran = Ran(stack.name, not reason, dict(watch.counts), time.monotonic() - started, reason)
         kind, severity = (Kind.STACK_FAILED, "error") if reason else (Kind.STACK_FINISHED, "")
         text = "" if watch.errors else reason  # what was said already is not said twice
@@ -207,7 +220,24 @@ class Engine:
         except automation.CommandError as error:
             raise ClusterwrightError(f"{stack.name} could not be removed: {_reason(error)}") from None
 
-    def _drive(self, action: str, stack: automation.Stack, watch: _Watch, target: list[str] | None) -> None:
+    def _drive_alone(self, action: str, name: str, stack: automation.Stack, watch: _Watch, target: list[str]) -> None:
+        """As ``_drive`` with nobody beside it; a lock that a killed engine left is removed. Raises Busy."""
+        if action == "preview":
+            self._drive(action, stack, watch, target)
+            return
+        self._locks.take(name, action)
+        try:
+            self._drive(action, stack, watch, target)
+        except automation.CommandError as error:
+            owners = owners_in(str(error))
+            if not owners:
+                raise
+            clear_way(name, owners, self._project)
+            stack.cancel()
+            watch.errors.clear()
+            self._drive(action, stack, watch, target)
+
+    def _drive(self, action: str, stack: automation.Stack, watch: _Watch, target: list[str]) -> None:
         options: dict[str, Any] = {"on_event": watch, "color": "never", "parallel": RESOURCES_AT_ONCE}
         if target:
             options["target"] = target
@@ -215,7 +245,7 @@ class Engine:
             case "preview":
                 stack.preview(**options)
             case "up":
-                stack.up(**options)
+                stack.up(**options, continue_on_error=bool(target))
             case "refresh":
                 stack.refresh(**options)
             case _:
@@ -232,13 +262,31 @@ class Engine:
         return automation.LocalWorkspace(**options, env_vars={**self._environment, **(environment or {})})
 
 
-def _given(outputs: Mapping[str, Any]) -> dict[str, str]:
-    failed = outputs.get("failed", {})
-    return {name: "" if name in failed else digest for name, digest in outputs["devices"].items()}
+def unit_urn(stack: Stack, unit: Unit) -> str:
+    """How Pulumi names a unit's resource."""
+    parents = "clusterwright:index:Cluster$" + ("clusterwright:index:Pod$" if stack.pod else "")
+    return f"urn:pulumi:{stack.name}::{PROJECT}::{parents}clusterwright:index:{KINDS[unit.kind]}::{unit.name}"
+
+
+def read_given(state: Mapping[str, Any]) -> Given:
+    """What a stack's state says of its devices; ``state`` is the deployment that Pulumi exports."""
+    trees: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    for resource in state.get("resources", []):
+        outputs = resource.get("outputs", {})
+        if resource.get("custom") and isinstance(outputs.get("devices"), dict):
+            trees |= outputs["devices"]
+            failed |= outputs.get("failed", {})
+    return Given(trees, failed)
 
 
 def _reason(error: automation.CommandError) -> str:
-    """What Pulumi said on its standard error."""
+    """What Pulumi said on its standard error, or how it ended when it could say nothing."""
     text = str(error)
+    if killed := re.match(r"\s*code: -(\d+)", text):
+        return (
+            f"Pulumi's engine was killed (signal {killed[1]}). What it did is recorded; the same command finds out "
+            "what was under way, and takes it up"
+        )
     said = text.partition("stderr: ")[2].strip() or text.partition("stdout: ")[2].partition("\n stderr:")[0].strip()
     return said.removeprefix("error: ")

@@ -6,22 +6,19 @@ which folder; relative paths count from the Pulumi project's folder.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 import pulumi
 
+from clusterwright.deploy.manifest import VARIABLE, Manifest, load_manifest
 from clusterwright.deploy.secret_sources import PulumiStack
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import DIRECTORY, Chosen
-from clusterwright.deploy.units import KINDS, Stack, Unit, choose, cut
-from clusterwright.finding import ClusterwrightError, Severity, SpecError
-from clusterwright.plan.build import build_plan
-from clusterwright.render.engine import render_devices
-from clusterwright.rules.engine import lint_path
-from clusterwright.spec.load import load_spec
+from clusterwright.deploy.units import KINDS
+from clusterwright.finding import ClusterwrightError
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +44,8 @@ class TargetProvider(pulumi.ProviderResource):
 class UnitResource(pulumi.CustomResource):
     """A unit; ``trees`` maps its devices to the digests of their trees in the object store."""
 
-    def __init__(self, unit: Unit, trees: Mapping[str, str], options: pulumi.ResourceOptions) -> None:
-        super().__init__(f"clusterwright:index:{KINDS[unit.kind]}", unit.name, {"devices": dict(trees)}, options)
+    def __init__(self, kind: str, name: str, trees: Mapping[str, str], options: pulumi.ResourceOptions) -> None:
+        super().__init__(f"clusterwright:index:{KINDS[kind]}", name, {"devices": dict(trees)}, options)
 
 
 def run() -> None:
@@ -74,30 +71,46 @@ def read_settings() -> Settings:
 
 
 def declare(settings: Settings) -> None:
-    """Registers every unit of the stack's layer. Raises ClusterwrightError for a spec or layer that is not sound."""
+    """Registers every unit of the stack's layer: as the manifest says that was approved, else as the spec says.
+
+    Raises ClusterwrightError for a spec or layer that is not sound.
+    """
+    digest = os.environ.get(VARIABLE)
+    if digest:
+        manifest = load_manifest(Store(settings.target.root / "objects"), digest)
+        if manifest.layer != settings.layer:
+            raise ClusterwrightError(
+                f"the manifest {digest[:12]} is of {manifest.layer}, this stack is {settings.layer}"
+            )
+    else:
+        manifest = _rendered(settings)
+    _register(manifest, TargetProvider(settings.target))
+
+
+def _rendered(settings: Settings) -> Manifest:
+    # Imported only here: a program that was given its manifest neither plans nor renders.
+    from clusterwright.deploy.rendering import make_manifests
+    from clusterwright.deploy.units import choose, cut
+    from clusterwright.finding import Severity, SpecError
+    from clusterwright.plan.build import build_plan
+    from clusterwright.rules.engine import lint_path
+    from clusterwright.spec.load import load_spec
+
     errors = [finding for finding in lint_path(settings.spec).findings if finding.severity is Severity.ERROR]
     if errors:
         raise SpecError(errors)
     plan = build_plan(load_spec(settings.spec))
     (stack,) = choose(cut(plan), [settings.layer])
-    names = settings.target.carries([name for unit in stack.units for name in unit.devices])
-    store = Store(settings.target.root / "objects")
-    artifacts = groupby(render_devices(plan, names), key=lambda artifact: artifact.device)
-    trees = {device: store.put_tree(tuple(files)) for device, files in artifacts}
-    _register(plan.name, stack, trees, TargetProvider(settings.target))
+    return make_manifests(plan, settings.target, [stack])[stack.name]
 
 
-def _register(cluster: str, stack: Stack, trees: Mapping[str, str], provider: pulumi.ProviderResource) -> None:
+def _register(manifest: Manifest, provider: pulumi.ProviderResource) -> None:
     options = pulumi.ResourceOptions(providers={"clusterwright": provider})
-    parent: pulumi.Resource = pulumi.ComponentResource("clusterwright:index:Cluster", cluster, None, options)
-    if stack.pod:
+    parent: pulumi.Resource = pulumi.ComponentResource("clusterwright:index:Cluster", manifest.cluster, None, options)
+    if manifest.pod:
         below = pulumi.ResourceOptions(parent=parent)
-        parent = pulumi.ComponentResource("clusterwright:index:Pod", stack.pod, None, below)
-    units = 0
-    for unit in stack.units:
-        wanted = {name: trees[name] for name in unit.devices if name in trees}
-        if wanted:  # an unmanaged switch has no files of its own, and the target may not reach every device
-            UnitResource(unit, wanted, pulumi.ResourceOptions(parent=parent))
-            units += 1
-    pulumi.export("units", units)
-    pulumi.export("devices", len(trees))
+        parent = pulumi.ComponentResource("clusterwright:index:Pod", manifest.pod, None, below)
+    for unit in manifest.units:
+        UnitResource(unit.kind, unit.name, unit.devices, pulumi.ResourceOptions(parent=parent))
+    pulumi.export("units", len(manifest.units))
+    pulumi.export("devices", len(manifest.trees))

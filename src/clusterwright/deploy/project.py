@@ -18,6 +18,7 @@ from clusterwright.deploy.targets import Chosen
 from clusterwright.deploy.units import Stack
 from clusterwright.finding import ClusterwrightError
 
+PROJECT = "clusterwright"
 PROGRAM = "from clusterwright.deploy.program import run\n\nrun()\n"
 
 
@@ -62,7 +63,7 @@ def write_project(root: Path) -> Path:
     project = root.resolve() / "project"
     project.mkdir(parents=True, exist_ok=True)
     plugin = {"name": "clusterwright", "path": str(_own_programs())}
-    content = {"name": "clusterwright", "runtime": "python", "plugins": {"providers": [plugin]}}
+    content = {"name": PROJECT, "runtime": "python", "plugins": {"providers": [plugin]}}
     (project / "Pulumi.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
     (project / "__main__.py").write_text(PROGRAM)
     return project
