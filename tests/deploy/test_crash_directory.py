@@ -1,4 +1,4 @@
-"""A process that dies while it changes a device in a directory, at every single step: the device is never in between."""
+"""A process that dies at every single step of changing a device in a directory: the device is never in between."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def test_killed_at_any_step_the_next_attempt_ends_where_the_first_was_to(
         assert contents(root / "gpu-0") == plain(after)
         assert target.apply({"gpu-0": after})["gpu-0"].status is Status.UNCHANGED
         held = target.read(["gpu-0"])["gpu-0"]
-        assert isinstance(held, Holding) and held.digest == tree_digest(after)
+        assert isinstance(held, Holding)
+        assert held.digest == tree_digest(after)
         assert not list((root / "gpu-0").glob(f"{OWN_FOLDER}/journal.json"))
         step += 1
     assert step > 20

@@ -1,0 +1,181 @@
+"""Who is changing a stack: a lock that dies with its owner, and Pulumi's own, which does not.
+
+Two locks guard a stack. Ours is a file under the deployment's root that the kernel unlocks when its owner dies, however
+it dies. Pulumi's is an object in the state backend, which a killed engine leaves behind; with ours in hand it can be
+told whether anybody is behind it still.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import json
+import os
+import re
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from pathlib import Path
+from typing import IO
+
+from clusterwright.finding import ClusterwrightError
+
+ORPHAN_WAIT_S = 600
+"""How long an engine that lost its driver is waited for: it finishes the steps that are under way."""
+
+# `created by root@control (pid 812) at 2026-03-01T02:11:09Z`, as the backends that are files, buckets and databases say
+_CREATED_BY = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+?Z?)(?=\s|$)")
+
+
+class Busy(ClusterwrightError):
+    """Somebody else is changing the stack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who holds a lock: ``since`` is when it was taken, by the holder's clock."""
+
+    user: str
+    host: str
+    pid: int
+    since: datetime
+
+    def told(self, now: datetime) -> str:
+        """``root@control (pid 812) since 2026-03-01 02:11:09 UTC, 4 minutes ago``."""
+        since = self.since.astimezone(UTC)
+        return f"{self.user}@{self.host} (pid {self.pid}) since {since:%Y-%m-%d %H:%M:%S} UTC, {_age(now - since)}"
+
+
+class Standing(Enum):
+    """What is behind one of Pulumi's locks, to somebody who holds ours."""
+
+    ABANDONED = "nobody: its process is gone"
+    ORPHANED = "an engine whose driver is gone"
+    HELD = "somebody who is at work, or cannot be seen from here"
+
+
+@dataclass(frozen=True, slots=True)
+class StackLocks:
+    """The locks of ours that one driver holds: from its first change of a stack to its end."""
+
+    folder: Path
+    _held: dict[str, IO[str]] = field(default_factory=dict)
+    _taking: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, stack: str, action: str) -> None:
+        """Nobody else on this root changes ``stack`` from here on. Raises Busy with owner and age."""
+        with self._taking:
+            if stack in self._held:
+                return
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = (self.folder / f"{stack}.lock").open("a+")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                note = file.read()
+                file.close()
+                raise Busy(f"{stack} {_by_whom(note)}. Wait for that to end, or stop it. Nothing was done.") from None
+            file.truncate(0)
+            owner = {"action": action, "user": getpass.getuser(), "host": socket.gethostname(), "pid": os.getpid()}
+            file.write(json.dumps({**owner, "since": datetime.now(UTC).isoformat(timespec="seconds")}))
+            file.flush()
+            self._held[stack] = file
+
+    def release(self) -> None:
+        """Lets go of every lock, as the end of the process does."""
+        with self._taking:
+            while self._held:
+                self._held.popitem()[1].close()
+
+
+def owners_in(message: str) -> tuple[Owner, ...]:
+    """The owners of Pulumi's locks, as its refusal to run names them; none where it says something else."""
+    if "currently locked by" not in message:
+        return ()
+    return tuple(
+        Owner(found["user"], found["host"], int(found["pid"]), datetime.fromisoformat(found["since"]))
+        for found in _CREATED_BY.finditer(message)
+    )
+
+
+def standing(owner: Owner, project: Path) -> Standing:
+    """What is behind a lock of Pulumi's. ``project`` is the folder in which our engines run.
+
+    To be asked with ours taken: then no driver is at work, and an engine of this project has lost its own.
+    """
+    if owner.host != socket.gethostname() or not Path("/proc/self").exists():
+        return Standing.HELD
+    process = Path("/proc") / str(owner.pid)
+    try:
+        if (process / "comm").read_text().strip() != "pulumi":
+            return Standing.ABANDONED  # the number went to another program
+        is_driven = b"PULUMI_AUTOMATION_API=true" in (process / "environ").read_bytes().split(b"\0")
+        is_ours = (process / "cwd").resolve() == project.resolve()
+    except FileNotFoundError:
+        return Standing.ABANDONED
+    except PermissionError:
+        return Standing.HELD
+    return Standing.ORPHANED if is_driven and is_ours else Standing.HELD
+
+
+def end_orphan(owner: Owner) -> None:
+    """Have an engine finish the steps that are under way, and wait for its end. Raises Busy when it does not come."""
+    with suppress(ProcessLookupError):
+        os.kill(owner.pid, signal.SIGINT)
+    end = time.monotonic() + ORPHAN_WAIT_S
+    while (Path("/proc") / str(owner.pid)).exists() and not _is_zombie(owner.pid):
+        if time.monotonic() > end:
+            raise Busy(f"the engine with pid {owner.pid} was left by a killed run and does not end: kill it")
+        time.sleep(0.1)
+
+
+def clear_way(stack: str, owners: tuple[Owner, ...], project: Path) -> None:
+    """Make sure that nobody is behind Pulumi's locks on ``stack``: then they may be removed.
+
+    An engine that a killed driver left behind is ended in order first. Raises Busy when somebody else is at work.
+    """
+    found = [(owner, standing(owner, project)) for owner in owners]
+    at_work = [owner for owner, what in found if what is Standing.HELD]
+    if at_work:
+        now = datetime.now(UTC)
+        raise Busy(
+            f"{stack} is being changed by {', '.join(owner.told(now) for owner in at_work)}. Wait for that to end. If "
+            "that process is gone, and nobody works from that machine, have Pulumi forget the lock: "
+            f"pulumi cancel --stack {stack}. Nothing was done."
+        )
+    for owner, what in found:
+        if what is Standing.ORPHANED:
+            end_orphan(owner)
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def _by_whom(note: str) -> str:
+    try:
+        found = json.loads(note)
+        owner = Owner(found["user"], found["host"], found["pid"], datetime.fromisoformat(found["since"]))
+        return f"is being changed ({found['action']}) by {owner.told(datetime.now(UTC))}"
+    except (ValueError, KeyError, TypeError):  # its owner has not yet written who it is
+        return "is being changed by somebody who has only just begun"
+
+
+def _age(age: timedelta) -> str:
+    seconds = int(age.total_seconds())
+    if seconds < 0:
+        return "by a clock that is ahead of this one"
+    for name, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= size:
+            count = seconds // size
+            return f"{count} {name}{'s' * (count > 1)} ago"
+    return f"{seconds} second{'s' * (seconds != 1)} ago"
