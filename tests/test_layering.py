@@ -20,9 +20,9 @@ READS: dict[str, frozenset[str]] = {
     "render": frozenset({"spec", "plan"}),
     "keys": frozenset({"spec"}),
     "verify": frozenset({"spec", "plan"}),  # what is wanted; what is there it reads from rendered text alone
-    "lab": frozenset({"spec", "plan", "render"}),
+    "lab": frozenset({"spec", "plan", "render", "verify"}),  # what is wanted, and what switches' lists say
     "deploy": frozenset({"spec", "plan", "rules", "render", "keys"}),
-    "rollout": frozenset({"spec", "plan", "rules", "render", "verify", "deploy"}),
+    "rollout": frozenset({"spec", "plan", "rules", "render", "verify", "place", "compare", "deploy"}),
     "observe": frozenset({"spec", "plan"}),
     "bringup": frozenset({"spec", "plan", "render"}),
     "simulate": frozenset({"spec", "plan"}),

@@ -7,7 +7,7 @@ business, and a rule about which devices may be skipped would have to know it as
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import unified_diff
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from clusterwright.render.engine import render_device
 from clusterwright.render.forked import fan_out, prepare
 
 if TYPE_CHECKING:
+    from clusterwright.artifact import Artifact
     from clusterwright.plan.model import Plan
 
 CONTEXT_LINES = 2
@@ -58,18 +59,26 @@ def config_changes(
 def _compare(before: Plan, after: Plan, pairs: Sequence[tuple[int, str, str]]) -> list[Found]:
     found: list[Found] = []
     for index, old_name, new_name in pairs:
-        old = {artifact.path: artifact for artifact in render_device(before, old_name)}
-        new = {artifact.path: artifact for artifact in render_device(after, new_name)}
-        if {path: item.sha256 for path, item in old.items()} == {path: item.sha256 for path, item in new.items()}:
-            continue
-        diffs = tuple(
-            _diff(path, old[path].content if path in old else None, new[path].content if path in new else None)
-            for path in sorted(old.keys() | new.keys())
-            if path not in old or path not in new or old[path].sha256 != new[path].sha256
-        )
-        key = tuple((diff.path, diff.status, _without_surroundings(diff.lines)) for diff in diffs)
-        found.append((index, key, diffs))
+        diffs = file_diffs(render_device(before, old_name), render_device(after, new_name))
+        if diffs:
+            found.append((index, key_of(diffs), diffs))
     return found
+
+
+def file_diffs(before: Iterable[Artifact], after: Iterable[Artifact]) -> tuple[FileDiff, ...]:
+    """The files of a device whose bytes differ between two of its trees, by path."""
+    old = {artifact.path: artifact for artifact in before}
+    new = {artifact.path: artifact for artifact in after}
+    return tuple(
+        _diff(path, old[path].content if path in old else None, new[path].content if path in new else None)
+        for path in sorted(old.keys() | new.keys())
+        if path not in old or path not in new or old[path].sha256 != new[path].sha256
+    )
+
+
+def key_of(diffs: Iterable[FileDiff]) -> Key:
+    """What is equal for devices that change by the same lines."""
+    return tuple((diff.path, diff.status, _without_surroundings(diff.lines)) for diff in diffs)
 
 
 def _diff(path: str, old: bytes | None, new: bytes | None) -> FileDiff:

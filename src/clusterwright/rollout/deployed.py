@@ -1,0 +1,140 @@
+"""What a stack was last brought to as a whole: the spec, with every file it builds on, and each device's tree.
+
+Devices' digests alone say that something changes, not what it means; the spec of the last complete update is kept in
+the object store, so that its plan can be built again and compared with today's.
+"""
+
+from __future__ import annotations
+
+import json
+import os.path
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from clusterwright import __version__
+from clusterwright.deploy.store import Store
+from clusterwright.deploy.units import Stack
+from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.model import Plan
+from clusterwright.spec.load import load_spec
+from clusterwright.spec.model import ClusterSpec
+
+FOLDER = "deployed"
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A stack after its last complete update.
+
+    ``spec`` is the digest of ``keep_spec``, ``program`` this program's version then, ``trees`` maps devices to the
+    digests of their trees.
+    """
+
+    spec: str
+    program: str
+    trees: Mapping[str, str]
+
+
+def keep_spec(store: Store, spec: ClusterSpec) -> str:
+    """Puts the spec's files into the store, with those that it extends and names; the digest to find them by."""
+    files = sorted({os.path.normpath(Path(name).absolute()) for name in _files(spec)})
+    top = os.path.commonpath([Path(name).parent for name in files])
+    listing = {
+        "spec": os.path.relpath(Path(spec.document.file).absolute(), top),
+        "files": {os.path.relpath(name, top): store.put(Path(name).read_bytes()) for name in files},
+    }
+    return store.put(json.dumps(listing, sort_keys=True, separators=(",", ":")).encode())
+
+
+@contextmanager
+def kept_spec(store: Store, digest: str) -> Iterator[Path]:
+    """The path of a kept spec, for as long as the block lasts. Raises MissingObject when the store lacks a file."""
+    listing = json.loads(store.get(digest))
+    with tempfile.TemporaryDirectory(prefix="clusterwright-") as folder:
+        for name, content in listing["files"].items():
+            file = Path(folder) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(store.get(content))
+        yield Path(folder) / listing["spec"]
+
+
+def kept_plan(store: Store, digest: str) -> Plan:
+    """The plan of a kept spec, as this program builds it. Raises ClusterwrightError when it no longer can."""
+    with kept_spec(store, digest) as path:
+        return build_plan(load_spec(path))
+
+
+def record(root: Path, stack: Stack, spec: ClusterSpec, trees: Mapping[str, str]) -> None:
+    """Notes that every device of ``stack`` now holds the tree of ``trees`` that ``spec`` asks for.
+
+    To be called after an update of the whole stack succeeded. The file is complete or the previous one, whatever ends
+    the program.
+    """
+    own = {name: trees[name] for unit in stack.units for name in unit.devices if name in trees}
+    found = Deployed(keep_spec(Store(root / "objects"), spec), __version__, own)
+    _write(root / FOLDER / f"{stack.name}.json", found)
+
+
+def forget(root: Path, stack: Stack) -> None:
+    """Drops the note about a stack that was destroyed."""
+    (root / FOLDER / f"{stack.name}.json").unlink(missing_ok=True)
+
+
+def recorded(root: Path, stacks: Iterable[Stack]) -> Mapping[str, Deployed]:
+    """The notes about those of ``stacks`` that have one, by the stack's name. Raises ClusterwrightError."""
+    found: dict[str, Deployed] = {}
+    for stack in stacks:
+        file = root / FOLDER / f"{stack.name}.json"
+        try:
+            data: dict[str, Any] = json.loads(file.read_bytes())
+            found[stack.name] = Deployed(data["spec"], data["program"], dict(data["trees"]))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ClusterwrightError(
+                f"{file}: cannot be read ({type(error).__name__}). It only serves previews: remove it, and the next "
+                "`clusterwright up` writes it again."
+            ) from None
+    return found
+
+
+def in_force(deployed: Mapping[str, Deployed], held: Mapping[str, str]) -> Deployed | None:
+    """The spec that most of the recorded devices hold; its ``trees`` are those of every stack. None without a note.
+
+    ``held`` maps devices to the trees that they were given last, which an update that failed has moved on.
+    """
+    if not deployed:
+        return None
+    counts: dict[tuple[str, str], int] = {}
+    for each in deployed.values():
+        key = each.spec, each.program
+        counts[key] = counts.get(key, 0) + sum(held.get(name) == digest for name, digest in each.trees.items())
+    spec, program = max(counts, key=lambda key: (counts[key], key))
+    trees = {name: digest for each in deployed.values() for name, digest in each.trees.items()}
+    return replace(next(iter(deployed.values())), spec=spec, program=program, trees=trees)
+
+
+def _files(spec: ClusterSpec) -> Iterator[str]:
+    document = spec.document
+    yield document.file
+    yield from document.files
+    beside = Path(document.file).parent
+    data = document.data
+    named = [*data.get("hardware", ()), data.get("boot", {}).get("macs")]
+    named += [fabric.get("guids") for fabric in data.get("fabrics", ())]
+    yield from (str(beside / name) for name in named if isinstance(name, str) and (beside / name).is_file())
+
+
+def _write(file: Path, found: Deployed) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    aside = file.with_suffix(".new")
+    with aside.open("w", encoding="utf-8") as stream:
+        json.dump(asdict(found), stream, sort_keys=True)
+        stream.flush()
+        os.fsync(stream.fileno())
+    aside.replace(file)

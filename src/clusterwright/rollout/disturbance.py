@@ -1,0 +1,137 @@
+"""What a rollout takes from the cluster while it lasts: links, racks' bandwidth and jobs, wave by wave.
+
+Bandwidth is what ``bandwidth`` says that ECMP leaves; a device that takes its change while it runs disturbs nobody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterwright.plan.model import Plan
+from clusterwright.rollout.bandwidth import Ways, ways_of
+from clusterwright.rollout.running_jobs import RunningJob
+from clusterwright.rollout.standing import kept_after
+from clusterwright.rollout.waves import Effect, Wave
+
+
+@dataclass(frozen=True, slots=True)
+class WaveImpact:
+    """One wave, ``number`` from 1: ``away`` are the devices that restart or boot while it lasts.
+
+    ``links`` counts the cables in service that are down with them, by fabric. ``losers`` maps racks that keep less
+    than everything to what they keep, 0 to 1; racks that change themselves are not among them. ``cut`` are those of
+    them whose own switch is away.
+    """
+
+    number: int
+    wave: Wave
+    away: tuple[str, ...]
+    links: Mapping[str, int]
+    losers: Mapping[str, float]
+    cut: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobImpact:
+    """A job that meets the change.
+
+    ``booting`` are its nodes that boot anew, ``cut`` those that lose every way on some fabric in a wave, ``slowed``
+    those whose rack keeps only a part of its way; ``least`` is the least part, in the wave of number ``worst_wave``.
+    """
+
+    job: RunningJob
+    booting: tuple[str, ...]
+    cut: tuple[str, ...]
+    slowed: tuple[str, ...]
+    least: float
+    worst_wave: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """Everything that the change takes.
+
+    ``standing`` maps racks to what they keep afterwards, for as long as devices stay drained, where that is less than
+    before. ``untouched`` are jobs that notice nothing. ``notes`` say what could not be told.
+    """
+
+    waves: tuple[WaveImpact, ...]
+    standing: Mapping[str, float]
+    jobs: tuple[JobImpact, ...]
+    untouched: tuple[RunningJob, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def is_none(self) -> bool:
+        """True when every device takes its change while it runs, and no rack has less afterwards."""
+        return not self.standing and not any(impact.away for impact in self.waves)
+
+
+def disturbance(
+    plans: tuple[Plan | None, Plan],
+    waves: Sequence[Wave],
+    effects: Mapping[str, Effect],
+    jobs: Sequence[RunningJob],
+    notes: tuple[str, ...],
+) -> Disturbance:
+    """What ``waves`` take, judged on the plan that runs (the first of ``plans``; today's where none is known)."""
+    before, after = plans
+    runs = before if before is not None else after
+    ways = ways_of(runs)
+    drained = _drained(runs)
+    impacts = tuple(_impact(runs, ways, number, wave, effects, drained) for number, wave in enumerate(waves, 1))
+    found = [_job(runs, job, impacts, effects) for job in jobs]
+    met = tuple(each for each in found if each.booting or each.cut or each.slowed)
+    untouched = tuple(each.job for each in found if each not in met)
+    standing = kept_after(before, after) if before is not None else {}
+    return Disturbance(impacts, standing, met, untouched, notes)
+
+
+def _impact(
+    plan: Plan, ways: Ways, number: int, wave: Wave, effects: Mapping[str, Effect], drained: frozenset[str]
+) -> WaveImpact:
+    away = tuple(name for name in wave.devices if effects[name] > Effect.LIVE)
+    cables = {
+        (cable.a.device, cable.a.port): cable.fabric
+        for name in away
+        for cable in plan.cables_of.get(name, ())
+        if cable.in_service
+    }
+    gone = {*away, *drained} if away else set()
+    usual = ways.losers(drained) if away and drained else {}
+    losers = {
+        rack: share
+        for rack, share in ways.losers(gone).items()
+        if rack not in wave.disturbed and share < usual.get(rack, 1.0)
+    }
+    switches = {
+        plan.by_name[name].rack for name in away if name in plan.by_name and plan.by_name[name].kind == "switch"
+    }
+    cut = tuple(rack for rack in wave.disturbed if rack in switches)
+    return WaveImpact(number, wave, away, dict(sorted(Counter(cables.values()).items())), losers, cut)
+
+
+def _drained(plan: Plan) -> frozenset[str]:
+    return frozenset(device.name for device in plan.devices if device.kind == "switch" and device.state != "active")
+
+
+def _job(plan: Plan, job: RunningJob, impacts: Iterable[WaveImpact], effects: Mapping[str, Effect]) -> JobImpact:
+    racks = {name: plan.by_name[name].rack for name in job.nodes if name in plan.by_name}
+    booting = tuple(sorted(name for name in job.nodes if effects.get(name, Effect.LIVE) is Effect.REBOOT))
+    cut: set[str] = set()
+    slowed: set[str] = set()
+    least, worst = 1.0, 0
+    for impact in impacts:
+        if not impact.away:
+            continue
+        shares = impact.losers
+        cut |= {name for name, rack in racks.items() if rack in impact.cut and name not in booting}
+        cut |= {name for name, rack in racks.items() if shares.get(rack, 1.0) == 0}
+        slower = {name for name, rack in racks.items() if 0 < shares.get(rack, 1.0) < 1}
+        slowed |= slower
+        lowest = min((shares[racks[name]] for name in slower), default=1.0)
+        if lowest < least:
+            least, worst = lowest, impact.number
+    return JobImpact(job, booting, tuple(sorted(cut)), tuple(sorted(slowed - cut)), least, worst)

@@ -1,0 +1,207 @@
+"""The proofs that a change must not break: today's checks on the cluster before, after, and on its way.
+
+The same checks as ``verify`` makes. One that cannot read anything that changes keeps its answer and is not made again.
+A counterexample that was there before is no reason to refuse; a new one is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.rollout.trees import Trees
+from clusterwright.rollout.waves import Wave
+from clusterwright.verify.check import Check, Counterexample
+from clusterwright.verify.intent import Intent
+from clusterwright.verify.registry import CHECKS
+
+KINDS = frozenset(kind for check in CHECKS for kind in check.kinds)
+"""Every kind of file that a proof reads."""
+
+# What a check reads of the spec's intent; the others read what holds for cables.
+_ISOLATION, _ENCRYPTION, _PARTITIONS = "isolation", "encryption", "partitions"
+_INTENT: Mapping[str, tuple[str, ...]] = {
+    _ISOLATION: ("isolation",),
+    _ENCRYPTION: ("encrypted_links",),
+    _PARTITIONS: ("ports", "partitions", "open_default"),
+}
+_CABLING = ("drained", "ratios", "non_blocking", "ports")
+# Proofs about what devices agree on: half of them changed may break what both ends of a rollout keep.
+_ON_THE_WAY = frozenset({"bgp-sessions", "reachability", _ISOLATION, _PARTITIONS})
+# What may not be open even for a minute; a session that waits for its other end is only told.
+_NEVER = frozenset({_ISOLATION, _PARTITIONS})
+_DEVICES_AT_MOST = 15_000  # of all states on the way together: what a proof of one state costs grows with them
+_STATES_AT_MOST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One check's answer: ``state`` says of which moment, ``found`` the counterexamples that are new by it."""
+
+    check: str
+    claim: str
+    state: str
+    found: tuple[Counterexample, ...]
+    refuses: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """What was proven.
+
+    ``held`` are the checks that the change leaves proven, ``untouched`` those that read nothing that changes,
+    ``broken`` those it breaks. ``states`` are the moments on the way that were checked too, of ``moments`` in all;
+    ``stale`` are checks that were refuted before the change and are by the same counterexamples after it.
+    """
+
+    held: tuple[str, ...]
+    untouched: tuple[str, ...]
+    broken: tuple[Proof, ...]
+    stale: tuple[str, ...]
+    states: tuple[str, ...]
+    moments: int
+
+    @property
+    def refusals(self) -> tuple[Proof, ...]:
+        """What stops the change unless somebody answers for it."""
+        return tuple(proof for proof in self.broken if proof.refuses)
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """Somebody's answer for a check that a change breaks: ``reason`` in their words, ``who`` they are."""
+
+    check: str
+    reason: str
+    who: str
+
+
+def guard(cluster: str, trees: Trees, intents: tuple[Intent | None, Intent], waves: Sequence[Wave]) -> Guarded:
+    """Makes the checks that the change can touch. ``intents`` are what was and what is asked for.
+
+    Raises VerifyError when rendered text cannot be judged.
+    """
+    was, wanted = intents
+    kinds = _changed_kinds(trees)
+    touched = tuple(check for check in CHECKS if trees.changed and _is_touched(check, kinds, was, wanted))
+    every = frozenset(kind for check in touched for kind in check.kinds)
+    after = trees.state(cluster, trees.changed, wanted, KINDS)
+    applicable = tuple(check for check in CHECKS if check.applies(after))
+    makes = tuple(check for check in touched if check in applicable)
+    found = {check.name: check.run(after).counterexamples for check in makes}
+    held: list[str] = []
+    stale: list[str] = []
+    broken: list[Proof] = []
+    before = trees.state(cluster, (), was if was is not None else wanted, every)
+    for check in makes:
+        old = (
+            frozenset(map(_key, check.run(before).counterexamples))
+            if found[check.name] and _had(trees)
+            else frozenset()
+        )
+        new = tuple(each for each in found[check.name] if _key(each) not in old)
+        if new:
+            broken.append(Proof(check.name, check.claim, "after the change", new, refuses=True))
+        else:
+            (stale if found[check.name] else held).append(check.name)
+    states, on_the_way = _between(cluster, trees, (was, wanted), waves, [each for each in makes if each.name in held])
+    untouched = tuple(check.name for check in applicable if check not in touched)
+    moments = max(0, len(waves) - 1) if _had(trees) else 0
+    return Guarded(tuple(held), untouched, (*broken, *on_the_way), tuple(stale), states, moments)
+
+
+def require_known(names: Iterable[str]) -> None:
+    """Raises ClusterwrightError for a name that no check has."""
+    known = [check.name for check in CHECKS]
+    for name in names:
+        if name not in known:
+            raise ClusterwrightError(f'There is no check "{name}". There are: {", ".join(known)}.')
+
+
+def unanswered(guarded: Guarded, overrides: Iterable[Override]) -> tuple[Proof, ...]:
+    """The refusals that no override answers for."""
+    answered = {override.check for override in overrides}
+    return tuple(proof for proof in guarded.refusals if proof.check not in answered)
+
+
+def _had(trees: Trees) -> bool:
+    return any(trees.before.values())
+
+
+def _changed_kinds(trees: Trees) -> frozenset[str]:
+    found: set[str] = set()
+    for name in trees.changed:
+        old = {file.path: file for file in trees.before[name]}
+        new = {file.path: file for file in trees.after[name]}
+        for path in old.keys() | new.keys():
+            was, will = old.get(path), new.get(path)
+            if was is None or will is None or was.sha256 != will.sha256:
+                found |= {each.kind for each in (was, will) if each is not None}
+    return frozenset(found)
+
+
+def _is_touched(check: Check, kinds: frozenset[str], was: Intent | None, wanted: Intent) -> bool:
+    if not check.kinds.isdisjoint(kinds):
+        return True
+    names = _INTENT.get(check.name, _CABLING)
+    return was is not None and any(getattr(was, name) != getattr(wanted, name) for name in names)
+
+
+def _between(
+    cluster: str,
+    trees: Trees,
+    intents: tuple[Intent | None, Intent],
+    waves: Sequence[Wave],
+    checks: Sequence[Check],
+) -> tuple[tuple[str, ...], list[Proof]]:
+    """The moments after some of the waves, the last one left out: which were checked, and what is broken then.
+
+    On the way a device follows either the old intent or the new one; only what contradicts both is a counterexample.
+    """
+    makes = [check for check in checks if check.name in _ON_THE_WAY]
+    if not makes or len(waves) < 2 or not _had(trees):
+        return (), []
+    kinds = frozenset(kind for check in makes for kind in check.kinds)
+    was, wanted = intents
+    told: list[str] = []
+    found: list[Proof] = []
+    for at in boundary(waves, len(trees.files)):
+        name = f"after wave {at + 1} of {len(waves)}"
+        told.append(name)
+        applied = frozenset(device for wave in waves[: at + 1] for device in wave.devices)
+        state = trees.state(cluster, applied, wanted, kinds)
+        other = trees.state(cluster, applied, was, kinds) if was is not None and was != wanted else None
+        for check in makes:
+            wrong = check.run(state).counterexamples
+            if wrong and other is not None:
+                excused = frozenset(map(_key, check.run(other).counterexamples))
+                wrong = tuple(each for each in wrong if _key(each) in excused)
+            if wrong:
+                found.append(Proof(check.name, check.claim, name, wrong, refuses=check.name in _NEVER))
+    return tuple(told), found
+
+
+def boundary(waves: Sequence[Wave], devices: int) -> tuple[int, ...]:
+    """The waves after which the cluster is looked at: those after which the kind of unit or the layer changes first.
+
+    At most as many as keep the cost bounded for a cluster of ``devices``, spread over the whole way; never the last.
+    """
+    most = max(1, min(_STATES_AT_MOST, _DEVICES_AT_MOST // max(1, devices)))
+    every = range(len(waves) - 1)
+    keys = [(wave.is_canary, wave.layer, wave.kind) for wave in waves]
+    turns = [at for at in every if keys[at] != keys[at + 1]]
+    rest = [at for at in every if at not in turns]
+    chosen = _spread(turns, most)
+    return tuple(sorted([*chosen, *_spread(rest, most - len(chosen))]))
+
+
+def _spread(items: Sequence[int], most: int) -> list[int]:
+    if len(items) <= most:
+        return list(items)
+    return [items[at * len(items) // most] for at in range(most)]
+
+
+def _key(example: Counterexample) -> tuple[str, str, str]:
+    """What a counterexample says; the line it stands on moves with every edit above it."""
+    return example.device, example.file, example.message

@@ -1,0 +1,56 @@
+"""What racks keep of their way up once a change is in force: cables and switches that carry less than before.
+
+The same law as ``bandwidth``, with each pair of switches weighted by the Gb/s that it had: a pair keeps what it has
+left of them, times what its upper switch keeps.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from clusterwright.plan.model import Plan
+
+Pair = tuple[str, str]  # lower and upper device
+
+
+def kept_after(before: Plan, after: Plan) -> Mapping[str, float]:
+    """The racks with nodes that keep less than they had, with the least share over the fabrics, 0 to 1."""
+    was, now = _capacity(before), _capacity(after)
+    if all(now.get(fabric, {}).get(pair, 0) >= gbps for fabric, pairs in was.items() for pair, gbps in pairs.items()):
+        return {}
+    least: dict[str, float] = {}
+    for fabric, pairs in was.items():
+        share = _shares(before, pairs, now.get(fabric, {}))
+        whole: dict[str, float] = defaultdict(float)
+        left: dict[str, float] = defaultdict(float)
+        for cable in before.cables:
+            low = before.by_name[cable.a.device]
+            if cable.fabric == fabric and cable.in_service and low.kind == "node" and low.rack:
+                whole[low.rack] += cable.speed_gbps
+                left[low.rack] += cable.speed_gbps * share.get(cable.b.device, 1.0)
+        for rack, gbps in whole.items():
+            if left[rack] < gbps * (1 - 1e-9):
+                least[rack] = min(least.get(rack, 1.0), left[rack] / gbps)
+    return least
+
+
+def _capacity(plan: Plan) -> Mapping[str, Mapping[Pair, int]]:
+    """Gb/s in service between each pair of switches, by fabric."""
+    found: dict[str, dict[Pair, int]] = defaultdict(lambda: defaultdict(int))
+    for cable in plan.cables:
+        if cable.in_service and plan.by_name[cable.a.device].kind == "switch":
+            found[cable.fabric][cable.a.device, cable.b.device] += cable.speed_gbps
+    return found
+
+
+def _shares(plan: Plan, was: Mapping[Pair, int], now: Mapping[Pair, int]) -> Mapping[str, float]:
+    """What each switch with a way up keeps of it; those at the top keep all."""
+    above: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+    for (low, high), gbps in was.items():
+        above[low].append((high, gbps, min(gbps, now.get((low, high), 0))))
+    share: dict[str, float] = {}
+    for low in sorted(above, key=lambda name: -plan.by_name[name].tier):
+        whole = sum(gbps for _, gbps, _ in above[low])
+        share[low] = sum(left * share.get(high, 1.0) for high, _, left in above[low]) / whole
+    return share

@@ -1,0 +1,82 @@
+"""Deployments without an engine: the trees of a spec as if every device had been given them, and the note of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterwright.data_files import folder
+from clusterwright.deploy.store import Store
+from clusterwright.deploy.units import cut
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.model import Plan
+from clusterwright.render.engine import render_device
+from clusterwright.rollout.deployed import record
+from clusterwright.rollout.effects import effects
+from clusterwright.rollout.preview import Change, Preview, preview
+from clusterwright.rollout.running_jobs import RunningJob
+from clusterwright.rollout.waves import plan_waves
+from clusterwright.rules.engine import lint_path
+from clusterwright.spec.load import load_spec
+
+
+@dataclass
+class Site:
+    """A deployment under ``root``: ``text`` is its spec, ``held`` what its devices were given last."""
+
+    root: Path
+    text: str
+    held: Mapping[str, str]
+
+    @property
+    def spec(self) -> Path:
+        """The file to edit and to load."""
+        return self.root / "spec.yaml"
+
+    def edit(self, *replaced: tuple[str, str]) -> None:
+        """Writes the spec with each text replaced, which must be there once. The result must pass lint."""
+        text = self.text
+        for old, new in replaced:
+            assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+            text = text.replace(old, new)
+        self.spec.write_text(text)
+        errors = [finding for finding in lint_path(self.spec).findings if finding.severity.name == "ERROR"]
+        assert not errors, "\n".join(str(finding) for finding in errors)
+
+    def plan(self) -> Plan:
+        """The plan of the spec as it stands now."""
+        return build_plan(load_spec(self.spec))
+
+    def preview(
+        self,
+        layers: tuple[str, ...] = (),
+        jobs: tuple[RunningJob, ...] | None = None,
+        held: Mapping[str, str] | None = None,
+    ) -> Preview:
+        """The preview of an update of ``layers``, all when there are none."""
+        plan, store = self.plan(), Store(self.root / "objects")
+        stacks = cut(plan)
+        chosen = [stack for stack in stacks if not layers or stack.layer in layers]
+        trees = {name: render_device(plan, name) for stack in chosen for unit in stack.units for name in unit.devices}
+        wanted = {name: store.put_tree(tree) for name, tree in trees.items() if tree}
+        given = self.held if held is None else held
+        changed = [name for name in wanted if given.get(name) != wanted[name]]
+        before = {name: store.get_tree(name, given[name]) for name in changed if given.get(name)}
+        found = effects((plan.by_name[name] for name in changed), before, {name: trees[name] for name in changed})
+        waves = plan_waves(plan, chosen, found, plan.spec.rollout)
+        return preview(Change(plan, stacks, chosen, given, wanted, found, waves), self.root, jobs)
+
+
+def deploy(root: Path, name: str = "lab-roce", *replaced: tuple[str, str]) -> Site:
+    """The reference spec ``name``, edited, deployed completely under ``root``."""
+    site = Site(root, (folder("inventory") / f"{name}.yaml").read_text(), {})
+    site.edit(*replaced)
+    site.text = site.spec.read_text()
+    plan = site.plan()
+    store = Store(root / "objects")
+    trees = {device.name: render_device(plan, device.name) for device in plan.devices}
+    site.held = {device: store.put_tree(tree) for device, tree in trees.items() if tree}
+    for stack in cut(plan):
+        record(root, stack, plan.spec, site.held)
+    return site
