@@ -213,13 +213,6 @@ class Engine:
         )
         return ran
 
-    def forget(self, stack: Stack) -> None:
-        """Remove an empty stack and its history from the state backend. Raises ClusterwrightError."""
-        try:
-            self._workspace("").remove_stack(stack.name)
-        except automation.CommandError as error:
-            raise ClusterwrightError(f"{stack.name} could not be removed: {_reason(error)}") from None
-
     def _drive_alone(self, action: str, name: str, stack: automation.Stack, watch: _Watch, target: list[str]) -> None:
         """As ``_drive`` with nobody beside it; a lock that a killed engine left is removed. Raises Busy."""
         if action == "preview":
@@ -289,4 +282,10 @@ def _reason(error: automation.CommandError) -> str:
             "what was under way, and takes it up"
         )
     said = text.partition("stderr: ")[2].strip() or text.partition("stdout: ")[2].partition("\n stderr:")[0].strip()
+    if "failed to load checkpoint" in said:
+        return (
+            f"the recorded state cannot be read ({said.removeprefix('error: ')}). In the state backend, put back the "
+            "last copy of that stack (stacks/**/<stack>.json.bak, or the newest under backups/), or remove it: without "
+            "it, the same command compares every device and writes what differs"
+        )
     return said.removeprefix("error: ")

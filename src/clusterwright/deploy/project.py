@@ -47,10 +47,23 @@ def pulumi_environment(root: Path) -> dict[str, str]:
         "PULUMI_CONFIG_PASSPHRASE": "",
         **os.environ,
         "PATH": path,
-        "PULUMI_BACKEND_URL": os.environ.get("PULUMI_BACKEND_URL") or f"file://{root.resolve() / 'state'}",
+        "PULUMI_BACKEND_URL": os.environ.get("PULUMI_BACKEND_URL") or _file_backend(root),
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
     }
+
+
+def _file_backend(root: Path) -> str:
+    """State under ``root``, without the sidecars for content types: a kill in the middle of one locks the state up.
+
+    The engine replaces a state file as a whole, but writes `<file>.attrs` in place, and reads neither where that is
+    torn. A torn one of an engine that writes them says nothing that is needed.
+    """
+    folder = root.resolve() / "state"
+    for sidecar in folder.glob(".pulumi/**/*.attrs"):
+        if not sidecar.read_bytes().endswith(b"}\n"):
+            sidecar.unlink(missing_ok=True)
+    return f"file://{folder}?metadata=skip"
 
 
 def _own_programs() -> Path:

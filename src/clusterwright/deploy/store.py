@@ -32,7 +32,10 @@ class Store:
     folder: Path
 
     def put(self, content: bytes) -> str:
-        """Keeps ``content`` and returns its digest. A file is complete or absent, even after a crash of the writer."""
+        """Keeps ``content`` and returns its digest. A file is complete or absent, even after a crash of the writer.
+
+        Raises ClusterwrightError when the disk does not take it.
+        """
         digest = hashlib.sha256(content).hexdigest()
         path = self._path(digest)
         try:
@@ -41,9 +44,13 @@ class Store:
         except FileNotFoundError:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=".")
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(aside).replace(path)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            Path(aside).replace(path)
+        except OSError as error:
+            Path(aside).unlink()
+            raise ClusterwrightError(f"{self.folder}: cannot be written: {error.strerror}. Nothing was lost.") from None
         return digest
 
     def get(self, digest: str) -> bytes:
@@ -53,6 +60,7 @@ class Store:
         except OSError:
             raise MissingObject(digest, self.folder) from None
         if hashlib.sha256(content).hexdigest() != digest:
+            self._path(digest).unlink(missing_ok=True)  # `put` looks at the size alone
             raise MissingObject(digest, self.folder)
         return content
 
