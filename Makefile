@@ -12,6 +12,7 @@ BIN := $(CURDIR)/$(VENV)/bin
 STAMPS := .cache/stamps
 SPEC ?= inventory/roce-24k.yaml
 UP := up
+REASON ?= make up
 
 export PYTHON
 export UV_CACHE_DIR ?= $(CURDIR)/.cache/uv
@@ -53,7 +54,7 @@ $(STAMPS)/develop: requirements-dev.lock $(STAMPS)/runtime
 
 up: setup ## deploys the RoCE cluster's upper layer and first pod into up/flash, and writes the report
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" \
-		$(BIN)/clusterwright up $(SPEC) --upper --pod pod0 --target directory --root $(UP)
+		$(BIN)/clusterwright up $(SPEC) --upper --pod pod0 --target directory --root $(UP) --reason "$(REASON)"
 	@report=$$($(BIN)/clusterwright report $(SPEC) --out $(UP)/report); echo "report: $$report"
 
 test: lint develop ## installs what the tests need, then runs lint and all tests

@@ -32,7 +32,7 @@ COMMANDS = {
     "render": "clusterwright.cli.render:render",
     "report": "clusterwright.cli.report:report",
     "simulate": "clusterwright.cli.simulate:simulate_command",
-    "up": "clusterwright.cli.deploy:up",
+    "up": "clusterwright.cli.up:up",
     "verify": "clusterwright.cli.verify:verify",
 }
 

@@ -64,7 +64,7 @@ class Lines:
                 self._write(f"{event.stack}: {_ending(event)}")
             case Kind.UNIT_STARTED | Kind.STACK_STARTED:
                 pass
-            case _:
+            case _ if event.text:
                 self._block("", [event])
 
     def _block(self, title: str, said: list[Event]) -> None:

@@ -1,0 +1,52 @@
+"""The waves of an update as text: what people read before they approve it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from clusterwright.rollout.prepare import Prepared
+from clusterwright.rollout.waves import Wave
+
+_HEADINGS = ("wave", "", "layer", "units", "devices", "effect", "racks disturbed", "bandwidth left")
+_SHOWN = 3
+
+
+def waves_text(prepared: Prepared) -> str:
+    """The waves as a table, and what goes out without one; "" where nothing changes on a device that runs."""
+    return "\n".join(_lines(prepared))
+
+
+def _lines(prepared: Prepared) -> Iterator[str]:
+    if prepared.waves:
+        rows = [_HEADINGS, *(_row(number, wave) for number, wave in enumerate(prepared.waves, 1))]
+        widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADINGS))]
+        yield from (
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        )
+    for number, wave in enumerate(prepared.waves, 1):
+        if wave.breaks:
+            yield f"wave {number} breaks the policy: {wave.breaks}"
+    if prepared.removed:
+        yield f"at the end, what was put on {_some(prepared.removed)} is removed: the spec no longer has them"
+
+
+def _row(number: int, wave: Wave) -> tuple[str, ...]:
+    left = f"{wave.bandwidth_left:.0%}"
+    if wave.worst_rack:
+        left += f" ({wave.worst_rack}, {wave.worst_fabric})"
+    return (
+        str(number),
+        "canary" if wave.is_canary else "",
+        wave.layer,
+        _some(wave.units),
+        str(len(wave.devices)),
+        wave.effect.name.lower(),
+        _some(wave.disturbed) or "-",
+        left,
+    )
+
+
+def _some(names: Iterable[str]) -> str:
+    every = list(names)
+    shown = ", ".join(every[:_SHOWN])
+    return f"{shown} and {len(every) - _SHOWN} more" if len(every) > _SHOWN else shown

@@ -1,0 +1,192 @@
+"""Carrying an update out: wave by wave where devices run, a whole stack at a time where nothing runs yet.
+
+After each wave its devices are asked whether they are well; more that are not than the failure budget allows stop the
+rollout, and what was done stays recorded. The last step over every stack takes in what no wave has: new stacks, devices
+that the spec no longer has, and devices within the budget, which are tried once more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+
+from clusterwright.deploy.automation import Engine, Given, Ran
+from clusterwright.deploy.events import Event, Kind, Listener
+from clusterwright.deploy.order import drive_stacks
+from clusterwright.deploy.units import UPPER, Stack
+from clusterwright.finding import ClusterwrightError
+from clusterwright.rollout import ledger
+from clusterwright.rollout.health import Gate, ask
+from clusterwright.rollout.ledger import UnderWay
+from clusterwright.rollout.prepare import Prepared
+from clusterwright.rollout.waves import Wave
+
+
+class End(Enum):
+    """How an update ended."""
+
+    DONE = "done"
+    PAUSED = "paused"
+    STOPPED = "stopped"  # more failures than the budget allows, or a stack that could not be driven
+    ABORTED = "aborted"  # by its operator
+
+
+@dataclass(frozen=True, slots=True)
+class WaveResult:
+    """One wave: ``failed`` are the devices that did not take their tree or are not well, with why."""
+
+    number: int
+    wave: Wave
+    failed: Mapping[str, str]
+    duration_s: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an update did. ``text`` says why it ended before its end."""
+
+    end: End
+    waves: tuple[WaveResult, ...]
+    stacks: tuple[Ran, ...]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """How the operator wants it: ``pause_after`` names waves, ``budget`` is devices a wave, ``at_once`` is stacks.
+
+    ``is_aborted`` is asked before anything new is started; ``goes_on`` before each wave of an interactive rollout.
+    """
+
+    budget: int
+    at_once: int
+    pause_after: frozenset[int] = frozenset()
+    is_aborted: Callable[[], bool] = lambda: False
+    goes_on: Callable[[int, Wave], bool] = lambda _number, _wave: True
+
+
+@dataclass(slots=True)
+class Execution:
+    """One update being carried out; ``note`` is told of each wave for the record.
+
+    Nothing is raised for what goes wrong on devices: the result says it.
+    """
+
+    root: Path
+    engine: Engine
+    prepared: Prepared
+    orders: Orders
+    gates: tuple[Gate, ...]
+    listen: Listener
+    note: Callable[[WaveResult], None] = lambda _result: None
+    _waves: list[WaveResult] = field(default_factory=list)
+    _stacks: list[Ran] = field(default_factory=list)
+
+    def run(self, rollout: UnderWay) -> Result:
+        """Carries out what is left of ``rollout``. Raises ClusterwrightError when nothing can be asked or noted."""
+        ledger.save(self.root, replace(rollout, paused=""))
+        end, text = self._run(rollout)
+        if end is End.DONE:
+            ledger.clear(self.root)
+        return Result(end, tuple(self._waves), tuple(self._stacks), text)
+
+    def _run(self, rollout: UnderWay) -> tuple[End, str]:
+        # A layer above the pods that nothing runs on yet goes before any wave that leans on it.
+        new_upper = [stack for stack in self.prepared.stacks if stack.layer == UPPER and self._is_first(stack)]
+        rest = [stack for stack in self.prepared.stacks if stack not in new_upper]
+        stopped = self._whole(new_upper) or self._all_waves(rollout) or self._whole(rest)
+        return stopped or (End.DONE, "")
+
+    def _is_first(self, stack: Stack) -> bool:
+        return stack.name in self.prepared.first
+
+    def _whole(self, stacks: list[Stack]) -> tuple[End, str] | None:
+        ran = drive_stacks(stacks, self._update, self.orders.at_once, is_stopped=self.orders.is_aborted)
+        self._stacks += ran
+        if failed := [each.stack for each in ran if not each.ok]:
+            return End.STOPPED, f"{', '.join(failed)} failed"
+        if len(ran) < len(stacks):
+            left = [stack.name for stack in stacks if stack.name not in {each.stack for each in ran}]
+            return End.ABORTED, f"not started: {', '.join(left)}"
+        return None
+
+    def _update(self, stack: Stack) -> Ran:
+        return self.engine.run("up", stack, self.listen, manifest=self.prepared.manifests[stack.name].digest)
+
+    def _all_waves(self, rollout: UnderWay) -> tuple[End, str] | None:
+        for number, wave in rollout.left:
+            following = f"wave {number} of {len(rollout.waves)} is next"
+            if self.orders.is_aborted():
+                return End.ABORTED, following
+            if not self.orders.goes_on(number, wave):
+                return self._pause(rollout, following)
+            result = self._wave(number, wave, len(rollout.waves))
+            self._waves.append(result)
+            self.note(result)
+            if result.reason:
+                return (End.ABORTED if self.orders.is_aborted() else End.STOPPED), result.reason
+            rollout = rollout.with_finished(number)
+            ledger.save(self.root, rollout)
+            if number in self.orders.pause_after and rollout.left:
+                return self._pause(rollout, f"wave {rollout.left[0][0]} of {len(rollout.waves)} is next")
+        return None
+
+    def _pause(self, rollout: UnderWay, text: str) -> tuple[End, str]:
+        ledger.save(self.root, replace(rollout, paused=text))
+        return End.PAUSED, text
+
+    def _wave(self, number: int, wave: Wave, waves: int) -> WaveResult:
+        stack = next(stack for stack in self.prepared.stacks if stack.layer == wave.layer)
+        manifest = self.prepared.manifests[stack.name]
+        about = {"wave": number, "waves": waves, "layer": wave.layer}
+        effect = wave.effect.name.lower()
+        text = f"wave {number} of {waves}: {len(wave.units)} {wave.kind} of {wave.layer}, {effect}"
+        details = {**about, "effect": effect, "devices": list(wave.devices)}
+        self.listen(Event(Kind.WAVE_STARTED, stack.name, text=text, details=details))
+        started = time.monotonic()
+        ran = self.engine.run("up", stack, self.listen, wave.units, manifest.digest)
+        trees = {name: manifest.trees[name] for name in wave.devices}
+        failed, reason = self._judge(stack, wave, trees, ran)
+        result = WaveResult(number, wave, failed, time.monotonic() - started, reason)
+        self.listen(_finished(stack, result, about))
+        return result
+
+    def _judge(self, stack: Stack, wave: Wave, trees: Mapping[str, str], ran: Ran) -> tuple[dict[str, str], str]:
+        """The devices that are not well, and why the rollout stops here ("" when it goes on)."""
+        try:
+            given = self.engine.given(stack)
+            failed = {
+                name: given.failed.get(name, "was not reached") for name in trees if not _took(name, trees, given)
+            }
+            failed |= ask(self.gates, wave, {name: digest for name, digest in trees.items() if name not in failed})
+        except ClusterwrightError as error:
+            return {}, f"wave cannot be judged: {error}"
+        if not ran.ok and not failed:
+            return failed, ran.reason
+        if len(failed) > self.orders.budget:
+            return failed, f"{len(failed)} devices of the wave are not well, {self.orders.budget} are allowed"
+        return failed, ""
+
+
+def _took(name: str, trees: Mapping[str, str], given: Given) -> bool:
+    return given.trees.get(name) == trees[name] and name not in given.failed
+
+
+def _finished(stack: Stack, result: WaveResult, about: Mapping[str, object]) -> Event:
+    kind = Kind.WAVE_FAILED if result.reason else Kind.WAVE_FINISHED
+    text = "\n".join(_lines(result))
+    details = {**about, **({"failed": dict(result.failed)} if result.failed else {})}
+    severity = "error" if result.reason else ""
+    return Event(kind, stack.name, severity=severity, text=text, duration_s=result.duration_s, details=details)
+
+
+def _lines(result: WaveResult) -> Iterator[str]:
+    well = len(result.wave.devices) - len(result.failed)
+    yield f"wave {result.number}: {well} of {len(result.wave.devices)} devices are well ({result.duration_s:.1f} s)"
+    yield from (f"    {name}: {why}" for name, why in sorted(result.failed.items()))
+    if result.reason:
+        yield f"    stopped: {result.reason}"

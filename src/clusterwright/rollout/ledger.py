@@ -1,0 +1,93 @@
+"""The rollout that is under way, on disk: what the same command picks up after a pause, a stop or a crash.
+
+One file under the root. A wave counts as finished only after its devices were found to be well; what was begun and not
+finished is done again, which changes nothing on devices that hold their trees already.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from clusterwright import durable
+from clusterwright.finding import ClusterwrightError
+from clusterwright.rollout.waves import Effect, Wave
+
+FOLDER = "rollout"
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """A rollout: ``manifest`` is the joint digest of what it sends, ``stacks`` the names of those it is over.
+
+    ``finished`` are numbers of waves, from 1. ``paused`` says why nobody goes on by itself, "" while somebody does.
+    """
+
+    name: str
+    manifest: str
+    stacks: tuple[str, ...]
+    waves: tuple[Wave, ...]
+    finished: tuple[int, ...] = ()
+    paused: str = ""
+
+    @property
+    def left(self) -> tuple[tuple[int, Wave], ...]:
+        """The waves that are not finished, with their numbers."""
+        return tuple((at, wave) for at, wave in enumerate(self.waves, 1) if at not in self.finished)
+
+    def with_finished(self, number: int) -> UnderWay:
+        """The rollout after wave ``number``."""
+        return replace(self, finished=(*self.finished, number), paused="")
+
+
+def load(root: Path) -> UnderWay | None:
+    """The rollout that is under way under ``root``, None when there is none. Raises ClusterwrightError."""
+    path = _path(root)
+    try:
+        data = json.loads(path.read_bytes())
+        return UnderWay(
+            data["name"],
+            data["manifest"],
+            tuple(data["stacks"]),
+            tuple(_wave(wave) for wave in data["waves"]),
+            tuple(data["finished"]),
+            data["paused"],
+        )
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ClusterwrightError(
+            f"{path}: cannot be read ({error}). It only says where a rollout stopped: remove it, and `up` plans its "
+            "waves anew from what devices hold."
+        ) from None
+
+
+def save(root: Path, rollout: UnderWay) -> None:
+    """Replace what is on disk. Raises ClusterwrightError."""
+    path = _path(root)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    durable.replace(path, json.dumps(asdict(rollout), indent=1).encode())
+
+
+def clear(root: Path) -> None:
+    """The rollout is over."""
+    _path(root).unlink(missing_ok=True)
+
+
+def resumed(found: UnderWay | None, manifest: str, stacks: Iterable[str]) -> UnderWay | None:
+    """``found`` when it is the rollout of this manifest over these stacks: its waves and their numbers go on."""
+    if found is None or found.manifest != manifest or set(found.stacks) != set(stacks):
+        return None
+    return found
+
+
+def _wave(data: dict[str, Any]) -> Wave:
+    lists = {name: tuple(data[name]) for name in ("units", "devices", "disturbed")}
+    return Wave(**{**data, **lists, "effect": Effect(data["effect"])})
+
+
+def _path(root: Path) -> Path:
+    return root / FOLDER / "under-way.json"

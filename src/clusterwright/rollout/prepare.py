@@ -1,0 +1,109 @@
+"""What an update would do: which devices get which trees, what that does to them, and in which waves it goes out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from clusterwright.deploy.automation import Engine, Given
+from clusterwright.deploy.manifest import Manifest, joint_digest
+from clusterwright.deploy.rendering import make_manifests
+from clusterwright.deploy.store import MissingObject, Store
+from clusterwright.deploy.target import DeviceTree
+from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.units import Stack
+from clusterwright.plan.model import Plan
+from clusterwright.rollout.effects import effect_of
+from clusterwright.rollout.waves import Effect, Wave, plan_waves
+from clusterwright.spec.rollout import RolloutPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An update that is ready to be shown and approved.
+
+    ``manifests`` and ``given`` are by stack; ``first`` names stacks that were never deployed, which need no waves.
+    ``effects`` are those on devices that change, ``removed`` devices that the spec no longer has.
+    """
+
+    stacks: tuple[Stack, ...]
+    manifests: Mapping[str, Manifest]
+    given: Mapping[str, Given]
+    first: frozenset[str]
+    effects: Mapping[str, Effect]
+    removed: tuple[str, ...]
+    waves: tuple[Wave, ...]
+
+    @property
+    def digest(self) -> str:
+        """What is to be sent: one digest over every byte."""
+        return joint_digest(self.manifests)
+
+    @property
+    def base(self) -> str:
+        """What devices were given before: one digest over all of it."""
+        lines = (f"{name}\0{digest}\n" for given in self.given.values() for name, digest in given.trees.items())
+        return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest()
+
+    @property
+    def breaks(self) -> tuple[Wave, ...]:
+        """The waves that cannot keep the policy."""
+        return tuple(wave for wave in self.waves if wave.breaks)
+
+
+def prepare_update(
+    plan: Plan, policy: RolloutPolicy, target: Chosen, engine: Engine, stacks: tuple[Stack, ...]
+) -> Prepared:
+    """Renders what ``stacks`` are to have and compares it with what their state says that devices were given.
+
+    Nothing is changed on any device. Raises ClusterwrightError.
+    """
+    manifests = make_manifests(plan, target, stacks)
+    known = engine.known()
+    given = {stack.name: engine.given(stack) if stack.name in known else Given({}, {}) for stack in stacks}
+    later = tuple(stack for stack in stacks if stack.name in known)
+    held = {name: digest for stack in later for name, digest in given[stack.name].trees.items()}
+    wanted = {name: digest for stack in later for name, digest in manifests[stack.name].trees.items()}
+    failed = frozenset(name for stack in later for name in given[stack.name].failed)
+    effects = dict(_effects(plan, target, held, wanted, failed))
+    waves = plan_waves(plan, later, effects, policy)
+    removed = tuple(sorted(held.keys() - wanted.keys()))
+    first = frozenset(stack.name for stack in stacks if stack.name not in known)
+    return Prepared(stacks, manifests, given, first, effects, removed, waves)
+
+
+def _effects(
+    plan: Plan, target: Chosen, held: Mapping[str, str], wanted: Mapping[str, str], failed: Collection[str]
+) -> Iterator[tuple[str, Effect]]:
+    """What happens to each device that changes. One that held nothing is new: what it does disturbs nobody."""
+    store = Store(target.root / "objects")
+    unknown: dict[str, DeviceTree] = {}
+    for name, digest in wanted.items():
+        if held.get(name) == digest and name not in failed:
+            continue
+        after = store.get_tree(name, digest)
+        if name not in held:
+            yield name, Effect.LIVE
+            continue
+        try:
+            before = store.get_tree(name, held[name]) if held[name] else None
+        except MissingObject:
+            before = None
+        if before is None or before == after:
+            unknown[name] = after
+            continue
+        effect = effect_of(plan.by_name[name], before, after)
+        if effect is not None:
+            yield name, effect
+    if unknown:
+        yield from _effects_on_unknown(plan, target, unknown)
+
+
+def _effects_on_unknown(plan: Plan, target: Chosen, wanted: Mapping[str, DeviceTree]) -> Iterator[tuple[str, Effect]]:
+    """Devices that hold something else than they were given are asked what would change on them."""
+    for name, outcome in target.open().apply(wanted, check=True).items():
+        after = wanted[name]
+        touched = set(outcome.changed) if outcome.ok else {artifact.path for artifact in after}
+        same = tuple(artifact for artifact in after if artifact.path not in touched)
+        yield name, effect_of(plan.by_name[name], same, after) or Effect.LIVE
