@@ -19,6 +19,7 @@ from clusterwright import data_files
 from clusterwright.deploy.ansible_events import Transcript, holding_of, outcome_of
 from clusterwright.deploy.ansible_folder import RunFolder, run_folder
 from clusterwright.deploy.eapi import EapiTransport
+from clusterwright.deploy.secrets import left_in
 from clusterwright.deploy.ssh import Access, SshTransport
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, tree_digest
 from clusterwright.deploy.transport import Transport
@@ -46,8 +47,12 @@ class AnsibleTarget:
     connect_timeout_s: int = 10
 
     def apply(self, batch: Mapping[str, DeviceTree], *, check: bool = False) -> Mapping[str, Outcome]:
-        """See ``Target.apply``."""
-        found: dict[str, Outcome] = {}
+        """See ``Target.apply``. A device whose tree still holds a placeholder gets none of it."""
+        found = {
+            device: Outcome(Status.FAILED, message=reason)
+            for device, tree in batch.items()
+            if (reason := left_in(tree)) is not None
+        }
         for transport in self._transports():
             found |= {
                 device: outcome

@@ -1,5 +1,7 @@
 """Secrets: rendered text carries ``<secret NAME>``, and the value takes its place on the way to the device, no sooner.
 
+Where a format takes no blank in a password, as SONiC's models, the placeholder is ``<secret/NAME>``.
+
 The store, Pulumi's state, previews, diffs and reports are made of the text with placeholders. Values live in the memory
 of the process that talks to devices; what comes back from a device, or lies in a transport's own folder afterwards, has
 them replaced by their placeholders again.
@@ -19,7 +21,8 @@ from clusterwright.artifact import Artifact
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Target, Unreachable, tree_digest
 from clusterwright.finding import ClusterwrightError
 
-PLACEHOLDER = re.compile(rb"<secret ([a-z0-9][a-z0-9-]*)>")
+PLACEHOLDER = re.compile(rb"<secret[ /]([a-z0-9][a-z0-9-]*)>")
+_LEFT = re.compile(rb"<secret[ /]\w[^>\n]*>")  # also those whose name no source could have
 PRIVATE_MODE = 0o600
 _FORBIDDEN = re.compile(r"[\s\x00-\x1f\x7f]")
 
@@ -53,9 +56,25 @@ def resolve(content: bytes, values: Values, *, is_json: bool = False) -> bytes:
     return PLACEHOLDER.sub(value, content)
 
 
+def left_in(tree: DeviceTree) -> str | None:
+    """Says which file still holds a placeholder, for a device that must not get it; None where no file does."""
+    for artifact in tree:
+        if found := _LEFT.search(artifact.content):
+            return f"/{artifact.path} holds {found[0].decode(errors='replace')} in place of a secret: nothing was sent"
+    return None
+
+
 def resolve_tree(tree: DeviceTree, values: Values) -> DeviceTree:
-    """A device's tree with its secrets in place; files that hold one are readable by root alone."""
-    return tuple(_resolved(artifact, values) if names_in(artifact.content) else artifact for artifact in tree)
+    """A device's tree with its secrets in place; files that hold one are readable by root alone.
+
+    Raises SecretError for placeholders that no source gives, and for those that name nothing a source could give.
+    """
+    resolved = tuple(_resolved(artifact, values) if names_in(artifact.content) else artifact for artifact in tree)
+    if reason := left_in(resolved):
+        raise SecretError(
+            f"{resolved[0].device}: {reason}. Names of secrets are lower case letters, digits and dashes."
+        )
+    return resolved
 
 
 def _resolved(artifact: Artifact, values: Values) -> Artifact:
@@ -110,9 +129,7 @@ class ResolvingTarget:
         return self.inner.read(devices)
 
     def _resolve(self, tree: DeviceTree) -> DeviceTree:
-        if any(names_in(artifact.content) for artifact in tree):
-            return resolve_tree(tree, self._values)
-        return tree
+        return resolve_tree(tree, self._values) if left_in(tree) else tree
 
     def _cleaned(self, outcome: Outcome, tree: DeviceTree, resolved: DeviceTree) -> Outcome:
         if "_values" not in self.__dict__:

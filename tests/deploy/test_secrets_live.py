@@ -1,0 +1,132 @@
+"""Secrets on their way to real devices: over SSH into a host of its own, over eAPI into a server that speaks it."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from tests.deploy.test_ansible_fleet import fleet_of, target_for
+from tests.deploy.test_eapi import fleet as switches_of
+from tests.deploy.test_eapi import target_for as eapi_target
+from tests.deploy.test_eapi import tree as switch_tree
+
+from clusterwright.artifact import Artifact
+from clusterwright.deploy.directory import DirectoryTarget
+from clusterwright.deploy.eapi import PATH
+from clusterwright.deploy.secrets import ResolvingTarget, SecretError
+from clusterwright.deploy.target import DeviceTree, Status
+
+VALUES = {"snmp-auth": "MarkerOfTheAuthentication", "tacacs-key": 'Marker"Of\\Tacacs'}
+CONFIG_DB = '{"TACPLUS": {"global": {"passkey": "<secret/tacacs-key>"}}, "S": {"P": "<secret/snmp-auth>"}}\n'
+RESOLVED = '{"TACPLUS": {"global": {"passkey": "Marker\\"Of\\\\Tacacs"}}, "S": {"P": "MarkerOfTheAuthentication"}}\n'
+
+
+def markers_in(content: bytes) -> list[str]:
+    """The secrets in some bytes, also where JSON escaped them once or twice, in base64 at any offset, or packed."""
+    found = []
+    with contextlib.suppress(OSError, EOFError):
+        content += gzip.decompress(content)
+    for name, value in VALUES.items():
+        plain = value.encode()
+        once = plain.replace(b"\\", rb"\\").replace(b'"', rb"\"")
+        twice = once.replace(b"\\", rb"\\").replace(b'"', rb"\"")
+        coded = [base64.b64encode(b"x" * at + plain)[4 * bool(at) : -4] for at in range(3)]
+        if any(form in content for form in (plain, once, twice, *coded)):
+            found.append(name)
+    return found
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[set[str]]:
+    """Every secret that shows on a command line or in an environment of any process while the block runs."""
+    leaks: set[str] = set()
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.02):
+            for path in (*Path("/proc").glob("[0-9]*/cmdline"), *Path("/proc").glob("[0-9]*/environ")):
+                with contextlib.suppress(OSError):
+                    leaks.update(markers_in(path.read_bytes()))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield leaks
+    finally:
+        over.set()
+        thread.join()
+
+
+def assert_nothing_left(folder: Path) -> None:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert any(path.name == "stdout" for path in files), "what Ansible printed is among what is searched"
+    assert not {str(path): names for path in files if (names := markers_in(path.read_bytes()))}
+
+
+def told(outcomes: Mapping[str, object]) -> list[str]:
+    return markers_in(repr(outcomes).encode())
+
+
+def ssh_tree(device: str) -> DeviceTree:
+    return (
+        Artifact(device, "etc/hostname", f"{device}\n".encode(), "test"),
+        Artifact(device, "etc/sonic/config_db.json", CONFIG_DB.encode(), "sonic"),
+        Artifact(device, "etc/snmp/snmpd.conf", b"createUser m SHA <secret snmp-auth>\n", "fboss"),
+    )
+
+
+def test_secrets_reach_a_host_over_ssh_and_stay_nowhere_else(tmp_path: Path) -> None:
+    with fleet_of("a0") as fleet, watched() as leaks:
+        runs = tmp_path / "runs"
+        target = ResolvingTarget(target_for(fleet, tmp_path), lambda: VALUES, runs)
+        foreseen = target.apply({"a0": ssh_tree("a0")}, check=True)
+        applied = target.apply({"a0": ssh_tree("a0")})
+        again = target.apply({"a0": ssh_tree("a0")})
+        assert applied["a0"].status is Status.APPLIED, applied["a0"].message
+        assert again["a0"].status is Status.UNCHANGED
+        assert "/etc/snmp/snmpd.conf" in foreseen["a0"].diff
+        script = "cat /etc/sonic/config_db.json /etc/snmp/snmpd.conf; stat -c %a /etc/snmp/snmpd.conf"
+        there = fleet.run("a0", "sh", "-c", script)
+        assert there == f"{RESOLVED}createUser m SHA MarkerOfTheAuthentication\n600\n"
+        assert not told({"foreseen": foreseen, "applied": applied, "again": again})
+    assert not leaks
+    assert_nothing_left(runs)
+
+
+def test_secrets_reach_a_switch_over_eapi_and_stay_nowhere_else(tmp_path: Path) -> None:
+    with switches_of(tmp_path, s1={}) as (switches, access), watched() as leaks:
+        artifact = switch_tree("s1")[0]
+        text = artifact.content + b"snmp-server user m MONITOR v3 auth sha <secret snmp-auth>\n"
+        tree = (Artifact("s1", PATH, text, "eos"),)
+        target = ResolvingTarget(eapi_target(tmp_path, access), lambda: VALUES, tmp_path / "runs")
+        foreseen = target.apply({"s1": tree}, check=True)
+        applied = target.apply({"s1": tree})
+        assert applied["s1"].status is Status.APPLIED, applied["s1"].message
+        assert "auth sha MarkerOfTheAuthentication" in switches["s1"].running
+        assert not told({"foreseen": foreseen, "applied": applied})
+    assert not leaks
+    assert_nothing_left(tmp_path / "runs")
+
+
+@pytest.mark.parametrize("planted", ["<secret snmp-auth>", "<secret/snmp-auth>", "<secret Snmp_Auth>", "<secret/x>"])
+def test_nothing_is_sent_while_a_placeholder_is_left(tmp_path: Path, planted: str) -> None:
+    with switches_of(tmp_path, s1={}) as (switches, access):
+        before = switches["s1"].running
+        tree = (Artifact("s1", PATH, f"hostname s1\nsnmp-server community {planted}\n".encode(), "eos"),)
+        outcome = eapi_target(tmp_path, access).apply({"s1": tree})["s1"]
+        assert outcome.status is Status.FAILED
+        assert outcome.message == f"/{PATH} holds {planted} in place of a secret: nothing was sent"
+        assert (switches["s1"].running, switches["s1"].commits) == (before, 0)
+
+
+def test_names_that_no_source_can_have_are_refused_before_any_device(tmp_path: Path) -> None:
+    target = ResolvingTarget(DirectoryTarget(tmp_path), lambda: VALUES)
+    tree = (Artifact("sw", "config", b"key <secret snmp-auth> <secret Tacacs_Key>", "eos"),)
+    with pytest.raises(SecretError, match="sw: /config holds <secret Tacacs_Key> in place of a secret"):
+        target.apply({"sw": tree})
+    assert not list(tmp_path.iterdir())
