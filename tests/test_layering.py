@@ -17,6 +17,7 @@ READS: dict[str, frozenset[str]] = {
     "spec": frozenset(),
     "plan": frozenset({"spec"}),
     "rules": frozenset({"spec", "plan"}),
+    "node_health": frozenset(),  # runs where no other stage is
     "render": frozenset({"spec", "plan"}),
     "keys": frozenset({"spec"}),
     "verify": frozenset({"spec", "plan"}),  # what is wanted; what is there it reads from rendered text alone

@@ -214,7 +214,8 @@ def test_mount_units_are_named_as_systemd_does(mountpoint: str) -> None:
 @pytest.mark.parametrize(("name", "node"), [("lab-roce", "gpu-p00r00n0"), ("lab-ib", "gpu-s00r00n0")])
 def test_golden_tree(name: str, node: str) -> None:
     for artifact in render_device(plan_of(name), node):
-        assert_golden(f"node/{name}/{node}/{artifact.path}", artifact.content)
+        if not artifact.path.startswith("usr/local/lib/"):  # a program, copied as it is
+            assert_golden(f"node/{name}/{node}/{artifact.path}", artifact.content)
 
 
 @pytest.mark.parametrize(("name", "node"), [("lab-roce", "svc-v00n0")])

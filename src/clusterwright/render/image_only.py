@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Plan
+from clusterwright.render.image_definition import boot_digest_of
 from clusterwright.render.image_packages import has_direct_paths
+from clusterwright.render.json_lines import dump_lines
 from clusterwright.render.node_system import kernel_command_line
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
@@ -37,7 +39,10 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
     is_direct = has_direct_paths(plan, name)
     key = template("image/ssh-host-key.sh.j2").render(is_kept=image.host_keys is not None)
     check = template("image/image-check.sh.j2").render(view=_check_view(image), name=name)
+    # What a node was booted with, for its check: this file is never carried to a running node.
+    booted = dump_lines({"name": name, "boot_digest": boot_digest_of(plan, name)}, 1).decode()
     files = [
+        ("usr/lib/clusterwright/image.json", booted, 0o644),
         ("usr/local/sbin/ssh-host-key", key, 0o755),
         (
             f"{_UNITS}/ssh-host-key.service",

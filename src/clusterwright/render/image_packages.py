@@ -9,8 +9,18 @@ from clusterwright.spec.distribution import Distribution
 from clusterwright.spec.image import Image, Package
 
 _BASE = {
-    "debian": ("dbus", "iproute2", "kmod", "nftables", "openssh-server", "systemd", "systemd-sysv", "udev"),
-    "red-hat": ("dbus", "iproute", "kmod", "nftables", "openssh-server", "systemd", "systemd-networkd", "systemd-udev"),
+    "debian": ("dbus", "iproute2", "kmod", "nftables", "openssh-server", "python3", "systemd", "systemd-sysv", "udev"),
+    "red-hat": (
+        "dbus",
+        "iproute",
+        "kmod",
+        "nftables",
+        "openssh-server",
+        "python3",
+        "systemd",
+        "systemd-networkd",
+        "systemd-udev",
+    ),
 }
 _BASE["ubuntu"] = _BASE["debian"]
 # For apt systems and for Red Hat's.
@@ -18,7 +28,7 @@ _NAMES = {
     "time": (("systemd-timesyncd",), ("chrony",)),
     "names": (("systemd-resolved",), ("systemd-resolved",)),
     "logs": (("ca-certificates", "rsyslog", "rsyslog-openssl"), ("ca-certificates", "rsyslog", "rsyslog-openssl")),
-    "verbs": (("rdma-core",), ("rdma-core",)),
+    "verbs": (("ethtool", "ibverbs-utils", "rdma-core"), ("ethtool", "libibverbs-utils", "rdma-core")),
     "nfs": (("nfs-common",), ("nfs-utils",)),
     "nfs-tls": (("ktls-utils",), ("ktls-utils",)),
     "jobs": (("munge", "slurmd"), ("munge", "slurm-slurmd")),

@@ -49,6 +49,11 @@ def fstab(plan: Plan, device: Device) -> str:
     return template("encryption/fstab.j2").render(entries=entries)
 
 
+def mounted(plan: Plan, device: Device) -> tuple[tuple[str, str, str], ...]:
+    """Where a node has which export mounted, and as which type, as the spec writes it."""
+    return tuple((mount.mountpoint, _what(mount, server), mount.type) for mount, server in _servers_of(plan, device))
+
+
 def _servers_of(plan: Plan, device: Device) -> Iterator[tuple[Mount, str | None]]:
     """Every mount of a node with the server that it asks."""
     fabrics = tuple(dict.fromkeys(nic.fabric.name for nic in nics_of(plan, device) if nic.version))

@@ -33,14 +33,14 @@ def applies(plan: Plan, device: Device) -> bool:
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     """sysctl, modules, limits, kernel command line, time, name service, log forwarding, and what starts at boot."""
-    for path, content in _shared_files(plan, device.image or "", device.node_group, _shape(plan, device)):
+    for path, content in _shared_files(plan, device.image or "", device.node_group, shape_of(plan, device)):
         yield Artifact(device.name, path, content, KIND)
 
 
 Shape = tuple[tuple[str, int], ...]
 
 
-def _shape(plan: Plan, device: Device) -> Shape:
+def shape_of(plan: Plan, device: Device) -> Shape:
     """How many NICs a node has in each fabric: all that kernel settings depend on."""
     return tuple((fabric, len(nics)) for fabric, nics in nics_by_fabric(plan, device).items())
 
@@ -51,7 +51,7 @@ def _shared_files(plan: Plan, image_name: str, node_group: str, shape: Shape) ->
     if image is None:
         return ()
     site = plan.spec.site
-    settings = {**required_sysctl(plan, shape), **{_dotted(name): value for name, value in image.sysctl.items()}}
+    settings = kernel_settings(plan, image, shape)
     files: list[tuple[str, str]] = [
         (
             "etc/sysctl.d/90-clusterwright.conf",
@@ -60,7 +60,7 @@ def _shared_files(plan: Plan, image_name: str, node_group: str, shape: Shape) ->
         ("etc/modules-load.d/clusterwright.conf", template("node/modules.conf.j2").render(modules=image.modules)),
         (
             "etc/systemd/system/multi-user.target.d/90-clusterwright.conf",
-            _boot_services(plan, image, node_group, shape),
+            template("node/boot.conf.j2").render(services=boot_services(plan, image, node_group, shape)),
         ),
         (
             "etc/systemd/system/systemd-networkd.service.d/90-clusterwright.conf",
@@ -131,6 +131,11 @@ def _distribution_files(plan: Plan, image: Image) -> Iterator[tuple[str, str]]:
         yield "etc/rsyslog.d/90-clusterwright.conf", text
 
 
+def kernel_settings(plan: Plan, image: Image, shape: Shape) -> dict[str, str]:
+    """What the plan requires of the kernel and what the image sets, by dotted name; the image's word counts."""
+    return {**required_sysctl(plan, shape), **{_dotted(name): value for name, value in image.sysctl.items()}}
+
+
 def required_sysctl(plan: Plan, shape: Shape) -> dict[str, str]:
     """Kernel settings that follow from the plan; an image may override them by naming them itself.
 
@@ -195,8 +200,8 @@ def _neighbours(plan: Plan, fabric_name: str) -> int:
     return max(counts.values(), default=1)
 
 
-def _boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> str:
-    """Drop-in for multi-user.target: what must run, said in a plain file instead of links that no copy carries."""
+def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tuple[str, ...]:
+    """What must run. A drop-in for multi-user.target says so: a plain file, where links would not be copied."""
     services = ["nftables.service", "systemd-networkd.service"]
     if any(is_lossless(plan, fabric) for fabric, _ in shape):
         services.append("roce-qos.service")
@@ -211,7 +216,7 @@ def _boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> s
     if mounts_of(plan, node_group):
         services.append("remote-fs.target")
     services.extend(unit for unit in image.enabled_units if unit not in services)
-    return template("node/boot.conf.j2").render(services=services)
+    return tuple(services)
 
 
 def _dotted(name: str) -> str:

@@ -5,7 +5,7 @@ Compute nodes run configless: slurmd fetches slurm.conf from the controllers, so
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
@@ -19,6 +19,7 @@ from clusterwright.render.slurm_hostlist import hostlist
 from clusterwright.render.slurm_topology import blocks, compute_nodes, tree
 from clusterwright.render.templates import template
 from clusterwright.spec.hardware import Host
+from clusterwright.spec.image import Health
 from clusterwright.spec.job import Scheduler
 
 KIND = "slurm"
@@ -50,6 +51,7 @@ class SlurmView:
     nodes: tuple[NodeLine, ...]
     partition: str
     all_nodes: str
+    health_interval_s: int
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -99,6 +101,7 @@ def slurm_view(plan: Plan, scheduler: Scheduler) -> SlurmView:
         nodes=tuple(NodeLine(hostlist(names), *what) for what, names in by_line.items()),
         partition=scheduler.nodes,
         all_nodes=hostlist(device.name for device in members),
+        health_interval_s=_health_interval_s(plan, members),
     )
 
 
@@ -122,6 +125,12 @@ def _controller_files(plan: Plan) -> tuple[tuple[str, bytes], ...]:
         ("gres.conf", template("slurm/gres.conf.j2").render(nodes=[line for line in view.nodes if line.gres])),
     )
     return tuple((name, text.encode()) for name, text in texts)
+
+
+def _health_interval_s(plan: Plan, members: Iterable[Device]) -> int:
+    """Slurm has one interval for all nodes: that of the image that asks for the shortest."""
+    images = [plan.spec.image(name) for name in sorted({device.image for device in members if device.image})]
+    return min((image.health.interval_s for image in images if image is not None), default=Health().interval_s)
 
 
 def _hardware(host: Host | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from clusterwright.spec.document import Path
 from clusterwright.spec.macs import MacFile
@@ -98,6 +98,23 @@ class ImageCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Health:
+    """What a node may count and still be given jobs, how often it is looked at, and which checks are left out and why.
+
+    Counts are since boot; ``link_errors_per_hour`` are symbol and check sequence errors that correction left.
+    """
+
+    interval_s: int = 300
+    clock_offset_ms: float = 100
+    link_downs: int = 5
+    link_errors_per_hour: float = 10
+    uncorrected_ecc: int = 0
+    congestion_notifications: int = 0
+    lossless_drops: int = 0
+    leave_out: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Image:
     """What a node runs: an operating system's packages, kernel and drivers, and how they are set.
 
@@ -125,6 +142,7 @@ class Image:
     masked_units: tuple[str, ...]
     users: tuple[User, ...]
     checks: tuple[ImageCheck, ...]
+    health: Health
     host_keys: str | None
     delivery: str
     size_bytes: int | None

@@ -1,0 +1,173 @@
+"""Checks of the network adapters: they are where the plan puts them, up, at their rate, and without errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from clusterwright.node_health.readings import Readings
+from clusterwright.node_health.verdict import Check, Expected, check
+
+_NET, _RDMA = "/sys/class/net", "/sys/class/infiniband"
+_S_PER_HOUR = 3600
+Nic = Mapping[str, Any]
+
+
+def adapter_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
+    """Every planned adapter is there, up, at its rate and MTU, has its GID, and counts no more errors than allowed."""
+    nics = expected["nics"]
+    if not nics:
+        return
+    # Everything is asked of every adapter, so that all questions can be put at once; absent ones are judged once.
+    misplaced = {nic["interface"]: reason for nic in nics for reason in _misplaced(readings, nic)}
+    yield check("nic-count", len(nics) - len(misplaced), len(nics), misplaced.values())
+    states = {nic["interface"]: _state(readings, nic) for nic in nics}
+    present = frozenset(states) - frozenset(misplaced)
+    up = frozenset(name for name in present if states[name] == "up")
+    wrong = [f"{name} is {state}" for name, state in states.items() if name in present - up]
+    yield check("nic-state", _summary(states, present), "all up", wrong)
+    rates = {nic["interface"]: _rate_gbps(readings, nic) for nic in nics}
+    wanted = {nic["interface"]: float(nic["rate_gbps"]) for nic in nics}
+    slow = [name for name in sorted(up) if rates[name] != wanted[name]]
+    wrong = [f"{name} runs at {rates[name]:g} of {wanted[name]:g} Gb/s" for name in slow]
+    yield check("nic-rate", _summary(rates, up), _summary(wanted), wrong)
+    yield _mtus(readings, nics, present)
+    if any(nic["rdma_mtu"] for nic in nics):
+        yield _rdma_mtu(readings, nics, up)
+    if any(nic.get("gid") for nic in nics):
+        yield _gids(readings, nics, up)
+    yield _link_downs(readings, nics, present, expected["limits"]["link_downs"])
+    yield _errors(readings, nics, present, expected["limits"]["link_errors_per_hour"])
+
+
+def _mtus(readings: Readings, nics: list[Nic], present: frozenset[str]) -> Check:
+    held = {nic["interface"]: _line(readings, f"{_NET}/{nic['interface']}/mtu") for nic in nics if nic["mtu"]}
+    wanted = {nic["interface"]: str(nic["mtu"]) for nic in nics if nic["mtu"]}
+    wrong = [
+        f"{name} has an MTU of {held[name] or 'nothing'}"
+        for name in wanted
+        if name in present and held[name] != wanted[name]
+    ]
+    return check("nic-mtu", _summary(held, present), _summary(wanted), wrong)
+
+
+def _misplaced(readings: Readings, nic: Nic) -> Iterator[str]:
+    """Why an adapter is not where the plan has it, in one reason."""
+    for folder, name in ((_NET, nic["interface"]), (_RDMA, nic["rdma"])):
+        if name is None or (folder == _NET and nic["link"] == "infiniband"):
+            continue
+        place = readings.target(f"{folder}/{name}/device")
+        if not place:
+            yield f"{name} is missing"
+            return
+        if nic["pci"] and nic["pci"] not in place.split("/"):
+            yield f"{name} is not at {nic['pci']}"
+            return
+
+
+def _state(readings: Readings, nic: Nic) -> str:
+    if nic["link"] != "infiniband":
+        found = _line(readings, f"{_NET}/{nic['interface']}/operstate") or "silent"
+        if found != "up":
+            return found
+    if nic["rdma"] is None:
+        return "up"
+    state = _line(readings, f"{_RDMA}/{nic['rdma']}/ports/1/state")
+    return "up" if state.endswith("ACTIVE") else state or "silent"
+
+
+def _rate_gbps(readings: Readings, nic: Nic) -> float:
+    if nic["link"] == "infiniband":
+        text = _line(readings, f"{_RDMA}/{nic['rdma']}/ports/1/rate").split(" ")[0]  # 400 Gb/sec (4X NDR)
+        return float(text) if text else 0
+    text = _line(readings, f"{_NET}/{nic['interface']}/speed")
+    return int(text) / 1000 if text.isdigit() else 0
+
+
+def _rdma_mtu(readings: Readings, nics: list[Nic], up: frozenset[str]) -> Check:
+    """The MTU that RDMA connections will use, which the verbs library alone tells."""
+    asked = readings.run("ibv_devinfo")
+    held: dict[str, str] = {}
+    for part in asked.text.split("hca_id:")[1:]:
+        mtu = re.search(r"active_mtu:\s+(\d+)", part)
+        held[part.split()[0]] = mtu.group(1) if mtu is not None else "nothing"
+    wanted = {nic["rdma"]: str(nic["rdma_mtu"]) for nic in nics if nic["rdma_mtu"] and nic["interface"] in up}
+    wrong = [f"{name} has {held.get(name, 'nothing')}" for name, mtu in wanted.items() if held.get(name) != mtu]
+    observed = _summary({name: held.get(name, "nothing") for name in wanted})
+    return check("nic-rdma-mtu", observed, _summary(wanted), [asked.trouble] if asked.trouble else wrong)
+
+
+def _gids(readings: Readings, nics: list[Nic], up: frozenset[str]) -> Check:
+    wrong, found = [], 0
+    for nic in nics:
+        if not nic.get("gid"):
+            continue
+        port = f"{_RDMA}/{nic['rdma']}/ports/1"
+        held = readings.files(f"{port}/gids/*")
+        types = readings.files(f"{port}/gid_attrs/types/*")
+        indexes = [path.rsplit("/", 1)[1] for path, gid in held.items() if gid == nic["gid"]]
+        if any(types.get(f"{port}/gid_attrs/types/{index}") == nic["gid_type"] for index in indexes):
+            found += 1
+        elif nic["interface"] in up:
+            wrong.append(f"{nic['rdma']} has no {nic['gid_type']} GID {nic['gid']}")
+    return check("nic-gids", found, found + len(wrong), wrong)
+
+
+def _link_downs(readings: Readings, nics: list[Nic], present: frozenset[str], most: int) -> Check:
+    counts = {}
+    for nic in nics:
+        if nic["link"] == "infiniband":
+            text = _line(readings, f"{_RDMA}/{nic['rdma']}/ports/1/counters/link_downed")
+        elif nic["link"] == "roce":
+            text = statistics(readings, nic["interface"]).get("link_down_events_phy", "")
+        else:
+            text = _line(readings, f"{_NET}/{nic['interface']}/carrier_down_count")
+        counts[nic["interface"]] = text
+    counts = {name: count for name, count in counts.items() if name in present}
+    return _counted("nic-link-downs", counts, most, "times down since boot")
+
+
+def _errors(readings: Readings, nics: list[Nic], present: frozenset[str], per_hour: float) -> Check:
+    """Errors left after correction, against the time the node has run; the first hour counts as a whole one."""
+    uptime = readings.file("/proc/uptime").text.split(" ")[0]
+    hours = max(1.0, float(uptime or 0) / _S_PER_HOUR)
+    counts = {}
+    for nic in nics:
+        if nic["link"] == "infiniband":
+            texts = [_line(readings, f"{_RDMA}/{nic['rdma']}/ports/1/counters/symbol_error")]
+        elif nic["link"] == "roce":
+            held = statistics(readings, nic["interface"])
+            texts = [held.get(name, "") for name in ("rx_symbol_err_phy", "rx_crc_errors_phy")]
+        else:
+            texts = [_line(readings, f"{_NET}/{nic['interface']}/statistics/rx_crc_errors")]
+        counts[nic["interface"]] = str(sum(map(int, texts))) if all(map(str.isdigit, texts)) else ""
+    counts = {name: count for name, count in counts.items() if name in present}
+    return _counted("nic-errors", counts, int(per_hour * hours), f"errors in {hours:.0f} h")
+
+
+def _counted(name: str, counts: Mapping[str, str], most: int, what: str) -> Check:
+    wrong = [
+        f"{nic} {count} {what}" if count.isdigit() else f"{nic} does not tell its counters"
+        for nic, count in counts.items()
+        if not count.isdigit() or int(count) > most
+    ]
+    return check(name, _summary(counts), f"at most {most}", wrong)
+
+
+def statistics(readings: Readings, interface: str) -> dict[str, str]:
+    """The driver's counters of an interface, by name."""
+    lines = readings.run("ethtool", "-S", interface).text.splitlines()
+    pairs = (line.strip().partition(": ") for line in lines)
+    return {name: text for name, colon, text in pairs if colon}
+
+
+def _line(readings: Readings, path: str) -> str:
+    return readings.file(path).text.strip()
+
+
+def _summary(held: Mapping[str, Any], among: frozenset[str] | None = None) -> str:
+    """Values with how often they occur, of all adapters or some: all that is worth reading of equal ones."""
+    chosen = [value for name, value in held.items() if among is None or name in among]
+    values = [f"{value:g}" if isinstance(value, float) else str(value) for value in chosen]
+    return ", ".join(f"{values.count(value)} x {value or 'nothing'}" for value in dict.fromkeys(values)) or "none"

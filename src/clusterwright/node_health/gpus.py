@@ -1,0 +1,141 @@
+"""Checks of the GPUs, by what nvidia-smi and the kernel's log say."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+
+from clusterwright.node_health.readings import Readings
+from clusterwright.node_health.verdict import Check, Expected, check
+
+FIELDS = (
+    *("pci.bus_id", "name", "memory.total", "driver_version", "pcie.link.width.current", "pcie.link.width.max"),
+    *("ecc.errors.uncorrected.volatile.total", "remapped_rows.pending", "remapped_rows.failure"),
+    *("clocks_throttle_reasons.hw_thermal_slowdown", "clocks_throttle_reasons.hw_power_brake_slowdown"),
+)
+_LINK = re.compile(r"^\s*Link (\d+): (.*)$")
+_XID = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)")
+_MIB = 1024 * 1024
+
+
+def gpu_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
+    """Count, model, driver, PCIe, memory errors, slowdowns, NVLinks and Xid messages; none where no GPU is planned."""
+    gpus = expected.get("gpus")
+    if not gpus:
+        return
+    asked = readings.run("nvidia-smi", f"--query-gpu={','.join(FIELDS)}", "--format=csv,noheader,nounits")
+    rows = [dict(zip(FIELDS, map(str.strip, row))) for row in csv.reader(asked.text.splitlines()) if row]
+    trouble = [asked.trouble] if asked.trouble else []
+    # Rows that are no rows of ours (a message, a field of another driver) count as no answer.
+    rows = [row for row in rows if len(row) == len(FIELDS)]
+    seen = {_address(row["pci.bus_id"]) for row in rows}
+    missing = [address for address in gpus["pci"] if address not in seen]
+    wrong = [f"{len(rows)} of {gpus['count']} GPUs"] if len(rows) != gpus["count"] else []
+    wrong += [f"no GPU at {', '.join(missing)}"] if missing and seen else []
+    yield check("gpu-count", len(rows), gpus["count"], [*wrong, *trouble])
+
+    words = gpus["model"].split("-")
+    fits = gpus["memory_gb"] * 0.9 * 1e9 / _MIB
+    wrong = [
+        f"{_at(row)} is {row['name']} with {row['memory.total']} MiB"
+        for row in rows
+        if not _is_model(row["name"], words[0]) or not _number(row["memory.total"]) >= fits
+    ]
+    yield check("gpu-model", _all(rows, "name"), gpus["model"], wrong)
+    if gpus["driver"]:
+        wrong = [f"{_at(row)} has driver {row['driver_version']}" for row in rows[:1]]
+        wrong = wrong if rows and rows[0]["driver_version"] != gpus["driver"] else []
+        yield check("gpu-driver", _all(rows, "driver_version"), gpus["driver"], wrong)
+    wrong = [
+        f"{_at(row)} has {row['pcie.link.width.current']} of {row['pcie.link.width.max']} PCIe lanes"
+        for row in rows
+        if row["pcie.link.width.current"] != row["pcie.link.width.max"]
+    ]
+    yield check("gpu-pcie", _all(rows, "pcie.link.width.current"), "all lanes", wrong)
+    most = expected["limits"]["uncorrected_ecc"]
+    wrong = [
+        f"{_at(row)} counts {row[name]} uncorrected ECC errors"
+        for row in rows
+        for name in ("ecc.errors.uncorrected.volatile.total",)
+        if not _number(row[name]) <= most
+    ]
+    yield check("gpu-ecc", _all(rows, "ecc.errors.uncorrected.volatile.total"), f"at most {most}", wrong)
+    wrong = [
+        f"{_at(row)}: remapped rows {name.split('.')[1]}, reset or replace it"
+        for row in rows
+        for name in ("remapped_rows.pending", "remapped_rows.failure")
+        if row[name] not in ("0", "No")
+    ]
+    yield check("gpu-rows", "see reason" if wrong else "none", "no remapping pending or failed", wrong)
+    wrong = [
+        f"{_at(row)}: {name.split('.')[1]}"
+        for row in rows
+        for name in FIELDS[-2:]
+        if row[name] not in ("Not Active", "[N/A]")
+    ]
+    yield check("gpu-slowdown", "see reason" if wrong else "none", "no hardware slowdown", wrong)
+    if gpus["nvlinks"]:
+        yield _nvlinks(readings, gpus["count"], gpus["nvlinks"])
+    yield _xid(readings, expected)
+
+
+def _nvlinks(readings: Readings, count: int, links: int) -> Check:
+    """Links that are up: a topology file hides a broken one from NCCL, and nothing else tells of it."""
+    asked = readings.run("nvidia-smi", "nvlink", "--status")
+    up: dict[str, dict[str, str]] = {}
+    gpu = ""
+    for line in asked.text.splitlines():
+        link = _LINK.match(line)
+        if line.startswith("GPU "):
+            gpu = line.split(":")[0]
+            up[gpu] = {}
+        elif link is not None and link.group(2).endswith("GB/s"):
+            up[gpu][link.group(1)] = link.group(2)
+    rates = sorted(rate for of_gpu in up.values() for rate in of_gpu.values())
+    common = max(set(rates), key=rates.count) if rates else ""
+    wrong = [f"{gpu} has {len(found)} of {links} NVLinks up" for gpu, found in up.items() if len(found) != links]
+    wrong += [
+        f"{gpu} link {number} runs at {rate}, others at {common}"
+        for gpu, found in up.items()
+        for number, rate in found.items()
+        if rate != common
+    ]
+    if asked.trouble or not up:
+        wrong = [asked.trouble or "nvidia-smi names no NVLinks"]
+    return check("gpu-nvlink", f"{len(rates)} links up", f"{links} on each of {count}", wrong)
+
+
+def _xid(readings: Readings, expected: Expected) -> Check:
+    """Xid messages since boot that mean broken hardware; those that a faulty program causes do not count."""
+    asked = readings.run("dmesg", "--notime", "--level=emerg,alert,crit,err,warn,notice")
+    fatal = set(expected["gpus"]["fatal_xids"])
+    found = {(address, int(number)) for address, number in _XID.findall(asked.text)}
+    wrong = [f"Xid {number} of {address}" for address, number in sorted(found) if number in fatal]
+    observed = ", ".join(sorted({str(number) for _, number in found})) or "none"
+    return check("gpu-xid", observed, "none of broken hardware", [asked.trouble] if asked.trouble else wrong)
+
+
+def _is_model(name: str, model: str) -> bool:
+    return model.lower() in name.lower().replace("-", " ").split()
+
+
+def _address(bus_id: str) -> str:
+    """nvidia-smi writes PCI domains with eight digits, the kernel with four."""
+    domain, _, rest = bus_id.lower().partition(":")
+    return f"{domain[-4:]}:{rest}"
+
+
+def _at(row: dict[str, str]) -> str:
+    return _address(row["pci.bus_id"])
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _all(rows: list[dict[str, str]], field: str) -> str:
+    return ", ".join(sorted({row[field] for row in rows})) or "none"

@@ -1,0 +1,72 @@
+"""Checks of the node's isolation: its packet filter is the rendered one, file and kernel, and no way leads outside."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from clusterwright.node_health.readings import Answer, Readings
+from clusterwright.node_health.verdict import Check, Expected, check
+
+_LIST = ("nft", "--json", "--stateless", "list", "ruleset")
+_NOWHERE = ("unreachable", "blackhole", "prohibit", "throw")
+
+
+def isolation_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
+    """The packet filter and the routes."""
+    yield _packet_filter(readings, expected["filter"]["path"], expected["filter"]["sha256"])
+    wrong = [
+        f"default route of IPv{version} by {route.get('dev', 'several interfaces')}"
+        for version in (4, 6)
+        for route in _routes(readings.run("ip", "-j", f"-{version}", "route", "show", "table", "all"))
+        if route.get("dst") in ("default", "0.0.0.0/0", "::/0") and route.get("type") not in _NOWHERE
+    ]
+    yield check("default-route", "see reason" if wrong else "none", "none", wrong)
+
+
+def _packet_filter(readings: Readings, path: str, sha256: str) -> Check:
+    """Only the kernel can say what a file means: it loads it into an empty network namespace to compare."""
+    file = readings.file(path)
+    digest = hashlib.sha256(file.text.encode()).hexdigest()
+    running = readings.run(*_LIST)
+    meant = readings.run("unshare", "--net", "sh", "-c", f"nft --file {path} && {' '.join(_LIST)}")
+    wrong = []
+    if file.trouble or running.trouble or meant.trouble:
+        wrong = [file.trouble or running.trouble or meant.trouble]
+    elif digest != sha256:
+        wrong = [f"{path} is another file than the one rendered"]
+    elif _rules(running) != _rules(meant):
+        wrong = [f"the running rules are not those of {path}"]
+    return check("packet-filter", digest[:12], sha256[:12], wrong)
+
+
+def _rules(answer: Answer) -> list[str]:
+    try:
+        entries = json.loads(answer.text)["nftables"]
+    except (ValueError, KeyError):
+        return []
+    return [json.dumps(_ordered(entry), sort_keys=True) for entry in entries if "metainfo" not in entry]
+
+
+def _ordered(value: Any) -> Any:
+    """A listing without handles, members of sets in one order: the kernel lists them by hash."""
+    if isinstance(value, dict):
+        return {
+            key: sorted(map(_ordered, inner), key=lambda item: json.dumps(item, sort_keys=True))
+            if key in ("set", "elem") and isinstance(inner, list)
+            else _ordered(inner)
+            for key, inner in value.items()
+            if key != "handle"
+        }
+    return list(map(_ordered, value)) if isinstance(value, list) else value
+
+
+def _routes(answer: Answer) -> list[dict[str, Any]]:
+    """The routes that ip lists; one that says why it lists none, which no node has."""
+    try:
+        found: list[dict[str, Any]] = json.loads(answer.text or "[]")
+    except ValueError:
+        return [{"dst": "default", "dev": "what ip does not tell"}]
+    return [{"dst": "default", "dev": answer.trouble}] if answer.trouble else found
