@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 
 from clusterwright.compare.changes import FileDiff
+from clusterwright.rollout.grouping import BINARY, FileChange
 
 _COLUMNS = 160
 _BEFORE = 60  # columns shown before the place where two long lines part
 _WHOLE = 6  # lines up to which a file that comes or goes is shown
 _CHANGED = "changed"
-_OWN_NAME = re.compile(r"[0-9a-f]{12}|(?:[0-9a-f]{2}-){5}[0-9a-f]{2}|[a-z]+(?:-[a-z]*\d+[a-z0-9]*)+")
 
 
-def file_lines(files: Sequence[FileDiff], most_files: int, most_lines: int) -> Iterator[str]:
-    """The lines about a group's files, indented by two; each kind of file is told once."""
-    families = _families(files)
-    for family in families[:most_files]:
-        yield f"  {family[0].status} /{family[0].path}{_size(family[0])}"
-        yield from _shown(family[0], most_lines)
-        if len(family) > 1:
-            yield f"  and {len(family) - 1:,} more alike, the last /{family[-1].path}"
-    rest = families[most_files:]
-    if rest:
-        yield f"  … and {sum(map(len, rest)):,} more files"
-
-
-def _families(files: Sequence[FileDiff]) -> list[list[FileDiff]]:
-    """Files that are one for each node or digest, and change by as many lines; what changes comes before the rest."""
-    found: dict[tuple[object, ...], list[FileDiff]] = {}
-    for diff in files:
-        parts = PurePosixPath(_OWN_NAME.sub("*", diff.path))
-        signs = Counter(line[:1] for line in diff.lines)
-        lines = () if _is_binary(diff) else (signs["+"], signs["-"])
-        found.setdefault((diff.status, parts, lines), []).append(diff)
-    return sorted(found.values(), key=lambda family: (family[0].status != _CHANGED, _is_binary(family[0])))
+def file_lines(files: Sequence[FileChange], most_files: int, most_lines: int) -> Iterator[str]:
+    """The lines about a group's files, indented by two; what changes comes before what comes or goes."""
+    ordered = sorted(files, key=lambda file: (file.diff.status != _CHANGED, _is_binary(file.diff)))
+    for file in ordered[:most_files]:
+        yield f"  {file.diff.status} /{file.diff.path}{_size(file.diff)}"
+        yield from _shown(file.diff, most_lines)
+        if file.also:
+            yield f"  {file.diff.status} {len(file.also):,} more files of that pattern, the last /{file.also[-1]}"
+    count = sum(1 + len(file.also) for file in ordered[most_files:])
+    if count:
+        yield f"  … and {count:,} more file{'' if count == 1 else 's'}"
 
 
 def _shown(diff: FileDiff, most: int) -> Iterator[str]:
@@ -88,7 +74,7 @@ def _size(diff: FileDiff) -> str:
 
 
 def _is_binary(diff: FileDiff) -> bool:
-    return any("\0" in line for line in diff.lines)
+    return diff.lines == (BINARY,)
 
 
 def _cut(line: str) -> str:

@@ -5,20 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
+from clusterwright.artifact import Artifact
 from clusterwright.compare.changes import FileDiff
 from clusterwright.compare.configuration import Key, file_diffs, key_of
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.plan.model import Plan
-from clusterwright.render.forked import fan_out
 from clusterwright.rollout.trees import Trees
 from clusterwright.rollout.waves import Effect
 from clusterwright.rollout.words import place_of
 
 CHANGED, NEW, REMOVED, DRIFTED = "changed", "new", "removed", "drifted"
-_OWN = re.compile(r"[0-9a-f:.]*\d[0-9a-f:.]*")
-_FORK_FROM = 64  # devices; below, a fork costs more than it saves
+BINARY = "binary"
+_FEW = 3
+_OWN = re.compile(r"(?:[0-9a-f]{2}-){5}[0-9a-f]{2}|[0-9a-f:.]*\d[0-9a-f:.]*")
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file that changes, and the paths ``also`` of others of its pattern that do, as those that are one a node."""
+
+    diff: FileDiff
+    also: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,7 @@ class Group:
     role: str
     status: str
     effect: Effect
-    files: tuple[FileDiff, ...]
+    files: tuple[FileChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +69,21 @@ def kinds_of(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str
     return tuple(kinds)
 
 
-def _shape(files: Sequence[FileDiff]) -> tuple[object, ...]:
+def _shape(files: Sequence[FileChange]) -> frozenset[object]:
     """What is equal for devices whose files change alike but for numbers, addresses and names."""
-    return tuple(
-        (_OWN.sub("#", diff.path), diff.status, tuple(_OWN.sub("#", line) for line in diff.lines if line[:1] in "+-"))
-        for diff in files
+    return frozenset(
+        (_OWN.sub("#", file.diff.path), file.diff.status, _OWN.sub("#", "\n".join(_signed(file.diff.lines))))
+        for file in files
     )
+
+
+def _signed(lines: Sequence[str]) -> Iterator[str]:
+    return (line for line in lines if line[:1] in "+-")
 
 
 def _groups(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str, Effect]) -> Iterator[Group]:
     names = trees.changed
-    compared = [name for name in names if trees.before[name] and name not in trees.unknown]
-    shares = [compared[at::2] for at in range(2)] if len(compared) > _FORK_FROM else [compared]
-    found = _compare(trees, compared) if len(shares) == 1 else fan_out(partial(_compare, trees), shares)
+    found = _compare(trees, [name for name in names if name in trees.held and name in trees.files])
     diffs = {name: (key, files) for name, key, files in found}
     together: dict[tuple[str, str, Effect, Key], list[str]] = {}
     for name in names:
@@ -90,36 +100,43 @@ def _groups(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str,
 def _status(trees: Trees, name: str) -> str:
     if name in trees.unknown:
         return DRIFTED
-    if not trees.before[name]:
+    if name in trees.new:
         return NEW
-    return CHANGED if trees.after[name] else REMOVED
+    return CHANGED if name in trees.files else REMOVED
 
 
-def _compare(trees: Trees, names: Sequence[str]) -> list[tuple[str, Key, tuple[FileDiff, ...]]]:
+def _compare(trees: Trees, names: Sequence[str]) -> list[tuple[str, Key, tuple[FileChange, ...]]]:
     found = []
-    known: dict[tuple[str, ...], tuple[Key, tuple[FileDiff, ...]]] = {}
+    known: dict[tuple[tuple[str, int, str], ...], tuple[Key, tuple[FileChange, ...]]] = {}
     for name in names:
         old, new = trees.before[name], trees.after[name]
         # Devices whose files change alike from the same bytes are compared once.
-        left = {item.path: item for item in old}
-        right = {item.path: item for item in new}
-        paths = [path for path in sorted(left.keys() | right.keys()) if left.get(path) != right.get(path)]
-        texts = tuple(
-            f"{path} {side[path].sha256} {side[path].mode}" if path in side else path
-            for path in paths
-            for side in (left, right)
-        )
+        texts = tuple((item.path, item.mode, item.sha256) for side in (old, new) for item in side)
         if texts not in known:
-            files = (*file_diffs(old, new), *_modes(old, new))
-            known[texts] = key_of(files), files
+            files = tuple(_changes(old, new))
+            known[texts] = key_of(change.diff for change in files), files
         found.append((name, *known[texts]))
     return found
 
 
-def _modes(old: DeviceTree, new: DeviceTree) -> Iterator[FileDiff]:
-    """Files that keep their bytes and get another mode."""
-    modes = {item.path: (item.sha256, item.mode) for item in old}
-    for item in sorted(new, key=lambda item: item.path):
-        sha256, mode = modes.get(item.path, ("", 0))
-        if sha256 == item.sha256 and mode != item.mode:
-            yield FileDiff(item.path, "changed", (f"mode {mode:04o} → {item.mode:04o}",))
+def _changes(before: DeviceTree, after: DeviceTree) -> Iterator[FileChange]:
+    """The files of one device; of many that bear one pattern of names only the first is compared."""
+    old = {item.path: item for item in before}
+    new = {item.path: item for item in after}
+    patterns: dict[tuple[str, bool, bool], list[str]] = {}
+    for path in sorted(old.keys() | new.keys()):
+        patterns.setdefault((_OWN.sub("#", path), path in old, path in new), []).append(path)
+    for paths in patterns.values():
+        shown = paths if len(paths) <= _FEW else paths[:1]
+        for path in shown:
+            also = tuple(paths[1:]) if len(shown) < len(paths) else ()
+            yield FileChange(_diff(path, old.get(path), new.get(path)), also)
+
+
+def _diff(path: str, old: Artifact | None, new: Artifact | None) -> FileDiff:
+    if any(item is not None and b"\0" in item.content for item in (old, new)):
+        status = "added" if old is None else "removed" if new is None else "changed"
+        return FileDiff(path, status, (BINARY,))
+    if old is not None and new is not None and old.sha256 == new.sha256:
+        return FileDiff(path, "changed", (f"mode {old.mode:04o} → {new.mode:04o}",))
+    return file_diffs([old] if old is not None else [], [new] if new is not None else [])[0]

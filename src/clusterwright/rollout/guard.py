@@ -86,9 +86,8 @@ def guard(cluster: str, trees: Trees, intents: tuple[Intent | None, Intent], wav
     kinds = _changed_kinds(trees)
     touched = tuple(check for check in CHECKS if trees.changed and _is_touched(check, kinds, was, wanted))
     every = frozenset(kind for check in touched for kind in check.kinds)
-    after = trees.state(cluster, trees.changed, wanted, KINDS)
-    applicable = tuple(check for check in CHECKS if check.applies(after))
-    makes = tuple(check for check in touched if check in applicable)
+    after = trees.state(cluster, trees.changed, wanted, every)
+    makes = tuple(check for check in touched if check.applies(after))
     found = {check.name: check.run(after).counterexamples for check in makes}
     held: list[str] = []
     stale: list[str] = []
@@ -106,7 +105,8 @@ def guard(cluster: str, trees: Trees, intents: tuple[Intent | None, Intent], wav
         else:
             (stale if found[check.name] else held).append(check.name)
     states, on_the_way = _between(cluster, trees, (was, wanted), waves, [each for each in makes if each.name in held])
-    untouched = tuple(check.name for check in applicable if check not in touched)
+    present = frozenset(kind for files in trees.files.values() for _, kind, _, _ in files)
+    untouched = tuple(check.name for check in CHECKS if check not in touched and not check.kinds.isdisjoint(present))
     moments = max(0, len(waves) - 1) if _had(trees) else 0
     return Guarded(tuple(held), untouched, (*broken, *on_the_way), tuple(stale), states, moments)
 
@@ -126,19 +126,11 @@ def unanswered(guarded: Guarded, overrides: Iterable[Override]) -> tuple[Proof, 
 
 
 def _had(trees: Trees) -> bool:
-    return any(trees.before.values())
+    return bool(trees.held)
 
 
 def _changed_kinds(trees: Trees) -> frozenset[str]:
-    found: set[str] = set()
-    for name in trees.changed:
-        old = {file.path: file for file in trees.before[name]}
-        new = {file.path: file for file in trees.after[name]}
-        for path in old.keys() | new.keys():
-            was, will = old.get(path), new.get(path)
-            if was is None or will is None or was.sha256 != will.sha256:
-                found |= {each.kind for each in (was, will) if each is not None}
-    return frozenset(found)
+    return frozenset(file.kind for side in (trees.before, trees.after) for files in side.values() for file in files)
 
 
 def _is_touched(check: Check, kinds: frozenset[str], was: Intent | None, wanted: Intent) -> bool:

@@ -51,7 +51,7 @@ def text_lines(found: Preview, overrides: Sequence[Override] = (), bounds: Bound
         for kind in rest:
             roles[kind.groups[0].role] += len(kind.devices)
         told = ", ".join(f"{number:,} {role}" for role, number in sorted(roles.items()))
-        yield f"\n… and {told}, changed in {len(rest):,} other ways; --format json has all"
+        yield f"\n… and {told}, changed in {len(rest):,} other way{_many(rest)}; --format json has all"
     if found.changed:
         yield from _disturbs(found.disturbance, limits)
         yield from _waves(found.disturbance.waves, limits)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from clusterwright.artifact import Artifact
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.plan.model import Plan
@@ -18,37 +19,43 @@ from clusterwright.render.engine import render_device
 from clusterwright.verify.intent import Intent
 from clusterwright.verify.tree import RenderedFile, RenderedTree
 
-File = tuple[str, str, str]  # path, kind, SHA-256
+File = tuple[str, str, int, str]  # path, kind, mode, SHA-256
 
 
 @dataclass(slots=True)
-class _Texts:
-    """The store's files as text, each read once; what is not in the store was put here."""
+class _Contents:
+    """Files by digest, each read once: from the store, or as they were rendered here."""
 
     store: Store
-    known: dict[str, str] = field(default_factory=dict)
+    known: dict[str, bytes] = field(default_factory=dict)
 
-    def read(self, digest: str) -> str:
+    def read(self, digest: str) -> bytes:
         found = self.known.get(digest)
         if found is None:
-            found = self.known[digest] = self.store.get(digest).decode("utf-8", "replace")
+            found = self.known[digest] = self.store.get(digest)
         return found
+
+    def text(self, digest: str) -> str:
+        return self.read(digest).decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Every device's tree, and what was held before by those that change.
+    """Every device's files, and what was held before by those that change.
 
-    ``before`` is what the devices that change were given last, () for one that holds nothing, or nothing that is
-    known; ``after`` what they are to have. ``unknown`` are devices that hold something else than they were given, or
-    something that the store has lost. ``files`` are those of every device of the plan once the change is made.
+    ``before`` and ``after`` have, for each device that changes, the files that differ: as they were given last, and as
+    they are to be. ``new`` are devices that hold nothing; ``unknown`` those that hold something else than they were
+    given, or something that the store has lost. ``files`` are all files of every device of the plan once the change is
+    made, ``held`` all that those devices were given last of which it is known.
     """
 
     before: Mapping[str, DeviceTree]
     after: Mapping[str, DeviceTree]
+    new: frozenset[str]
     unknown: frozenset[str]
     files: Mapping[str, tuple[File, ...]]
-    _texts: _Texts
+    held: Mapping[str, tuple[File, ...]]
+    _contents: _Contents
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -62,16 +69,10 @@ class Trees:
         """
         found: dict[tuple[str, str], RenderedFile] = {}
         for device, files in self.files.items():
-            held = self.before.get(device, ())
-            if held and device not in applied:
-                for own in held:
-                    if own.kind in kinds:
-                        read = partial(_decoded, own.content)
-                        found[device, own.path] = RenderedFile(device, own.path, own.kind, read)
-                continue
-            for path, kind, digest in files:
+            own = files if device in applied else self.held.get(device, files)
+            for path, kind, _, digest in own:
                 if kind in kinds:
-                    found[device, path] = RenderedFile(device, path, kind, partial(self._texts.read, digest))
+                    found[device, path] = RenderedFile(device, path, kind, partial(self._contents.text, digest))
         return RenderedTree(cluster, found, intent)
 
 
@@ -80,45 +81,48 @@ def trees_of(plan: Plan, held: Mapping[str, str], wanted: Mapping[str, str], sto
 
     In ``held`` "" stands for a device that was found to hold something else than it was given. Devices that are in
     ``held`` alone keep what they hold where the plan has them. What is in neither is rendered: it is taken as planned.
-    Raises MissingObject when the store lacks a tree of ``wanted``.
+    Raises MissingObject when the store lacks a file that is wanted.
     """
+    contents = _Contents(store)
     names = [device.name for device in plan.devices]
+    files = {name: _files(plan, name, wanted.get(name) or held.get(name, ""), contents) for name in names}
     changed = [name for name in names if name in wanted and held.get(name) != wanted[name]]
-    after = {name: store.get_tree(name, wanted[name]) for name in changed}
-    before: dict[str, DeviceTree] = {}
-    unknown: set[str] = set()
     gone = [name for name in held if name not in plan.by_name]
+    lists = {name: _listing(store, held[name]) for name in [*changed, *gone] if name in held}
+    unknown = frozenset(name for name, found in lists.items() if found is None)
+    known = {name: found for name, found in lists.items() if found is not None}
+    before: dict[str, DeviceTree] = {}
+    after: dict[str, DeviceTree] = {}
     for name in [*changed, *gone]:
-        digest = held.get(name)
+        old, new = frozenset(known.get(name, ())), frozenset(files.get(name, ()))
         try:
-            before[name] = store.get_tree(name, digest) if digest else ()
+            before[name] = _artifacts(name, old - new, contents)
         except MissingObject:
+            unknown |= {name}
             before[name] = ()
-        if digest is not None and not before[name]:
-            unknown.add(name)
-    after |= dict.fromkeys(gone, ())
-    texts = _Texts(store)
-    listings: dict[str, tuple[File, ...]] = {}
-    files = {name: _files(plan, name, wanted.get(name) or held.get(name, ""), listings, texts) for name in names}
-    return Trees(before, after, frozenset(unknown), files, texts)
+        after[name] = _artifacts(name, new - old, contents)
+    kept = {name: found for name, found in known.items() if name not in unknown}
+    return Trees(before, after, frozenset(changed) - held.keys(), unknown, files, kept, contents)
 
 
-def _files(
-    plan: Plan, name: str, digest: str, listings: dict[str, tuple[File, ...]], texts: _Texts
-) -> tuple[File, ...]:
-    if digest in listings:
-        return listings[digest]
+def _artifacts(device: str, files: Collection[File], contents: _Contents) -> DeviceTree:
+    return tuple(Artifact(device, path, contents.read(own), kind, mode) for path, kind, mode, own in sorted(files))
+
+
+def _files(plan: Plan, name: str, digest: str, contents: _Contents) -> tuple[File, ...]:
+    """The files of a tree, by the store; of today's plan where the store does not know the tree."""
+    found = _listing(contents.store, digest)
+    if found is not None:
+        return found
+    tree = render_device(plan, name)
+    contents.known |= {own.sha256: own.content for own in tree}
+    return tuple((own.path, own.kind, own.mode, own.sha256) for own in tree)
+
+
+def _listing(store: Store, digest: str) -> tuple[File, ...] | None:
+    """The files of the tree with this digest, None when there is none in the store."""
     try:
-        rows = json.loads(texts.store.get(digest)) if digest else None
+        rows = json.loads(store.get(digest)) if digest else None
     except MissingObject:
-        rows = None
-    if rows is None:
-        tree = render_device(plan, name)
-        texts.known |= {own.sha256: _decoded(own.content) for own in tree}
-        return tuple((own.path, own.kind, own.sha256) for own in tree)
-    listings[digest] = tuple((row["path"], row["kind"], row["sha256"]) for row in rows)
-    return listings[digest]
-
-
-def _decoded(content: bytes) -> str:
-    return content.decode("utf-8", "replace")
+        return None
+    return None if rows is None else tuple((row["path"], row["kind"], row["mode"], row["sha256"]) for row in rows)
