@@ -11,11 +11,13 @@ from typing import Any
 import click
 
 from clusterwright import data_files
+from clusterwright.cli.formats.isolation import isolation_json, isolation_text
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.bringup import bring_up
 from clusterwright.lab.check import CheckResult, DidNotConverge, await_routes, check
 from clusterwright.lab.cut import DEFAULT_ROUTERS, Cut
 from clusterwright.lab.faults import Change, Fault, faulty, parse_link, try_change
+from clusterwright.lab.isolation.compare import compare, rendered_filters
 from clusterwright.lab.running import (
     LabState,
     exclusively,
@@ -89,19 +91,39 @@ def up(
 @lab.command(name="check")
 @_SPEC
 @_FABRIC
+@click.option("--isolation", is_flag=True, help="Send the matrix of zones instead, in every running fabric of SPEC.")
 @_FORMAT
-def check_command(spec: Path, fabric: str | None, form: str) -> int:
+def check_command(spec: Path, fabric: str | None, isolation: bool, form: str) -> int:
     """Compares the running twin with the plan: sessions, routes and their widths, leaks, packets.
 
-    Exit status: 0 as planned, 1 there are differences, 2 could not run.
+    With --isolation it is packets between all zones that are compared with the declared flows, through the rendered
+    rules of nodes and lists of switches: allowed ports, their neighbours, the other IP version, fragments, spoofed
+    sources, ICMP, replies. Exit status: 0 as planned, 1 there are differences, 2 could not run.
     """
     require_rights()
     plan = _plan(spec)
+    if isolation:
+        return _check_isolation(plan, fabric, form)
     twin, state = _running(plan, fabric)
     with exclusively(twin.name):
         result = check(faulty(twin, tuple(Fault(*fault) for fault in state.faults)))
     click.echo(_check_json(twin, result) if form == "json" else _check_text(twin, result), nl=False)
     return _EXIT_DIFFERENCES if result.problems else 0
+
+
+def _check_isolation(plan: Plan, fabric: str | None, form: str) -> int:
+    running = [name.partition(".")[2] for name in running_labs() if name.partition(".")[0] == plan.name]
+    wanted = [fabric] if fabric is not None or not running else running
+    results = []
+    for each in wanted:
+        twin, state = _running(plan, each)
+        if state.faults:
+            raise ClusterwrightError(f"{twin.name}: a fault is kept in it. Start it anew with `clusterwright lab up`.")
+        with exclusively(twin.name):
+            results.append((twin.name, compare(twin, rendered_filters(twin))))
+    show = isolation_json if form == "json" else isolation_text
+    click.echo(show(results), nl=False)
+    return _EXIT_DIFFERENCES if any(not result.is_as_declared for _, result in results) else 0
 
 
 @lab.command()

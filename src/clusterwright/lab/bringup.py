@@ -39,7 +39,9 @@ net.ipv6.conf.default.accept_dad=0
 net.ipv6.fib_multipath_hash_policy=1
 net.ipv6.icmp.ratelimit=0
 """
+# A node's own address as a packet's source is for its packet filter to refuse, and not for its routing.
 _NODE_SETTINGS = """\
+net.ipv4.conf.all.accept_local=1
 net.ipv4.conf.all.rp_filter=0
 net.ipv4.conf.default.rp_filter=0
 net.ipv6.conf.default.accept_dad=0
@@ -115,6 +117,9 @@ def _switch_commands(twin: Twin, view: SwitchView) -> Iterator[str]:
     if view.host_subnet is not None and view.host_subnet.gateway is not None:
         gateway = format_address(view.host_subnet.gateway, twin.version)
         yield f"link add {_BRIDGE} mtu {view.fabric.mtu} type bridge\nlink set {_BRIDGE} up\n"
+        # A bridge that lost its last port would take the rack's prefix with it.
+        yield f"link add {_BRIDGE}-0 mtu {view.fabric.mtu} type veth peer name {_BRIDGE}-1 mtu {view.fabric.mtu}\n"
+        yield f"link set {_BRIDGE}-0 master {_BRIDGE} up\nlink set {_BRIDGE}-1 up\n"
         yield f"addr add {gateway}/{view.host_subnet.prefix_length} dev {_BRIDGE}{nodad}\n"
     for link in view.links:
         name = twin.interfaces.get((view.device.name, link.port.port))

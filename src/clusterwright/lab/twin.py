@@ -52,7 +52,7 @@ class Twin:
     def interfaces(self) -> Mapping[tuple[str, str], str]:
         """The kernel's name of each port, by device and port."""
         ends = [end for cable in self.cables for end in (cable.a, cable.b)]
-        names = {(end.device, end.port): _interface_name(end.port) for end in ends}
+        names = {(end.device, end.port): interface_name(end.port) for end in ends}
         if len({(device, name) for (device, _), name in names.items()}) < len(names):
             raise ClusterwrightError(f"{self.plan.name}: two ports of one switch would get one interface name.")
         return names
@@ -136,7 +136,7 @@ def _twin(plan: Plan, fabric: str, switches: tuple[str, ...], nodes: tuple[str, 
     )
 
 
-def _interface_name(port: str) -> str:
+def interface_name(port: str) -> str:
     """A port's name as the kernel takes one: Et3_18_1, eth8_1_1, be0."""
     name = re.sub(r"[^A-Za-z0-9_-]", "_", port.replace("Ethernet", "Et"))
     if len(name) > _LONGEST_INTERFACE:
