@@ -46,6 +46,15 @@ def test_a_folder_is_proven_with_a_note(rendered: Path) -> None:
     assert "zones" in document["checks"][0]["notes"][0]
 
 
+def test_a_folder_cannot_vouch_for_its_own_matrix(rendered: Path) -> None:
+    result = run(str(rendered), "--check", "isolation")
+    assert result.return_value == 3
+    assert "isolation: not compared with a matrix. " in result.output
+    assert "proven" not in result.output
+    document = json.loads(run(str(rendered), "--check", "isolation", "--format", "json").output)
+    assert (document["proven"], document["checks"][0]["unjudged"]) == (False, "not compared with a matrix")
+
+
 def test_a_counterexample_is_shown_with_its_place(rendered: Path) -> None:
     path = rendered / "gpu-s00r00n0/etc/opensm/opensm.conf"
     text = path.read_text().replace("\nlmc 0\n", "\nlmc 3\n")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _EXIT_REFUTED = 1
 _EXIT_CANNOT_RUN = 2
+_EXIT_UNJUDGED = 3
 _SHOWN = 10  # counterexamples in text; JSON has all of them
 
 
@@ -41,7 +42,7 @@ def verify(subject: Path, names: tuple[str, ...], form: str) -> int:
     SPEC is rendered in memory. DIR is a tree that `render` wrote: files that differ from its manifest are refused, and
     what a spec alone can tell, such as who belongs in a partition, is not compared.
 
-    Exit status: 0 proven, 1 refuted, 2 could not run.
+    Exit status: 0 proven, 1 refuted, 2 could not run, 3 nothing refuted, but a claim that only a spec lets judge.
     """
     checks = _chosen(names)
     if subject.is_dir():
@@ -58,7 +59,9 @@ def verify(subject: Path, names: tuple[str, ...], form: str) -> int:
             "rendered for it. Name another spec or other checks."
         )
     click.echo(_json(tree, verdicts) if form == "json" else "\n".join(_text(verdicts)))
-    return 0 if all(verdict.is_proven for _, verdict in verdicts) else _EXIT_REFUTED
+    if any(verdict.is_refuted for _, verdict in verdicts):
+        return _EXIT_REFUTED
+    return 0 if all(verdict.is_proven for _, verdict in verdicts) else _EXIT_UNJUDGED
 
 
 def _chosen(names: Sequence[str]) -> tuple[Check, ...]:
@@ -93,8 +96,8 @@ def _rendered(spec: Path, checks: Sequence[Check]) -> RenderedTree | None:
 
 def _text(verdicts: Sequence[tuple[Check, Verdict]]) -> Iterator[str]:
     for check, verdict in verdicts:
-        yield f"{check.name}: {'proven' if verdict.is_proven else 'REFUTED'}. {check.claim}"
-        if verdict.is_proven:
+        yield f"{check.name}: {'REFUTED' if verdict.is_refuted else verdict.unjudged or 'proven'}. {check.claim}"
+        if not verdict.is_refuted:
             for fact in verdict.facts:
                 shown = f"{fact.value:,}" if isinstance(fact.value, int) else fact.value
                 yield f"  {fact.name}: {shown}"
@@ -115,7 +118,8 @@ def _json(tree: RenderedTree, verdicts: Sequence[tuple[Check, Verdict]]) -> str:
                 "name": check.name,
                 "claim": check.claim,
                 "proven": verdict.is_proven,
-                "facts": [{"name": fact.name, "value": fact.value} for fact in verdict.facts if verdict.is_proven],
+                "unjudged": verdict.unjudged,
+                "facts": [{"name": fact.name, "value": fact.value} for fact in verdict.facts if not verdict.is_refuted],
                 "counterexamples": [
                     {"device": each.device, "file": f"/{each.file}", "line": each.line, "message": each.message}
                     for each in verdict.counterexamples

@@ -40,19 +40,26 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer of one check: proven when there is no counterexample.
+    """The answer of one check: proven when there is no counterexample, and nothing that the claim needs was lacking.
 
-    ``facts`` hold where it is proven; ``notes`` say what it could not compare with.
+    ``facts`` hold where it is not refuted; ``notes`` say what it could not compare with. ``unjudged`` says in a
+    few words why the claim itself could not be judged, "" where it was.
     """
 
     facts: tuple[Fact, ...]
     counterexamples: tuple[Counterexample, ...]
     notes: tuple[str, ...] = ()
+    unjudged: str = ""
+
+    @property
+    def is_refuted(self) -> bool:
+        """True when something contradicts the claim."""
+        return bool(self.counterexamples)
 
     @property
     def is_proven(self) -> bool:
-        """True when nothing contradicts the claim."""
-        return not self.counterexamples
+        """True when nothing contradicts the claim, and all of it was judged."""
+        return not self.counterexamples and not self.unjudged
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,10 @@ def text_of(name: str, device: str, path: str) -> str:
     return next(a.content.decode() for a in artifacts_of(name, device) if a.path == path)
 
 
-def tree(name: str, *devices: str, edits: dict[tuple[str, str], Edit] | None = None) -> RenderedTree:
-    """The tree of some devices, with files edited."""
+def tree(
+    name: str, *devices: str, edits: dict[tuple[str, str], Edit] | None = None, is_folder: bool = False
+) -> RenderedTree:
+    """The tree of some devices, with files edited; without what the spec declares when it ``is_folder`` alone."""
     left = dict(edits or {})
     made = []
     for device in devices:
@@ -73,7 +75,7 @@ def tree(name: str, *devices: str, edits: dict[tuple[str, str], Edit] | None = N
             else:
                 made.append(artifact)
     assert not left, f"there is no {left}"
-    return tree_of(name, made, intent(name))
+    return tree_of(name, made, None if is_folder else intent(name))
 
 
 def verdict(subject: RenderedTree) -> Verdict:

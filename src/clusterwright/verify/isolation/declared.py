@@ -115,6 +115,19 @@ class Declared:
     addresses: Mapping[tuple[int, int], tuple[str, str]]
 
     @cached_property
+    def known(self) -> Mapping[int, Ranges]:
+        """All addresses that a route may lead to, by IP version."""
+        found = {4: EMPTY, 6: EMPTY}
+        for zone in self.zones:
+            for part in zone.parts:
+                found[part.version] |= part.addresses
+        for fabric in self.fabrics:
+            found[fabric.version] |= fabric.pool
+        for version, own in self.plumbing:
+            found[version] |= own
+        return found
+
+    @cached_property
     def zone(self) -> Mapping[str, DeclaredZone]:
         """Zones by name."""
         return {zone.name: zone for zone in self.zones}

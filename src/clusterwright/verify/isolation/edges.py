@@ -27,7 +27,7 @@ EOS, FBOSS, SONIC = "mnt/flash/startup-config", "etc/coop/agent.conf", "etc/soni
 HOSTS, MANAGEMENT = "host port", "management port"
 BORDER_IN, BORDER_OUT = "border port inwards", "border port outwards"
 _ADDRESS = re.compile(r"(?<![\w.:/])(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:.]*)(?:/\d+)?(?![\w.:/])")
-_READERS: tuple[tuple[str, Callable[[str], EosLists | FbossLists | SonicLists]], ...] = (
+READERS: tuple[tuple[str, Callable[[str], EosLists | FbossLists | SonicLists]], ...] = (
     (EOS, read_eos_lists),
     (FBOSS, FbossLists),
     (SONIC, SonicLists),
@@ -120,9 +120,7 @@ class PortGroup:
                 ruleset = self.lists.at(port, OUT) if self.what == BORDER_OUT else self.lists.at(port)
             except Unreadable as error:
                 raise unreadable(self.device, self.file, error) from None
-            chains = [chain for table in ruleset.tables for chain in table.chains.values()]
-            key = tuple((c.policy, *((rule.matches, rule.verdict) for rule in c.rules)) for c in chains)
-            alike.setdefault(key, ([], ruleset))[0].append(port)
+            alike.setdefault(behaviour(ruleset), ([], ruleset))[0].append(port)
         for ports, ruleset in alike.values():
             whole = PacketSet(tuple(merged(wanted.boxes)))
             yield PortFilter(self.device, self.file, self.what, self.fabric, tuple(ports), ruleset, whole, self.local)
@@ -143,7 +141,7 @@ def port_groups(tree: RenderedTree, declared: Declared) -> Iterator[PortGroup]:
     borders: dict[str, list[DeclaredBorder]] = {}
     for border in declared.borders:
         borders.setdefault(border.switch, []).append(border)
-    for file, read in _READERS:
+    for file, read in READERS:
         for device in tree.devices_with(file):
             try:
                 lists = read(tree.text(device, file) or "")
@@ -162,6 +160,12 @@ def port_groups(tree: RenderedTree, declared: Declared) -> Iterator[PortGroup]:
                 pool = declared.fabric[fabric].pool
                 ports = lists.management_ports()
                 yield PortGroup(declared, device, file, MANAGEMENT, fabric, ports, pool, lists)
+
+
+def behaviour(ruleset: Ruleset) -> object:
+    """Equal for rulesets that do the same in the same order, wherever their rules stand."""
+    chains = [chain for table in ruleset.tables for chain in table.chains.values()]
+    return tuple((c.policy, *((rule.matches, rule.verdict) for rule in c.rules)) for c in chains)
 
 
 def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:
@@ -186,11 +190,12 @@ def _prefixes(local: Ranges) -> tuple[str, ...]:
 
 
 def _relations(text: str, local: Ranges) -> tuple[str, ...]:
-    return tuple(_relation(each, local) for each in _addresses_in(text))
+    return tuple(_relation(each, local) for each in addresses_in(text))
 
 
 @lru_cache(maxsize=1 << 10)
-def _addresses_in(text: str) -> tuple[str, ...]:
+def addresses_in(text: str) -> tuple[str, ...]:
+    """Everything in a text that looks like an address or a prefix."""
     return tuple(sorted(set(_ADDRESS.findall(text))))
 
 

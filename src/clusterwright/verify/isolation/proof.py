@@ -20,6 +20,7 @@ from clusterwright.verify.isolation.edges import (
 )
 from clusterwright.verify.isolation.filter_flow import Idle
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
+from clusterwright.verify.isolation.folder import folder_verdict
 from clusterwright.verify.isolation.nodes import BOOTING, NETWORKS, RUNNING, NodeFilter, judge, node_filters
 from clusterwright.verify.isolation.packets import (
     DST,
@@ -37,7 +38,7 @@ from clusterwright.verify.isolation.packets import (
 from clusterwright.verify.isolation.ranges import EMPTY, Ranges, values
 from clusterwright.verify.isolation.routes import route_faults
 from clusterwright.verify.isolation.walk import Places, places_of
-from clusterwright.verify.isolation.words import count, packet_words, version_of
+from clusterwright.verify.isolation.words import count, idle_words, packet_words, version_of
 from clusterwright.verify.tree import RenderedTree
 
 KINDS = frozenset({"nftables", "node-network", "eos", "fboss", "sonic"})
@@ -55,14 +56,10 @@ class _Difference:
 
 def _run(tree: RenderedTree) -> Verdict:
     declared = tree.intent.isolation if tree.intent is not None else None
-    if declared is None:
-        return Verdict(
-            (), (), ("Only a folder was given, so nothing was compared with zones: name the spec for that.",)
-        )
     was_enabled = gc.isenabled()
     gc.disable()  # nothing here makes cycles, and the collector would walk the whole rendered tree again and again
     try:
-        return _proof(tree, declared)
+        return folder_verdict(tree) if declared is None else _proof(tree, declared)
     finally:
         if was_enabled:
             gc.enable()
@@ -78,7 +75,7 @@ def _proof(tree: RenderedTree, declared: Declared) -> Verdict:
         *_unnarrowed(tree, declared),
         *(example for own in nodes for example in _node(places, own)),
         *_ports(places, ports),
-        *route_faults(tree, declared),
+        *route_faults(tree, declared.known),
     ]
     return Verdict(tuple(_facts(declared, nodes, ports)), tuple(found), tuple(_notes(tree, declared)))
 
@@ -160,7 +157,7 @@ def _node(places: Places, own: NodeFilter) -> Iterator[Counterexample]:
             )
             yield Counterexample(device, own.file, decision.line, message)
         for idle in judged.idle:
-            yield Counterexample(device, own.file, idle.line, f"{_idle_words(judged.hook, idle)}{also}")
+            yield Counterexample(device, own.file, idle.line, f"{idle_words(judged.hook, idle)}{also}")
 
 
 def _nics(places: Places, device: str, hook: str) -> Iterator[Box]:
@@ -215,15 +212,7 @@ def _port(places: Places, own: PortFilter, passes: PacketSet) -> Iterator[Counte
 
 
 def _port_idle(own: PortFilter, idle: Idle) -> Counterexample:
-    return Counterexample(own.device, own.file, idle.line, _idle_words(f"{own.what} {own.ports[0]}", idle))
-
-
-def _idle_words(where: str, idle: Idle) -> str:
-    rule = f"rule {idle.name}" if idle.name else "this rule"
-    if not idle.by:
-        return f"{where}: {rule} can match no packet."
-    by = f"line {idle.by}" + (f" ({idle.by_name})" if idle.by_name else "")
-    return f"{where}: {rule} never decides: {by} hides it."
+    return Counterexample(own.device, own.file, idle.line, idle_words(f"{own.what} {own.ports[0]}", idle))
 
 
 def _differences(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from ipaddress import ip_network
 from typing import Any
 
 from clusterwright.verify.check import Counterexample, VerifyError
-from clusterwright.verify.isolation.declared import Declared
 from clusterwright.verify.isolation.nft_values import addresses
-from clusterwright.verify.isolation.ranges import EMPTY, Ranges
+from clusterwright.verify.isolation.ranges import Ranges
 from clusterwright.verify.tree import RenderedTree
 
 _NETWORK = re.compile(
@@ -29,9 +29,14 @@ _PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
 _DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
 
 
-def route_faults(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
-    """Every route to where no zone and no fabric is, and everything that could bring one in."""
-    known = _known(declared)
+def route_faults(
+    tree: RenderedTree, known: Mapping[int, Ranges], *, is_declared: bool = True
+) -> Iterator[Counterexample]:
+    """Every route to where no zone and no fabric is, and everything that could bring one in.
+
+    ``known`` are the addresses that a route may lead to, by IP version. Where they are not what is declared, but only
+    what a tree happens to name, a route is at fault when it leads to public addresses and holds none of them.
+    """
     judged: dict[str, str] = {}
     for (device, path), file in sorted(tree.files.items()):
         reader = next((read for ends, read in _READERS if path.endswith(ends)), None)
@@ -39,41 +44,32 @@ def route_faults(tree: RenderedTree, declared: Declared) -> Iterator[Counterexam
             continue
         text = file.read()
         try:
-            for at, what in reader(text, lambda to: _verdict(judged, known, to)):
+            for at, what in reader(text, lambda to: _verdict(judged, known, to, is_declared)):
                 yield Counterexample(device, path, text.count("\n", 0, at) + 1, what)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise VerifyError(f"{device}:/{path}: the routes do not read ({error!r}). Render the spec again.") from None
 
 
-def _known(declared: Declared) -> Mapping[int, Ranges]:
-    """All addresses that a route may lead to, by IP version."""
-    found = {4: EMPTY, 6: EMPTY}
-    for zone in declared.zones:
-        for part in zone.parts:
-            found[part.version] |= part.addresses
-    for fabric in declared.fabrics:
-        found[fabric.version] |= fabric.pool
-    for version, own in declared.plumbing:
-        found[version] |= own
-    return found
-
-
-def _verdict(judged: dict[str, str], known: Mapping[int, Ranges], destination: str) -> str:
+def _verdict(judged: dict[str, str], known: Mapping[int, Ranges], destination: str, is_declared: bool) -> str:
     """What is wrong with a destination, "" for nothing."""
     if destination not in judged:
-        judged[destination] = _judge(known, destination)
+        judged[destination] = _judge(known, destination, is_declared)
     return judged[destination]
 
 
-def _judge(known: Mapping[int, Ranges], destination: str) -> str:
+def _judge(known: Mapping[int, Ranges], destination: str, is_declared: bool) -> str:
     if destination in _DEFAULTS or destination.endswith("/0"):
         return f"a default route ({destination}) leads everywhere, the internet included"
     version = 6 if ":" in destination else 4
     try:
-        outside = addresses(destination, version) - known[version]
+        whole = addresses(destination, version)
     except ValueError as error:
         return f"this route does not read: {error}"
-    return f"a route to {destination}, which holds addresses of no zone and no fabric" if outside else ""
+    if not is_declared:
+        is_foreign = ip_network(destination, strict=False).is_global and not whole & known[version]
+        reason = "public addresses, none of which an interface or a filter here names"
+        return f"a route to {destination}, {reason}" if is_foreign else ""
+    return f"a route to {destination}, which holds addresses of no zone and no fabric" if whole - known[version] else ""
 
 
 Judge = Callable[[str], str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 
+from clusterwright.verify.isolation.filter_flow import Idle
 from clusterwright.verify.isolation.packets import (
     CT,
     CT_STATES,
@@ -82,3 +83,12 @@ def count(number: int, what: str) -> str:
     """``1 node``, ``8 nodes``, ``2 switches``."""
     ending = "" if number == 1 else "es" if what.endswith("ch") else "s"
     return f"{number:,} {what}{ending}"
+
+
+def idle_words(where: str, idle: Idle) -> str:
+    """Why a rule decides about nothing."""
+    rule = f"rule {idle.name}" if idle.name else "this rule"
+    if not idle.by:
+        return f"{where}: {rule} can match no packet."
+    by = f"line {idle.by}" + (f" ({idle.by_name})" if idle.by_name else "")
+    return f"{where}: {rule} never decides: {by} hides it."
