@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from clusterwright.cli.judged import Judging, judge, judging_options
 from clusterwright.cli.progress import shown
 from clusterwright.cli.stacks import (
     EXIT_FINDINGS,
@@ -32,17 +33,34 @@ from clusterwright.rollout.prepare import Prepared, prepare_update
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write what was shown, with a digest over every byte that it stands for, for `up --approved`.",
 )
-def preview(*, save: Path | None, **options: Any) -> int:
-    """Show what would change on which device, in lines of configuration, and in which waves."""
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--engine/--no-engine", "by_engine", default=True, help="Have Pulumi preview its resources as well.")
+@judging_options
+def preview(
+    *,
+    save: Path | None,
+    form: str,
+    by_engine: bool,
+    jobs: Path | None,
+    accept_refuted: tuple[str, ...],
+    because: str,
+    **options: Any,
+) -> int:
+    """Show what would change on which device and why, what it disturbs, in which waves, and whether proofs hold.
+
+    Exit status: 0 previewed, 1 errors in the spec, or a proof would break, 2 could not run.
+    """
     site = open_site(options, asks_for_secrets=False)
     if site is None:
         return EXIT_FINDINGS
     engine = Engine(site.deployment)
     prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks)
-    status = _drive("preview", site, engine, options, prepared)
-    text = waves_text(prepared)
-    if text:
-        click.echo(text, err=options["events"] == Path("-"))
+    judged = judge(site, prepared, Judging(jobs, accept_refuted, because))
+    text = "\n\n".join(part for part in (judged.text, waves_text(prepared)) if part)
+    click.echo(judged.json if form == "json" else text, err=options["events"] == Path("-"))
+    if judged.is_refused:
+        return EXIT_FINDINGS
+    status = _drive("preview", site, engine, options, prepared) if by_engine else 0
     if save and status == 0:
         save_approval(save, prepared, text)
         click.echo(f"saved to {save}: manifest {prepared.digest}", err=True)
@@ -56,8 +74,9 @@ def refresh(**options: Any) -> int:
     site = open_site(options, asks_for_secrets=True)
     if site is None:
         return EXIT_FINDINGS
+    engine = Engine(site.deployment)
     with site.alone("refresh"):
-        return _drive("refresh", site, Engine(site.deployment), options)
+        return _drive("refresh", site, engine, options)
 
 
 @click.command()
@@ -70,8 +89,9 @@ def destroy(*, yes: bool, **options: Any) -> int:
         return EXIT_FINDINGS
     if not yes:
         _confirm(site)
+    engine = Engine(site.deployment)
     with site.alone("destroy"):
-        return _drive("destroy", site, Engine(site.deployment), options)
+        return _drive("destroy", site, engine, options)
 
 
 def _confirm(site: Site) -> None:

@@ -16,6 +16,7 @@ from clusterwright.finding import ClusterwrightError
 
 # Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use.
 COMMANDS = {
+    "audit": "clusterwright.cli.audit:audit",
     "bringup": "clusterwright.cli.bringup:bringup",
     "destroy": "clusterwright.cli.deploy:destroy",
     "diff": "clusterwright.cli.diff:diff",

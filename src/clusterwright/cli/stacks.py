@@ -107,12 +107,9 @@ class Site:
     @contextmanager
     def alone(self, action: str) -> Iterator[None]:
         """Nobody else changes this cluster from this root meanwhile. Raises Busy, which names who does."""
-        locks = StackLocks(self.root / "locks")
+        locks = StackLocks(self.root / "locks")  # lives as long as the block, and its locks with it
         locks.take(self.plan.name, action)
-        try:
-            yield
-        finally:
-            locks.release()
+        yield
 
 
 def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> Site | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from clusterwright.cli.judged import Judged, Judging, judge, judging_options, note_done
 from clusterwright.cli.progress import shown
 from clusterwright.cli.stacks import (
     EXIT_FINDINGS,
@@ -52,6 +53,7 @@ class Wishes:
     yes: bool
     verdicts: Path | None
     probe: str
+    judging: Judging
 
 
 @click.command()
@@ -84,6 +86,7 @@ class Wishes:
     metavar="COMMAND",
     help="Run after each wave, told the wave as JSON; it prints `device: why` for those that are not well.",
 )
+@judging_options
 def up(
     *,
     reason: str,
@@ -94,6 +97,9 @@ def up(
     yes: bool,
     verdicts: Path | None,
     probe: str,
+    jobs: Path | None,
+    accept_refuted: tuple[str, ...],
+    because: str,
     **options: Any,
 ) -> int:
     """Deploy SPEC: new stacks at once, the layer above the pods first; running devices in waves.
@@ -101,17 +107,18 @@ def up(
     Exit status: 0 done, 1 errors in the spec, 2 refused, 3 stopped by failures, 4 paused, 130 interrupted. The same
     command goes on where it ended.
     """
-    wishes = Wishes(reason, accept, approved, frozenset(pause_after), interactive, yes, verdicts, probe)
+    judging = Judging(jobs, accept_refuted, because)
+    wishes = Wishes(reason, accept, approved, frozenset(pause_after), interactive, yes, verdicts, probe, judging)
     site = open_site(options, asks_for_secrets=True)
     if site is None:
         return EXIT_FINDINGS
     click.echo(f"up: {', '.join(stack.name for stack in site.stacks)}", err=True)
-    with site.alone("up"):
-        return _up(site, wishes, options["events"], options["parallel"])
-
-
-def _up(site: Site, wishes: Wishes, events: Path | None, at_once: int) -> int:
     engine = Engine(site.deployment)
+    with site.alone("up"):
+        return _up(site, engine, wishes, options["events"], options["parallel"])
+
+
+def _up(site: Site, engine: Engine, wishes: Wishes, events: Path | None, at_once: int) -> int:
     prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks)
     before = ledger.load(site.root)
     names = tuple(stack.name for stack in site.stacks)
@@ -123,13 +130,15 @@ def _up(site: Site, wishes: Wishes, events: Path | None, at_once: int) -> int:
         )
     if resumed:
         click.echo(f"rollout {rollout.name} goes on at wave {_at(rollout)}", err=True)
-    text = waves_text(prepared)
-    if text:
+    judged = judge(site, prepared, wishes.judging)
+    judged.require_held()
+    text = "\n\n".join(part for part in (judged.text, waves_text(prepared)) if part)
+    if prepared.waves:
         click.echo(text, err=True)
     _require_allowed(site, wishes, prepared, resumed)
     reason = _reason(wishes, prepared)
     _confirm(wishes, rollout)
-    approval = _approval(site, wishes, prepared, reason, text)
+    approval = _approval(site, wishes, prepared, reason, text, judged)
     trail = Trail(site.root, rollout.name)
     trail.approved(approval, resumes=resumed is not None)
     with shown(events) as listen, interruptible(engine) as is_aborted:
@@ -137,6 +146,8 @@ def _up(site: Site, wishes: Wishes, events: Path | None, at_once: int) -> int:
         execution = Execution(site.root, engine, prepared, orders, _gates(site, wishes), listen, trail.wave)
         listen(Event(Kind.ROLLOUT_STARTED, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
         result = execution.run(rollout)
+        if result.end is End.DONE:
+            note_done(site, prepared)
         _tell_end(listen, rollout, result)
     trail.ended(result)
     return _tell(site, result)
@@ -192,7 +203,7 @@ def _gates(site: Site, wishes: Wishes) -> tuple[Gate, ...]:
     return tuple(gates)
 
 
-def _approval(site: Site, wishes: Wishes, prepared: Prepared, reason: str, text: str) -> Approval:
+def _approval(site: Site, wishes: Wishes, prepared: Prepared, reason: str, text: str, judged: Judged) -> Approval:
     user, host = who()
     path = site.deployment.spec
     shown_then = load_approval(wishes.approved).text if wishes.approved else text
@@ -210,7 +221,7 @@ def _approval(site: Site, wishes: Wishes, prepared: Prepared, reason: str, text:
         base=prepared.base,
         text=shown_then,
         waves=prepared.waves,
-        answers=answers,
+        answers=(*answers, *judged.answers),
     )
 
 

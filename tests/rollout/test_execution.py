@@ -1,0 +1,158 @@
+"""Carrying waves out: budgets, pauses, aborts, and what is noted for the next run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from clusterwright.deploy.automation import Engine, Given, Ran
+from clusterwright.deploy.events import Event, Listener
+from clusterwright.deploy.manifest import Manifest, ManifestUnit
+from clusterwright.deploy.units import Stack, Unit
+from clusterwright.finding import ClusterwrightError
+from clusterwright.rollout import ledger
+from clusterwright.rollout.execution import End, Execution, Orders, Result
+from clusterwright.rollout.ledger import UnderWay
+from clusterwright.rollout.prepare import Prepared
+from clusterwright.rollout.waves import Effect, Wave
+
+RACKS = ("r0", "r1", "r2")
+
+
+def stack_of(layer: str, racks: tuple[str, ...]) -> Stack:
+    units = tuple(Unit(rack, "rack", layer, (f"{rack}n0", f"{rack}n1")) for rack in racks)
+    return Stack(f"c-{layer}", layer, layer, units)
+
+
+def manifest_of(stack: Stack) -> Manifest:
+    units = tuple(ManifestUnit(unit.name, unit.kind, dict.fromkeys(unit.devices, "new")) for unit in stack.units)
+    return Manifest("c", stack.name, stack.layer, stack.pod, units)
+
+
+def wave_of(rack: str) -> Wave:
+    return Wave("pod0", "rack", rack == "r0", (rack,), (f"{rack}n0", f"{rack}n1"), Effect.LIVE, (), 1.0, "", "", "")
+
+
+@dataclass
+class Recorder:
+    """Stands where the engine stands: keeps what each device was given, refuses for those in ``refuse``."""
+
+    refuse: frozenset[str] = frozenset()
+    trees: dict[str, str] = field(default_factory=dict)
+    runs: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+
+    def run(self, action: str, stack: Stack, listen: Listener, units: Collection[str] = (), manifest: str = "") -> Ran:
+        assert (action, manifest) == ("up", manifest_of(stack).digest)
+        self.runs.append((stack.name, tuple(units)))
+        touched = [name for unit in stack.units if unit.name in units or not units for name in unit.devices]
+        self.trees |= {name: "new" for name in touched if name not in self.refuse}
+        return Ran(stack.name, self.refuse.isdisjoint(touched), {}, 0.1, "")
+
+    def given(self, stack: Stack) -> Given:
+        return Given(self.trees, dict.fromkeys(self.refuse, "failed, full disk"))
+
+
+def execute(
+    root: Path,
+    engine: Recorder,
+    rollout: UnderWay | None = None,
+    *,
+    budget: int = 0,
+    pause_after: frozenset[int] = frozenset(),
+    is_aborted: Callable[[], bool] = lambda: False,
+    unwell: Mapping[str, str] | None = None,
+) -> tuple[Result, list[Event]]:
+    stack = stack_of("pod0", RACKS)
+    waves = tuple(wave_of(rack) for rack in RACKS)
+    given = {stack.name: Given({}, {})}
+    prepared = Prepared((stack,), {stack.name: manifest_of(stack)}, given, frozenset(), {}, (), waves)
+    told: list[Event] = []
+    orders = Orders(budget, 2, pause_after, is_aborted)
+    sick = unwell or {}
+    gates = (lambda wave, trees: {name: why for name, why in sick.items() if name in trees},)
+    execution = Execution(root, cast("Engine", engine), prepared, orders, gates, told.append)
+    return execution.run(rollout or UnderWay("first", "m", (stack.name,), waves)), told
+
+
+def test_waves_go_out_one_after_another_and_the_whole_stack_last(tmp_path: Path) -> None:
+    engine = Recorder()
+
+    result, _ = execute(tmp_path, engine)
+
+    assert result.end is End.DONE
+    assert engine.runs == [("c-pod0", ("r0",)), ("c-pod0", ("r1",)), ("c-pod0", ("r2",)), ("c-pod0", ())]
+    assert ledger.load(tmp_path) is None
+
+
+def test_one_device_over_the_budget_stops_the_rollout_where_it_is(tmp_path: Path) -> None:
+    engine = Recorder(refuse=frozenset({"r1n0"}))
+
+    result, told = execute(tmp_path, engine)
+
+    assert (result.end, engine.runs[-1]) == (End.STOPPED, ("c-pod0", ("r1",)))
+    assert "1 devices of the wave are not well, 0 are allowed" in result.text
+    assert "r1n0: failed, full disk" in told[-1].text
+    found = ledger.load(tmp_path)
+    assert found is not None
+    assert [number for number, _ in found.left] == [2, 3]
+
+
+def test_a_device_within_the_budget_is_tried_again_at_the_end(tmp_path: Path) -> None:
+    engine = Recorder(refuse=frozenset({"r1n0"}))
+
+    result, _ = execute(tmp_path, engine, budget=1)
+
+    assert [len(wave.failed) for wave in result.waves] == [0, 1, 0]
+    assert (result.end, engine.runs[-1]) == (End.STOPPED, ("c-pod0", ())), "the whole stack says so in the end"
+
+
+def test_a_health_gate_counts_like_a_refusal(tmp_path: Path) -> None:
+    engine = Recorder()
+
+    result, _ = execute(tmp_path, engine, unwell={"r0n1": "two BGP sessions are down"})
+
+    assert result.end is End.STOPPED
+    assert result.waves[0].failed == {"r0n1": "two BGP sessions are down"}
+    assert len(engine.runs) == 1
+
+
+def test_a_pause_is_noted_and_the_next_run_goes_on_behind_it(tmp_path: Path) -> None:
+    paused, _ = execute(tmp_path, Recorder(), pause_after=frozenset({1}))
+    assert (paused.end, paused.text) == (End.PAUSED, "wave 2 of 3 is next")
+    found = ledger.resumed(ledger.load(tmp_path), "m", ["c-pod0"])
+    assert found is not None
+
+    engine = Recorder()
+    result, _ = execute(tmp_path, engine, found)
+
+    assert result.end is End.DONE
+    assert [units for _, units in engine.runs] == [("r1",), ("r2",), ()]
+
+
+def test_another_manifest_or_other_stacks_are_another_rollout(tmp_path: Path) -> None:
+    execute(tmp_path, Recorder(), pause_after=frozenset({1}))
+    found = ledger.load(tmp_path)
+
+    assert ledger.resumed(found, "other", ["c-pod0"]) is None
+    assert ledger.resumed(found, "m", ["c-pod0", "c-pod1"]) is None
+
+
+def test_an_abort_lets_the_running_wave_finish(tmp_path: Path) -> None:
+    engine = Recorder()
+
+    result, _ = execute(tmp_path, engine, is_aborted=lambda: len(engine.runs) == 2)
+
+    assert (result.end, result.text) == (End.ABORTED, "wave 3 of 3 is next")
+    assert [wave.reason for wave in result.waves] == ["", ""]
+
+
+def test_a_damaged_note_says_what_to_do(tmp_path: Path) -> None:
+    execute(tmp_path, Recorder(), pause_after=frozenset({1}))
+    (tmp_path / "rollout" / "under-way.json").write_text("{")
+
+    with pytest.raises(ClusterwrightError, match="remove it, and `up` plans its waves anew"):
+        ledger.load(tmp_path)
