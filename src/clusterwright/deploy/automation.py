@@ -33,6 +33,9 @@ from clusterwright.finding import ClusterwrightError
 
 ACTIONS = ("preview", "up", "refresh", "destroy")
 
+_KILLED = re.compile(r"\s*code: -(\d+)")
+"""How a CommandError begins whose command was ended by a signal."""
+
 RESOURCES_AT_ONCE = 64
 """As many racks at a time make about as many hosts as one run of Ansible is best at (128 to 256)."""
 
@@ -218,17 +221,34 @@ class Engine:
         if action == "preview":
             self._drive(action, stack, watch, target)
             return
-        self._locks.take(name, action)
+        is_torn = self._locks.take(name, action)
         try:
-            self._drive(action, stack, watch, target)
+            self._drive_from(is_torn, action, stack, watch, target)
         except automation.CommandError as error:
             owners = owners_in(str(error))
             if not owners:
+                if not _KILLED.match(str(error)):
+                    self._locks.settle(name)
                 raise
             clear_way(name, owners, self._project)
             stack.cancel()
             watch.errors.clear()
-            self._drive(action, stack, watch, target)
+            self._drive_from(True, action, stack, watch, target)
+        self._locks.settle(name)
+
+    def _drive_from(
+        self, is_torn: bool, action: str, stack: automation.Stack, watch: _Watch, target: list[str]
+    ) -> None:
+        """As ``_drive``. What was under way when an update was torn off is forgotten first: all of it can be repeated.
+
+        Pulumi itself would remember it for ever, and warn of it in each update.
+        """
+        if is_torn:
+            state = stack.export_stack()
+            deployment = dict(state.deployment or {})
+            if deployment.pop("pending_operations", None):
+                stack.import_stack(automation.Deployment(state.version, deployment))
+        self._drive(action, stack, watch, target)
 
     def _drive(self, action: str, stack: automation.Stack, watch: _Watch, target: list[str]) -> None:
         options: dict[str, Any] = {"on_event": watch, "color": "never", "parallel": RESOURCES_AT_ONCE}
@@ -276,7 +296,7 @@ def read_given(state: Mapping[str, Any]) -> Given:
 def _reason(error: automation.CommandError) -> str:
     """What Pulumi said on its standard error, or how it ended when it could say nothing."""
     text = str(error)
-    if killed := re.match(r"\s*code: -(\d+)", text):
+    if killed := _KILLED.match(text):
         return (
             f"Pulumi's engine was killed (signal {killed[1]}). What it did is recorded; the same command finds out "
             "what was under way, and takes it up"

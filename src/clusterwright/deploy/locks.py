@@ -16,12 +16,13 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from clusterwright.finding import ClusterwrightError
 
@@ -61,37 +62,68 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StackLocks:
-    """The locks of ours that one driver holds: from its first change of a stack to its end."""
+    """The locks of ours that one driver holds: from its first change of a stack to its end.
+
+    A lock's file says who holds it, and whether the last change came to an end that is known.
+    """
 
     folder: Path
     _held: dict[str, IO[str]] = field(default_factory=dict)
     _taking: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, stack: str, action: str) -> None:
-        """Nobody else on this root changes ``stack`` from here on. Raises Busy with owner and age."""
+    def take(self, stack: str, action: str) -> bool:
+        """Nobody else on this root changes ``stack`` from here on. True: the last change of it was torn off.
+
+        Raises Busy with owner and age.
+        """
         with self._taking:
-            if stack in self._held:
-                return
-            self.folder.mkdir(parents=True, exist_ok=True)
-            file = (self.folder / f"{stack}.lock").open("a+")
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.seek(0)
-                note = file.read()
-                file.close()
-                raise Busy(f"{stack} {_by_whom(note)}. Wait for that to end, or stop it. Nothing was done.") from None
-            file.truncate(0)
-            owner = {"action": action, "user": getpass.getuser(), "host": socket.gethostname(), "pid": os.getpid()}
-            file.write(json.dumps({**owner, "since": datetime.now(UTC).isoformat(timespec="seconds")}))
-            file.flush()
+            file = self._held.get(stack) or self._locked(stack)
             self._held[stack] = file
+            note = _read(file)
+            is_torn = bool(note) and not note.get("ended")
+            who = {"action": action, "user": getpass.getuser(), "host": socket.gethostname(), "pid": os.getpid()}
+            _write(file, {**who, "since": datetime.now(UTC).isoformat(timespec="seconds")})
+            return is_torn
+
+    def settle(self, stack: str) -> None:
+        """The change under way came to an end, be it a failure that is recorded."""
+        with self._taking:
+            file = self._held[stack]
+            _write(file, {**_read(file), "ended": True})
 
     def release(self) -> None:
         """Lets go of every lock, as the end of the process does."""
         with self._taking:
             while self._held:
                 self._held.popitem()[1].close()
+
+    def _locked(self, stack: str) -> IO[str]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = (self.folder / f"{stack}.lock").open("a+")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            told = _by_whom(_read(file))
+            file.close()
+            raise Busy(f"{stack} {told}. Wait for that to end, or stop it. Nothing was done.") from None
+        return file
+
+
+def _read(file: IO[str]) -> dict[str, Any]:
+    """What a lock's file says; nothing where its owner died while writing, or has not yet written."""
+    file.seek(0)
+    try:
+        note = json.loads(file.read())
+    except ValueError:
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def _write(file: IO[str], note: Mapping[str, Any]) -> None:
+    file.seek(0)
+    file.truncate()
+    file.write(json.dumps(note))
+    file.flush()
 
 
 def owners_in(message: str) -> tuple[Owner, ...]:
@@ -161,12 +193,11 @@ def _is_zombie(pid: int) -> bool:
         return True
 
 
-def _by_whom(note: str) -> str:
+def _by_whom(note: Mapping[str, Any]) -> str:
     try:
-        found = json.loads(note)
-        owner = Owner(found["user"], found["host"], found["pid"], datetime.fromisoformat(found["since"]))
-        return f"is being changed ({found['action']}) by {owner.told(datetime.now(UTC))}"
-    except (ValueError, KeyError, TypeError):  # its owner has not yet written who it is
+        owner = Owner(note["user"], note["host"], note["pid"], datetime.fromisoformat(note["since"]))
+        return f"is being changed ({note['action']}) by {owner.told(datetime.now(UTC))}"
+    except (ValueError, KeyError, TypeError):
         return "is being changed by somebody who has only just begun"
 
 
