@@ -35,8 +35,10 @@ class Bounds:
     items: int = 8
 
 
-def text_lines(found: Preview, overrides: Sequence[Override] = (), bounds: Bounds | None = None) -> Iterator[str]:
-    """The lines of a preview, without line ends."""
+def text_lines(
+    found: Preview, overrides: Sequence[Override] = (), bounds: Bounds | None = None, *, shows_waves: bool = True
+) -> Iterator[str]:
+    """The lines of a preview, without line ends; ``shows_waves`` is for those who show the waves in another form."""
     limits = bounds if bounds is not None else Bounds()
     count = len(found.changed)
     yield f"{found.cluster}, {_layers(found.layers)}: {_of(count, found.devices)} ({found.known})"
@@ -54,7 +56,8 @@ def text_lines(found: Preview, overrides: Sequence[Override] = (), bounds: Bound
         yield f"\n… and {told}, changed in {len(rest):,} other way{_many(rest)}; --format json has all"
     if found.changed:
         yield from _disturbs(found.disturbance, limits)
-        yield from _waves(found.disturbance.waves, limits)
+        if shows_waves:
+            yield from _waves(found.disturbance.waves, limits)
     yield from _proofs(found.guarded, limits)
 
 
