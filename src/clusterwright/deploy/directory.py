@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import stat
 import time
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -127,35 +128,56 @@ def _locked(home: Path) -> Iterator[None]:
 
 def _steps(home: Path, tree: DeviceTree, owned: frozenset[str]) -> tuple[Step, ...]:
     """What has to be put and dropped. Raises Refused for a path that leaves the folder or meets a directory."""
-    puts = [Step(artifact.path, artifact) for artifact in tree if _differs(_place(home, artifact.path), artifact)]
+    places = _Places(home)
+    puts = [Step(artifact.path, artifact) for artifact in tree if _differs(places.of(artifact.path), artifact)]
     wanted = {artifact.path for artifact in tree}
-    drops = [Step(path, None) for path in sorted(owned - wanted) if os.path.lexists(_place(home, path))]
+    drops = [Step(path, None) for path in sorted(owned - wanted) if os.path.lexists(places.of(path))]
     return (*puts, *drops)
 
 
-def _place(home: Path, path: str) -> Path:
-    parts = PurePosixPath(path).parts
-    if not parts or path.startswith("/") or ".." in parts or parts[0] == OWN_FOLDER:
-        raise Refused(f"{path}: not a path inside the device's folder")
-    place = home.joinpath(*parts)
-    if not place.parent.resolve().is_relative_to(home.resolve()):
-        raise Refused(f"{path}: a symbolic link on the way leads out of the device's folder")
-    if place.is_dir() and not place.is_symlink():
-        raise Refused(f"{path}: a directory is in the way")
-    return place
+class _Places:
+    """Where paths lie in a device's folder. The way to each folder is followed once: a device has far more files."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = str(home)
+        self._real = os.path.realpath(home)
+        self._sound: set[str] = set()
+
+    def of(self, path: str) -> str:
+        """The place of ``path``. Raises Refused."""
+        parts = PurePosixPath(path).parts
+        if not parts or path.startswith("/") or ".." in parts or parts[0] == OWN_FOLDER:
+            raise Refused(f"{path}: not a path inside the device's folder")
+        folder = "/".join((self._home, *parts[:-1]))
+        if folder not in self._sound:
+            real = os.path.realpath(folder)
+            if real != self._real and not real.startswith(self._real + os.sep):
+                raise Refused(f"{path}: a symbolic link on the way leads out of the device's folder")
+            self._sound.add(folder)
+        place = f"{folder}/{parts[-1]}"
+        if stat.S_ISDIR(_mode(place)):
+            raise Refused(f"{path}: a directory is in the way")
+        return place
 
 
-def _differs(place: Path, artifact: Artifact) -> bool:
-    if _file_digest(place) != artifact.sha256:
-        return True
-    return place.stat().st_mode & 0o7777 != artifact.mode
+def _mode(place: str) -> int:
+    """Type and permissions of what lies at ``place`` itself, 0 for nothing."""
+    try:
+        return os.lstat(place).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
 
 
-def _file_digest(place: Path) -> str | None:
+def _differs(place: str, artifact: Artifact) -> bool:
+    mode = _mode(place)
+    return not stat.S_ISREG(mode) or stat.S_IMODE(mode) != artifact.mode or _file_digest(place) != artifact.sha256
+
+
+def _file_digest(place: str | Path) -> str | None:
     """SHA-256 of a regular file; None for anything else, and for nothing."""
-    if place.is_symlink() or not place.is_file():
+    if not stat.S_ISREG(_mode(str(place))):
         return None
-    return hashlib.sha256(place.read_bytes()).hexdigest()
+    return hashlib.sha256(Path(place).read_bytes()).hexdigest()
 
 
 def _found(home: Path, device: str, path: str) -> Artifact | None:

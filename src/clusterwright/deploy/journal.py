@@ -45,12 +45,18 @@ def write_record(home: Path, paths: Collection[str]) -> None:
 
 def write_durably(path: Path, content: bytes, mode: int = 0o644) -> None:
     """Writes a new file and flushes it to the disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fchmod(file.fileno(), mode)
-        os.fsync(file.fileno())
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, flags, 0o600)
+    with os.fdopen(descriptor, "wb", buffering=0) as file:
+        left = memoryview(content)
+        while left:
+            left = left[file.write(left) :]
+        os.fchmod(descriptor, mode)
+        os.fsync(descriptor)
 
 
 def _replace_durably(path: Path, content: bytes) -> None:
@@ -87,10 +93,14 @@ class Journal:
         if step.artifact is None:
             place.rename(self._previous(number))
             return
-        place.parent.mkdir(parents=True, exist_ok=True)
         if os.path.lexists(place):
             os.link(place, self._previous(number), follow_symlinks=False)
-        self.staged(number).replace(place)
+        staged = self.staged(number)
+        try:
+            staged.replace(place)
+        except FileNotFoundError:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            staged.replace(place)
 
     def close(self) -> None:
         """The change is done: from here on a crash keeps the new files."""
