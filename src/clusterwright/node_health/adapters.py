@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clusterwright.node_health.readings import Readings
+from clusterwright.node_health.readings import Readings, number
 from clusterwright.node_health.verdict import Check, Expected, check
 
 _NET, _RDMA = "/sys/class/net", "/sys/class/infiniband"
@@ -54,10 +54,10 @@ def _mtus(readings: Readings, nics: list[Nic], present: frozenset[str]) -> Check
 
 def _misplaced(readings: Readings, nic: Nic) -> Iterator[str]:
     """Why an adapter is not where the plan has it, in one reason."""
-    for folder, name in ((_NET, nic["interface"]), (_RDMA, nic["rdma"])):
-        if name is None or (folder == _NET and nic["link"] == "infiniband"):
-            continue
-        place = readings.target(f"{folder}/{name}/device")
+    names = [(_NET, nic["interface"])] if nic["link"] != "infiniband" else []
+    names += [(_RDMA, nic["rdma"])] if nic["rdma"] is not None else []
+    places = {name: readings.target(f"{folder}/{name}/device") for folder, name in names}
+    for name, place in places.items():
         if not place:
             yield f"{name} is missing"
             return
@@ -67,20 +67,18 @@ def _misplaced(readings: Readings, nic: Nic) -> Iterator[str]:
 
 
 def _state(readings: Readings, nic: Nic) -> str:
+    link, port = "up", "ACTIVE"
     if nic["link"] != "infiniband":
-        found = _line(readings, f"{_NET}/{nic['interface']}/operstate") or "silent"
-        if found != "up":
-            return found
-    if nic["rdma"] is None:
-        return "up"
-    state = _line(readings, f"{_RDMA}/{nic['rdma']}/ports/1/state")
-    return "up" if state.endswith("ACTIVE") else state or "silent"
+        link = _line(readings, f"{_NET}/{nic['interface']}/operstate") or "silent"
+    if nic["rdma"] is not None:
+        port = _line(readings, f"{_RDMA}/{nic['rdma']}/ports/1/state").split(" ")[-1] or "silent"
+    return link if link != "up" else "up" if port == "ACTIVE" else port
 
 
 def _rate_gbps(readings: Readings, nic: Nic) -> float:
     if nic["link"] == "infiniband":
         text = _line(readings, f"{_RDMA}/{nic['rdma']}/ports/1/rate").split(" ")[0]  # 400 Gb/sec (4X NDR)
-        return float(text) if text else 0
+        return number(text)
     text = _line(readings, f"{_NET}/{nic['interface']}/speed")
     return int(text) / 1000 if text.isdigit() else 0
 
@@ -88,10 +86,7 @@ def _rate_gbps(readings: Readings, nic: Nic) -> float:
 def _rdma_mtu(readings: Readings, nics: list[Nic], up: frozenset[str]) -> Check:
     """The MTU that RDMA connections will use, which the verbs library alone tells."""
     asked = readings.run("ibv_devinfo")
-    held: dict[str, str] = {}
-    for part in asked.text.split("hca_id:")[1:]:
-        mtu = re.search(r"active_mtu:\s+(\d+)", part)
-        held[part.split()[0]] = mtu.group(1) if mtu is not None else "nothing"
+    held = dict(re.findall(r"hca_id:\s+(\S+)(?:(?!hca_id:).)*?active_mtu:\s+(\d+)", asked.text, re.DOTALL))
     wanted = {nic["rdma"]: str(nic["rdma_mtu"]) for nic in nics if nic["rdma_mtu"] and nic["interface"] in up}
     wrong = [f"{name} has {held.get(name, 'nothing')}" for name, mtu in wanted.items() if held.get(name) != mtu]
     observed = _summary({name: held.get(name, "nothing") for name in wanted})
@@ -131,7 +126,7 @@ def _link_downs(readings: Readings, nics: list[Nic], present: frozenset[str], mo
 def _errors(readings: Readings, nics: list[Nic], present: frozenset[str], per_hour: float) -> Check:
     """Errors left after correction, against the time the node has run; the first hour counts as a whole one."""
     uptime = readings.file("/proc/uptime").text.split(" ")[0]
-    hours = max(1.0, float(uptime or 0) / _S_PER_HOUR)
+    hours = max(1.0, number(uptime) / _S_PER_HOUR)
     counts = {}
     for nic in nics:
         if nic["link"] == "infiniband":

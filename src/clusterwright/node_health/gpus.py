@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 
-from clusterwright.node_health.readings import Readings
+from clusterwright.node_health.readings import Readings, number
 from clusterwright.node_health.verdict import Check, Expected, check
 
 FIELDS = (
@@ -40,12 +40,12 @@ def gpu_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
     wrong = [
         f"{_at(row)} is {row['name']} with {row['memory.total']} MiB"
         for row in rows
-        if not _is_model(row["name"], words[0]) or not _number(row["memory.total"]) >= fits
+        if not _is_model(row["name"], words[0]) or not number(row["memory.total"]) >= fits
     ]
     yield check("gpu-model", _all(rows, "name"), gpus["model"], wrong)
     if gpus["driver"]:
-        wrong = [f"{_at(row)} has driver {row['driver_version']}" for row in rows[:1]]
-        wrong = wrong if rows and rows[0]["driver_version"] != gpus["driver"] else []
+        versions = sorted({row["driver_version"] for row in rows} - {gpus["driver"]})
+        wrong = [f"driver {', '.join(versions)}"] if versions else []
         yield check("gpu-driver", _all(rows, "driver_version"), gpus["driver"], wrong)
     wrong = [
         f"{_at(row)} has {row['pcie.link.width.current']} of {row['pcie.link.width.max']} PCIe lanes"
@@ -58,7 +58,7 @@ def gpu_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
         f"{_at(row)} counts {row[name]} uncorrected ECC errors"
         for row in rows
         for name in ("ecc.errors.uncorrected.volatile.total",)
-        if not _number(row[name]) <= most
+        if not number(row[name]) <= most
     ]
     yield check("gpu-ecc", _all(rows, "ecc.errors.uncorrected.volatile.total"), f"at most {most}", wrong)
     wrong = [
@@ -91,7 +91,7 @@ def _nvlinks(readings: Readings, count: int, links: int) -> Check:
             gpu = line.split(":")[0]
             up[gpu] = {}
         elif link is not None and link.group(2).endswith("GB/s"):
-            up[gpu][link.group(1)] = link.group(2)
+            up.setdefault(gpu, {})[link.group(1)] = link.group(2)
     rates = sorted(rate for of_gpu in up.values() for rate in of_gpu.values())
     common = max(set(rates), key=rates.count) if rates else ""
     wrong = [f"{gpu} has {len(found)} of {links} NVLinks up" for gpu, found in up.items() if len(found) != links]
@@ -128,13 +128,6 @@ def _address(bus_id: str) -> str:
 
 def _at(row: dict[str, str]) -> str:
     return _address(row["pci.bus_id"])
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
 
 
 def _all(rows: list[dict[str, str]], field: str) -> str:

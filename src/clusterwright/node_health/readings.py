@@ -75,6 +75,14 @@ class Readings:
         return self.run("readlink", "-f", path).text.strip()
 
 
+def number(text: str) -> float:
+    """A number that a program printed; what is none is NaN, which no comparison takes for good."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
 def ask(questions: Iterable[Question]) -> dict[str, Answer]:
     """Put all questions at once. What does not answer in time is given up and its processes are ended."""
     asked = {question.line: question for question in questions}

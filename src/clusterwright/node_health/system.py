@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clusterwright.node_health.readings import Readings
+from clusterwright.node_health.readings import Readings, number
 from clusterwright.node_health.verdict import Check, Expected, check
 
 IMAGE_FILE = "/usr/lib/clusterwright/image.json"
@@ -114,15 +114,15 @@ def _time(readings: Readings, source: str, most_ms: float) -> Check:
     if source == "chrony":
         asked = readings.run("chronyc", "-c", "-n", "tracking")
         fields = asked.text.strip().split(",")
-        offset_s = abs(float(fields[4])) if len(fields) > 13 else None
+        offset_s = abs(number(fields[4])) if len(fields) > 13 else None
         synchronised = len(fields) > 13 and fields[13] in ("Normal", "Insert second", "Delete second")
     else:
         asked = readings.run("timedatectl", "show")
         synchronised = "NTPSynchronized=yes" in asked.text.split()
         found = re.search(r"Offset: [+-]?([\d.]+)(us|ms|s)", readings.run("timedatectl", "timesync-status").text)
-        offset_s = float(found.group(1)) * _UNITS_S[found.group(2)] if found is not None else None
+        offset_s = number(found.group(1)) * _UNITS_S[found.group(2)] if found is not None else None
     wrong = [] if synchronised else ["the clock is not synchronised"]
-    if offset_s is not None and offset_s * 1000 > most_ms:
+    if offset_s is not None and not offset_s * 1000 <= most_ms:
         wrong.append(f"the clock is off by {offset_s * 1000:.3f} ms")
     observed = "unknown" if offset_s is None else f"off by {offset_s * 1000:.3f} ms"
     return check("time", observed, f"at most {most_ms:g} ms off", [asked.trouble] if asked.trouble else wrong)
