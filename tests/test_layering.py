@@ -17,6 +17,7 @@ READS: dict[str, frozenset[str]] = {
     "spec": frozenset(),
     "plan": frozenset({"spec"}),
     "rules": frozenset({"spec", "plan"}),
+    "node_watch": frozenset({"node_health"}),
     "node_health": frozenset(),  # runs where no other stage is
     "render": frozenset({"spec", "plan"}),
     "keys": frozenset({"spec"}),
@@ -24,7 +25,7 @@ READS: dict[str, frozenset[str]] = {
     "lab": frozenset({"spec", "plan", "render", "verify"}),  # what is wanted, and what switches' lists say
     "deploy": frozenset({"spec", "plan", "rules", "render", "keys"}),
     "rollout": frozenset({"spec", "plan", "rules", "render", "verify", "place", "compare", "deploy"}),
-    "observe": frozenset({"spec", "plan"}),
+    "observe": frozenset({"spec", "plan", "verify"}),  # packet filters that run are read as the proof reads them
     "bringup": frozenset({"spec", "plan", "render"}),
     "simulate": frozenset({"spec", "plan"}),
     "place": frozenset({"spec", "plan", "simulate"}),

@@ -1,9 +1,9 @@
-"""``clusterwright observe``: what is cabled otherwise than planned, in the order in which the racks are walked."""
+"""``clusterwright observe``: what is cabled, and what runs, otherwise than planned."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,12 +13,16 @@ from clusterwright.cli.formats.differences import render_csv, render_json, rende
 from clusterwright.cli.planning import plan_with_findings
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.compare import compare
+from clusterwright.observe.difference import Difference
 from clusterwright.observe.ibnetdiscover import parse, parse_name_map
 from clusterwright.observe.labels import label_lines
+from clusterwright.observe.lldp import parse_neighbours
+from clusterwright.observe.lldp_compare import compare_neighbours
 from clusterwright.plan.model import Plan
 
 LABELS = "labels"
-FORMATS = ("text", "json", "csv", LABELS)
+PROMETHEUS = "prometheus"
+FORMATS = ("text", "json", "csv", LABELS, PROMETHEUS)
 MAX_BYTES = 512 * 1024 * 1024  # 20 times what the largest subnets list
 _EXIT_DIFFERENCES = 1
 
@@ -30,9 +34,21 @@ _EXIT_DIFFERENCES = 1
     "listings",
     type=click.Path(path_type=Path),
     multiple=True,
-    required=True,
     help="What ibnetdiscover printed; give it again for more scans of the same subnet.",
 )
+@click.option(
+    "--lldp",
+    "dumps",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="A device's LLDP neighbours, as DEVICE.json, or a folder of such files (EOS, lldpcli); may be repeated.",
+)
+@click.option(
+    "--running",
+    type=click.Path(path_type=Path),
+    help="A folder with what devices run: DEVICE/running-config, DEVICE/nft-ruleset, DEVICE/sysctl, DEVICE/<path>.",
+)
+@click.option("--adopt", is_flag=True, help="With --running: print the lines of the spec that make it intended.")
 @click.option("--fabric", help="The InfiniBand fabric that was scanned; needed where the spec has several.")
 @click.option(
     "--name-map", type=click.Path(path_type=Path), help="A node-name map: its names go before the nodes' own."
@@ -50,18 +66,30 @@ _EXIT_DIFFERENCES = 1
 def observe(
     spec: Path,
     listings: tuple[Path, ...],
+    dumps: tuple[Path, ...],
+    running: Path | None,
+    adopt: bool,
     fabric: str | None,
     name_map: Path | None,
     by_name: bool,
     rates: bool,
     form: str,
 ) -> int:
-    """Compares the cabling of SPEC with a scan of the fabric, and says which cable to move where.
+    """Compares the cabling of SPEC with scans of its fabrics, and what devices run with what was rendered for them.
 
-    Exit status: 0 no differences, 1 differences, 2 could not run.
+    Give one of --ibnetdiscover, --lldp and --running. Exit status: 0 no differences, 1 differences, 2 could not run.
     """
+    if [bool(listings), bool(dumps), bool(running)].count(True) != 1:
+        raise ClusterwrightError("observe compares one thing at a time: give --ibnetdiscover, --lldp or --running.")
+    if running is not None:
+        return _observe_running(spec, running, adopt, form)
+    if adopt or form == PROMETHEUS:
+        raise ClusterwrightError("--adopt and --format prometheus are for --running: a cable is moved, not adopted.")
     with _no_garbage_collection():
         plan, _ = plan_with_findings(spec)
+        if dumps:
+            heard = {path.stem: parse_neighbours(_text(path), str(path)) for path in _files(dumps)}
+            return _tell(compare_neighbours(plan, heard), plan.name, "", form)
         chosen = fabric or _only_fabric(plan)
         names = parse_name_map(_text(name_map), str(name_map)) if name_map else {}
         scans = [parse(_text(path), str(path)) for path in listings]
@@ -69,13 +97,46 @@ def observe(
             click.echo("\n".join(label_lines(plan, chosen, scans, names=names, by_name=by_name)))
             return 0
         differences = compare(plan, chosen, scans, names=names, by_name=by_name, rates=rates)
+    return _tell(differences, plan.name, chosen, form)
+
+
+def _observe_running(spec: Path, folder: Path, adopt: bool, form: str) -> int:
+    # Imported only here: a scan of cables needs no renderer.
+    from clusterwright.cli import drift
+
+    if form not in drift.FORMATS:
+        raise ClusterwrightError(f"--running is shown as {', '.join(drift.FORMATS)}.")
+    plan, _ = plan_with_findings(spec)
+    said = drift.read_running(folder)
+    found = drift.compare_running(plan, said)
+    if adopt:
+        drift.show_adoption(plan, found)
+    else:
+        drift.show(plan, spec, said, found, form)
+    return _EXIT_DIFFERENCES if found else 0
+
+
+def _tell(differences: Sequence[Difference], cluster: str, fabric: str, form: str) -> int:
     if form == "json":
-        click.echo(render_json(differences, plan.name, chosen), nl=False)
+        click.echo(render_json(differences, cluster, fabric), nl=False)
     elif form == "csv":
         click.echo(render_csv(differences), nl=False)
+    elif form == LABELS:
+        raise ClusterwrightError("--format labels is for --ibnetdiscover: LLDP knows no GUIDs.")
     else:
         click.echo(render_text(differences), nl=False)
     return _EXIT_DIFFERENCES if differences else 0
+
+
+def _files(places: tuple[Path, ...]) -> list[Path]:
+    """The files, and every ``*.json`` of the folders, among ``places``. Raises ClusterwrightError for an empty one."""
+    found: list[Path] = []
+    for place in places:
+        files = sorted(place.glob("*.json")) if place.is_dir() else [place]
+        if not files:
+            raise ClusterwrightError(f"{place}: holds no DEVICE.json")
+        found += files
+    return found
 
 
 @contextmanager

@@ -1,0 +1,150 @@
+"""What `clusterwright observe --running` reads, compares and says."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from clusterwright.deploy.units import cut
+from clusterwright.finding import ClusterwrightError
+from clusterwright.observe.adoption import adoption
+from clusterwright.observe.running import OUTPUTS, Compare, Drift, drifts
+from clusterwright.observe.running_json import compare_json
+from clusterwright.observe.running_nft import compare_nft
+from clusterwright.observe.running_text import (
+    compare_eos,
+    compare_lines,
+    compare_options,
+    compare_sysctl,
+    compare_variables,
+)
+from clusterwright.plan.model import Plan
+from clusterwright.render.engine import render_device
+
+FORMATS = ("text", "json", "prometheus")
+MAX_BYTES = 64 * 1024 * 1024
+VERSION = 1
+
+JUDGES: tuple[tuple[str, Compare], ...] = (
+    ("mnt/flash/startup-config", compare_eos),
+    ("etc/nftables*.conf", compare_nft),
+    ("etc/sysctl.d/*.conf", compare_sysctl),
+    ("etc/nccl.conf", compare_variables),
+    ("*opensm.conf", compare_options),
+    ("etc/coop/*.conf", compare_json),
+    ("*.json", compare_json),
+    ("*", compare_lines),
+)
+
+
+def read_running(folder: Path) -> dict[str, dict[str, str]]:
+    """By device, what lies in its folder by path. Raises ClusterwrightError for what cannot be read."""
+    if not folder.is_dir():
+        raise ClusterwrightError(f"{folder}: is no folder; it has one folder for each device, named after it")
+    found: dict[str, dict[str, str]] = {}
+    for device in sorted(path for path in folder.iterdir() if path.is_dir()):
+        files = sorted(path for path in device.rglob("*") if path.is_file())
+        found[device.name] = {str(path.relative_to(device)): _text(path) for path in files}
+    if not found:
+        names = ", ".join(f"{name} ({output.command})" for name, output in OUTPUTS.items())
+        raise ClusterwrightError(
+            f"{folder}: holds no device. Put there <device>/<path on the device>, and outputs as {names}"
+        )
+    return found
+
+
+def compare_running(plan: Plan, running: dict[str, dict[str, str]]) -> tuple[Drift, ...]:
+    """Every difference of every device that said something. Raises ClusterwrightError for an unknown device."""
+    unknown = sorted(running.keys() - plan.by_name.keys())
+    if unknown:
+        raise ClusterwrightError(f"no device of {plan.name} is called {unknown[0]}; name each folder after its device")
+    return tuple(
+        drift
+        for device, said in running.items()
+        for drift in drifts(
+            device,
+            {item.path: item.content.decode(errors="replace") for item in render_device(plan, device)},
+            said,
+            JUDGES,
+        )
+    )
+
+
+def show(plan: Plan, spec: Path, running: Iterable[str], found: Sequence[Drift], form: str) -> None:
+    """Prints the differences."""
+    if form == "json":
+        click.echo(_json(plan, found))
+    elif form == "prometheus":
+        click.echo(prometheus(plan, running, found), nl=False)
+    else:
+        _show_text(plan, spec, running, found)
+
+
+def show_adoption(plan: Plan, found: Sequence[Drift]) -> None:
+    """Prints what the spec would have to say for the differences to be intended."""
+    click.echo(adoption(plan, found), nl=False)
+
+
+def _show_text(plan: Plan, spec: Path, running: Iterable[str], found: Sequence[Drift]) -> None:
+    for drift in found:
+        click.echo(f"{drift.device} {drift.file}: {drift.message}")
+    devices = {drift.device for drift in found}
+    compared = len(list(running))
+    click.echo(f"{len(found)} differences on {len(devices)} of {compared} devices" if found else
+               f"no differences on {compared} devices")  # fmt: skip
+    if found:
+        layers = sorted({_layer_of(plan, device) for device in devices})
+        pods = " ".join("--upper" if layer == "upper" else f"--pod {layer}" for layer in layers)
+        click.echo(f"revert: clusterwright refresh {spec} {pods} && clusterwright up {spec} {pods}")
+        click.echo("adopt:  the same command with --adopt prints the lines of the spec")
+
+
+def _layer_of(plan: Plan, device: str) -> str:
+    return next(stack.layer for stack in cut(plan) for unit in stack.units if device in unit.devices)
+
+
+def _json(plan: Plan, found: Sequence[Drift]) -> str:
+    entries = [
+        {
+            "device": drift.device,
+            "file": drift.file,
+            "kind": drift.kind.value,
+            "place": drift.place,
+            "planned": drift.planned,
+            "runs": drift.runs,
+            "message": drift.message,
+        }
+        for drift in found
+    ]
+    summary = dict(sorted(Counter(drift.kind.value for drift in found).items()))
+    return json.dumps({"version": VERSION, "cluster": plan.name, "drift": entries, "summary": summary}, indent=2)
+
+
+def prometheus(plan: Plan, running: Iterable[str], found: Sequence[Drift]) -> str:
+    """For node_exporter's textfile collector: differences by device and kind, 0 for a device without any.
+
+    Metric names and labels follow the text exposition format 0.0.4; names of devices need no escaping.
+    """
+    counts = Counter((drift.device, drift.kind.value) for drift in found)
+    kinds = ("changed", "missing", "unexpected")
+    lines = [
+        "# HELP clusterwright_drift_differences What a device runs otherwise than planned.",
+        "# TYPE clusterwright_drift_differences gauge",
+    ]
+    for device in sorted(running):
+        labels = f'cluster="{plan.name}",device="{device}",role="{plan.by_name[device].role}"'
+        lines += [f'clusterwright_drift_differences{{{labels},kind="{kind}"}} {counts[device, kind]}' for kind in kinds]
+    return "\n".join(lines) + "\n"
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ClusterwrightError(f"{path}: is larger than {MAX_BYTES >> 20} MB; no configuration is that large")
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ClusterwrightError(f"{path}: cannot be read: {error.strerror}. Check the path.") from error

@@ -1,0 +1,84 @@
+"""Adopting what runs: the lines of the spec by which a difference becomes intended, where there are such lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import yaml
+
+from clusterwright.observe.running import Difference, Drift
+from clusterwright.plan.model import Plan
+
+_REASON = "found running; say why, and who decided"
+_NO_LESS = "no line of the spec takes it away on one device; change what it comes from, or revert"
+_PINNED = "to adopt it would pin the whole list of this device; change what it comes from, or revert"
+_FILTER = "packet filters follow from zones and flows alone: declare the flow there, or revert"
+
+
+def adoption(plan: Plan, found: Iterable[Drift]) -> str:
+    """YAML for the spec that makes what runs intended, a comment for each difference that has none. "" for none."""
+    lines: dict[str, list[str]] = {}
+    merges: dict[tuple[str, str], dict[str, Any]] = {}
+    settings: dict[str, dict[str, str]] = {}
+    refused: list[str] = []
+    for drift in found:
+        why_not = _why_not(drift)
+        if why_not:
+            refused.append(f"# {drift.device} {drift.file}: {drift.message}: {why_not}")
+        elif drift.file == "mnt/flash/startup-config":
+            lines.setdefault(drift.device, []).extend(_eos_lines(drift))
+        elif drift.file.endswith(".json") or drift.file.startswith("etc/coop/"):
+            patch = merges.setdefault((drift.device, drift.file), {})
+            for key in drift.sections[:-1]:
+                patch = patch.setdefault(key, {})
+            patch[drift.sections[-1]] = drift.value
+        else:
+            image = plan.by_name[drift.device].image
+            settings.setdefault(f"{_key_of(drift)} of image {image}", {})[drift.place] = drift.runs
+    entries: list[dict[str, Any]] = [
+        {"device": device, "lines": said, "reason": _REASON} for device, said in lines.items()
+    ]
+    entries += [
+        {"device": device, "file": file, "merge": patch, "reason": _REASON} for (device, file), patch in merges.items()
+    ]
+    parts = [yaml.safe_dump({"extra_config": entries}, sort_keys=False, width=110)] if entries else []
+    for where, values in settings.items():
+        key, _, image = where.partition(" of ")
+        parts.append(f"# at {image}:\n" + yaml.safe_dump({key: values}, sort_keys=False, width=110))
+    return "\n".join([*parts, *refused, *([""] if refused else [])])
+
+
+def _why_not(drift: Drift) -> str:
+    if drift.file.startswith("etc/nftables"):
+        return _FILTER
+    if drift.kind is Difference.MISSING and "sysctl" not in drift.file:
+        is_json = bool(drift.sections) and drift.file != "mnt/flash/startup-config"
+        if not is_json:
+            return _NO_LESS
+    if any(key.startswith("[") for key in drift.sections) and drift.file != "mnt/flash/startup-config":
+        return _PINNED
+    if drift.file == "mnt/flash/startup-config" or drift.sections:
+        return ""
+    if drift.file.startswith("etc/sysctl.d/") and drift.kind is Difference.CHANGED:
+        return ""
+    if drift.file == "etc/nccl.conf" and drift.kind is not Difference.MISSING:
+        return ""
+    return "no key of the spec says it for one device; revert"
+
+
+def _key_of(drift: Drift) -> str:
+    return "sysctl" if drift.file.startswith("etc/sysctl.d/") else "nccl variables"
+
+
+def _eos_lines(drift: Drift) -> Sequence[str]:
+    """The line below the headers of its sections, indented as EOS does; a whole section as it runs."""
+    block = [item for item in drift.sections if item.lstrip() == item]
+    inner = [item for item in drift.sections if item.lstrip() != item]
+    if drift.runs in block:
+        above = block[: block.index(drift.runs)]
+        own = [drift.runs, *inner]
+    else:
+        above, own = block, [drift.runs]
+    found = [f"{'   ' * depth}{header}" for depth, header in enumerate(above)]
+    return [*found, *(f"{'   ' * len(above)}{line}" for line in own)]
