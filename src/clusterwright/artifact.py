@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,4 +27,10 @@ class Artifact:
     sha256: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sha256", hashlib.sha256(self.content).hexdigest())
+        object.__setattr__(self, "sha256", _digest(self.content))
+
+
+@lru_cache(maxsize=256)
+def _digest(content: bytes) -> str:
+    """Remembered for the content that many devices share, which then is one object that knows its hash."""
+    return hashlib.sha256(content).hexdigest()

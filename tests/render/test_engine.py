@@ -20,7 +20,7 @@ from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.render.engine import render_device, render_devices
 from clusterwright.render.tree import TreeError, write_tree
-from clusterwright.render.workers import render_tree
+from clusterwright.render.workers import render_tree, shares_of
 
 PROGRAM = Path(sys.executable).with_name("clusterwright")
 SPEC = data_files.folder("inventory") / "lab-roce.yaml"
@@ -166,6 +166,17 @@ def test_workers_write_what_one_process_writes(tmp_path: Path) -> None:
     written = contents(tmp_path / "one")
     del written["manifest.json"]
     assert written == expected
+
+
+def test_workers_get_equal_shares_of_every_kind_and_each_device_once() -> None:
+    plan = plan_of("roce-24k")
+    names = [device.name for device in plan.devices]
+    shares = shares_of(plan, names, 3)
+    assert sorted(name for share in shares for name in share) == sorted(names)
+    for role in ("node", "rtsw", "service"):
+        counts = [sum(plan.by_name[name].role == role for name in share) for share in shares]
+        assert max(counts) - min(counts) <= 1, role
+    assert shares_of(plan, names[:1], 3) == [names[:1]]
 
 
 def test_every_device_with_an_operating_system_gets_files() -> None:

@@ -122,8 +122,13 @@ def _nodes(plan: Plan, device: Device, files: Files) -> Iterator[Artifact]:
         script = boot_script(name, image, distribution, identity, own).encode()
         for nic in _boot_nics(plan)[name]:
             yield Artifact(device.name, f"{HTTP}/{script_name(nic.mac)}", script, KIND)
-        overlay = newc(overlay_files(plan, node, files))
-        yield Artifact(device.name, f"{HTTP}/nodes/{name}/overlay.cpio", overlay, KIND)
+        yield Artifact(device.name, f"{HTTP}/nodes/{name}/overlay.cpio", _overlay(plan, node, files), KIND)
+
+
+@per_plan
+def _overlay(plan: Plan, node: Device, files: Files) -> bytes:
+    """A node's archive, once for both of its servers."""
+    return newc(overlay_files(plan, node, files))
 
 
 def _nics(plan: Plan, device: Device) -> list[HostNic]:

@@ -53,6 +53,7 @@ def fan_out(work: Callable[[Share], Sequence[Answer]], shares: Sequence[Share]) 
 
 def _answer(work: Callable[[Share], Sequence[Answer]], share: Share, sender: Connection) -> None:
     """A worker's life: it sends its answer, or the exception that stopped it."""
+    gc.disable()  # a worker keeps what it makes, sends it and ends: there is next to nothing to collect
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle; it ends its workers
     answer: Sequence[Answer] | Exception
     try:

@@ -7,6 +7,7 @@ Documentation/driver-api/early-userspace/buffer-format.rst.)
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from clusterwright.artifact import Artifact
 
@@ -18,28 +19,31 @@ _END = "TRAILER!!!"
 def newc(files: Iterable[Artifact]) -> bytes:
     """An archive of ``files`` in the order of their paths, each below its folders."""
     parts: list[bytes] = []
-    known: set[str] = set()
+    known: set[str] = {""}
     number = 0
     for artifact in sorted(files, key=lambda artifact: artifact.path):
-        folders = artifact.path.split("/")[:-1]
-        for depth in range(1, len(folders) + 1):
-            folder = "/".join(folders[:depth])
+        for folder in _folders(artifact.path.rpartition("/")[0]):
             if folder not in known:
                 known.add(folder)
                 number += 1
-                parts.append(_entry(number, folder, _FOLDER, 2, b""))
+                parts.append(_header(number, folder, _FOLDER, 2, 0))
         number += 1
-        parts.append(_entry(number, artifact.path, _FILE | artifact.mode, 1, artifact.content))
-    parts.append(_entry(0, _END, 0, 1, b""))
+        size = len(artifact.content)
+        parts += (_header(number, artifact.path, _FILE | artifact.mode, 1, size), artifact.content, bytes(-size % 4))
+    parts.append(_header(0, _END, 0, 1, 0))
     return b"".join(parts)
 
 
-def _entry(inode: int, name: str, mode: int, links: int, content: bytes) -> bytes:
+@lru_cache(maxsize=4096)
+def _folders(path: str) -> tuple[str, ...]:
+    """A folder and those around it, the outermost first; the same for every node's archive."""
+    return (*_folders(path.rpartition("/")[0]), path) if path else ()
+
+
+@lru_cache(maxsize=4096)
+def _header(inode: int, name: str, mode: int, links: int, size: int) -> bytes:
+    """What stands before an entry's content. Nodes' archives differ in content more than in names and sizes."""
     encoded = name.encode() + b"\0"
-    fields = (inode, mode, 0, 0, links, 0, len(content), 0, 0, 0, 0, len(encoded), 0)
+    fields = (inode, mode, 0, 0, links, 0, size, 0, 0, 0, 0, len(encoded), 0)
     header = b"070701" + b"".join(b"%08x" % field for field in fields) + encoded
-    return _padded(header) + _padded(content)
-
-
-def _padded(data: bytes) -> bytes:
-    return data + bytes(-len(data) % 4)
+    return header + bytes(-len(header) % 4)

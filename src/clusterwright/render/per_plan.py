@@ -27,8 +27,11 @@ def per_plan(function: Callable[Concatenate[Plan, Key], Value]) -> Callable[Conc
             results = known[id(plan)] = {}
             weakref.finalize(plan, known.pop, id(plan), None)
         key = (args, *sorted(kwargs.items())) if kwargs else args
-        if key not in results:
-            results[key] = function(plan, *args, **kwargs)
-        return results[key]
+        try:
+            return results[key]
+        except KeyError:
+            pass
+        found = results[key] = function(plan, *args, **kwargs)
+        return found
 
     return remembered

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.render.json_lines import dump_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 MANIFEST_VERSION = 1
 
+_quote = json.JSONEncoder().encode
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
@@ -84,9 +84,19 @@ def write_artifacts(artifacts: Iterable[Artifact], folder: Path) -> list[Entry]:
 
 def write_manifest(entries: Iterable[Entry], folder: Path, cluster: str) -> None:
     """Write ``manifest.json``: the cluster's name and one line for each file, in the order given."""
-    rows = [entry._asdict() for entry in entries]
-    document = {"version": MANIFEST_VERSION, "cluster": cluster, "artifacts": rows}
-    (folder / MANIFEST).write_bytes(dump_lines(document))
+    rows = ",\n".join(map(_line, entries))
+    listed = f"[\n{rows}\n  ]" if rows else "[]"
+    text = f'{{\n  "version": {MANIFEST_VERSION},\n  "cluster": {_quote(cluster)},\n  "artifacts": {listed}\n}}\n'
+    (folder / MANIFEST).write_bytes(text.encode())
+
+
+def _line(entry: Entry) -> str:
+    """An entry as an object of JSON on one line."""
+    device, path, kind, mode, sha256, size = entry
+    return (
+        f'    {{"device": {_quote(device)}, "path": {_quote(path)}, "kind": {_quote(kind)}, '
+        f'"mode": "{mode}", "sha256": "{sha256}", "size": {size}}}'
+    )
 
 
 @contextmanager
@@ -121,7 +131,7 @@ def _make_folder(path: str, made: set[str]) -> None:
     if path in made:
         return
     _make_folder(path.rpartition("/")[0], made)
-    Path(path).mkdir()
+    os.mkdir(path)  # noqa: PTH102 - a cluster has 200,000 folders, and a Path costs half as much as the folder
     made.add(path)
 
 
