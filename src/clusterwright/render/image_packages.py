@@ -9,13 +9,25 @@ from clusterwright.spec.distribution import Distribution
 from clusterwright.spec.image import Image, Package
 
 _BASE = {
-    "debian": ("dbus", "iproute2", "kmod", "nftables", "openssh-server", "python3", "systemd", "systemd-sysv", "udev"),
+    "debian": (
+        "dbus",
+        "iproute2",
+        "kmod",
+        "nftables",
+        "openssh-server",
+        "openssl",
+        "python3",
+        "systemd",
+        "systemd-sysv",
+        "udev",
+    ),
     "red-hat": (
         "dbus",
         "iproute",
         "kmod",
         "nftables",
         "openssh-server",
+        "openssl",
         "python3",
         "systemd",
         "systemd-networkd",

@@ -1,0 +1,79 @@
+"""Records that nodes leave of their isolation: whether each is as it was signed, and what each says."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+from clusterwright import chain
+from clusterwright.finding import ClusterwrightError
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A log that is whole: how many records, the first and the last one's time, the node, the last digest.
+
+    ``wrong`` says, record by record, what was found open.
+    """
+
+    count: int
+    node: str
+    first: str
+    last: str
+    digest: str
+    wrong: tuple[str, ...]
+
+
+def read_records(path: Path, public_key: Path) -> Records:
+    """Check every line's place, digest and signature.
+
+    Raises ChainError at the first line that was changed, moved or removed, or that somebody else signed, and
+    ClusterwrightError where a file cannot be used. That the end was cut off shows in the count alone.
+    """
+    key = _key(public_key)
+    if not path.exists():
+        raise ClusterwrightError(f"{path}: no such file. Name a log of the isolation watch.")
+    entries = chain.read(path)
+    if not entries:
+        raise chain.ChainError(f"{path}: holds no record, where every look leaves one")
+    wrong: list[str] = []
+    for number, entry in enumerate(entries, 1):
+        _check_signature(path, number, entry, key)
+        try:
+            if entry["node"] != entries[0]["node"]:
+                raise chain.ChainError(f"{path}:{number}: is of {entry['node']}, the log of {entries[0]['node']}")
+            if not entry["ok"]:
+                reasons = [f"{each['name']}: {each['reason']}" for each in entry["checks"] if not each["ok"]]
+                wrong += [f"{entry['time']} record {number}: {text}" for text in (*reasons, *entry["differences"])]
+        except (KeyError, TypeError):
+            raise chain.ChainError(f"{path}:{number}: this is no record of the isolation watch") from None
+    head = chain.head_of(entries)
+    return Records(head.count, entries[0]["node"], entries[0]["time"], entries[-1]["time"], head.digest, tuple(wrong))
+
+
+def _key(path: Path) -> Ed25519PublicKey:
+    try:
+        key = load_pem_public_key(path.read_bytes())
+    except OSError as error:
+        raise ClusterwrightError(f"{path}: {error.strerror}. Name the node's public key.") from None
+    except ValueError:
+        raise ClusterwrightError(f"{path}: this is no public key in PEM.") from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise ClusterwrightError(f"{path}: this is no Ed25519 key, with which records are signed.")
+    return key
+
+
+def _check_signature(path: Path, number: int, entry: dict[str, Any], key: Ed25519PublicKey) -> None:
+    body = {name: value for name, value in entry.items() if name not in {"digest", "signature"}}
+    try:
+        key.verify(base64.b64decode(entry["signature"], validate=True), json.dumps(body, sort_keys=True).encode())
+    except (InvalidSignature, KeyError, TypeError, binascii.Error):
+        raise chain.ChainError(f"{path}:{number}: was not signed with this node's key") from None
