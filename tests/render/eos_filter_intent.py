@@ -28,11 +28,46 @@ def add_filters(config: dict[str, Any], plan: Plan, device: Device) -> None:
         lists["MANAGEMENT"] = permits
         for port in config["management_interfaces"]:
             port["eos_cli"] = "ip access-group MANAGEMENT in\nipv6 access-group MANAGEMENT in"
+        _add_sources(config, plan, permits)
     for version, key, everything in ((4, "ip_access_lists", "ip"), (6, "ipv6_access_lists", "ipv6")):
         config[key] = [
             {"name": name, "counters_per_entry": True, "entries": entries(permits, version, everything)}
             for name, permits in lists.items()
         ]
+
+
+def _add_sources(config: dict[str, Any], plan: Plan, permits: tuple[Permit, ...]) -> None:
+    """Who reaches each service: the sources of flows to its port, in lists of sources alone."""
+    assert plan.spec.site.telemetry is not None
+    services = (
+        ("SSH-SOURCES", "tcp", 22),
+        ("EAPI-SOURCES", "tcp", 443),
+        ("SNMP-SOURCES", "udp", 161),
+        ("GNMI-SOURCES", "tcp", plan.spec.site.telemetry.port),
+    )
+    for version, key in ((4, "standard_access_lists"), (6, "ipv6_standard_access_lists")):
+        config[key] = []
+        for name, protocol, port in services:
+            found = [
+                f"permit {f'host {net.network_address}' if net.prefixlen == net.max_prefixlen else net}"
+                for permit in permits
+                if (permit.version, permit.protocol) == (version, protocol) and not permit.established
+                for net in permit.sources
+                if any(low <= port <= high for low, high in permit.target_ports)
+            ]
+            rows = enumerate((*dict.fromkeys(found), "deny any"), 1)
+            numbered = [{"sequence": 10 * number, "action": action} for number, action in rows]
+            if (name, version) != ("GNMI-SOURCES", 6):
+                config[key].append({"name": name, "counters_per_entry": True, "sequence_numbers": numbered})
+    config["management_ssh"]["vrfs"][0] |= {
+        "ip_access_group_in": "SSH-SOURCES",
+        "ipv6_access_group_in": "SSH-SOURCES",
+    }
+    api = {"access_group": "EAPI-SOURCES", "ipv6_access_group": "EAPI-SOURCES"}
+    config["management_api_http"]["enable_vrfs"][0] |= api
+    for version in (4, 6):
+        config["snmp_server"][f"ipv{version}_acls"] = [{"name": "SNMP-SOURCES", "vrf": "MGMT"}]
+    config["management_api_gnmi"]["transport"]["grpc"][0]["ip_access_group"] = "GNMI-SOURCES"
 
 
 def entries(permits: tuple[Permit, ...], version: int, everything: str) -> list[dict[str, Any]]:

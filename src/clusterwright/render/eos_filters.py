@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clusterwright.render.filter_edge import host_permits, management_permits
+from clusterwright.render.filter_edge import host_permits, management_permits, service_sources
 from clusterwright.render.filter_entries import Permit
 from clusterwright.render.per_plan import per_plan
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 HOSTS = "HOSTS"
 MANAGEMENT = "MANAGEMENT"
+SSH, EAPI, SNMP, GNMI = "SSH-SOURCES", "EAPI-SOURCES", "SNMP-SOURCES", "GNMI-SOURCES"
 WORDS = {4: "ip", 6: "ipv6"}
 _STEP = 10
 _DENY_REST = {4: "deny ip any any", 6: "deny ipv6 any any"}
@@ -25,20 +26,41 @@ _DENY_REST = {4: "deny ip any any", 6: "deny ipv6 any any"}
 
 @dataclass(frozen=True, slots=True)
 class AccessList:
-    """An access list: ``ip`` is the command word ip or ipv6, ``entries`` are numbers with what follows them."""
+    """An access list: ``ip`` is the command word ip or ipv6, ``entries`` are numbers with what follows them.
+
+    ``kind`` is "standard " for a list of sources alone.
+    """
 
     ip: str
     name: str
     entries: tuple[tuple[int, str], ...]
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EosServices:
+    """The lines that put lists of sources on the services of the management VRF, each where it is configured.
+
+    pyavd's schema knows no list of IPv6 sources for gNMI; the management port's own list has those.
+    """
+
+    ssh: tuple[str, ...] = ()
+    eapi: tuple[str, ...] = ()
+    snmp: tuple[str, ...] = ()
+    gnmi: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EosFilters:
-    """The lists of a switch; ``hosts`` are the lines of every port to a host, ``management`` of the management port."""
+    """The lists of a switch; ``hosts`` are the lines of every port to a host, ``management`` of the management port.
+
+    ``services`` are those of who may log in, configure and collect.
+    """
 
     lists: tuple[AccessList, ...]
     hosts: tuple[str, ...]
     management: tuple[str, ...]
+    services: EosServices
 
 
 def eos_filters(plan: Plan, view: SwitchView) -> EosFilters:
@@ -46,10 +68,12 @@ def eos_filters(plan: Plan, view: SwitchView) -> EosFilters:
     hosts = host_permits(plan, view)
     management = None if view.management is None else _management_lists(plan, view.management.port.fabric)
     lists = both_versions(HOSTS, hosts) if hosts is not None else ()
+    services = () if view.management is None else _service_lists(plan, view.management.port.fabric)
     return EosFilters(
-        lists=(*lists, *(management or ())),
+        lists=(*lists, *(management or ()), *services),
         hosts=applied(HOSTS, "in") if hosts is not None else (),
         management=applied(MANAGEMENT, "in") if management is not None else (),
+        services=_services({each.name for each in services}),
     )
 
 
@@ -71,6 +95,42 @@ def both_versions(name: str, permits: Iterable[Permit]) -> tuple[AccessList, ...
 def _management_lists(plan: Plan, fabric: str) -> tuple[AccessList, ...] | None:
     permits = management_permits(plan, fabric)
     return None if permits is None else both_versions(MANAGEMENT, permits)
+
+
+@per_plan
+def _service_lists(plan: Plan, fabric: str) -> tuple[AccessList, ...]:
+    """For each service that listens, its sources in each IP version; none where no zone holds management ports."""
+    permits = management_permits(plan, fabric)
+    if permits is None:
+        return ()
+    site = plan.spec.site
+    listening = [(SSH, "tcp", 22), (EAPI, "tcp", 443)]
+    if site.snmp is not None:
+        listening.append((SNMP, "udp", 161))
+    if site.telemetry is not None:
+        listening.append((GNMI, "tcp", site.telemetry.port))
+    return tuple(
+        _source_list(word, name, [each for each in service_sources(permits, protocol, port) if each.version == version])
+        for name, protocol, port in listening
+        for version, word in WORDS.items()
+        if (name, version) != (GNMI, 6)
+    )
+
+
+def _source_list(word: str, name: str, sources: list[Network]) -> AccessList:
+    lines = [*(f"permit {address_words(source)}" for source in sources), "deny any"]
+    return AccessList(word, name, tuple((_STEP * number, line) for number, line in enumerate(lines, 1)), "standard ")
+
+
+def _services(names: set[str]) -> EosServices:
+    if not names:
+        return EosServices()
+    return EosServices(
+        ssh=tuple(f"{word} access-group {SSH} vrf MGMT in" for word in WORDS.values()),
+        eapi=tuple(f"{word} access-group {EAPI}" for word in WORDS.values()),
+        snmp=tuple(f"snmp-server ipv{version} access-list {SNMP} vrf MGMT" for version in WORDS if SNMP in names),
+        gnmi=(f"ip access-group {GNMI}",) if GNMI in names else (),
+    )
 
 
 def _numbered(permits: Iterable[Permit], version: int) -> tuple[tuple[int, str], ...]:

@@ -64,6 +64,18 @@ def management_permits(plan: Plan, fabric_name: str) -> tuple[Permit, ...] | Non
     return tuple(dict.fromkeys(found))
 
 
+def service_sources(permits: tuple[Permit, ...], protocol: str, port: int) -> tuple[Network, ...]:
+    """The prefixes that a flow lets reach a port; replies to the switch are no requests."""
+    found: dict[Network, None] = {}
+    for permit in permits:
+        ranges = permit.target_ports or (() if permit.source_ports else ((0, 65535),))
+        if permit.protocol not in (protocol, "any") or permit.established:
+            continue
+        if any(low <= port <= high for low, high in ranges):
+            found |= dict.fromkeys(permit.sources)
+    return tuple(found)
+
+
 @per_plan
 def management_reach(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
     """Where a management port needs routes to: its network, the site's servers, zones that a flow joins it with."""

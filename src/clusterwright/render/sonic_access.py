@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.render.filter_edge import management_permits
+from clusterwright.render.filter_edge import management_permits, service_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from clusterwright.plan.model import Plan
     from clusterwright.render.filter_entries import Permit
     from clusterwright.render.management_port import ManagementPort
@@ -123,25 +121,12 @@ def _control_plane(permits: tuple[Permit, ...] | None, site: Site) -> dict[str, 
         services.append(("EXTERNAL_CLIENT", "GNMI_SOURCES", "tcp", site.telemetry.port))
     for service, name, protocol, number in services:
         tables[name] = {"type": "CTRLPLANE", "services": [service], "policy_desc": f"who reaches {service}"}
-        for index, (field, source) in enumerate(_sources(permits, protocol, number)):
+        for index, source in enumerate(service_sources(permits, protocol, number)):
             port = {"L4_DST_PORT": str(number)} if service == "EXTERNAL_CLIENT" else {}
             rules[f"{name}|RULE_{index + 1}"] = {
                 "PRIORITY": str(HIGHEST_PRIORITY - index),
                 "PACKET_ACTION": "ACCEPT",
-                field: source,
+                "SRC_IP" if source.version == 4 else "SRC_IPV6": str(source),
                 **port,
             }
     return {"ACL_TABLE": tables, "ACL_RULE": rules}
-
-
-def _sources(permits: tuple[Permit, ...], protocol: str, port: int) -> Iterator[tuple[str, str]]:
-    """The field and the prefix of every source that a flow lets reach a port; replies to the switch are no requests."""
-    found: dict[tuple[str, str], None] = {}
-    for permit in permits:
-        ranges = permit.target_ports or (() if permit.source_ports else ((0, 65535),))
-        if permit.protocol not in (protocol, "any") or permit.established:
-            continue
-        if any(low <= port <= high for low, high in ranges):
-            field = "SRC_IP" if permit.version == 4 else "SRC_IPV6"
-            found |= {(field, str(network)): None for network in permit.sources}
-    yield from found

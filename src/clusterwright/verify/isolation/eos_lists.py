@@ -15,6 +15,7 @@ from clusterwright.verify.isolation.ranges import Ranges, ranges, values
 
 IN, OUT = "in", "out"
 _LIST = re.compile(r"^(ip|ipv6) access-list (\S+)\n((?:   .*\n)*)", re.M)
+_SOURCES = re.compile(r"^(ip|ipv6) access-list standard (\S+)\n((?:   .*\n)*)", re.M)
 _INTERFACE = re.compile(r"^interface (\S+)\n((?:   .*\n)*)", re.M)
 _GROUP = re.compile(r"^   (ip|ipv6) access-group (\S+) (in|out)$", re.M)
 _HEADER = re.compile(r"^(?:ip|ipv6) access-list ", re.M)
@@ -28,6 +29,7 @@ _ACK_OR_RST = values(*(flags for flags in range(256) if flags & 0x14))
 class EosLists:
     """The lists of a switch: rules by word (``ip`` or ``ipv6``) and name, with the lines counted from 1.
 
+    ``sources`` are the lists of sources alone, which services ask; their rules look at nothing but the source.
     ``groups`` are, for each interface, its lists by word and direction; ``lines`` where each interface begins.
     """
 
@@ -35,6 +37,7 @@ class EosLists:
     groups: Mapping[str, Mapping[tuple[str, str], str]]
     lines: Mapping[str, int]
     bodies: Mapping[tuple[str, str], str]
+    sources: Mapping[tuple[str, str], tuple[Rule, ...]]
 
     def management_ports(self) -> tuple[str, ...]:
         """The interfaces to the management network."""
@@ -67,7 +70,12 @@ def read_eos_lists(text: str) -> EosLists:
         bodies[found[1], found[2]] = found[3]
         rules = _rules(found[1], found[3])
         lists[found[1], found[2]] = tuple(Rule(start + r.line, r.matches, r.verdict) for r in rules)
-    if len(lists) != headers:
+    sources: dict[tuple[str, str], tuple[Rule, ...]] = {}
+    for found in _SOURCES.finditer(text):
+        start = text.count("\n", 0, found.start()) + 2
+        rules = _rules(found[1], found[3], is_standard=True)
+        sources[found[1], found[2]] = tuple(Rule(start + r.line, r.matches, r.verdict) for r in rules)
+    if len(lists) + len(sources) != headers:
         raise Unreadable(0, "an access list is there twice, or has no name")
     groups: dict[str, dict[tuple[str, str], str]] = {}
     lines: dict[str, int] = {}
@@ -78,11 +86,11 @@ def read_eos_lists(text: str) -> EosLists:
         lines[found[1]] = line
         if "access-group" in found[2]:
             groups[found[1]] = {(word, direction): name for word, name, direction in _GROUP.findall(found[2])}
-    return EosLists(lists, groups, lines, bodies)
+    return EosLists(lists, groups, lines, bodies, sources)
 
 
 @lru_cache(maxsize=8192)
-def _rules(word: str, body: str) -> tuple[Rule, ...]:
+def _rules(word: str, body: str, *, is_standard: bool = False) -> tuple[Rule, ...]:
     """The entries of a list in the order of their numbers; lines count from 0."""
     numbered: list[tuple[int, Rule]] = []
     for at, line in enumerate(body.splitlines()):
@@ -95,6 +103,8 @@ def _rules(word: str, body: str) -> tuple[Rule, ...]:
             continue
         if any(number == int(words[0]) for number, _ in numbered):
             raise Unreadable(at, f"{words[0]} is the number of an entry above")
+        if is_standard:  # "permit SOURCE" is short for all protocols, from there to anywhere
+            words = [*words[:2], word, *words[2:], "any"]
         numbered.append((int(words[0]), _Entry(word, words[1:], at).rule()))
     return tuple(rule for _, rule in sorted(numbered, key=lambda each: each[0]))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.isolation.border_routes import border_route_faults
 from clusterwright.verify.isolation.declared import Declared
 from clusterwright.verify.isolation.edges import (
     BORDER_OUT,
@@ -21,6 +22,7 @@ from clusterwright.verify.isolation.edges import (
 from clusterwright.verify.isolation.filter_flow import Idle
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
 from clusterwright.verify.isolation.folder import folder_verdict
+from clusterwright.verify.isolation.host_firewall import firewall_faults
 from clusterwright.verify.isolation.nodes import BOOTING, NETWORKS, RUNNING, NodeFilter, judge, node_filters
 from clusterwright.verify.isolation.packets import (
     DST,
@@ -37,6 +39,7 @@ from clusterwright.verify.isolation.packets import (
 )
 from clusterwright.verify.isolation.ranges import EMPTY, Ranges, values
 from clusterwright.verify.isolation.routes import route_faults
+from clusterwright.verify.isolation.services import service_faults
 from clusterwright.verify.isolation.walk import Places, places_of
 from clusterwright.verify.isolation.words import count, idle_words, packet_words, version_of
 from clusterwright.verify.tree import RenderedTree
@@ -75,6 +78,9 @@ def _proof(tree: RenderedTree, declared: Declared) -> Verdict:
         *_unnarrowed(tree, declared),
         *(example for own in nodes for example in _node(places, own)),
         *_ports(places, ports),
+        *border_route_faults(tree, declared),
+        *service_faults(tree, declared),
+        *firewall_faults(tree, declared),
         *route_faults(tree, declared.known),
     ]
     return Verdict(tuple(_facts(declared, nodes, ports)), tuple(found), tuple(_notes(tree, declared)))

@@ -83,6 +83,7 @@ def declared_of(plan: Plan) -> Declared:
         management=management,
         plumbing=tuple((each.version, _range([each])) for each in _plumbing(plan)),
         addresses=addresses,
+        collecting=None if plan.spec.site.telemetry is None else plan.spec.site.telemetry.port,
     )
 
 
