@@ -164,6 +164,8 @@ MISTAKES = [
     tiers: [{role: lo, model: dcs-7010tx-48, per: cluster, asn: {base: 64512, per: tier}}]
     addressing:
       {loopbacks: 10.5.0.0/24, links: 10.5.1.0/24, hosts: 10.5.2.0/24, hosts_per_switch: 25, host_links: shared}
+zones:
+  - {name: lights-out, kind: management, fabrics: [lights-out]}
 """,
         "fabrics[lights-out].attach[0]",
         "attached to management already",

@@ -79,7 +79,8 @@ def test_every_model_that_the_articles_name_and_what_goes_with_them_is_there() -
     assert {
         *("dgx-a100", "dgx-h100", "grand-teton-h100", "service-server"),
         *("wedge400", "wedge400-grand-teton", "minipack2"),
-        *("dcs-7804r3", "dcs-7808r3", "dcs-7816r3", "dcs-7010tx-48", "dcs-7050sx3-48yc8", "dcs-7060x6-64pe-sonic"),
+        *("dcs-7804r3", "dcs-7804r3-macsec", "dcs-7808r3", "dcs-7816r3"),
+        *("dcs-7010tx-48", "dcs-7050sx3-48yc8", "dcs-7060x6-64pe-sonic"),
         *("qm8700", "qm8790", "cs8500", "qm9700", "qm9790"),
         *("q3400", "ufm-appliance", "infiniband-server"),
         *("flasharray-c", "flashblade", "altus", "yv3-sierra-point", "hammerspace-anvil", "hammerspace-dsx"),
@@ -98,6 +99,7 @@ def test_every_model_that_the_articles_name_and_what_goes_with_them_is_there() -
         ("wedge400-grand-teton", None, 48),
         ("wedge400-grand-teton", 400, 8),
         ("dcs-7804r3", 400, 144),
+        ("dcs-7804r3-macsec", 400, 144),
         ("dcs-7808r3", 400, 288),
         ("dcs-7816r3", 400, 576),
         ("qm8700", 200, 40),
