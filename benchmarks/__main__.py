@@ -11,6 +11,7 @@ SECTIONS = {
     "observe": "Comparing the cabling of 24,576 endpoints with a scan",
     "simulate": "Simulating collectives of 24,576 ranks",
     "ansible_hosts": "Applying a node's tree over SSH, both ends on this machine",
+    "rollout": "Previewing a pod, beside what the engine costs by itself",
     "verify": "Proofs about the reference clusters at full size",
 }
 

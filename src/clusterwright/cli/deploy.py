@@ -55,10 +55,13 @@ def preview(
         return EXIT_FINDINGS
     engine = Engine(site.deployment)
     prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks)
-    judged = judge(site, prepared, Judging(jobs, accept_refuted, because))
-    text = "\n\n".join(part for part in (judged.text, waves_text(prepared)) if part)
-    click.echo(judged.json if form == "json" else text, err=options["events"] == Path("-"))
-    if judged.is_refused:
+    is_judged = form == "json" or not prepared.is_quiet
+    judged = judge(site, prepared, Judging(jobs, accept_refuted, because)) if is_judged else None
+    text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared)) if part)
+    shows = judged.json if judged and form == "json" else text
+    if shows:
+        click.echo(shows, err=options["events"] == Path("-"))
+    if judged and judged.is_refused:
         return EXIT_FINDINGS
     status = _drive("preview", site, engine, options, prepared) if by_engine else 0
     if save and status == 0:

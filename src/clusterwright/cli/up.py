@@ -130,10 +130,12 @@ def _up(site: Site, engine: Engine, wishes: Wishes, events: Path | None, at_once
         )
     if resumed:
         click.echo(f"rollout {rollout.name} goes on at wave {_at(rollout)}", err=True)
-    judged = judge(site, prepared, wishes.judging)
-    judged.require_held()
-    text = "\n\n".join(part for part in (judged.text, waves_text(prepared)) if part)
-    if prepared.waves:
+    judged = judge(site, prepared, wishes.judging) if prepared.runs and not prepared.is_quiet else None
+    if judged:
+        judged.require_held()
+    told = judged.text if judged else _without_proof(site, prepared)
+    text = "\n\n".join(part for part in (told, waves_text(prepared)) if part)
+    if text:
         click.echo(text, err=True)
     _require_allowed(site, wishes, prepared, resumed)
     reason = _reason(wishes, prepared)
@@ -151,6 +153,17 @@ def _up(site: Site, engine: Engine, wishes: Wishes, events: Path | None, at_once
         _tell_end(listen, rollout, result)
     trail.ended(result)
     return _tell(site, result)
+
+
+def _without_proof(site: Site, prepared: Prepared) -> str:
+    """What is told of an update that can break nothing: no proof has to hold it back."""
+    if prepared.is_quiet:
+        return ""
+    devices = sum(len(manifest.trees) for manifest in prepared.manifests.values())
+    return (
+        f"nothing of {site.plan.name} was deployed yet: {devices} devices get their first configuration at once. "
+        "`clusterwright verify` makes the proofs."
+    )
 
 
 def _at(rollout: UnderWay) -> str:
@@ -203,7 +216,9 @@ def _gates(site: Site, wishes: Wishes) -> tuple[Gate, ...]:
     return tuple(gates)
 
 
-def _approval(site: Site, wishes: Wishes, prepared: Prepared, reason: str, text: str, judged: Judged) -> Approval:
+def _approval(
+    site: Site, wishes: Wishes, prepared: Prepared, reason: str, text: str, judged: Judged | None
+) -> Approval:
     user, host = who()
     path = site.deployment.spec
     shown_then = load_approval(wishes.approved).text if wishes.approved else text
@@ -221,7 +236,7 @@ def _approval(site: Site, wishes: Wishes, prepared: Prepared, reason: str, text:
         base=prepared.base,
         text=shown_then,
         waves=prepared.waves,
-        answers=(*answers, *judged.answers),
+        answers=(*answers, *(judged.answers if judged else ())),
     )
 
 

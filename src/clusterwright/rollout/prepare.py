@@ -24,7 +24,8 @@ class Prepared:
     """An update that is ready to be shown and approved.
 
     ``manifests`` and ``given`` are by stack; ``first`` names stacks that were never deployed, which need no waves.
-    ``effects`` are those on devices that change, ``removed`` devices that the spec no longer has.
+    ``effects`` are those on devices that change, ``removed`` devices that the spec no longer has. ``runs`` says whether
+    anything of the cluster was deployed before, in whichever stack.
     """
 
     stacks: tuple[Stack, ...]
@@ -34,6 +35,12 @@ class Prepared:
     effects: Mapping[str, Effect]
     removed: tuple[str, ...]
     waves: tuple[Wave, ...]
+    runs: bool = True
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether every device holds what it is to have."""
+        return not self.effects and not self.removed and not self.first
 
     @property
     def digest(self) -> str:
@@ -70,7 +77,8 @@ def prepare_update(
     waves = plan_waves(plan, later, effects, policy)
     removed = tuple(sorted(held.keys() - wanted.keys()))
     first = frozenset(stack.name for stack in stacks if stack.name not in known)
-    return Prepared(stacks, manifests, given, first, effects, removed, waves)
+    runs = any(name.startswith(f"{plan.name}-") for name in known)
+    return Prepared(stacks, manifests, given, first, effects, removed, waves, runs)
 
 
 def _effects(

@@ -1,0 +1,116 @@
+"""Driving stacks beside what Pulumi's engine costs by itself: a preview of a pod that changes nothing.
+
+The floor is a Pulumi program in Python with as many resources, all of them trivial, by a provider in Python that does
+nothing; both are previewed in turns in the same run. What counts is the ratio of processor time, which a busy machine
+distorts least.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from clusterwright.data_files import folder
+from clusterwright.deploy.project import pulumi_environment
+from clusterwright.deploy.units import choose, cut
+from clusterwright.plan.build import build_plan
+from clusterwright.spec.load import load_spec
+
+RUNS = 3
+SPEC, POD = "roce-24k", "pod0"
+
+PROGRAM = """
+import pulumi
+
+class Thing(pulumi.CustomResource):
+    def __init__(self, name):
+        super().__init__("trivial:index:Thing", name, {"value": name})
+
+for number in range(%d):
+    Thing(f"thing-{number}")
+"""
+
+PROVIDER = """#!%s
+import os
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+from pulumi.provider.experimental.provider import *
+from clusterwright.deploy.serving import serve
+
+class Trivial(Provider):
+    def __init__(self, log): pass
+    async def configure(self, request): return ConfigureResponse(False, True, False)
+    async def diff_config(self, request): return DiffResponse(changes=False)
+    async def check(self, request): return CheckResponse(request.new_inputs)
+    async def diff(self, request): return DiffResponse(changes=request.old_state != request.new_inputs)
+    async def create(self, request): return CreateResponse(request.name, dict(request.properties))
+
+serve(Trivial, "1.0.0")
+"""
+
+
+def report() -> str:
+    """The figures as a Markdown table."""
+    spec = folder("inventory") / f"{SPEC}.yaml"
+    (stack,) = choose(cut(build_plan(load_spec(spec))), [POD])
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place)
+        environment = pulumi_environment(root)
+        floor = _floor(root, environment, len(stack.units))
+        own = [str(Path(sys.executable).with_name("clusterwright")), "{action}", str(spec)]
+        own += ["--root", str(root / "up"), "--pod", POD]
+        first = _run([part.format(action="up") for part in own], dict(os.environ))
+        state = max((root / "up" / "state").rglob(f"stacks/**/{stack.name}.json"), key=lambda file: file.stat().st_size)
+        size = state.stat().st_size
+        runs = [
+            (_run(floor, environment), _run([part.format(action="preview") for part in own], dict(os.environ)))
+            for _ in range(RUNS)
+        ]
+    walls, processors = (
+        [sorted(run[which][column] for run in runs)[RUNS // 2] for which in (0, 1)] for column in (0, 1)
+    )
+    devices = sum(len(unit.devices) for unit in stack.units)
+    return "\n".join(
+        [
+            f"{len(stack.units)} resources, {devices} devices; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
+            "",
+            "| | wall s | processor s |",
+            "| --- | --- | --- |",
+            f"| no-op preview, as many trivial resources | {walls[0]:.1f} | {processors[0]:.1f} |",
+            f"| no-op preview, a pod of {SPEC} | {walls[1]:.1f} | {processors[1]:.1f} |",
+            f"| ratio | {walls[1] / walls[0]:.2f} | {processors[1] / processors[0]:.2f} |",
+            f"| the pod from nothing | {first[0]:.1f} | {first[1]:.1f} |",
+            "",
+            f"State of the pod: {size / 1e6:.2f} MB.",
+        ]
+    )
+
+
+def _floor(root: Path, environment: Mapping[str, str], count: int) -> list[str]:
+    """Deploys the trivial stack, and returns the command that previews it again."""
+    project = root / "floor"
+    project.mkdir()
+    provider = project / "pulumi-resource-trivial"
+    provider.write_text(PROVIDER % sys.executable)
+    provider.chmod(0o755)
+    plugin = f"plugins:\n  providers:\n    - name: trivial\n      path: {project}\n"
+    (project / "Pulumi.yaml").write_text(f"name: floor\nruntime: python\n{plugin}")
+    (project / "__main__.py").write_text(PROGRAM % count)
+    chosen = shlex.split(f"--stack floor --cwd {project} --non-interactive")
+    _run(["pulumi", "stack", "init", *chosen], environment)
+    _run(["pulumi", "up", "--yes", "--skip-preview", *chosen], environment)
+    return ["pulumi", "preview", *chosen]
+
+
+def _run(command: list[str], environment: Mapping[str, str]) -> tuple[float, float]:
+    """Wall and processor seconds of a command with its children. Raises CalledProcessError."""
+    before, started = os.times(), time.perf_counter()
+    subprocess.run(command, env=dict(environment), check=True, capture_output=True)
+    after = os.times()
+    processor = after.children_user + after.children_system - before.children_user - before.children_system
+    return time.perf_counter() - started, processor
