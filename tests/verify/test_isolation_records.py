@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.render.plans import plan_of
 
+from clusterwright import data_files
 from clusterwright.lab.namespaces import run_ip
 from clusterwright.render import nftables, node_health, node_watch
 
@@ -172,6 +173,16 @@ def test_keys_and_files_that_do_not_fit_are_named(node: Node, tmp_path: Path) ->
         node.key = key
     assert "Name a spec" in run(COMMAND, "verify", status=2)
     assert "Name a spec" in run(COMMAND, "verify", "--records", node.record, status=2)
+
+
+def test_proofs_leave_records_too(node: Node) -> None:
+    spec = data_files.folder("inventory") / "lab-ib.yaml"
+    command = [COMMAND, "verify", spec, "--check", "ib-lid-space", "--continuous", node.record]
+    for number in (1, 2):
+        assert f"record {number} of " in run(*command, "--key", node.key)
+    assert "lab-ib: 2 records from " in node.verify()
+    assert "name both" in run(*command, status=2)
+    assert "no record was left: openssl does not sign" in run(*command, "--key", node.record, status=2)
 
 
 def test_systemd_takes_the_units(node: Node, tmp_path: Path) -> None:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.chain import ChainError
 from clusterwright.cli.formats.text import render_text
 from clusterwright.cli.lint import source_line
+from clusterwright.cli.records import leave_record, show_records
 from clusterwright.finding import ClusterwrightError, Severity
 from clusterwright.plan.build import build_plan
 from clusterwright.render.registry import RENDERERS
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 from clusterwright.verify.intent import intent_of
-from clusterwright.verify.records import read_records
 from clusterwright.verify.registry import CHECKS
 from clusterwright.verify.tree import RenderedTree, read_folder, tree_of
 
@@ -39,27 +37,38 @@ _SHOWN = 10  # counterexamples in text; JSON has all of them
 @click.argument("subject", metavar="[SPEC|DIR]", type=click.Path(path_type=Path), required=False)
 @click.option("--check", "names", multiple=True, metavar="NAME", help="Only this check; may be repeated.")
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--continuous", type=click.Path(path_type=Path), metavar="FILE", help="Leave a signed record in FILE.")
+@click.option("--key", type=click.Path(path_type=Path), metavar="PEM", help="The Ed25519 key that signs it.")
 @click.option("--records", type=click.Path(path_type=Path), metavar="FILE", help="Check a node's log of its isolation.")
 @click.option("--public-key", type=click.Path(path_type=Path), metavar="PEM", help="The node's key, for --records.")
 def verify(
-    subject: Path | None, names: tuple[str, ...], form: str, records: Path | None, public_key: Path | None
+    subject: Path | None,
+    names: tuple[str, ...],
+    form: str,
+    continuous: Path | None,
+    key: Path | None,
+    records: Path | None,
+    public_key: Path | None,
 ) -> int:
     """Proves what the rendered files of SPEC, or those in DIR, promise; or shows where they break it.
 
     SPEC is rendered in memory. DIR is a tree that `render` wrote: files that differ from its manifest are refused, and
     what a spec alone can tell, such as who belongs in a partition, is not compared.
 
-    Nodes repeat what they can by themselves, by a timer in their image, and leave signed records: --records checks that
-    none was changed, moved or left out, and tells what they say.
+    With --continuous, for a timer, the answer also goes into a log of signed, dated and chained records. Nodes leave
+    such a log of their own isolation, by a timer in their image. --records checks that no record of a log was changed,
+    moved or left out, and tells what they say.
 
     Exit status: 0 proven, 1 refuted, 2 could not run, 3 nothing refuted, but a claim that only a spec lets judge.
     """
     if (subject is None) is (records is None) or (records is None) is not (public_key is None):
         raise ClusterwrightError(
-            "Name a spec, a rendered folder, or a node's log with `--records FILE --public-key PEM`; one of them."
+            "Name a spec, a rendered folder, or a log with `--records FILE --public-key PEM`; one of them."
         )
+    if (continuous is None) is not (key is None):
+        raise ClusterwrightError("A record is signed: name both, `--continuous FILE` and `--key PEM`.")
     if records is not None and public_key is not None:
-        return _records(records, public_key, form)
+        return show_records(records, public_key, form)
     if subject is None:
         return _EXIT_CANNOT_RUN
     checks = _chosen(names)
@@ -77,30 +86,11 @@ def verify(
             "rendered for it. Name another spec or other checks."
         )
     click.echo(_json(tree, verdicts) if form == "json" else "\n".join(_text(verdicts)))
+    if continuous is not None and key is not None:
+        leave_record(continuous, key, tree.cluster, verdicts)
     if any(verdict.is_refuted for _, verdict in verdicts):
         return _EXIT_REFUTED
     return 0 if all(verdict.is_proven for _, verdict in verdicts) else _EXIT_UNJUDGED
-
-
-def _records(path: Path, public_key: Path, form: str) -> int:
-    """What a node's log says. A log that is not as it was signed refutes, like a record of an open node."""
-    try:
-        found = read_records(path, public_key)
-    except ChainError as error:
-        click.echo(
-            json.dumps({"whole": False, "reason": str(error)}, indent=2) if form == "json" else f"REFUTED. {error}"
-        )
-        return _EXIT_REFUTED
-    if form == "json":
-        click.echo(json.dumps({"whole": True, **asdict(found)}, indent=2))
-    else:
-        click.echo(
-            f"{found.node}: {found.count:,} records from {found.first} to {found.last}, each signed and in place"
-        )
-        click.echo(f"  last digest: {found.digest}")
-        for text in found.wrong:
-            click.echo(f"  {text}")
-    return _EXIT_REFUTED if found.wrong else 0
 
 
 def _chosen(names: Sequence[str]) -> tuple[Check, ...]:

@@ -1,4 +1,4 @@
-"""Records that nodes leave of their isolation: whether each is as it was signed, and what each says."""
+"""Records that nodes leave of their isolation, and `verify` of its proofs: whether each is as signed, what it says."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def read_records(path: Path, public_key: Path) -> Records:
     """
     key = _key(public_key)
     if not path.exists():
-        raise ClusterwrightError(f"{path}: no such file. Name a log of the isolation watch.")
+        raise ClusterwrightError(
+            f"{path}: no such file. Name a log that the isolation watch or `verify --continuous` left."
+        )
     entries = chain.read(path)
     if not entries:
         raise chain.ChainError(f"{path}: holds no record, where every look leaves one")
@@ -54,7 +56,7 @@ def read_records(path: Path, public_key: Path) -> Records:
                 reasons = [f"{each['name']}: {each['reason']}" for each in entry["checks"] if not each["ok"]]
                 wrong += [f"{entry['time']} record {number}: {text}" for text in (*reasons, *entry["differences"])]
         except (KeyError, TypeError):
-            raise chain.ChainError(f"{path}:{number}: this is no record of the isolation watch") from None
+            raise chain.ChainError(f"{path}:{number}: this is no record of proofs or of the isolation watch") from None
     head = chain.head_of(entries)
     return Records(head.count, entries[0]["node"], entries[0]["time"], entries[-1]["time"], head.digest, tuple(wrong))
 

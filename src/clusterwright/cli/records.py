@@ -1,0 +1,71 @@
+"""Signed records of ``clusterwright verify``: leaving one, and checking a log of them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from clusterwright.chain import ChainError
+from clusterwright.finding import ClusterwrightError
+from clusterwright.node_watch.record import RecordError, append
+from clusterwright.verify.check import Check, Verdict
+from clusterwright.verify.records import read_records
+
+_EXIT_REFUTED = 1
+_MOST_EXAMPLES = 40
+
+
+def leave_record(path: Path, key: Path, cluster: str, verdicts: Sequence[tuple[Check, Verdict]]) -> None:
+    """Write what was found behind the last record of a log, signed. Raises ClusterwrightError when it cannot be."""
+    examples = [str(example) for _, verdict in verdicts for example in verdict.counterexamples]
+    entry = {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "node": cluster,
+        "ok": all(verdict.is_proven for _, verdict in verdicts),
+        "checks": [
+            {
+                "name": check.name,
+                "expected": "proven",
+                "observed": _word(verdict),
+                "reason": "" if verdict.is_proven else _word(verdict),
+                "ok": verdict.is_proven,
+            }
+            for check, verdict in verdicts
+        ],
+        "differences": examples[:_MOST_EXAMPLES],
+    }
+    try:
+        line = append(str(path), str(key), entry)
+    except (OSError, RecordError) as error:
+        raise ClusterwrightError(f"no record was left: {error}") from None
+    click.echo(f"record {line['sequence']} of {path}, digest {line['digest']}", err=True)
+
+
+def _word(verdict: Verdict) -> str:
+    return "refuted" if verdict.is_refuted else verdict.unjudged or "proven"
+
+
+def show_records(path: Path, public_key: Path, form: str) -> int:
+    """What a node's log says. A log that is not as it was signed refutes, like a record of an open node."""
+    try:
+        found = read_records(path, public_key)
+    except ChainError as error:
+        click.echo(
+            json.dumps({"whole": False, "reason": str(error)}, indent=2) if form == "json" else f"REFUTED. {error}"
+        )
+        return _EXIT_REFUTED
+    if form == "json":
+        click.echo(json.dumps({"whole": True, **asdict(found)}, indent=2))
+    else:
+        click.echo(
+            f"{found.node}: {found.count:,} records from {found.first} to {found.last}, each signed and in place"
+        )
+        click.echo(f"  last digest: {found.digest}")
+        for text in found.wrong:
+            click.echo(f"  {text}")
+    return _EXIT_REFUTED if found.wrong else 0
