@@ -20,7 +20,7 @@ def adoption(plan: Plan, found: Iterable[Drift]) -> str:
     """YAML for the spec that makes what runs intended, a comment for each difference that has none. "" for none."""
     lines: dict[str, list[str]] = {}
     merges: dict[tuple[str, str], dict[str, Any]] = {}
-    settings: dict[str, dict[str, str]] = {}
+    settings: dict[tuple[str, str], dict[str, str]] = {}
     refused: list[str] = []
     for drift in found:
         why_not = _why_not(drift)
@@ -34,8 +34,7 @@ def adoption(plan: Plan, found: Iterable[Drift]) -> str:
                 patch = patch.setdefault(key, {})
             patch[drift.sections[-1]] = drift.value
         else:
-            image = plan.by_name[drift.device].image
-            settings.setdefault(f"{_key_of(drift)} of image {image}", {})[drift.place] = drift.runs
+            settings.setdefault(_setting_of(plan, drift), {})[drift.place] = drift.runs
     entries: list[dict[str, Any]] = [
         {"device": device, "lines": said, "reason": _REASON} for device, said in lines.items()
     ]
@@ -43,9 +42,8 @@ def adoption(plan: Plan, found: Iterable[Drift]) -> str:
         {"device": device, "file": file, "merge": patch, "reason": _REASON} for (device, file), patch in merges.items()
     ]
     parts = [yaml.safe_dump({"extra_config": entries}, sort_keys=False, width=110)] if entries else []
-    for where, values in settings.items():
-        key, _, image = where.partition(" of ")
-        parts.append(f"# at {image}:\n" + yaml.safe_dump({key: values}, sort_keys=False, width=110))
+    for (where, key), values in settings.items():
+        parts.append(f"# at {where}:\n" + yaml.safe_dump({key: values}, sort_keys=False, width=110))
     return "\n".join([*parts, *refused, *([""] if refused else [])])
 
 
@@ -67,8 +65,12 @@ def _why_not(drift: Drift) -> str:
     return "no key of the spec says it for one device; revert"
 
 
-def _key_of(drift: Drift) -> str:
-    return "sysctl" if drift.file.startswith("etc/sysctl.d/") else "nccl variables"
+def _setting_of(plan: Plan, drift: Drift) -> tuple[str, str]:
+    """Where in the spec the setting stands, in words, and its key there."""
+    if drift.file.startswith("etc/sysctl.d/"):
+        image = plan.by_name[drift.device].image
+        return f"the image {image}, or one of its own for {drift.device} by an exception", "sysctl"
+    return "nccl, for every node", "variables"
 
 
 def _eos_lines(drift: Drift) -> Sequence[str]:

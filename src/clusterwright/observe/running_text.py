@@ -69,15 +69,17 @@ def _sections(planned: Tree, runs: Tree, above: tuple[str, ...]) -> Iterator[Fou
     for line in missing:
         yield Difference.MISSING, place, line, "", above, None
     for line in unexpected:
-        yield Difference.UNEXPECTED, place, "", line, (*above, *_block(line, runs[line])), None
+        # A section that runs without being planned keeps its lines after the sections above, so it can be adopted.
+        block = _block(line, runs[line]) if runs[line] else ()
+        yield Difference.UNEXPECTED, place, "", line, (*above, *block), None
     for line in planned:
         if line in runs:
             yield from _sections(planned[line], runs[line], (*above, line))
 
 
 def _block(line: str, below: Tree) -> tuple[str, ...]:
-    """A section that runs without being planned keeps its lines in ``sections``, indented, after the sections above."""
-    return (line, *(f"   {inner}" for child in below for inner in _block(child, below[child]))) if below else ()
+    """A section with all its lines, indented as EOS does."""
+    return (line, *(f"   {inner}" for child in below for inner in _block(child, below[child])))
 
 
 def _says_of_the_same(one: str, other: str) -> bool:
