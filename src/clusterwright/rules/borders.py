@@ -1,10 +1,12 @@
-"""CW534: borders that no switch can have."""
+"""CW534, CW535: borders that no switch can have, and zones outside that no border leads to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
+from clusterwright.plan.cabling import allocate_fabric
+from clusterwright.plan.ports import PortShortage
 from clusterwright.rules.references import unknown
 from clusterwright.rules.rule import Problem, Stage, Subject, rule
 from clusterwright.spec.fabric import Fabric
@@ -21,9 +23,9 @@ BORDER_SYSTEM = "eos"
     severity=Severity.ERROR,
     title="border that cannot be built",
     why="A session with the outside that is half configured is either no way out or an unfiltered one.",
-    mend="Name an EOS switch of a routed fabric, a port of it, and zones of prefixes in the IP version of the fabric.",
-    docs="A port that the plan cables is refused when it is rendered: which ports are free, `clusterwright inventory`"
-    " says.",
+    mend="Name an EOS switch of a routed fabric, a free port of it, and zones of prefixes in the IP version of the"
+    " fabric.",
+    docs="Which ports the plan gives to cables, `clusterwright inventory` says.",
     stage=Stage.SKELETON,
 )
 def impossible_border(subject: Subject) -> Iterator[Problem]:
@@ -47,6 +49,44 @@ def impossible_border(subject: Subject) -> Iterator[Problem]:
             yield Problem((*border.path, "port"), message, "Choose another port.")
     for border in spec.borders:
         yield from _strange_zones(spec, border)
+    yield from _cabled(subject)
+
+
+@rule(
+    code="CW535",
+    severity=Severity.WARNING,
+    title="zone outside that no border leads to",
+    why="Its flows are let through by every filter and routed nowhere: what was promised to somebody does not work.",
+    mend="Name the zone at a border of a plain Ethernet fabric, or take its flows out of the spec.",
+    docs="Looked at in specs that have borders. One without any leaves the way out to routers that it does not know.",
+)
+def unreachable_outside(subject: Subject) -> Iterator[Problem]:
+    """Zones of prefixes outside that a flow names and no border."""
+    spec = subject.spec
+    named = {name for border in spec.borders for name in border.zones}
+    for zone in spec.zones if spec.borders else ():
+        flow = next((flow for flow in spec.flows if zone.name in (flow.source, flow.target)), None)
+        if zone.prefixes and is_outside(spec, zone) and zone.name not in named and flow is not None:
+            message = f"Zone {zone.name} lies outside, and no border leads there: flow {flow.name} goes nowhere."
+            yield Problem((*zone.path, "name"), message, "Add it to the `zones` of a border.")
+
+
+def _cabled(subject: Subject) -> Iterator[Problem]:
+    """Borders at ports that the plan gives to cables."""
+    spec = subject.spec
+    for skeleton in subject.skeleton.fabrics:
+        borders = {seat.name: [b for b in spec.borders if b.device == seat.name] for seat in skeleton.seats}
+        if not any(borders.values()):
+            continue
+        try:
+            allocations = allocate_fabric(spec, skeleton)
+        except PortShortage:
+            continue  # CW201 says so
+        for seat, allocation in zip(skeleton.seats, allocations, strict=True):
+            for border in borders[seat.name]:
+                if border.port in allocation.down + allocation.up:
+                    message = f"{border.device} {border.port} is taken by a cable of {skeleton.fabric.name}."
+                    yield Problem((*border.path, "port"), message, "Name a port that is free.")
 
 
 def _misplaced(border: Border, fabric: Fabric, model: HardwareModel) -> Iterator[Problem]:
