@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from clusterwright import chain
+from clusterwright.report.rollout_history import Rollout, rollouts
 from clusterwright.rollout.audit import path_of
-from clusterwright.rollout.history import Rollout, rollouts
 
 _ROOT = click.argument("root", type=click.Path(path_type=Path, file_okay=False))
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from clusterwright import chain
 from clusterwright.cli.planning import plan_with_findings
 from clusterwright.report.html import PAGE, report_files
+from clusterwright.report.rollout_history import rollouts
 from clusterwright.report.writing import replace_files
 
 
@@ -16,7 +18,13 @@ from clusterwright.report.writing import replace_files
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, help="The folder for the page and its CSV files."
 )
-def report(spec: Path, out: Path) -> int:
+@click.option(
+    "--audit",
+    "root",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The folder of a deployment (--root of up): a chapter on its rollouts.",
+)
+def report(spec: Path, out: Path, root: Path | None) -> int:
     """Writes a static HTML report of SPEC: totals, fabrics, racks, cabling, addresses, flows, findings, assumptions.
 
     The page asks nothing of the network; the CSV files beside it have every device, cable and address.
@@ -24,6 +32,7 @@ def report(spec: Path, out: Path) -> int:
     Exit status: 0 written, 2 could not run.
     """
     plan, findings = plan_with_findings(spec)
-    replace_files(out, report_files(plan, findings))
+    history = rollouts(chain.read(root / "audit" / "rollouts.jsonl")) if root else ()
+    replace_files(out, report_files(plan, findings, history))
     click.echo(str(out / PAGE))
     return 0

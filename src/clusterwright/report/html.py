@@ -25,6 +25,7 @@ from clusterwright.report.network_sections import addresses_section, fabrics_sec
 from clusterwright.report.page import Card, Page, plural, power, storage
 from clusterwright.report.physical_sections import cabling_section, racks_section
 from clusterwright.report.records import Inventory
+from clusterwright.report.rollouts_section import rollouts_section
 from clusterwright.report.simulation_section import simulation_section
 from clusterwright.report.totals import RackKind, power_w, rack_kinds, tier_totals
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from clusterwright.finding import Finding
     from clusterwright.plan.model import Plan
+    from clusterwright.report.rollout_history import Rollout
 
 PAGE = "index.html"
 _DOWNLOADS = (
@@ -42,17 +44,17 @@ _DOWNLOADS = (
 )
 
 
-def report_files(plan: Plan, findings: tuple[Finding, ...]) -> Mapping[str, str]:
+def report_files(plan: Plan, findings: tuple[Finding, ...], rollouts: tuple[Rollout, ...] = ()) -> Mapping[str, str]:
     """File name to text: ``index.html`` and the CSV files that it links to."""
-    return {PAGE: render_page(report_page(plan, findings)), **csv_files(Inventory(plan))}
+    return {PAGE: render_page(report_page(plan, findings, rollouts)), **csv_files(Inventory(plan))}
 
 
-def report_page(plan: Plan, findings: tuple[Finding, ...]) -> Page:
-    """Everything that the page says, as text."""
+def report_page(plan: Plan, findings: tuple[Finding, ...], rollouts: tuple[Rollout, ...] = ()) -> Page:
+    """Everything that the page says, as text; ``rollouts`` are those of an audit log."""
     planned = figures(plan)
     tiers = tier_totals(plan)
     kinds = rack_kinds(plan)
-    images = tuple(section for section in (images_section(plan),) if section is not None)
+    images = tuple(section for section in (images_section(plan), rollouts_section(rollouts)) if section is not None)
     optional = (simulation_section(plan), nccl_section(plan), jobs_section(plan))
     return Page(
         title=plan.spec.title,
