@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from clusterwright.artifact import Artifact
 from clusterwright.data_files import folder
 from clusterwright.deploy.store import Store
+from clusterwright.deploy.target import DeviceTree
 from clusterwright.deploy.units import cut
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
@@ -19,6 +21,28 @@ from clusterwright.rollout.running_jobs import RunningJob
 from clusterwright.rollout.waves import plan_waves
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
+
+Edit = tuple[str, str]
+"""A text of the spec, and what replaces it."""
+
+
+@dataclass(frozen=True)
+class Tampered:
+    """One file of one device, with ``old`` replaced by ``new`` where it is there first."""
+
+    device: str
+    path: str
+    old: str
+    new: str
+
+    def applied(self, tree: DeviceTree) -> DeviceTree:
+        """The tree with that file, which must hold ``old``."""
+        return tuple(self._edited(item) if item.path == self.path else item for item in tree)
+
+    def _edited(self, item: Artifact) -> Artifact:
+        assert self.old.encode() in item.content
+        content = item.content.replace(self.old.encode(), self.new.encode(), 1)
+        return Artifact(item.device, item.path, content, item.kind, item.mode)
 
 
 @dataclass
@@ -34,7 +58,7 @@ class Site:
         """The file to edit and to load."""
         return self.root / "spec.yaml"
 
-    def edit(self, *replaced: tuple[str, str]) -> None:
+    def edit(self, *replaced: Edit) -> None:
         """Writes the spec with each text replaced, which must be there once. The result must pass lint."""
         text = self.text
         for old, new in replaced:
@@ -53,12 +77,15 @@ class Site:
         layers: tuple[str, ...] = (),
         jobs: tuple[RunningJob, ...] | None = None,
         held: Mapping[str, str] | None = None,
+        tampered: Tampered | None = None,
     ) -> Preview:
         """The preview of an update of ``layers``, all when there are none."""
         plan, store = self.plan(), Store(self.root / "objects")
         stacks = cut(plan)
         chosen = [stack for stack in stacks if not layers or stack.layer in layers]
         trees = {name: render_device(plan, name) for stack in chosen for unit in stack.units for name in unit.devices}
+        if tampered is not None:
+            trees[tampered.device] = tampered.applied(trees[tampered.device])
         wanted = {name: store.put_tree(tree) for name, tree in trees.items() if tree}
         given = self.held if held is None else held
         changed = [name for name in wanted if given.get(name) != wanted[name]]
@@ -68,8 +95,9 @@ class Site:
         return preview(Change(plan, stacks, chosen, given, wanted, found, waves), self.root, jobs)
 
 
-def deploy(root: Path, name: str = "lab-roce", *replaced: tuple[str, str]) -> Site:
+def deploy(root: Path, name: str = "lab-roce", *replaced: Edit) -> Site:
     """The reference spec ``name``, edited, deployed completely under ``root``."""
+    root.mkdir(exist_ok=True)
     site = Site(root, (folder("inventory") / f"{name}.yaml").read_text(), {})
     site.edit(*replaced)
     site.text = site.spec.read_text()

@@ -6,15 +6,17 @@ A counterexample that was there before is no reason to refuse; a new one is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout.trees import Trees
 from clusterwright.rollout.waves import Wave
-from clusterwright.verify.check import Check, Counterexample
+from clusterwright.verify.check import Check, Counterexample, VerifyError
 from clusterwright.verify.intent import Intent
 from clusterwright.verify.registry import CHECKS
+from clusterwright.verify.tree import RenderedTree
 
 KINDS = frozenset(kind for check in CHECKS for kind in check.kinds)
 """Every kind of file that a proof reads."""
@@ -33,6 +35,7 @@ _ON_THE_WAY = frozenset({"bgp-sessions", "reachability", _ISOLATION, _PARTITIONS
 _NEVER = frozenset({_ISOLATION, _PARTITIONS})
 _DEVICES_AT_MOST = 15_000  # of all states on the way together: what a proof of one state costs grows with them
 _STATES_AT_MOST = 8
+_PLACE = re.compile(r"([^:/ ]+):/([^: ]+):(?:(\d+):)? (.*)", re.DOTALL)  # as checks name it in their errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ class Override:
 def guard(cluster: str, trees: Trees, intents: tuple[Intent | None, Intent], waves: Sequence[Wave]) -> Guarded:
     """Makes the checks that the change can touch. ``intents`` are what was and what is asked for.
 
-    Raises VerifyError when rendered text cannot be judged.
+    Text that a check cannot judge is a counterexample to it.
     """
     was, wanted = intents
     kinds = _changed_kinds(trees)
@@ -88,16 +91,14 @@ def guard(cluster: str, trees: Trees, intents: tuple[Intent | None, Intent], wav
     every = frozenset(kind for check in touched for kind in check.kinds)
     after = trees.state(cluster, trees.changed, wanted, every)
     makes = tuple(check for check in touched if check.applies(after))
-    found = {check.name: check.run(after).counterexamples for check in makes}
+    found = {check.name: _counterexamples(check, after) for check in makes}
     held: list[str] = []
     stale: list[str] = []
     broken: list[Proof] = []
     before = trees.state(cluster, (), was if was is not None else wanted, every)
     for check in makes:
         old = (
-            frozenset(map(_key, check.run(before).counterexamples))
-            if found[check.name] and _had(trees)
-            else frozenset()
+            frozenset(map(_key, _counterexamples(check, before))) if found[check.name] and _had(trees) else frozenset()
         )
         new = tuple(each for each in found[check.name] if _key(each) not in old)
         if new:
@@ -165,9 +166,9 @@ def _between(
         state = trees.state(cluster, applied, wanted, kinds)
         other = trees.state(cluster, applied, was, kinds) if was is not None and was != wanted else None
         for check in makes:
-            wrong = check.run(state).counterexamples
+            wrong = _counterexamples(check, state)
             if wrong and other is not None:
-                excused = frozenset(map(_key, check.run(other).counterexamples))
+                excused = frozenset(map(_key, _counterexamples(check, other)))
                 wrong = tuple(each for each in wrong if _key(each) in excused)
             if wrong:
                 found.append(Proof(check.name, check.claim, name, wrong, refuses=check.name in _NEVER))
@@ -192,6 +193,17 @@ def _spread(items: Sequence[int], most: int) -> list[int]:
     if len(items) <= most:
         return list(items)
     return [items[at * len(items) // most] for at in range(most)]
+
+
+def _counterexamples(check: Check, tree: RenderedTree) -> tuple[Counterexample, ...]:
+    """What contradicts the check; text that it cannot read does as well, for nothing is proven of it."""
+    try:
+        return check.run(tree).counterexamples
+    except VerifyError as error:
+        found = _PLACE.fullmatch(str(error))
+        if found is None:
+            return (Counterexample(tree.cluster, "", 0, f"cannot be judged: {error}"),)
+        return (Counterexample(found[1], found[2], int(found[3] or 0), f"cannot be judged: {found[4]}"),)
 
 
 def _key(example: Counterexample) -> tuple[str, str, str]:

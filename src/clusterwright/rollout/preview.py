@@ -109,5 +109,6 @@ def _recorded_plan(store: Store, force: Deployed | None, held: Mapping[str, str]
         words += f", by version {force.program} (this is {__version__})"
     moved = sum(1 for name, digest in force.trees.items() if name in held and held[name] not in (digest, ""))
     if moved:
-        words += f"; {moved:,} devices hold something newer, which an update that did not end gave them"
+        who, whom = ("1 device holds", "it") if moved == 1 else (f"{moved:,} devices hold", "them")
+        words += f"; {who} something newer, which an update that did not end gave {whom}"
     return plan, words

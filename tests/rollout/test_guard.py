@@ -1,0 +1,176 @@
+"""Changes that break a proof: refused with their counterexample, unless somebody answers for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.rollout.deployments import Edit, Site, Tampered, deploy
+from tests.rollout.test_preview import DRAIN, FLOW, PORT, SYSCTL, exception
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.rollout.guard import Override, boundary, require_known, unanswered
+from clusterwright.rollout.preview_text import refusal_lines, text_lines
+from clusterwright.rollout.waves import Effect, Wave
+
+
+def extra(device: str, *lines: str) -> Edit:
+    """Lines on a switch that no key of the spec expresses."""
+    listed = ", ".join(f'"{line}"' for line in lines)
+    item = f'{{device: {device}, lines: [{listed}], reason: "tried by hand", assumed: "only in a test"}}'
+    text = f"\nextra_config:\n  - {item}\n"
+    return "\nexpect:\n", f"{text}\nexpect:\n"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """The lab, deployed completely."""
+    return deploy(tmp_path_factory.mktemp("deployment"))
+
+
+def refused(site: Site, *edits: Edit) -> str:
+    site.edit(*edits)
+    return "\n".join(refusal_lines(site.preview().guarded, ()))
+
+
+def test_draining_the_second_last_way_is_refused_and_says_who_would_be_cut_off(site: Site) -> None:
+    text = refused(site, DRAIN)
+
+    assert text.startswith("ethernet-failures does not hold after the change.")
+    assert "rtsw-p00r00:/etc/coop/agent.conf: is cut off when ctsw-p00-01 fails" in text
+    assert "--accept-refuted ethernet-failures --because REASON" in text
+
+
+def test_losing_an_uplink_is_refused_as_oversubscription(site: Site) -> None:
+    assert "rtsw is oversubscribed 1.0159 to 1, the spec promises 1 to 1" in refused(site, PORT)
+
+
+@pytest.mark.parametrize(
+    ("edit", "check", "told"),
+    [
+        (
+            extra("ctsw-p00-00", "route-map TO-UP permit 5"),
+            "valley-free",
+            "policy TO-UP tells atsw-01 fd00:1ab:b:ffff::9/128, learned from atsw-00: both are above",
+        ),
+        (
+            extra("atsw-00", "router bgp 4200000100", "   neighbor fd00:1ab:b:fffe::82 shutdown"),
+            "bgp-sessions",
+            "the session with fd00:1ab:b:fffe::83 cannot come up: atsw-00 has no neighbour fd00:1ab:b:fffe::82",
+        ),
+        (
+            extra("ctsw-p00-00", "interface Ethernet3/1/1", "   service-profile OTHER"),
+            "qos",
+            "Ethernet3/1/1 to rtsw-p00r00 eth8/1/1 pauses no priority, the class needs priority 2 at both ends",
+        ),
+        (
+            extra("ctsw-p00-00", "interface Ethernet3/1/1", "   mtu 1500"),
+            "ethernet-links",
+            "Ethernet3/1/1 takes packets of 1500 bytes, the other hops 9000",
+        ),
+    ],
+    ids=["a deadlock", "a session with one end", "a queue without pause", "a short MTU"],
+)
+def test_what_the_spec_lets_pass_and_a_proof_does_not_is_refused(site: Site, edit: Edit, check: str, told: str) -> None:
+    text = refused(site, edit)
+
+    assert f"{check} does not hold after the change." in text
+    assert told in text
+
+
+def test_a_filter_that_opens_without_a_flow_is_refused_with_a_packet(site: Site) -> None:
+    """As a mistake in a template would open it: the spec knows nothing of it."""
+    site.edit()
+    opened = Tampered("gpu-p00r00n0", "etc/nftables.conf", "tcp dport { 22 }", "tcp dport { 22, 8080 }")
+
+    found = site.preview(tampered=opened)
+
+    (proof,) = found.guarded.refusals
+    assert proof.check == "isolation"
+    assert "tcp port 8080" in proof.found[0].message or "8080" in proof.found[0].message
+    assert "no flow allows it" in proof.found[0].message
+
+
+def test_text_that_a_check_cannot_read_is_refused_at_its_place(site: Site) -> None:
+    site.edit()
+    torn = Tampered("gpu-p00r00n0", "etc/nftables.conf", "table inet clusterwright {", "table inet clusterwright {{")
+
+    (proof,) = site.preview(tampered=torn).guarded.refusals
+
+    assert (proof.found[0].device, proof.found[0].file) == ("gpu-p00r00n0", "etc/nftables.conf")
+    assert proof.found[0].line > 0
+    assert proof.found[0].message.startswith("cannot be judged: ")
+
+
+def test_an_override_answers_for_its_own_check_alone(site: Site) -> None:
+    site.edit(DRAIN)
+    guarded = site.preview().guarded
+    mine = Override("ethernet-failures", "the spare line card goes in tonight", "netops")
+
+    assert not unanswered(guarded, [mine])
+    assert unanswered(guarded, [Override("isolation", "the spare line card goes in tonight", "netops")])
+    text = "\n".join(text_lines(site.preview(), [mine]))
+    assert "accepted by netops although refuted: ethernet-failures. Because: the spare line card goes in" in text
+    assert "REFUSED" not in text
+
+
+def test_what_was_refuted_before_is_told_and_not_refused(tmp_path: Path) -> None:
+    drained = deploy(tmp_path, "lab-roce", DRAIN)
+    drained.edit((DRAIN[1], DRAIN[1].replace("\nexpect:", f"{PORT_ITEM}\nexpect:")))
+
+    guarded = drained.preview().guarded
+
+    assert "ethernet-failures" in guarded.stale
+    assert {proof.check for proof in guarded.refusals} == {"ethernet-bisection"}
+
+
+PORT_ITEM = PORT[1].removeprefix("\nexceptions:\n").removesuffix("\nexpect:\n")
+
+
+def test_only_the_checks_that_read_what_changes_are_made(site: Site) -> None:
+    site.edit(SYSCTL)
+
+    guarded = site.preview().guarded
+
+    assert guarded.held == ("encryption",)
+    assert "isolation" in guarded.untouched
+    assert guarded.states == ()
+
+
+def test_a_flow_that_half_of_the_nodes_know_is_no_leak(site: Site) -> None:
+    site.edit(FLOW)
+
+    guarded = site.preview().guarded
+
+    assert "isolation" in guarded.held
+    assert not guarded.broken
+    assert guarded.states == tuple(f"after wave {number} of 6" for number in range(1, 6))
+
+
+def test_a_session_that_waits_for_its_other_end_is_told_and_not_refused(site: Site) -> None:
+    site.edit(exception('device: ctsw-p00-00, port: Ethernet3/17/1, state: drained, reason: "CRC errors"'))
+
+    found = site.preview()
+
+    waiting = [proof for proof in found.guarded.broken if proof.check == "bgp-sessions"]
+    assert waiting
+    assert not any(proof.refuses for proof in waiting)
+    assert "  for a while, after wave 1 of 2: bgp-sessions does not hold" in "\n".join(text_lines(found))
+
+
+def test_the_moments_on_the_way_are_bounded_and_never_the_last() -> None:
+    def wave(number: int) -> Wave:
+        return Wave(f"pod{number // 20}", "rack", False, (f"r{number}",), (), Effect.RESTART, (), 1.0, "", "", "")
+
+    waves = [wave(number) for number in range(100)]
+
+    assert {19, 39, 59, 79} < set(boundary(waves, 30))
+    assert len(boundary(waves, 30)) == 8
+    assert len(boundary(waves, 14_632)) == 1
+    assert 99 not in boundary(waves, 30)
+    assert boundary(waves[:1], 30) == ()
+
+
+def test_a_check_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ClusterwrightError, match='There is no check "isolatoin"'):
+        require_known(["isolatoin"])

@@ -1,0 +1,158 @@
+"""Previews of five changes of the lab as people read them, and what they say beyond that."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.golden_files import assert_golden
+from tests.rollout.deployments import Edit, Site, deploy
+
+from clusterwright.rollout.preview_document import document
+from clusterwright.rollout.preview_text import text_lines
+from clusterwright.rollout.running_jobs import RunningJob
+
+CANARY_IMAGE = (
+    "\nboot: {servers",
+    (
+        '  - name: canary\n    distribution: "Debian 13"\n    modules: [ib_uverbs, mlx5_ib]\n'
+        "    sysctl: {net.core.netdev_max_backlog: 300000}\n    limits: {memlock: unlimited, nofile: 1048576}\n"
+        "\nboot: {servers"
+    ),
+)
+
+
+def exception(text: str) -> Edit:
+    return "\nexpect:\n", f"\nexceptions:\n  - {{{text}}}\n\nexpect:\n"
+
+
+SYSCTL: Edit = ("vm.zone_reclaim_mode: 1", "vm.zone_reclaim_mode: 0")
+DRAIN = exception('device: ctsw-p00-00, state: drained, reason: "line card swap"')
+PORT = exception('device: rtsw-p00r00, port: eth8/1/1, state: drained, reason: "CRC errors"')
+FLOW: Edit = (
+    "\nimages:\n",
+    (
+        "  - {name: metrics, from: services, to: compute, protocol: tcp, ports: [9100], "
+        'reason: "node exporter", owner: systems}\n\nimages:\n'
+    ),
+)
+
+CHANGES: dict[str, tuple[Edit, ...]] = {
+    "sysctl": (SYSCTL,),
+    "rack-exception": (CANARY_IMAGE, exception('group: p00r01, image: canary, reason: "tried here first"')),
+    "drain": (DRAIN,),
+    "flow": (FLOW,),
+    "uplink": (PORT,),
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """The lab, deployed completely."""
+    return deploy(tmp_path_factory.mktemp("deployment"))
+
+
+def shown(site: Site, *edits: Edit) -> str:
+    site.edit(*edits)
+    return "".join(f"{line}\n" for line in text_lines(site.preview()))
+
+
+def without_digests(text: str) -> str:
+    """An image's version moves with every file of a node; a reader of the golden file does not care which it is."""
+    return re.sub(r"(?<![0-9a-f])[0-9a-f]{12}(?![0-9a-f])", "IMAGE-VERSION", text)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_preview_reads_like_this(site: Site, name: str) -> None:
+    assert_golden(f"preview/{name}.txt", without_digests(shown(site, *CHANGES[name])).encode())
+
+
+def test_nothing_changes_when_the_spec_does_not(site: Site) -> None:
+    text = shown(site)
+
+    assert text.startswith("lab-roce, upper, pod0, pod1, storage-rack0, services-rack0: nothing changes (compared with")
+    assert "wave" not in text
+
+
+def test_a_new_uplink_is_told_by_both_ends(tmp_path: Path) -> None:
+    drained = deploy(tmp_path, "lab-roce", PORT)
+    drained.edit((PORT[1], PORT[0]))
+
+    text = "\n".join(text_lines(drained.preview()))
+
+    assert "pod 0 rack 0: rtsw-p00r00 uses again its uplink to ctsw-p00-00 (eth8/1/1 – Ethernet3/1/1)" in text
+    assert "REFUSED" not in text
+
+
+def test_the_first_deployment_shows_new_devices_and_no_model_to_compare_with(site: Site) -> None:
+    site.edit()
+    fresh = Site(site.root / "fresh", site.text, {})
+    fresh.root.mkdir(exist_ok=True)
+    fresh.edit()
+
+    found = fresh.preview()
+
+    assert found.known == "nothing is deployed yet"
+    assert {group.status for kind in found.kinds for group in kind.groups} == {"new"}
+    assert not found.guarded.refusals
+    assert found.disturbance.is_none
+
+
+def test_an_update_that_did_not_end_is_named(site: Site) -> None:
+    site.edit(SYSCTL)
+    later = deploy(site.root / "later")
+    later.edit(SYSCTL)
+    half = dict(later.held)
+    half["gpu-p00r00n0"] = later.held["gpu-p01r01n1"]
+
+    found = later.preview(held=half)
+
+    assert "1 device holds something newer, which an update that did not end gave it" in found.known
+
+
+def test_a_device_that_differs_from_what_it_was_given_counts_as_drifted(site: Site) -> None:
+    site.edit()
+
+    found = site.preview(held={**site.held, "gpu-p00r00n0": ""})
+
+    assert [(group.devices, group.status) for kind in found.kinds for group in kind.groups] == [
+        (("gpu-p00r00n0",), "drifted")
+    ]
+
+
+def test_only_the_chosen_stack_changes_and_the_others_stay_as_they_were_left(site: Site) -> None:
+    site.edit(SYSCTL)
+
+    found = site.preview(("pod0",), held={name: tree for name, tree in site.held.items() if "p00" in name})
+
+    assert found.changed == ("gpu-p00r00n0", "gpu-p00r00n1", "gpu-p00r01n0", "gpu-p00r01n1")
+    assert not found.guarded.refusals
+
+
+def test_jobs_that_run_are_named_with_what_they_lose(site: Site) -> None:
+    site.edit(DRAIN)
+    jobs = (
+        RunningJob("4711 (llm)", frozenset({"gpu-p00r00n0", "gpu-p01r00n0"}), is_planned=False),
+        RunningJob("4712 (eval)", frozenset({"gpu-p01r01n0"}), is_planned=False),
+    )
+
+    text = "\n".join(text_lines(site.preview(jobs=jobs)))
+
+    assert "  job 4711 (llm): 1 of 2 nodes keep 50.0% of their way up at worst, in wave 1" in text
+    assert "  jobs that notice nothing: 4712 (eval)" in text
+
+
+def test_the_document_holds_everything_that_the_text_shortens(site: Site) -> None:
+    site.edit(SYSCTL)
+
+    found = json.loads(json.dumps(document(site.preview())))
+
+    nodes = next(group for group in found["groups"] if group["role"] == "node")
+    assert len(nodes["devices"]) == 8
+    assert any("-vm.zone_reclaim_mode = 1" in file["lines"] for file in nodes["files"])
+    assert found["model"][0]["text"] == "8 nodes of image training: sysctl vm.zone_reclaim_mode = 0 (was 1)"
+    assert found["disturbs"]["nothing"]
+    assert [wave["number"] for wave in found["waves"]] == [1, 2, 3, 4]
+    assert not found["refused"]

@@ -1,0 +1,67 @@
+"""An update that breaks a proof, by the real commands: nothing is touched, and an answer for it is recorded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.rollout.test_preview import DRAIN
+
+from clusterwright.data_files import folder
+
+PROGRAM = str(Path(sys.executable).parent / "clusterwright")
+
+pytestmark = pytest.mark.usefixtures("pulumi_on_the_path")
+
+
+def run(site: Path, action: str, *options: str) -> subprocess.CompletedProcess[str]:
+    command = (PROGRAM, action, str(site / "spec.yaml"), "--root", str(site / "up"), "--pod", "pod0", *options)
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def startup(site: Path) -> str:
+    return (site / "up/flash/ctsw-p00-00/mnt/flash/startup-config").read_text()
+
+
+def test_an_update_that_breaks_a_proof_needs_an_answer_which_is_recorded(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    shutil.copy(folder("inventory") / "lab-roce.yaml", spec)
+    first = run(tmp_path, "up", "--reason", "first deployment", "--yes")
+    assert first.returncode == 0, first.stderr
+    before = startup(tmp_path)
+    spec.write_text(spec.read_text().replace(*DRAIN))
+
+    previewed = run(tmp_path, "preview", "--no-engine")
+    document = run(tmp_path, "preview", "--no-engine", "--format", "json")
+    refused = run(tmp_path, "up", "--reason", "line card", "--yes")
+
+    assert previewed.returncode == 1
+    assert "REFUSED: breaks ethernet-failures; nothing was touched" in previewed.stdout
+    assert json.loads(document.stdout)["refused"] is True
+    assert refused.returncode == 2
+    assert "is cut off when ctsw-p00-01 fails" in refused.stderr
+    assert startup(tmp_path) == before
+
+    half = run(tmp_path, "up", "--reason", "line card", "--yes", "--accept-refuted", "ethernet-failures")
+    unknown = run(tmp_path, "preview", "--no-engine", "--accept-refuted", "x", "--because", "nobody knows this one")
+    assert half.returncode == 2
+    assert "--accept-refuted CHECK and --because REASON belong together" in half.stderr
+    assert 'There is no check "x"' in unknown.stderr
+
+    answer = ("--accept-refuted", "ethernet-failures", "--because", "the spare line card goes in tonight")
+    done = run(tmp_path, "up", "--reason", "line card", "--yes", *answer)
+
+    assert done.returncode == 0, done.stderr
+    assert "description drained" in startup(tmp_path)
+    records = [json.loads(line) for line in (tmp_path / "up/audit/rollouts.jsonl").read_text().splitlines()]
+    answers = [found for record in records for found in record.get("answers", ())]
+    assert [(found["what"], found["reason"]) for found in answers] == [
+        ("refuted: ethernet-failures", "the spare line card goes in tonight")
+    ]
+    again = run(tmp_path, "preview", "--no-engine")
+    assert again.returncode == 0
+    assert "nothing changes (compared with the last complete update)" in again.stdout
