@@ -1,0 +1,67 @@
+"""What people and programs are shown while stacks are driven."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from rich.console import Console
+
+from clusterwright.cli.progress import EventStream, Lines, LiveView, counted
+from clusterwright.deploy.events import Event, Kind
+
+STACK = "c-pod0"
+SCENE = (
+    Event(Kind.STACK_STARTED, STACK, operation="up", details={"units": 2}),
+    Event(Kind.MESSAGE, STACK, "r0", "rack", severity="info", text="n0:\n  ~ etc/hosts"),
+    Event(Kind.UNIT_STARTED, STACK, "r0", "rack", operation="update"),
+    Event(Kind.UNIT_FINISHED, STACK, "r1", "rack", operation="same"),
+    Event(Kind.UNIT_FINISHED, STACK, "r0", "rack", operation="update"),
+    Event(Kind.STACK_FINISHED, STACK, operation="up", counts={"same": 7, "update": 1}, duration_s=2.04),
+)
+TOLD = ["c-pod0: ~ update rack r0\n    n0:\n      ~ etc/hosts", "c-pod0: 1 updated, 7 unchanged (2.0 s)"]
+
+
+def test_what_is_said_of_a_unit_stands_below_it_and_units_that_stay_are_silent() -> None:
+    told: list[str] = []
+    lines = Lines(told.append)
+    for event in SCENE:
+        lines(event)
+    assert told == TOLD
+
+
+def test_a_failure_says_what_was_not_said_before() -> None:
+    told: list[str] = []
+    lines = Lines(told.append)
+    lines(Event(Kind.STACK_FAILED, STACK, operation="up", text="it is locked", duration_s=1.0))
+    assert told == ["c-pod0: up failed: it is locked; nothing was done (1.0 s)"]
+
+
+def test_a_terminal_gets_a_bar_for_each_stack_below_the_lines() -> None:
+    written = io.StringIO()
+    with LiveView(Console(file=written, force_terminal=True, width=100)) as view:
+        for event in SCENE:
+            view(event)
+    shown = written.getvalue()
+    assert "update rack r0" in shown
+    assert "up c-pod0" in shown
+    assert "2/2" in shown
+    assert "done" in shown
+
+
+def test_the_stream_carries_a_time_and_nothing_empty() -> None:
+    written = io.StringIO()
+    EventStream(written)(SCENE[-1])
+    line = json.loads(written.getvalue())
+    assert line.pop("time").endswith("+00:00")
+    assert line == {
+        "event": "stack-finished",
+        "stack": "c-pod0",
+        "operation": "up",
+        "counts": {"same": 7, "update": 1},
+        "duration_s": 2.04,
+    }
+
+
+def test_counts_are_words_and_what_stays_comes_last() -> None:
+    assert counted("preview", {"same": 3, "create": 2, "delete": 1}) == "2 to create, 1 to delete, 3 unchanged"
