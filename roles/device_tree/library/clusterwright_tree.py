@@ -11,8 +11,10 @@ description:
     this module are left alone.
   - Compares running sysctls, kernel modules, the nftables ruleset and the host name with what the tree's files ask
     for, and sets what differs, whether or not a file changed.
-  - Has systemd and networkd read changed units and networks where they run, and brings running programs onto their
-    changed files as O(switch_overs) tells. Other services are neither started nor restarted.
+  - Makes accounts of sysusers.d and folders of tmpfiles.d; nothing of these is ever removed or renumbered.
+  - Has systemd and networkd read changed units, limits and networks where they run, starts timers that the tree wants
+    at boot, stops those that it masks, and brings running programs onto their changed files as O(switch_overs) tells.
+    Other services are neither started nor restarted.
   - A failure on the way puts files and running state back as they were.
   - Answers with the SHA-256 of every file of the tree, read from the device at the end.
 options:
@@ -27,7 +29,8 @@ options:
   exempt:
     description:
       - Running state that this device cannot hold, as shell patterns over C(sysctl:net.core.rmem_max),
-        C(module:mlx5_core), C(nftables:running), C(hostname:NAME). Neither compared nor set, and listed in the answer.
+        C(module:mlx5_core), C(nftables:running), C(hostname:NAME), C(account:NAME), C(folder:/PATH), C(limit:NAME),
+        C(timer:NAME). Neither compared nor set, and listed in the answer.
         For virtual devices.
     type: list
     elements: str

@@ -42,7 +42,7 @@ def _text(wanted: WantedFiles, path: str) -> str:
         raise Refused(f"/{path} is not UTF-8 text: {error}") from error
 
 
-def _lines(wanted: WantedFiles, folder: str) -> Iterator[tuple[str, int, str]]:
+def lines_of(wanted: WantedFiles, folder: str) -> Iterator[tuple[str, int, str]]:
     """(path, number, stripped line) of the .conf files in ``folder``, in the order in which the system reads them."""
     for path in sorted(wanted):
         if os.path.dirname(path) == folder and path.endswith(".conf"):
@@ -76,7 +76,7 @@ class KernelModules:
     def __init__(self, wanted: WantedFiles, exempt: Exempt) -> None:
         self.names: list[str] = []
         self.exempted: list[str] = []
-        for _, _, line in _lines(wanted, "etc/modules-load.d"):
+        for _, _, line in lines_of(wanted, "etc/modules-load.d"):
             (self.exempted if exempt("module:" + line) else self.names).append(line)
 
     def check(self) -> None:
@@ -117,7 +117,7 @@ class Sysctls:
         self.tolerated: set[str] = set()
         self.exempted: list[str] = []
         patterns: list[tuple[str, str | None]] = []
-        for path, number, line in _lines(wanted, "etc/sysctl.d"):
+        for path, number, line in lines_of(wanted, "etc/sysctl.d"):
             key, equals, value = line.partition("=")
             tolerant, name = key.startswith("-"), _sysctl_path(key.strip().lstrip("-"))
             if (not equals and not tolerant) or not name or name.startswith("/") or ".." in name.split("/"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from typing import Any, Mapping, Sequence
 
+from ansible.module_utils.clusterwright_accounts import Accounts, Folders
 from ansible.module_utils.clusterwright_files import Tree, WantedFiles
 from ansible.module_utils.clusterwright_running import (
     NFTABLES_FILE,
@@ -16,6 +17,7 @@ from ansible.module_utils.clusterwright_running import (
 )
 from ansible.module_utils.clusterwright_switchover import SwitchOver
 from ansible.module_utils.clusterwright_systemd import Networkd, SystemdUnits
+from ansible.module_utils.clusterwright_timers import ManagerLimits, Timers
 
 
 class RunningState:
@@ -33,6 +35,11 @@ class RunningState:
             ("sysctl", Sysctls(wanted, exempt)),
             ("nftables", self.nftables),
             ("hostname", HostName(wanted, exempt)),
+            ("account", Accounts(wanted, exempt, tree)),
+            ("folder", Folders(wanted, exempt, tree)),
+            # Before systemd reads its units again: limits come with that, and it forgets that a masked timer runs.
+            ("timer", Timers(wanted, exempt)),
+            ("limit", ManagerLimits(wanted, exempt)),
             ("systemd", SystemdUnits(wanted, exempt, tree)),
             ("systemd", Networkd(wanted, exempt, tree)),
             *(("service", SwitchOver(step, wanted, exempt, tree)) for step in switch_overs),
