@@ -1,4 +1,4 @@
-"""What FBOSS's agent filters: an ingress group of two ACL tables, permits above denies.
+"""What FBOSS's agent filters: an ingress group of ACL tables, permits above denies.
 
 Within one table the agent places every deny before every permit (ApplyThriftConfig), so what is permitted stands in a
 table of its own with a greater priority. An entry matches one prefix and one port on each side; the permits name no
@@ -29,7 +29,9 @@ DENY, PERMIT = 0, 1
 IP_PACKETS = 1
 PACKET_ACTION, COUNTER = 0, 1
 PACKETS = 0
-PERMITS_PRIORITY, DENIES_PRIORITY = 2, 1
+DENIES_PRIORITY = 1
+# facebook/fboss, Tomahawk3Asic.h and Tomahawk4Asic.h, getMaxAclEntries: what one table of these chips takes.
+MOST_ENTRIES = 256
 PROTOCOLS = {"tcp": 6, "udp": 17}
 ICMP_PROTOCOLS = {4: 1, 6: 58}
 # The agent compares the six flags as a whole (SaiAclTableManager, kTcpFlagsMask): every combination in which TCP sends
@@ -69,8 +71,17 @@ def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters 
         {"name": name, "actionType": PERMIT} | ({} if source is None else texts[source]) | match
         for name, source, match in rows
     ]
+    parts = [entries[at : at + MOST_ENTRIES] for at in range(0, len(entries), MOST_ENTRIES)]
     tables = [
-        _table("flows", PERMITS_PRIORITY, entries, PERMIT_QUALIFIERS),
+        *(
+            _table(
+                f"flows-{number + 1}" if number else "flows",
+                DENIES_PRIORITY + len(parts) - number,
+                part,
+                PERMIT_QUALIFIERS,
+            )
+            for number, part in enumerate(parts)
+        ),
         _table("closed", DENIES_PRIORITY, list(_denies(view, host_vlan)), (SOURCE_PORT, IP_TYPE, OUTER_VLAN)),
     ]
     return FbossFilters(

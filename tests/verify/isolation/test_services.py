@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from random import Random
 
 import pytest
 from tests.golden_files import assert_golden
 from tests.verify.isolation.test_isolation import replaced, told
-from tests.verify.isolation.trees import EOS, SONIC, Edit, text_of, tree, verdict
+from tests.verify.isolation.trees import AGENT, EOS, SONIC, Edit, text_of, tree, verdict
 
 from clusterwright.verify.check import VerifyError
 
@@ -148,6 +149,26 @@ def test_a_list_with_destinations_is_refused() -> None:
     both = replaced("ip access-group SSH-SOURCES vrf MGMT in", "ip access-group MANAGEMENT vrf MGMT in")
     with pytest.raises(VerifyError, match=r"startup-config:\d+: list MANAGEMENT is asked about sources"):
         verdict(tree("lab-roce", RSW, edits={(RSW, EOS): lambda text: both(edit(text))}))
+
+
+def test_more_entries_than_the_chip_takes_are_refuted() -> None:
+    def doubled(text: str) -> str:
+        entry = re.search(r'\{"name": "rdma-0"[^}]*\}', text)
+        assert entry is not None
+        return text.replace(entry[0], ", ".join([entry[0]] * 300), 1)
+
+    found = verdict(tree("lab-roce", EDGE, edits={(EDGE, AGENT): doubled}))
+    assert "table flows has 310 entries, and the chip takes 256 in one" in str(found.counterexamples[0])
+
+
+def test_a_cluster_with_many_permits_has_them_in_several_tables() -> None:
+    agent = json.loads(text_of("lab-ib", "rsw-00", AGENT))
+    tables = agent["sw"]["aclTableGroup"]["aclTables"]
+    sizes = [len(table["aclEntries"]) for table in tables]
+    assert len(tables) > 2
+    assert max(sizes) <= 256
+    assert [table["priority"] for table in tables] == list(range(len(tables), 0, -1))
+    assert not verdict(tree("lab-ib", "rsw-00")).counterexamples
 
 
 ENTRIES = {

@@ -19,6 +19,7 @@ from clusterwright.verify.isolation.edges import (
     PortGroup,
     port_groups,
 )
+from clusterwright.verify.isolation.fboss_lists import FbossLists
 from clusterwright.verify.isolation.filter_flow import Idle
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
 from clusterwright.verify.isolation.folder import folder_verdict
@@ -198,6 +199,8 @@ def _ports(places: Places, groups: tuple[PortGroup, ...]) -> Iterator[Counterexa
         if shape in clean:
             continue
         found: list[Counterexample] = []
+        if isinstance(group.lists, FbossLists):
+            found += [Counterexample(group.device, group.file, *fault) for fault in group.lists.too_many()]
         for own in group.filters():
             passes, idle = own.passes()
             found += [*_port(places, own, passes), *(_port_idle(own, each) for each in idle)]
