@@ -198,6 +198,20 @@ def test_rdma_devices_have_the_plans_addresses_as_roce_v2_gids(plan: Plan, said:
     assert re.findall(r"active_mtu:\s+(\d+)", said["gids"]) == ["4096"] * 8
 
 
+def test_the_node_judges_itself_and_misses_what_the_machine_lacks(plan: Plan, said: Mapping[str, str]) -> None:
+    verdict = json.loads(said["health"])
+    gpus = plan.spec.catalogue[plan.by_name[NODE].model].gpus
+    assert gpus is not None
+    found = {check["name"]: check for check in verdict["checks"]}
+    assert (verdict["node"], verdict["ok"]) == (NODE, False)
+    assert verdict["reason"].startswith("node-health: gpu-count (0 of 8 GPUs")
+    assert (found["gpu-count"]["observed"], found["gpu-count"]["expected"]) == ("0", str(gpus.count))
+    # What a virtual machine has is judged by the running system.
+    held = ("default-route", "hugepages", "image", "kernel-parameters")
+    assert {name: found[name]["reason"] for name in held} == dict.fromkeys(held, "")
+    assert "/home is not mounted" in found["mounts"]["reason"]
+
+
 def test_limits_are_those_of_the_spec(said: Mapping[str, str], image: Image) -> None:
     locked = re.search(r"Max locked memory +(\S+) +(\S+)", said["limits"])
     files = re.search(r"Max open files +(\S+) +(\S+)", said["limits"])

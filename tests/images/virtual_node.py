@@ -21,6 +21,13 @@ BOOT_TIMEOUT_S = 400
 MEMORY_MB = 3072
 # Adapters of another kind, servers that are not there, and keys that no image holds.
 WITHOUT_HARDWARE = ("roce-qos.service", "rdma-names.service", "home.mount", "slurmd.service", "munge.service")
+# The probe starts the node check itself, when nothing else is running, and gives an emulated processor time for it.
+ON_DEMAND = ("node-health.timer",)
+PATIENT = """[Service]
+ExecStart=
+ExecStart=/usr/local/sbin/node-health --write --patience-s 60
+TimeoutStartSec=240
+"""
 
 PROBE_UNIT = """[Unit]
 After=network.target
@@ -55,6 +62,7 @@ section hostname; uname -n
 section check; /usr/local/sbin/image-check 2>&1 && echo passed
 RDMA
 section gids; ibv_devinfo -v | grep -E 'hca_id|active_mtu|GID\['
+section health; systemctl start node-health.service; cat /run/clusterwright/health.json
 section end
 poweroff -ff
 """
@@ -83,6 +91,7 @@ def boot(
         for path, text, mode in (
             ("usr/local/sbin/probe", script, 0o755),
             ("etc/systemd/system/probe.service", PROBE_UNIT, 0o644),
+            ("etc/systemd/system/node-health.service.d/patient.conf", PATIENT, 0o644),
             ("etc/systemd/system/multi-user.target.d/99-probe.conf", wants, 0o644),
         )
     )
@@ -90,7 +99,7 @@ def boot(
     with initrd.open("wb") as stream:
         for archive in (*machine.archives, probe):
             stream.write(archive if isinstance(archive, bytes) else archive.read_bytes())
-    masks = " ".join(f"systemd.mask={unit}" for unit in WITHOUT_HARDWARE)
+    masks = " ".join(f"systemd.mask={unit}" for unit in (*WITHOUT_HARDWARE, *ON_DEMAND))
     console, said = folder / "console", folder / "said"
     command = [
         *("qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max,la57=off", "-smp", "1"),

@@ -32,11 +32,11 @@ def judge(readings: Readings, expected: Expected) -> list[Check]:
     return [found for area in _AREAS for found in area(readings, expected) if found.name not in left_out]
 
 
-def read_node(expected: Expected) -> dict[str, Answer]:
+def read_node(expected: Expected, least_s: float = 0) -> dict[str, Answer]:
     """The answers to everything that the checks ask for, asked together."""
     nothing_read = Readings({})
     judge(nothing_read, expected)
-    return ask(nothing_read.missed.values())
+    return ask(nothing_read.missed.values(), least_s)
 
 
 def expectations(folder: str) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
             with open(asked.replay, encoding="utf-8") as stream:
                 answers = from_transcript(stream.read())
         else:
-            answers = read_node(expected)
+            answers = read_node(expected, asked.patience_s)
     except (OSError, ValueError, KeyError) as error:
         print(f"node-health: {error}", file=sys.stderr)
         return UNABLE
@@ -113,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--write", action="store_true", help=f"keep verdict and metrics in {os.path.dirname(VERDICT)}")
     parser.add_argument("--prolog", action="store_true", help="before a job: say only what is wrong")
     parser.add_argument("--drain", action="store_true", help="take an unhealthy node out of Slurm's service")
+    parser.add_argument("--patience-s", type=float, default=0, help="wait so long for every answer, on a slow machine")
     parser.add_argument("--record", metavar="FILE", help="keep everything that was read, to judge it elsewhere")
     parser.add_argument("--replay", metavar="FILE", help="judge such a record instead of this machine")
     return parser

@@ -83,9 +83,13 @@ def number(text: str) -> float:
         return float("nan")
 
 
-def ask(questions: Iterable[Question]) -> dict[str, Answer]:
-    """Put all questions at once. What does not answer in time is given up and its processes are ended."""
-    asked = {question.line: question for question in questions}
+def ask(questions: Iterable[Question], least_s: float = 0) -> dict[str, Answer]:
+    """Put all questions at once. What does not answer in time is given up and its processes are ended.
+
+    ``least_s`` gives every question at least so many seconds, for machines far slower than a node.
+    """
+    patient = (Question(question.words, max(question.limit_s, least_s)) for question in questions)
+    asked = {question.line: question for question in patient}
     answers: dict[str, Answer] = {}
     files = [question for question in asked.values() if question.words[0] in _OWN]
     threads = [
