@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from clusterwright.cli.judged import Judging, judge, judging_options
+from clusterwright.cli.judged import Judging, judge, judging_options, note_gone
 from clusterwright.cli.progress import shown
 from clusterwright.cli.stacks import (
     EXIT_FINDINGS,
@@ -94,7 +94,10 @@ def destroy(*, yes: bool, **options: Any) -> int:
         _confirm(site)
     engine = Engine(site.deployment)
     with site.alone("destroy"):
-        return _drive("destroy", site, engine, options)
+        status = _drive("destroy", site, engine, options)
+        if status == 0:
+            note_gone(site)
+        return status
 
 
 def _confirm(site: Site) -> None:

@@ -14,7 +14,7 @@ from clusterwright.deploy.units import cut
 from clusterwright.finding import ClusterwrightError
 from clusterwright.render.json_lines import dump_lines
 from clusterwright.rollout.audit import Answer, who
-from clusterwright.rollout.deployed import record
+from clusterwright.rollout.deployed import forget, record
 from clusterwright.rollout.guard import Override, require_known, unanswered
 from clusterwright.rollout.prepare import Prepared
 from clusterwright.rollout.preview import Change, Preview, preview
@@ -113,6 +113,12 @@ def note_done(site: Site, prepared: Prepared) -> None:
     """Notes what the stacks hold now that every device took its tree: the next preview compares with it."""
     for stack in site.stacks:
         record(site.root, stack, site.spec, prepared.manifests[stack.name].trees)
+
+
+def note_gone(site: Site) -> None:
+    """Drops the notes about stacks that were destroyed."""
+    for stack in site.stacks:
+        forget(site.root, stack)
 
 
 def _overrides(checks: tuple[str, ...], because: str) -> tuple[Override, ...]:
