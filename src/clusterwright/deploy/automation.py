@@ -302,7 +302,7 @@ def _reason(error: automation.CommandError) -> str:
             "what was under way, and takes it up"
         )
     said = text.partition("stderr: ")[2].strip() or text.partition("stdout: ")[2].partition("\n stderr:")[0].strip()
-    if "failed to load checkpoint" in said:
+    if any(sign in said for sign in ("failed to load checkpoint", "unexpected end of JSON input", "invalid character")):
         return (
             f"the recorded state cannot be read ({said.removeprefix('error: ')}). In the state backend, put back the "
             "last copy of that stack (stacks/**/<stack>.json.bak, or the newest under backups/), or remove it: without "

@@ -1,0 +1,315 @@
+"""Kills, full disks, damaged state, second operators and clocks that jump: the same command again ends it well."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from clusterwright.data_files import folder
+from clusterwright.deploy.locks import Owner, StackLocks, Standing, owners_in, standing
+from clusterwright.deploy.target import Holding
+from clusterwright.deploy.targets import Chosen
+
+BIN = Path(sys.executable).parent
+STACK = "lab-roce-pod0"
+UNITS = 4  # racks and cluster switches of the pod
+KILLED = 3  # exit status of a run that stopped, besides the one of a killed driver
+
+OVER = "it was over before"
+Finished = tuple[dict[str, str], dict[str, str]]
+"""What state and devices hold after an update that nothing disturbed."""
+
+pytestmark = pytest.mark.usefixtures("pulumi_on_the_path")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A deployment under a folder of its own."""
+
+    root: Path
+    spec: Path
+
+    def command(self, action: str, *options: str) -> tuple[str, ...]:
+        """The whole command; running devices change in waves, for a reason."""
+        reason = ("--reason", "a test", "--yes") if action == "up" else ()
+        where = ("--root", str(self.root), "--pod", "pod0")
+        return (str(BIN / "clusterwright"), action, str(self.spec), *where, *reason, *options)
+
+    @property
+    def events(self) -> Path:
+        return self.root.with_suffix(".events")
+
+    def drive(self) -> tuple[str, ...]:
+        """The driver of one stack by itself: the cheaper one to kill many times."""
+        script = Path(__file__).with_name("drive_stack.py")
+        return (str(BIN / "python"), str(script), str(self.spec), str(self.root), str(self.events))
+
+    def run(
+        self, action: str, *options: str, environment: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        variables = {**os.environ, **(environment or {})}
+        command = self.command(action, *options)
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+
+    def up(self, *options: str, environment: dict[str, str] | None = None) -> str:
+        done = self.run("up", *options, environment=environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stderr
+
+    def give_nodes_another_setting(self) -> None:
+        text = self.spec.read_text()
+        old = "net.core.netdev_max_backlog: 250000"
+        assert text.count(old) == 1
+        self.spec.write_text(text.replace(old, "net.core.netdev_max_backlog: 300000"))
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state" / ".pulumi" / "stacks" / "clusterwright" / f"{STACK}.json"
+
+    def recorded(self) -> dict[str, str]:
+        """Device to tree digest, as Pulumi's state has it; a unit that failed is a mistake of the test."""
+        latest = json.loads(self.state.read_text())["checkpoint"]["latest"]
+        assert not latest.get("pending_operations")
+        units = [each["outputs"] for each in latest["resources"] if "devices" in each.get("outputs", {})]
+        assert not any("failed" in unit for unit in units)
+        return {
+            name: digest
+            for unit in units
+            if isinstance(unit["devices"], dict)
+            for name, digest in unit["devices"].items()
+        }
+
+    def held(self) -> dict[str, str]:
+        """Device to a digest over what it holds."""
+        names = [path.name for path in sorted((self.root / "flash").iterdir())]
+        found = Chosen("directory", self.root).open().read(names)
+        return {name: held.digest for name, held in found.items() if isinstance(held, Holding)}
+
+
+def site_in(place: Path) -> Site:
+    place.mkdir(parents=True, exist_ok=True)
+    spec = place / "lab-roce.yaml"
+    shutil.copy(folder("inventory") / "lab-roce.yaml", spec)
+    return Site(place / "up", spec)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return site_in(tmp_path)
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """The process and all below it, with their command lines."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                children.setdefault(parent, []).append(int(entry.name))
+    found, waiting = {}, [pid]
+    while waiting:
+        one = waiting.pop()
+        with contextlib.suppress(OSError):
+            found[one] = (Path("/proc") / str(one) / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        waiting += children.get(one, [])
+    return found
+
+
+def victims(driver: int, victim: str) -> list[int]:
+    """Whom to kill: the processes that ``victim`` names, the driver first."""
+    processes = descendants(driver)
+    if victim == "group":
+        return list(processes)
+    names = {"engine": "/pulumi --non-interactive up ", "provider": "pulumi-resource-clusterwright"}
+    return [driver] if victim == "driver" else [pid for pid, line in processes.items() if names[victim] in line]
+
+
+def started_units(events: Path) -> int:
+    """How many units have begun; less than none as long as not even the stack has."""
+    text = events.read_text() if events.exists() else ""
+    return text.count('"unit-started"') if '"stack-started"' in text else -1
+
+
+def kill_at(command: tuple[str, ...], events: Path, victim: str, units: int, more_s: float) -> bool:
+    """Start ``command`` and kill ``victim`` ``more_s`` after ``units`` units began; False if it was over by then."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
+        while driver.poll() is None and started_units(events) < units:
+            time.sleep(0.02)
+        time.sleep(more_s)
+        killed = victims(driver.pid, victim) if driver.poll() is None else []
+        for pid in killed:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        driver.wait()
+    return bool(killed)
+
+
+def moments() -> list[tuple[str, int, float]]:
+    """Twenty: who dies, after how many units have begun, and how much later in seconds."""
+    chance = random.Random(24_576)
+    return [
+        (victim, chance.randint(0 if victim in ("driver", "group") else 1, UNITS), round(chance.uniform(0, 0.4), 3))
+        for victim in ("engine", "provider", "driver", "group")
+        for _ in range(5)
+    ]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """What state and devices hold after an update that nothing disturbed."""
+    site = site_in(tmp_path_factory.mktemp("undisturbed"))
+    site.up()
+    return site.recorded(), site.held()
+
+
+def suffer(site: Site, command: tuple[str, ...], moment: tuple[str, int, float], finished: Finished) -> str:
+    """Kill once, run the same command again, and say what is then not as it should be; "" when all is well."""
+    victim, units, more_s = moment
+    where = f"{victim} killed {more_s} s after {units} units had begun"
+    if not kill_at(command, site.events, *moment):
+        return OVER
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    if again.returncode or "Traceback" in again.stdout + again.stderr:
+        return f"{where}: {again.stdout}{again.stderr}"
+    if (site.recorded(), site.held()) != finished:
+        return f"{where}: state or devices are not what an undisturbed update leaves"
+    return ""
+
+
+def test_killed_at_twenty_moments_the_same_driver_converges(tmp_path: Path, finished: Finished) -> None:
+    def one(number: int, moment: tuple[str, int, float]) -> str:
+        site = site_in(tmp_path / str(number))
+        return suffer(site, site.drive(), moment, finished)
+
+    with ThreadPoolExecutor(4) as pool:
+        told = list(pool.map(lambda item: one(*item), enumerate(moments())))
+    assert [line for line in told if line not in ("", OVER)] == []
+    assert told.count(OVER) <= 5
+
+
+@pytest.mark.parametrize("victim", ["engine", "group"])
+def test_killed_the_same_command_converges_and_a_third_changes_nothing(
+    site: Site, finished: Finished, victim: str
+) -> None:
+    command = site.command("up", "--events", str(site.events))
+    assert suffer(site, command, (victim, 2, 0.0), finished) == ""
+
+    inodes = {path: path.stat().st_ino for path in (site.root / "flash").rglob("*")}
+    assert "nothing changed" in site.up()
+    assert {path: path.stat().st_ino for path in (site.root / "flash").rglob("*")} == inodes
+
+
+def test_a_damaged_state_says_how_to_mend_it_and_without_it_everything_is_found_again(site: Site) -> None:
+    site.up()
+    before, files = site.held(), {path: path.stat().st_ino for path in (site.root / "flash").rglob("*")}
+    site.state.write_bytes(site.state.read_bytes()[:3000])
+
+    damaged = site.run("up")
+
+    assert damaged.returncode not in (0, 1)
+    assert "the recorded state cannot be read" in damaged.stderr + damaged.stdout
+    assert "stacks/**/<stack>.json.bak" in damaged.stderr + damaged.stdout
+    assert "Traceback" not in damaged.stdout + damaged.stderr
+
+    site.state.unlink()
+    site.up()
+    assert site.held() == before
+    assert {path: path.stat().st_ino for path in (site.root / "flash").rglob("*")} == files
+
+
+def test_a_torn_sidecar_of_an_engine_that_writes_them_is_no_obstacle(site: Site) -> None:
+    site.up()
+    site.state.with_name(site.state.name + ".attrs").touch()
+
+    assert "nothing changed" in site.up()
+
+
+def test_a_second_operator_is_told_who_is_at_work_and_since_when(site: Site) -> None:
+    locks = StackLocks(site.root / "locks")
+    locks.take(STACK, "up")
+
+    second = site.run("up")
+    locks.release()
+
+    assert second.returncode == KILLED
+    me = f"{getpass.getuser()}@{socket.gethostname()} (pid {os.getpid()})"
+    assert f"{STACK} is being changed (up) by {me} since " in second.stderr + second.stdout
+    assert "ago. Wait for that to end, or stop it. Nothing was done." in second.stderr + second.stdout
+    assert not (site.root / "flash").exists()
+
+
+def test_two_operators_at_once_do_what_one_does(site: Site, finished: Finished) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda _: site.run("up"), range(2)))
+
+    told = "".join(done.stdout + done.stderr for done in both)
+    assert any(done.returncode == 0 for done in both), told
+    assert "Traceback" not in told
+    assert all(done.returncode == 0 or "is being changed (up) by" in done.stderr + done.stdout for done in both), told
+    assert (site.recorded(), site.held()) == finished
+
+
+def test_pulumis_lock_tells_its_owner_and_only_that_of_a_process_that_is_gone_is_taken_away() -> None:
+    message = (
+        "error: the stack is currently locked by 2 lock(s). Either wait for the other process(es) to end or delete the "
+        "lock file with `pulumi cancel`.\n"
+        "  s3://state/.pulumi/locks/x/6f4e.json: created by ann@control-1 (pid 812) at 2026-03-01T02:11:09Z\n"
+        "  s3://state/.pulumi/locks/x/0a1b.json: created by bob@control-2 (pid 7) at 2026-03-01T02:12:00+01:00\n"
+    )
+    ann, bob = owners_in(message)
+    assert ann == Owner("ann", "control-1", 812, datetime(2026, 3, 1, 2, 11, 9, tzinfo=UTC))
+    assert bob.told(datetime(2026, 3, 1, 3, 12, tzinfo=UTC)) == (
+        "bob@control-2 (pid 7) since 2026-03-01 01:12:00 UTC, 2 hours ago"
+    )
+    assert bob.told(datetime(2026, 2, 1, tzinfo=UTC)).endswith(", by a clock that is ahead of this one")
+    assert owners_in("error: something else") == ()
+
+    here, now = socket.gethostname(), datetime.now(UTC)
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        assert standing(Owner("root", here, sleeper.pid, now), Path("/")) is Standing.ABANDONED  # the number is reused
+        sleeper.kill()
+    assert standing(Owner("root", here, sleeper.pid, now), Path("/")) is Standing.ABANDONED
+    assert standing(Owner("root", "elsewhere", 1, now), Path("/")) is Standing.HELD
+
+
+def test_somebody_at_work_on_another_machine_is_not_disturbed(site: Site) -> None:
+    site.up()
+    folder = site.root / "state" / ".pulumi" / "locks" / "organization" / "clusterwright" / STACK
+    folder.mkdir(parents=True, exist_ok=True)
+    since = datetime.now(UTC) - timedelta(minutes=7)
+    lock = {"pid": 812, "username": "ann", "hostname": "control-1", "timestamp": since.isoformat()}
+    (folder / "6f4ef5e3-1007-41e1-9dfb-3e0c93da8756.json").write_text(json.dumps(lock))
+
+    locked = site.run("up")
+
+    told = locked.stdout + locked.stderr
+    assert locked.returncode == KILLED
+    assert f"{STACK} is being changed by ann@control-1 (pid 812) since " in told
+    assert "7 minutes ago" in told
+    assert f"pulumi cancel --stack {STACK}" in told
+
+
+def test_a_clock_that_jumps_back_changes_nothing(site: Site) -> None:
+    """The driver, the program and the provider get the wrong time; the engine asks the kernel itself."""
+    (faketime,) = Path("/usr/lib").glob("*/faketime/libfaketime.so.1")
+    wrong = {"LD_PRELOAD": str(faketime), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    site.up()
+    before = site.held()
+
+    assert "nothing changed" in site.up(environment={**wrong, "FAKETIME": "-400d"})
+    assert site.held() == before
