@@ -20,7 +20,10 @@ from clusterwright.render.node_nics import nics_of
 BOOT_TIMEOUT_S = 400
 MEMORY_MB = 3072
 # Adapters of another kind, servers that are not there, and keys that no image holds.
-WITHOUT_HARDWARE = ("roce-qos.service", "rdma-names.service", "home.mount", "slurmd.service", "munge.service")
+WITHOUT_HARDWARE = (
+    *("roce-qos.service", "rdma-names.service", "home.mount", "slurmd.service", "munge.service"),
+    "isolation-watch.timer",
+)
 # The probe starts the node check itself, when nothing else is running, and gives an emulated processor time for it.
 ON_DEMAND = ("node-health.timer",)
 PATIENT = """[Service]
