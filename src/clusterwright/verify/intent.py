@@ -89,9 +89,7 @@ def intent_of(plan: Plan) -> Intent:
         if item.figure.startswith("oversubscription.")
     }
     links = frozenset(_encrypted_links(plan))
-    return Intent(
-        planned, tuple(wanted), frozenset(full), frozenset(opened), drained, ratios, links, declared_of(plan)
-    )
+    return Intent(planned, tuple(wanted), frozenset(full), frozenset(opened), drained, ratios, links, declared_of(plan))
 
 
 def _encrypted_links(plan: Plan) -> Iterator[tuple[str, str]]:
