@@ -1,4 +1,4 @@
-"""CW609 to CW614: what a node's image says, against the fabrics, the filter and NCCL, which have to mean the same."""
+"""CW609 to CW615: what a node's image says, against the fabrics, the filter and NCCL, which have to mean the same."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _PORT_RANGE = "net.ipv4.ip_local_port_range"
 # NCCL's user guide, "Sharing Data": containers need --shm-size of a gigabyte or more.
 _SHARED_MEMORY_GB = 1
 _VERBS = "/dev/infiniband"
+_RELAXED_ORDERING = "NCCL_IB_PCI_RELAXED_ORDERING"
 
 
 def _nodes_with_images(spec: ClusterSpec) -> Iterator[tuple[NodeGroup, Image]]:
@@ -214,3 +215,20 @@ def bootstrap_ports(subject: Subject) -> Iterator[Problem]:
         path = (*image.path, "sysctl", _PORT_RANGE) if said is not None else (*spec.nccl.path, "sockets")
         message = f"Jobs listen on ports {low} to {high}, and no TCP flow inside {group.zone} covers all of them."
         yield Problem(path, message, f'Add `ports: ["{low}-{high}"]` to a TCP flow from {group.zone} to {group.zone}.')
+
+
+@rule(
+    code="CW615",
+    severity=Severity.WARNING,
+    title="PCIe relaxed ordering switched off",
+    why="Every write of an adapter to memory then waits for the one before it, and fast adapters lose throughput.",
+    mend="Take the variable away: NCCL uses relaxed ordering where the adapter can (2, its default), or set 1.",
+    docs="NCCL_IB_PCI_RELAXED_ORDERING is 0 (off), 1 (on, or fail) or 2 (on where it can be; NCCL's user guide)."
+    " Adapters in virtual machines need it most.",
+)
+def strict_ordering(subject: Subject) -> Iterator[Problem]:
+    """NCCL profiles that switch relaxed ordering off on nodes with RDMA."""
+    nccl = subject.spec.nccl
+    if nccl is not None and nccl.variables.get(_RELAXED_ORDERING) == "0":
+        message = f"{nccl.nodes} write to memory in strict order."
+        yield Problem((*nccl.path, "variables", _RELAXED_ORDERING), message, "Take it away, or set 1 or 2.")
