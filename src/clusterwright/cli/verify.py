@@ -12,6 +12,7 @@ import click
 
 from clusterwright.cli.formats.text import render_text
 from clusterwright.cli.lint import source_line
+from clusterwright.cli.proofs import prove
 from clusterwright.cli.records import leave_record, show_records
 from clusterwright.finding import ClusterwrightError, Severity
 from clusterwright.plan.build import build_plan
@@ -79,7 +80,7 @@ def verify(
         if rendered is None:
             return _EXIT_CANNOT_RUN
         tree = rendered
-    verdicts = [(check, check.run(tree)) for check in checks if check.applies(tree)]
+    verdicts = prove(tree, checks)
     if not verdicts:
         raise ClusterwrightError(
             f"{subject}: nothing here that {', '.join(check.name for check in checks)} could prove: no such files are "
