@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 import pytest
@@ -12,7 +13,7 @@ from clusterwright.deploy.target import DeviceTree
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.render.engine import render_devices
-from clusterwright.rollout.effects import effect_of, effects
+from clusterwright.rollout.effects import effect_of
 from clusterwright.rollout.waves import Effect
 from clusterwright.spec.load import load_spec
 
@@ -69,11 +70,11 @@ def test_a_file_that_goes_away_counts_as_a_change() -> None:
     assert effect_of(lab("lab-roce").by_name["rtsw-p00r00"], before, after) is Effect.RESTART
 
 
-def test_a_new_device_disturbs_nobody() -> None:
-    plan = lab("lab-roce")
-    after = {name: tree("lab-roce", name) for name in ("ctsw-p00-00", "ctsw-p00-01")}
-    before = {"ctsw-p00-01": edited(after["ctsw-p00-01"], "mnt/flash/startup-config", "maximum-paths", "minimum-paths")}
+def test_another_image_is_a_reboot_and_another_limit_of_the_node_check_is_none() -> None:
+    device = lab("lab-roce").by_name["gpu-p00r00n0"]
+    before = tree("lab-roce", device.name)
+    file = next(artifact for artifact in before if artifact.path == "etc/clusterwright/health.json")
+    booted = json.loads(file.content)["image"]["boot_digest"]
 
-    found = effects(plan.devices, before, after)
-
-    assert found == {"ctsw-p00-00": Effect.LIVE, "ctsw-p00-01": Effect.RESTART}
+    assert effect_of(device, before, edited(before, file.path, booted, "0" * len(booted))) is Effect.REBOOT
+    assert effect_of(device, before, edited(before, file.path, '"limits"', '"limits" ')) is Effect.LIVE

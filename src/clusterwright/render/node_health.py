@@ -27,6 +27,7 @@ from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.image import Health, Image
 
+LIMITS_FILE = "etc/clusterwright/health.json"
 KIND = "node-health"
 LIBRARY = "usr/local/lib/clusterwright"
 _PROGRAM = "clusterwright.node_health"
@@ -59,7 +60,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
         yield Artifact(device.name, path, content, KIND, mode)
     nics = nics_of(plan, device)
     shape = tuple((nic.interface, nic.rdma_device, nic.pci, nic.fabric.name, bool(nic.version)) for nic in nics)
-    yield Artifact(device.name, "etc/clusterwright/health.json", _shared(plan, device, shape), KIND)
+    yield Artifact(device.name, LIMITS_FILE, _shared(plan, device, shape), KIND)
     yield Artifact(device.name, "etc/clusterwright/health-node.json", dump_lines(_own(plan, device), 2), KIND)
 
 

@@ -6,11 +6,13 @@ what reads it, and a switch that restarts is counted as away.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.plan.model import Device
+from clusterwright.render.node_health import LIMITS_FILE
 from clusterwright.rollout.waves import Effect
 
 # What Linux reads at boot alone: the kernel's command line, options of modules, names of adapters, the image's name.
@@ -35,7 +37,8 @@ def effect_of(device: Device, before: DeviceTree, after: DeviceTree) -> Effect |
     if not changed:
         return None
     if device.kind == "node":
-        return Effect.REBOOT if any(_is_read_at_boot(path) for path, _, _ in changed) else Effect.LIVE
+        reboots = any(_is_read_at_boot(path) or _boots_another_image(path, old, new) for path, old, new in changed)
+        return Effect.REBOOT if reboots else Effect.LIVE
     passing = all(_is_beside_forwarding(path, old, new) for path, old, new in changed)
     return Effect.LIVE if passing else Effect.RESTART
 
@@ -51,6 +54,14 @@ def _changed(before: DeviceTree, after: DeviceTree) -> Iterator[tuple[str, Artif
 def _is_read_at_boot(path: str) -> bool:
     folder, ending = _LINK_NAMES
     return path.startswith(_AT_BOOT) or (path.startswith(folder) and path.endswith(ending))
+
+
+def _boots_another_image(path: str, was: Artifact | None, will: Artifact | None) -> bool:
+    """Whether what the node check expects to have been booted is another image, or another content of the same."""
+    if path != LIMITS_FILE or was is None or will is None:
+        return False
+    before, after = (json.loads(each.content).get("image") for each in (was, will))
+    return bool(before != after)
 
 
 def _is_beside_forwarding(path: str, was: Artifact | None, will: Artifact | None) -> bool:
@@ -71,16 +82,3 @@ def _sections(configuration: Artifact) -> frozenset[tuple[str, str]]:
         elif line:
             found.append([line])
     return frozenset((section[0], "\n".join(section[1:])) for section in found)
-
-
-def effects(
-    devices: Iterable[Device], before: dict[str, DeviceTree], after: dict[str, DeviceTree]
-) -> dict[str, Effect]:
-    """The effect on every device that changes. A device that held nothing is new: what it does disturbs nobody."""
-    found: dict[str, Effect] = {}
-    for device in devices:
-        old, new = before.get(device.name, ()), after.get(device.name, ())
-        effect = effect_of(device, old, new)
-        if effect is not None:
-            found[device.name] = effect if old else Effect.LIVE
-    return found
