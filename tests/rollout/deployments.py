@@ -15,10 +15,10 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.render.engine import render_device
 from clusterwright.rollout.deployed import record
-from clusterwright.rollout.effects import effects
+from clusterwright.rollout.effects import effect_of
 from clusterwright.rollout.preview import Change, Preview, preview
 from clusterwright.rollout.running_jobs import RunningJob
-from clusterwright.rollout.waves import plan_waves
+from clusterwright.rollout.waves import Effect, plan_waves
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 
@@ -90,7 +90,11 @@ class Site:
         given = self.held if held is None else held
         changed = [name for name in wanted if given.get(name) != wanted[name]]
         before = {name: store.get_tree(name, given[name]) for name in changed if given.get(name)}
-        found = effects((plan.by_name[name] for name in changed), before, {name: trees[name] for name in changed})
+        found = {name: Effect.LIVE for name in changed if name not in before}
+        for name, tree in before.items():
+            effect = effect_of(plan.by_name[name], tree, trees[name])
+            if effect is not None:
+                found[name] = effect
         waves = plan_waves(plan, chosen, found, plan.spec.rollout)
         return preview(Change(plan, stacks, chosen, given, wanted, found, waves), self.root, jobs)
 
