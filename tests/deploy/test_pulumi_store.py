@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,19 @@ def test_a_trees_digest_covers_modes_but_not_the_device(tmp_path: Path) -> None:
 
     assert store.put_tree((artifact("a", b"x", 0o600),)) != digest
     assert store.put_tree((Artifact("leaf-01", "a", b"x", "eos"),)) == digest
+
+
+def test_of_two_trees_only_what_differs_is_read(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    kept = Artifact("d", "etc/kept", b"same", "test")
+    old, new = Artifact("d", "etc/conf", b"1", "test"), Artifact("d", "etc/conf", b"2", "test")
+    gone, mode = Artifact("d", "etc/gone", b"x", "test"), Artifact("d", "etc/mode", b"y", "test")
+    locked = replace(mode, mode=0o600)
+    before, after = store.put_tree((kept, old, gone, mode)), store.put_tree((kept, new, locked))
+    (tmp_path / kept.sha256[:2] / kept.sha256[2:]).unlink()
+
+    assert store.get_differing("d", before, after) == ((old, gone, mode), (new, locked))
+    assert store.get_differing("d", after, after) == ((), ())
 
 
 def test_damaged_and_absent_objects_are_named(tmp_path: Path) -> None:

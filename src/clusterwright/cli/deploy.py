@@ -58,9 +58,8 @@ def preview(
     is_judged = form == "json" or not prepared.is_quiet
     judged = judge(site, prepared, Judging(jobs, accept_refuted, because)) if is_judged else None
     text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared)) if part)
-    shows = judged.json if judged and form == "json" else text
-    if shows:
-        click.echo(shows, err=options["events"] == Path("-"))
+    shows = judged.json if judged and form == "json" else text or f"{site.plan.name}: nothing changes"
+    click.echo(shows, err=options["events"] == Path("-"))
     if judged and judged.is_refused:
         return EXIT_FINDINGS
     status = _drive("preview", site, engine, options, prepared) if by_engine else 0

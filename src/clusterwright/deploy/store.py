@@ -12,6 +12,7 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.target import DeviceTree
@@ -72,9 +73,22 @@ class Store:
 
     def get_tree(self, device: str, digest: str) -> DeviceTree:
         """The tree with this digest, as ``device``'s. Raises MissingObject."""
+        return self._files(device, json.loads(self.get(digest)), [])
+
+    def get_differing(self, device: str, before: str, after: str) -> tuple[DeviceTree, DeviceTree]:
+        """What of two trees of ``device`` differs: the files of each that the other has not. Raises MissingObject.
+
+        Reads no file that both have: most of a cluster is as it was.
+        """
+        old, new = json.loads(self.get(before)), json.loads(self.get(after))
+        return self._files(device, old, new), self._files(device, new, old)
+
+    def _files(self, device: str, listing: list[dict[str, Any]], other: list[dict[str, Any]]) -> DeviceTree:
+        known = {file["path"]: file for file in other}
         return tuple(
             Artifact(device, file["path"], self.get(file["sha256"]), file["kind"], file["mode"])
-            for file in json.loads(self.get(digest))
+            for file in listing
+            if known.get(file["path"]) != file
         )
 
     def _path(self, digest: str) -> Path:

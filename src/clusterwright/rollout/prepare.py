@@ -90,19 +90,17 @@ def _effects(
     for name, digest in wanted.items():
         if held.get(name) == digest and name not in failed:
             continue
-        after = store.get_tree(name, digest)
         if name not in held:
             yield name, Effect.LIVE
             continue
         try:
-            before = store.get_tree(name, held[name]) if held[name] else None
+            before, after = store.get_differing(name, held[name], digest) if held[name] else ((), ())
         except MissingObject:
-            before = None
-        if before is None or before == after:
-            unknown[name] = after
-            continue
+            before, after = (), ()
         effect = effect_of(plan.by_name[name], before, after)
-        if effect is not None:
+        if effect is None:
+            unknown[name] = store.get_tree(name, digest)
+        else:
             yield name, effect
     if unknown:
         yield from _effects_on_unknown(plan, target, unknown)
