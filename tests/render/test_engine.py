@@ -101,7 +101,9 @@ def test_an_interrupted_run_leaves_the_old_tree(tmp_path: Path, sent: signal.Sig
     before = contents(out)
     program: list[Path | str] = [PROGRAM, "render", SPEC.with_name("roce-24k.yaml"), "--out", out]
     aside = tmp_path / ".out.part"
-    with subprocess.Popen(program, stderr=subprocess.PIPE, start_new_session=True) as run:
+    # A shell that starts the tests in the background has them, and all that they start, ignore SIGINT.
+    command = ["env", "--default-signal=INT", *program]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as run:
         deadline = time.monotonic() + 120
         while not (aside.is_dir() and any(aside.iterdir())):
             assert run.poll() is None

@@ -212,6 +212,7 @@ HARMLESS: tuple[tuple[str, str], ...] = (
     (r"^interface Loopback|bandwidth percent|^interface \S+ > (no shutdown|!)", _DEFAULT),
     (r"^interface (\S+ > shutdown|Ethernet[\d/]+)$", "a port without a cable: any other would be missed"),
     (r"^ipv6 prefix-list FABRIC > seq 10", _WIDER),
+    (r"^ipv6 prefix-list OWN > seq 10", "downwards the list FABRIC, which comes next, has this switch's loopback too"),
     (r"^ip community-list FROM-BELOW", "the top tier has nobody above to tell; anywhere else it is missed"),
     (r"router-id \d|router_id$", "any number will do that no other switch has"),
     # FBOSS
