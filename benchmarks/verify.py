@@ -10,7 +10,7 @@ from pathlib import Path
 
 from clusterwright.data_files import folder
 from clusterwright.plan.build import build_plan
-from clusterwright.render.registry import RENDERERS
+from clusterwright.render.engine import render_kinds
 from clusterwright.spec.load import load_spec
 from clusterwright.verify.check import Check
 from clusterwright.verify.intent import intent_of
@@ -49,18 +49,7 @@ def _checks(name: str) -> list[tuple[str, float]]:
     """Seconds of each check that applies; the first one of a kind also parses the text for all."""
     plan = build_plan(load_spec(folder("inventory") / f"{name}.yaml"))
     kinds = {kind for check in CHECKS for kind in check.kinds}
-    tree = tree_of(
-        name,
-        (
-            artifact
-            for entry in RENDERERS
-            if entry.kind in kinds
-            for device in plan.devices
-            if entry.applies(plan, device)
-            for artifact in entry.render(plan, device)
-        ),
-        intent_of(plan),
-    )
+    tree = tree_of(name, render_kinds(plan, kinds), intent_of(plan))
 
     def seconds(check: Check) -> float:
         start = time.perf_counter()

@@ -16,7 +16,7 @@ from clusterwright.cli.proofs import prove
 from clusterwright.cli.records import leave_record, show_records
 from clusterwright.finding import ClusterwrightError, Severity
 from clusterwright.plan.build import build_plan
-from clusterwright.render.registry import RENDERERS
+from clusterwright.render.engine import render_kinds
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 from clusterwright.verify.intent import intent_of
@@ -113,15 +113,7 @@ def _rendered(spec: Path, checks: Sequence[Check]) -> RenderedTree | None:
         return None
     plan = build_plan(load_spec(spec))
     kinds = {kind for check in checks for kind in check.kinds}
-    artifacts = (
-        artifact
-        for entry in RENDERERS
-        if entry.kind in kinds
-        for device in plan.devices
-        if entry.applies(plan, device)
-        for artifact in entry.render(plan, device)
-    )
-    return tree_of(plan.name, artifacts, intent_of(plan))
+    return tree_of(plan.name, render_kinds(plan, kinds), intent_of(plan))
 
 
 def _text(verdicts: Sequence[tuple[Check, Verdict]]) -> Iterator[str]:

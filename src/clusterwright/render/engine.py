@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clusterwright.render.registry import RENDERERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from clusterwright.artifact import Artifact
     from clusterwright.plan.model import Plan
@@ -24,6 +24,18 @@ def render_devices(plan: Plan, names: Iterable[str] | None = None) -> Iterator[A
     """The files of the devices ``names`` (None: all), in the plan's order. Raises KeyError for an unknown name."""
     for name in in_plan_order(plan, names):
         yield from render_device(plan, name)
+
+
+def render_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
+    """The artifacts of ``kinds`` alone, of every device: what a proof reads. Renderer by renderer, in plan order."""
+    return (
+        artifact
+        for entry in RENDERERS
+        if entry.kind in kinds
+        for device in plan.devices
+        if entry.applies(plan, device)
+        for artifact in entry.render(plan, device)
+    )
 
 
 def in_plan_order(plan: Plan, names: Iterable[str] | None = None) -> list[str]:
