@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.lab.twins import error, lab, small_spec, twin_of
+from tests.lab.twins import COMMAND, error, lab, small_spec, twin_of
 
+from clusterwright import data_files
 from clusterwright.lab.cut import Cut
 from clusterwright.lab.isolation.compare import IsolationResult, compare, rendered_filters
 from clusterwright.lab.isolation.members import set_stage
@@ -28,18 +31,12 @@ from clusterwright.verify.isolation.wanted import declared_of
 from clusterwright.verify.tree import RenderedTree
 
 NFT, AGENT, EOS = "etc/nftables.conf", "etc/coop/agent.conf", "mnt/flash/startup-config"
+SONIC = "etc/sonic/config_db.json"
 FABRICS = ("backend", "frontend", "management")
 KINDS = {
     *("port", "other IP version", "fragments", "spoofed source", "ICMP echo", "ICMP error of no flow"),
     *("reply without a request", "established reply"),
 }
-_BORDER = """
-borders:
-  - {name: site, device: ssw-00, port: Ethernet6/36/1, speed_gbps: 400, address: "fd00:1ab:f:ffee::/127",
-     neighbour: "fd00:1ab:f:ffee::1", asn: 64601, zones: [site-services]}
-
-flows:
-"""
 
 
 @pytest.fixture(scope="module")
@@ -162,19 +159,63 @@ def test_a_rule_changed_by_hand_is_noticed_where_the_lab_runs_rules(spec: Path) 
     assert re.search(r":4792 \(port.*for gpu-p00r00n0: expected: stopped at gpu-p00r00n0 input; arrived", found), found
 
 
-def test_a_border_judges_what_comes_and_what_leaves(tmp_path: Path) -> None:
-    path = small_spec(tmp_path, "twin-border")
-    path.write_text(path.read_text().replace("\nflows:\n", _BORDER, 1))
-    lab("up", path, "--fabric", "frontend")
+def test_a_check_killed_while_nodes_boot_leaves_nothing_to_the_next(spec: Path) -> None:
+    prefix = namespace_prefix("twin-zones.frontend")
+    before = namespaces_named(prefix)
+
+    def rules() -> str:
+        command = ["ip", "netns", "exec", f"{prefix}gpu-p00r00n0", "nft", "list", "ruleset"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert rules() == ""
+    with subprocess.Popen([COMMAND, "lab", "check", spec, "--isolation", "--fabric", "frontend"]) as checking:
+        while "boot_on_frontend" not in rules() and checking.poll() is None:
+            time.sleep(0.05)
+        checking.send_signal(signal.SIGKILL)
+    assert "boot_on_frontend" in rules()
+    assert set(namespaces_named(prefix)) > set(before)
+    lab("check", spec, "--isolation", "--fabric", "frontend")
+    assert rules() == ""
+    assert namespaces_named(prefix) == before
+
+
+def test_borders_judge_what_comes_and_what_leaves(tmp_path: Path) -> None:
+    path = tmp_path / "twin-border.yaml"
+    path.write_text(f"extends: {data_files.folder('inventory') / 'lab-border.yaml'}\nname: twin-border\n")
+    for fabric in ("frontend", "management"):
+        lab("up", path, "--fabric", fabric)
     try:
-        report = json.loads(lab("check", path, "--isolation", "--format", "json"))
-        (result,) = report["labs"]
-        assert (result["differences"], result["routes"], result["unjudged"]) == ([], [], [])
-        assert result["lists"] == 19 + 2
+        results = json.loads(lab("check", path, "--isolation", "--format", "json"))["labs"]
+        assert [each["lab"] for each in results] == ["twin-border.frontend", "twin-border.management"]
+        for each in results:
+            assert (each["differences"], each["routes"], each["unjudged"]) == ([], [], [])
+            assert (set(each["sent"]), each["zones"]) == (KINDS, 10)
+        assert results[0]["lists"] == 20 + 4  # what comes in and what leaves, on two borders
+        assert (results[0]["pairs"] > 80, results[0]["nodes"]) == (True, 6)  # storage and service hosts among them
         twin = twin_of(path, Cut(nodes=16), "frontend")
-        wrong = edited(rendered_filters(twin), "ssw-00", EOS, lambda text: text.replace("permit udp", "deny udp"))
+        wrong = edited(rendered_filters(twin), "ssw-00", EOS, lambda text: text.replace("permit tcp", "deny tcp"))
         found = words(compare(twin, wrong))
-        assert any("sent by site-services" in line and "arrives; did not arrive" in line for line in found), found[:5]
+        assert any("sent by production" in line and "arrives; did not arrive" in line for line in found), found[:5]
+    finally:
+        lab("down", path)
+
+
+def test_the_tables_of_sonic_are_asked_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "twin-sonic.yaml"
+    path.write_text(f"extends: {data_files.folder('inventory') / 'lab-sonic.yaml'}\nname: twin-sonic\n")
+    lab("up", path)
+    try:
+        twin = twin_of(path, Cut(nodes=16))
+        right = rendered_filters(twin)
+        result = compare(twin, right)
+        assert (result.differences, result.routes, set(result.sent)) == ((), (), KINDS)
+        assert result.lists == 4 * 16
+        wrong = edited(
+            right, "rtsw-p00r00", SONIC, lambda text: text.replace('"L4_DST_PORT": "4791"', '"L4_DST_PORT": "4792"')
+        )
+        found = words(compare(twin, wrong))
+        assert any(":4791 (port" in line and line.endswith("arrives; did not arrive") for line in found), found[:5]
+        assert any(":4792 (port" in line and line.endswith("arrived") for line in found), found[:5]
     finally:
         lab("down", path)
 

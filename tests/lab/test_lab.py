@@ -14,7 +14,7 @@ from tests.lab.shortest_paths import widths
 from tests.lab.twins import COMMAND, error, lab, small_spec, twin_of
 
 from clusterwright.lab import frr
-from clusterwright.lab.check import kernel_routes
+from clusterwright.lab.check import await_routes, kernel_routes
 from clusterwright.lab.cut import Cut
 from clusterwright.lab.namespaces import inside, namespaces_named, processes_in
 from clusterwright.lab.packets import endpoints
@@ -161,6 +161,31 @@ def test_a_prefix_beyond_the_policy_is_caught(spec: Path, twin: Twin) -> None:
     finally:
         frr.configure(folder, [*network, "no network fd00:1ab:b::2/127", "exit", "exit", f"no {listed}"])
         time.sleep(1)
+    assert problems(spec, 0) == []
+
+
+def refused_segments(twin: Twin, switch: str) -> int:
+    """How many segments the switch's kernel dropped because their signature is another one, or missing."""
+    with inside(twin.namespace(switch)):
+        rows = [line.split() for line in Path("/proc/thread-self/net/netstat").read_text().splitlines()]
+    counters = dict(zip(rows[0], rows[1], strict=True))
+    return int(counters["TCPMD5Failure"]) + int(counters["TCPMD5NotFound"]) + int(counters["TCPMD5Unexpected"])
+
+
+def test_a_session_with_another_password_ends_and_stays_away(spec: Path, twin: Twin) -> None:
+    session = next(each for each in twin.view_of["ctsw-p00-00"].sessions if each.side == "up")
+    assert session.authentication is not None
+    folder, other = folder_of(twin.name) / "ctsw-p00-00", session.neighbour
+    neighbour = ["router bgp 4200010000", f"neighbor {session.remote} password"]
+    assert refused_segments(twin, other) == 0
+    frr.configure(folder, [neighbour[0], f"{neighbour[1]} another"])
+    try:
+        time.sleep(3)
+        assert refused_segments(twin, other) > 0
+        assert any(other in line for line in problems(spec, 1))
+    finally:
+        frr.configure(folder, [neighbour[0], f"{neighbour[1]} lab-bgp-backend"])
+        await_routes(twin, 60)
     assert problems(spec, 0) == []
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.namespaces import inside
-from clusterwright.render.switch_sessions import route_limit
+from clusterwright.render.switch_sessions import Session, route_limit
 from clusterwright.render.switch_view import SwitchView
 from clusterwright.render.templates import template
 
@@ -26,12 +26,13 @@ _ZEBRA_CONFIG = "no zebra nexthop kernel enable\n"
 
 @dataclass(frozen=True, slots=True)
 class FrrNeighbour:
-    """A BGP neighbour; ``side`` is UP or DOWN."""
+    """A BGP neighbour; ``side`` is UP or DOWN, ``password`` None for a session without authentication."""
 
     address: str
     remote_as: int
     side: str
     description: str
+    password: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ def bgpd_config(view: SwitchView) -> str | None:
         sides=tuple(_side(view, side) for side in view.bgp_sides),
         withdraws=view.is_drained,
         neighbours=tuple(
-            FrrNeighbour(item.remote, item.remote_as, item.side.upper(), item.description) for item in view.sessions
+            FrrNeighbour(item.remote, item.remote_as, item.side.upper(), item.description, _password(item))
+            for item in view.sessions
         ),
         networks=tuple(origin.text for origin in view.origins),
         pools=tuple(_pool(network, length) for network, length in view.pools),
@@ -154,6 +156,11 @@ def _side(view: SwitchView, side: str) -> FrrSide:
     if side == "up":
         return FrrSide("UP", most, "none", "community FROM-BELOW")
     return FrrSide("DOWN", most, FROM_BELOW, f"{_word(view)} address prefix-list FABRIC")
+
+
+def _password(session: Session) -> str | None:
+    """A password made of its secret's name, for a lab gets no secrets; FRR's TCP-MD5 stands in for TCP-AO too."""
+    return None if session.authentication is None else f"lab-{session.authentication.secret}"
 
 
 def _word(view: SwitchView) -> str:

@@ -39,7 +39,7 @@ def told(name: str, device: str, path: str, edit: Edit) -> list[str]:
     return [re.sub(r"line \d+", "line N", re.sub(r":\d+: ", ":N: ", str(each), count=1)) for each in found]
 
 
-@pytest.mark.parametrize("name", ["lab-roce", "lab-sonic", "lab-ib", "rsc", "rsc-phase1"])
+@pytest.mark.parametrize("name", ["lab-roce", "lab-border", "lab-sonic", "lab-ib", "rsc", "rsc-phase1"])
 def test_what_is_rendered_is_proven(name: str) -> None:
     found = verdict(tree(name, *one_of_each(name)))
     assert not found.counterexamples
@@ -47,6 +47,15 @@ def test_what_is_rendered_is_proven(name: str) -> None:
     assert facts["pairs of zones without, closed"]
     assert facts["nodes with a filter"]
     assert facts["switches with a filter"]
+
+
+def test_the_answer_says_for_each_zone_who_enforces_it() -> None:
+    notes = verdict(tree("lab-roce", *one_of_each("lab-roce"))).notes
+    assert (
+        "compute: enforced by hosts and edges (1 host) and edges alone (7 hosts without an image, as gpu-p00r00n1)."
+        in notes
+    )
+    assert "storage: enforced by edges alone (2 hosts without an image, as st-s00n0)." in notes
 
 
 def test_the_check_is_offered() -> None:
@@ -146,6 +155,12 @@ def test_text_that_is_not_understood_is_refused_with_its_line() -> None:
         lines.append(f"{case}:\n  {re.sub(r':[0-9]+: ', ':N: ', str(error.value), count=1)}\n")
         assert re.match(rf"{device}:/{path}:\d+: ", str(error.value))
     assert_golden("isolation/refused.txt", "\n".join(lines).encode())
+
+
+def test_an_address_that_does_not_read_is_refused_by_file() -> None:
+    path = "etc/systemd/network/20-be0.network"
+    with pytest.raises(VerifyError, match=rf"^{GPU}:/{path}: .*Render the spec again"):
+        verdict(tree("lab-roce", GPU, edits={(GPU, path): replaced("Address=fd00", "Address=fd00:1ab:nobody")}))
 
 
 def test_switches_that_differ_in_their_prefix_alone_are_still_told_apart() -> None:

@@ -10,7 +10,15 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.twin import Twin, interface_name
 from clusterwright.plan.model import Cable
 from clusterwright.verify.isolation.declared import INTERNET, OUTSIDE, Declared
-from clusterwright.verify.isolation.edges import BORDER_IN, BORDER_OUT, HOSTS, MANAGEMENT, PortFilter, port_groups
+from clusterwright.verify.isolation.edges import (
+    BORDER_IN,
+    BORDER_OUT,
+    HOSTS,
+    MANAGEMENT,
+    MLNX_OS,
+    PortFilter,
+    port_groups,
+)
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
 from clusterwright.verify.isolation.nodes import BOOTING, RUNNING, NodeFilter, node_filters
 from clusterwright.verify.tree import RenderedTree
@@ -90,7 +98,8 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: Declared) -> Stage:
         raise ClusterwrightError(f"{twin.plan.name}: no zone is on {twin.fabric}, so there is nothing to compare.")
     numbers = InterfaceNumbers()
     nodes = {(name, own.file): own for own in node_filters(tree, declared, numbers) for name in own.nodes}
-    lists = tuple(each for group in port_groups(tree, declared) for each in group.filters())
+    # MLNX-OS tracks connections, which the places where lists are tried do not.
+    lists = tuple(e for group in port_groups(tree, declared) if group.file != MLNX_OS for e in group.filters())
     hosts = []
     for number, cable in enumerate(_hosts(twin, declared, nodes, lists), start=1):
         host = _host(twin, declared, cable, number)

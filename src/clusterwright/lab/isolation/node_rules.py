@@ -1,4 +1,8 @@
-"""The rule sets in the nodes' namespaces: loaded where they are missing, changed for a phase, and put back."""
+"""The rule sets in the nodes' namespaces: loaded where they are missing, changed for a phase, and put back.
+
+What a node had is written into the lab's folder before anything else is loaded, so that the next check puts it back
+after one that was killed; `lab down` takes the folder with the namespaces.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,12 @@ import re
 import subprocess
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.isolation.members import Member, Stage
 from clusterwright.lab.namespaces import inside
+from clusterwright.lab.running import folder_of
 from clusterwright.verify.isolation.nodes import BOOTING, RUNNING
 from clusterwright.verify.tree import RenderedTree
 
@@ -22,14 +28,14 @@ _HANDLE = re.compile(rf'comment "{_CONTROL}" # handle (\d+)')
 @contextmanager
 def judging(stage: Stage, tree: RenderedTree) -> Iterator[None]:
     """Within, every node has rules: those that it runs, or its rendered ones where the twin runs it without."""
+    _put_back(stage)
     bare = [member for member in _nodes(stage) if not _listed(member).strip()]
     try:
         for member in bare:
-            _load(member, tree.text(member.name, RUNNING) or "")
+            _replace(stage, member, tree.text(member.name, RUNNING) or "")
         yield
     finally:
-        for member in bare:
-            _load(member, "flush ruleset\n")
+        _put_back(stage)
 
 
 @contextmanager
@@ -38,7 +44,7 @@ def booting(stage: Stage, tree: RenderedTree) -> Iterator[None]:
     found = {member.namespace: _listed(member) for member in _nodes(stage)}
     try:
         for member in _nodes(stage):
-            _load(member, tree.text(member.name, BOOTING) or "")
+            _replace(stage, member, tree.text(member.name, BOOTING) or "")
         yield
     finally:
         for member in _nodes(stage):
@@ -66,6 +72,30 @@ def opened(stage: Stage, hooks: Collection[str]) -> Iterator[None]:
     finally:
         for member in _nodes(stage):
             _close(member)
+
+
+def _replace(stage: Stage, member: Member, text: str) -> None:
+    """Load other rules, once the ones that the node had before the check are written down."""
+    kept = _kept(stage, member)
+    if not kept.exists():
+        kept.parent.mkdir(exist_ok=True)
+        aside = kept.with_suffix(".part")
+        aside.write_text(_listed(member))
+        aside.replace(kept)
+    _load(member, text)
+
+
+def _put_back(stage: Stage) -> None:
+    """Load what was written down, by this check or by one that was killed."""
+    for member in _nodes(stage):
+        kept = _kept(stage, member)
+        if kept.exists():
+            _load(member, f"flush ruleset\n{kept.read_text()}")
+            kept.unlink()
+
+
+def _kept(stage: Stage, member: Member) -> Path:
+    return folder_of(stage.twin.name) / "rules" / f"{member.name}.nft"
 
 
 def _close(member: Member) -> None:

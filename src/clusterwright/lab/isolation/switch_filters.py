@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.namespaces import inside
-from clusterwright.verify.isolation.filter_model import ACCEPT, DROP, Chain, Rule, Ruleset
+from clusterwright.verify.isolation.filter_model import ACCEPT, DROP, Rule, Ruleset
 from clusterwright.verify.isolation.packets import (
     DPORT,
     DST,
@@ -55,24 +55,20 @@ def load(namespace: str, name: str, interfaces: Sequence[str], hook: str, rulese
 
 
 def nft_lines(name: str, interfaces: Sequence[str], hook: str, ruleset: Ruleset) -> Iterator[str]:
-    """A list as an nftables file. Raises ClusterwrightError where a rule asks for what no packet on a wire has."""
-    chain = _only_chain(ruleset)
+    """A list as an nftables file. Raises ClusterwrightError where a rule asks for what no packet on a wire has.
+
+    SONiC asks the tables of a port one by one, and each may end a packet: they are base chains one after the other.
+    """
     devices = ", ".join(f'"{each}"' for each in interfaces)
     yield f"table netdev {TABLE} {{"
-    yield f"chain {name} {{"
-    yield f"type filter hook {hook} devices = {{ {devices} }} priority 0; policy {chain.policy};"
-    yield "meta protocol != { ip, ip6 } accept"
-    for rule in chain.rules:
-        yield from _rule(rule)
+    for at, chain in enumerate(chain for table in ruleset.tables for chain in table.chains.values()):
+        yield f"chain {name}{f'_{at}' if at else ''} {{"
+        yield f"type filter hook {hook} devices = {{ {devices} }} priority {at}; policy {chain.policy};"
+        yield "meta protocol != { ip, ip6 } accept"
+        for rule in chain.rules:
+            yield from _rule(rule)
+        yield "}"
     yield "}"
-    yield "}"
-
-
-def _only_chain(ruleset: Ruleset) -> Chain:
-    found = [chain for table in ruleset.tables for chain in table.chains.values()]
-    if len(found) != 1:
-        raise ClusterwrightError(f"a switch's list has {len(found)} chains, where it should have one")
-    return found[0]
 
 
 def _rule(rule: Rule) -> Iterator[str]:

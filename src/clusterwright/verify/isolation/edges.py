@@ -16,22 +16,29 @@ from clusterwright.verify.isolation.expected import border_passes, edge_input, m
 from clusterwright.verify.isolation.fboss_lists import FbossLists
 from clusterwright.verify.isolation.filter_flow import Decision, Idle, decide, passing
 from clusterwright.verify.isolation.filter_model import Ruleset
+from clusterwright.verify.isolation.mlnxos_lists import MlnxOsLists
 from clusterwright.verify.isolation.nft_values import addresses
 from clusterwright.verify.isolation.nft_words import Unreadable
+from clusterwright.verify.isolation.nvos_lists import NvosLists
 from clusterwright.verify.isolation.packets import EVERYTHING, Packet, PacketSet, merged
 from clusterwright.verify.isolation.ranges import Ranges
 from clusterwright.verify.isolation.sonic_lists import SonicLists
 from clusterwright.verify.tree import RenderedTree
 
 EOS, FBOSS, SONIC = "mnt/flash/startup-config", "etc/coop/agent.conf", "etc/sonic/config_db.json"
+MLNX_OS, NVOS = "var/opt/tms/text-configs/clusterwright", "etc/nvue.d/startup.yaml"
 HOSTS, MANAGEMENT = "host port", "management port"
 BORDER_IN, BORDER_OUT = "border port inwards", "border port outwards"
 _ADDRESS = re.compile(r"(?<![\w.:/])(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:.]*)(?:/\d+)?(?![\w.:/])")
-READERS: tuple[tuple[str, Callable[[str], EosLists | FbossLists | SonicLists]], ...] = (
+SwitchLists = EosLists | FbossLists | SonicLists | MlnxOsLists | NvosLists
+READERS: tuple[tuple[str, Callable[[str], SwitchLists]], ...] = (
     (EOS, read_eos_lists),
     (FBOSS, FbossLists),
     (SONIC, SonicLists),
+    (MLNX_OS, MlnxOsLists),
+    (NVOS, NvosLists),
 )
+OWN_PORT = (EosLists, MlnxOsLists, NvosLists)  # systems whose management port has a list of its own
 
 
 class Lists(Protocol):
@@ -130,7 +137,7 @@ class PortGroup:
             return border_passes(self.declared, self.border, outward=self.what == BORDER_OUT)
         if self.what == HOSTS:
             return edge_input(self.declared, self.fabric, self.local, single_ports=self.file == FBOSS)
-        return management_input(self.declared, self.fabric)
+        return management_input(self.declared, self.fabric, is_stateful=self.file == MLNX_OS)
 
 
 def port_groups(tree: RenderedTree, declared: Declared) -> Iterator[PortGroup]:
@@ -156,7 +163,7 @@ def port_groups(tree: RenderedTree, declared: Declared) -> Iterator[PortGroup]:
                     ports, inside = (border.port,), declared.fabric[border.fabric].pool
                     yield PortGroup(declared, device, file, what, border.fabric, ports, inside, lists, border)
             fabric = declared.management.get(device, "")
-            if isinstance(lists, EosLists) and management_input(declared, fabric) is not None:
+            if isinstance(lists, OWN_PORT) and management_input(declared, fabric) is not None:
                 pool = declared.fabric[fabric].pool
                 ports = lists.management_ports()
                 yield PortGroup(declared, device, file, MANAGEMENT, fabric, ports, pool, lists)

@@ -14,11 +14,10 @@ from clusterwright.verify.isolation.packets import ICMP4, ICMP6, TCP, UDP, V4, V
 from clusterwright.verify.isolation.ranges import Ranges, ranges, values
 
 IN, OUT = "in", "out"
-_LIST = re.compile(r"^(ip|ipv6) access-list (\S+)\n((?:   .*\n)*)", re.M)
-_SOURCES = re.compile(r"^(ip|ipv6) access-list standard (\S+)\n((?:   .*\n)*)", re.M)
-_INTERFACE = re.compile(r"^interface (\S+)\n((?:   .*\n)*)", re.M)
+# each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
+_LIST = re.compile(r"\nip(v6)? access-list (?:standard (?=\S+\n))?(\S+)((?:\n   .*(?=\n))*)(?=\n)")
+_INTERFACE = re.compile(r"\ninterface (\S+)((?:\n   .*(?=\n))*)(?=\n)")
 _GROUP = re.compile(r"^   (ip|ipv6) access-group (\S+) (in|out)$", re.M)
-_HEADER = re.compile(r"^(?:ip|ipv6) access-list ", re.M)
 _FAMILIES = {"ip": (V4, 4), "ipv6": (V6, 6)}
 _PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP4, "icmpv6": ICMP6}
 _NOT_LATER = values(0, 1)
@@ -60,29 +59,31 @@ class EosLists:
         return one_chain(direction, tuple(rules), line)
 
 
+@lru_cache(maxsize=1024)
 def read_eos_lists(text: str) -> EosLists:
     """The lists of a startup-config. Raises Unreadable at an entry whose meaning is not known here."""
     lists: dict[tuple[str, str], tuple[Rule, ...]] = {}
     bodies: dict[tuple[str, str], str] = {}
-    headers = len(_HEADER.findall(text))
-    for found in _LIST.finditer(text):
-        start = text.count("\n", 0, found.start()) + 2
-        bodies[found[1], found[2]] = found[3]
-        rules = _rules(found[1], found[3])
-        lists[found[1], found[2]] = tuple(Rule(start + r.line, r.matches, r.verdict) for r in rules)
     sources: dict[tuple[str, str], tuple[Rule, ...]] = {}
-    for found in _SOURCES.finditer(text):
-        start = text.count("\n", 0, found.start()) + 2
-        rules = _rules(found[1], found[3], is_standard=True)
-        sources[found[1], found[2]] = tuple(Rule(start + r.line, r.matches, r.verdict) for r in rules)
-    if len(lists) + len(sources) != headers:
+    lined = f"\n{text}"
+    for found in _LIST.finditer(lined):
+        start = lined.count("\n", 0, found.end(2)) + 1
+        word, name, body = f"ip{found[1] or ''}", found[2], f"{found[3][1:]}\n" if found[3] else ""
+        is_standard = found[0].startswith(f"\n{word} access-list standard {name}")
+        rules = _rules(word, body, is_standard=is_standard)
+        (sources if is_standard else lists)[word, name] = tuple(
+            Rule(start + r.line, r.matches, r.verdict) for r in rules
+        )
+        if not is_standard:
+            bodies[word, name] = body
+    if len(lists) + len(sources) != sum(lined.count(f"\n{word} access-list ") for word in _FAMILIES):
         raise Unreadable(0, "an access list is there twice, or has no name")
     groups: dict[str, dict[tuple[str, str], str]] = {}
     lines: dict[str, int] = {}
-    line, at = 1, 0
-    for found in _INTERFACE.finditer(text):
-        line += text.count("\n", at, found.start())
-        at = found.start()
+    line, at = 0, 0
+    for found in _INTERFACE.finditer(lined):
+        line += lined.count("\n", at, found.start(1))
+        at = found.start(1)
         lines[found[1]] = line
         if "access-group" in found[2]:
             groups[found[1]] = {(word, direction): name for word, name, direction in _GROUP.findall(found[2])}

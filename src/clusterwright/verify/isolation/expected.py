@@ -8,6 +8,7 @@ from clusterwright.verify.isolation.declared import OUTSIDE, Declared, DeclaredB
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
 from clusterwright.verify.isolation.nft_values import addresses
 from clusterwright.verify.isolation.packets import (
+    CT,
     DPORT,
     DST,
     ESTABLISHED,
@@ -148,8 +149,11 @@ def edge_input(declared: Declared, fabric: str, subnet: Ranges, *, single_ports:
     return PacketSet(tuple(found)) & EVERYTHING
 
 
-def management_input(declared: Declared, fabric: str) -> PacketSet | None:
-    """What a switch's management port takes; None where no zone holds the management ports of the fabric."""
+def management_input(declared: Declared, fabric: str, *, is_stateful: bool = False) -> PacketSet | None:
+    """What a switch's management port takes; None where no zone holds the management ports of the fabric.
+
+    With ``is_stateful`` replies over TCP are what connection tracking knows, and long ranges pass with every port.
+    """
     holders = [zone.name for zone in declared.zones if zone.is_ports and zone.on(fabric)]
     if not holders:
         return None
@@ -160,7 +164,8 @@ def management_input(declared: Declared, fabric: str) -> PacketSet | None:
             for mine, other, reply in ((flow.target, flow.source, False), (flow.source, flow.target, True)):
                 if mine == holder:
                     sources = declared.peers(mine, other, fabric, version)
-                    found += _stateless(flow, version, sources, WHOLE[DST], reply=reply)
+                    boxes = _stateless(flow, version, sources, WHOLE[DST], reply=reply)
+                    found += [_tracked(each, flow) for each in boxes] if is_stateful else boxes
     found.append(_icmp(version, _ERRORS[version]))
     return PacketSet(tuple(found)) & EVERYTHING
 
@@ -220,7 +225,8 @@ def _contacts(
     """The flows of a node's zones, on the interfaces of the fabrics over which the zones meet."""
     for flow in declared.flows:
         mine, other = (flow.source, flow.target) if outbound else (flow.target, flow.source)
-        if mine not in zones or _is_boot(declared, flow) is not boots:
+        # Towards a zone of kind boot is only who installs itself; those who serve it run all the time.
+        if mine not in zones or (declared.zone[other].kind == BOOT) is not boots:
             continue
         for fabric, names in nics.items():
             if not declared.zone[mine].on(fabric) or not _may_ride(declared, flow, fabric):
@@ -236,10 +242,6 @@ def _contacts(
                     both = meet(each, side)
                     if both is not None:
                         yield both
-
-
-def _is_boot(declared: Declared, flow: DeclaredFlow) -> bool:
-    return any(declared.zone[name].kind == BOOT for name in (flow.source, flow.target))
 
 
 def _may_ride(declared: Declared, flow: DeclaredFlow, fabric: str) -> bool:
@@ -274,6 +276,19 @@ def _coarse(found: Box, flow: DeclaredFlow) -> Box:
     if found[FLAGS] is not WHOLE[FLAGS]:
         made[FLAGS] = _SENT_FLAGS
     return tuple(made)
+
+
+def _tracked(found: Box, flow: DeclaredFlow) -> Box:
+    """What a filter with connection tracking and without port ranges passes for a flow."""
+    changed: dict[int, Ranges] = {}
+    if found[FLAGS] is not WHOLE[FLAGS]:
+        changed |= {FLAGS: WHOLE[FLAGS], CT: values(ESTABLISHED)}
+    if flow.has_long_range:
+        changed |= {DPORT: WHOLE[DPORT], SPORT: WHOLE[SPORT]}
+    if found[FLAGS] is not WHOLE[FLAGS] or flow.has_long_range:
+        ports = [at for at in (DPORT, SPORT) if changed.get(at, found[at]) is not WHOLE[at]]
+        changed |= {} if ports else {FRAGMENT: WHOLE[FRAGMENT]}
+    return _with(found, changed)
 
 
 def _link(version: int) -> list[Box]:

@@ -29,6 +29,9 @@ _NOT_LATER = values(0, 1)
 _WITHOUT_MEANING = frozenset({"name", "actionType"})
 _PORT_KEYS = frozenset({"srcPort", "vlanID"})
 _KEYS = frozenset({"srcIp", "dstIp", "proto", "l4SrcPort", "l4DstPort", "tcpFlagsBitMap", "icmpType", "ipType"})
+_DECODER = json.JSONDecoder()
+_ENDS = {"[": "\n    ]", "{": "\n    }"}  # where a value ends, as files are written
+_SHARED = 8192  # bytes; longer values hold addresses, and are nobody else's
 Json = Mapping[str, Any]
 
 
@@ -43,12 +46,17 @@ class FbossLists:
             self.ports = {
                 row["name"]: (row["logicalID"], vlans.get(row["logicalID"], row.get("ingressVlan"))) for row in rows
             }
-            self._group, self._group_text = _value(text, "aclTableGroup")
+            self._group_text = _value(text, "aclTableGroup")[1]
             if _value(text, "acls")[0]:
                 raise Unreadable(self.line('"acls"'), "entries outside the table group are not known here")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Unreadable(0, f"the ports or ACL tables do not read ({error!r})") from None
         self._is_used = re.search(r'"enable_acl_table_group": "true"', text) is not None  # else the agent ignores it
+
+    @cached_property
+    def _group(self) -> Any:
+        """The table group. Most are like another one and never asked for, so none is kept from the start."""
+        return json.loads(self._group_text) if self._group_text else None
 
     def text(self, ports: Iterable[str]) -> str:
         """Everything that decides what these ports let in."""
@@ -149,5 +157,18 @@ def _value(text: str, key: str) -> tuple[Any, str]:
     start = at + len(key) + 3
     while text[start : start + 1].isspace():
         start += 1
-    value, end = json.JSONDecoder().raw_decode(text, start)
+    end = text.find(_ENDS.get(text[start : start + 1], "\n"), start) + len(_ENDS["["])
+    shared = _parsed(text[start:end]) if end - start < _SHARED else None
+    if shared is not None:
+        return shared, text[start:end]
+    value, end = _DECODER.raw_decode(text, start)
     return value, text[start:end]
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Any:
+    """What a text is as a whole, None where it is no value or nothing: many switches have the same ports in VLANs."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

@@ -11,10 +11,21 @@ from contextlib import suppress
 from itertools import groupby
 
 from clusterwright.verify.check import Counterexample, Fact, Verdict
-from clusterwright.verify.isolation.edges import EOS, FBOSS, READERS, SONIC, addresses_in, behaviour, unreadable
-from clusterwright.verify.isolation.eos_lists import IN, EosLists
+from clusterwright.verify.isolation.edges import (
+    EOS,
+    FBOSS,
+    MLNX_OS,
+    NVOS,
+    OWN_PORT,
+    READERS,
+    SONIC,
+    SwitchLists,
+    addresses_in,
+    behaviour,
+    unreadable,
+)
+from clusterwright.verify.isolation.eos_lists import IN, OUT, EosLists
 from clusterwright.verify.isolation.expected import STATEFUL_PACKETS
-from clusterwright.verify.isolation.fboss_lists import FbossLists
 from clusterwright.verify.isolation.filter_flow import base_chains, passing
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers, Ruleset
 from clusterwright.verify.isolation.nft_file import read_nft
@@ -38,6 +49,8 @@ _NAMED = {
     EOS: re.compile(r"^ +(?:(?:ip|ipv6) address .*|\d+ (?:permit|deny) .*|seq \d+ permit .*)$", re.M),
     FBOSS: re.compile(r'"(?:srcIp|dstIp)": "[^"]*"'),
     SONIC: re.compile(r'"(?:(?:SRC|DST)_IP(?:V6)?": "|eth0\|)[^"]*"'),
+    MLNX_OS: re.compile(r"^(?:interface|(?:ip|ipv6) filter) .*$", re.M),
+    NVOS: re.compile(r"^ +(?:(?:source|dest)-ip: .*|\"[0-9a-f.:]+/\d+\": \{\})$", re.M),
     RUNNING: re.compile(r".+"),
     BOOTING: re.compile(r".+"),
 }
@@ -124,7 +137,7 @@ def _switches(tree: RenderedTree) -> Iterator[Counterexample]:
                 raise unreadable(device, file, error) from None
 
 
-def _bound(lists: EosLists | FbossLists | SonicLists) -> Iterator[tuple[str, str]]:
+def _bound(lists: SwitchLists) -> Iterator[tuple[str, str]]:
     """The ports that lists are on, each with a direction."""
     if isinstance(lists, EosLists):
         for port, groups in lists.groups.items():
@@ -132,11 +145,13 @@ def _bound(lists: EosLists | FbossLists | SonicLists) -> Iterator[tuple[str, str
     elif isinstance(lists, SonicLists):
         ports = {port for table in lists.tables.values() for port in table.get("ports", ())}
         yield from ((port, IN) for port in sorted(ports))
+    elif isinstance(lists, OWN_PORT):
+        yield from ((port, direction) for port in lists.management_ports() for direction in (IN, OUT))
     else:
         yield from ((port, IN) for port in sorted(lists.ports))
 
 
-def _unbound(lists: EosLists | FbossLists | SonicLists) -> Iterator[tuple[int, str]]:
+def _unbound(lists: SwitchLists) -> Iterator[tuple[int, str]]:
     """Lists that an interface names and that are not there: EOS then lets everything pass."""
     if isinstance(lists, EosLists):
         for port, groups in lists.groups.items():

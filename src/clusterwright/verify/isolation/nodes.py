@@ -21,8 +21,8 @@ from clusterwright.verify.tree import RenderedTree
 
 RUNNING, BOOTING = "etc/nftables.conf", "etc/nftables-boot.conf"
 NETWORKS = "etc/systemd/network/"
-_NAME = re.compile(r"^Name=(\S+)$", re.M)
-_ADDRESS = re.compile(r"^Address=(\S+)/\d+$", re.M)
+_NAME = re.compile(r"\nName=(\S+)$", re.M)
+_ADDRESS = re.compile(r"\nAddress=(\S+)/\d+$", re.M)
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,15 @@ def _nics(tree: RenderedTree, declared: Declared) -> dict[str, tuple[tuple[str, 
     for (device, path), file in sorted(tree.files.items()):
         if not path.startswith(NETWORKS) or not path.endswith(".network"):
             continue
-        text = file.read()
+        text = f"\n{file.read()}"
         name, address = _NAME.search(text), _ADDRESS.search(text)
         if name is None or address is None:
             continue
         version = 6 if ":" in address[1] else 4
-        number = addresses(address[1], version).bounds[0][0]
+        try:
+            number = addresses(address[1], version).bounds[0][0]
+        except ValueError as error:
+            raise VerifyError(f"{device}:/{path}: {error}. Render the spec again.") from None
         for fabric in declared.fabrics:
             if fabric.version == version and number in fabric.pool:
                 found.setdefault(device, {}).setdefault(fabric.name, []).append(name[1])

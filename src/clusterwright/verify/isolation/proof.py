@@ -14,11 +14,15 @@ from clusterwright.verify.isolation.edges import (
     EOS,
     FBOSS,
     HOSTS,
+    MANAGEMENT,
+    MLNX_OS,
+    NVOS,
     SONIC,
     PortFilter,
     PortGroup,
     port_groups,
 )
+from clusterwright.verify.isolation.enforcement import enforcement_notes
 from clusterwright.verify.isolation.fboss_lists import FbossLists
 from clusterwright.verify.isolation.filter_flow import Idle
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
@@ -38,6 +42,7 @@ from clusterwright.verify.isolation.packets import (
     PacketSet,
     box,
 )
+from clusterwright.verify.isolation.partition_pairs import CONFIG_FILES, PartitionVerdict, partition_verdict
 from clusterwright.verify.isolation.ranges import EMPTY, Ranges, values
 from clusterwright.verify.isolation.routes import route_faults
 from clusterwright.verify.isolation.services import service_faults
@@ -45,8 +50,8 @@ from clusterwright.verify.isolation.walk import Places, places_of
 from clusterwright.verify.isolation.words import count, idle_words, packet_words, version_of
 from clusterwright.verify.tree import RenderedTree
 
-KINDS = frozenset({"nftables", "node-network", "eos", "fboss", "sonic"})
-_FILES = frozenset({RUNNING, BOOTING, EOS, FBOSS, SONIC})
+KINDS = frozenset({"nftables", "node-network", "eos", "fboss", "sonic", "managed-switch", "opensm", "ufm"})
+_FILES = frozenset({RUNNING, BOOTING, EOS, FBOSS, SONIC, MLNX_OS, NVOS, *CONFIG_FILES})
 _SHOWN_PER_FILTER = 6
 
 
@@ -59,17 +64,19 @@ class _Difference:
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    declared = tree.intent.isolation if tree.intent is not None else None
+    intent = tree.intent
     was_enabled = gc.isenabled()
     gc.disable()  # nothing here makes cycles, and the collector would walk the whole rendered tree again and again
     try:
-        return folder_verdict(tree) if declared is None else _proof(tree, declared)
+        if intent is None or intent.isolation is None:
+            return folder_verdict(tree)
+        return _proof(tree, intent.isolation, partition_verdict(tree, intent))
     finally:
         if was_enabled:
             gc.enable()
 
 
-def _proof(tree: RenderedTree, declared: Declared) -> Verdict:
+def _proof(tree: RenderedTree, declared: Declared, partitions: PartitionVerdict) -> Verdict:
     interfaces = InterfaceNumbers()
     nodes = node_filters(tree, declared, interfaces)
     ports = tuple(port_groups(tree, declared))
@@ -79,12 +86,15 @@ def _proof(tree: RenderedTree, declared: Declared) -> Verdict:
         *_unnarrowed(tree, declared),
         *(example for own in nodes for example in _node(places, own)),
         *_ports(places, ports),
+        *partitions.faults,
         *border_route_faults(tree, declared),
         *service_faults(tree, declared),
         *firewall_faults(tree, declared),
         *route_faults(tree, declared.known),
     ]
-    return Verdict(tuple(_facts(declared, nodes, ports)), tuple(found), tuple(_notes(tree, declared)))
+    return Verdict(
+        (*_facts(declared, nodes, ports), *partitions.facts), tuple(found), tuple(enforcement_notes(tree, declared))
+    )
 
 
 def _facts(declared: Declared, nodes: tuple[NodeFilter, ...], ports: tuple[PortGroup, ...]) -> Iterator[Fact]:
@@ -133,17 +143,6 @@ def _unnarrowed(tree: RenderedTree, declared: Declared) -> Iterator[Counterexamp
                 break
 
 
-def _notes(tree: RenderedTree, declared: Declared) -> Iterator[str]:
-    without = sorted({device for device in declared.zones_of if (device, RUNNING) not in tree.files})
-    if without:
-        yield (f"{count(len(without), 'host')} without an image, as {without[0]}, filter nothing themselves; ports do.")
-    filtered = {device for device, path in tree.files if path in {EOS, FBOSS, SONIC}}
-    covered = [edge for edge in declared.edges if any(zone.on(edge.fabric) for zone in declared.zones)]
-    open_edges = sorted({edge.switch for edge in covered} - filtered)
-    if open_edges:
-        yield f"{count(len(open_edges), 'switch')} with host ports, as {open_edges[0]}, have no file here that is read."
-
-
 def _node(places: Places, own: NodeFilter) -> Iterator[Counterexample]:
     device = own.nodes[0]
     also = f" {count(len(own.nodes), 'node')} have this file." if len(own.nodes) > 1 else ""
@@ -187,6 +186,17 @@ def _hosts(places: Places, own: PortFilter) -> Iterator[Box]:
             yield box(family=values(int(version == 6)), src=values(number))
 
 
+def _own_port(places: Places, own: PortFilter) -> Iterator[Box]:
+    """What packets to a management port have in common: its address."""
+    ends = {(own.device, port) for port in own.ports}
+    for (version, number), end in places.declared.addresses.items():
+        if end in ends:
+            yield box(family=values(int(version == 6)), dst=values(number))
+
+
+_NEAR = {HOSTS: _hosts, MANAGEMENT: _own_port}
+
+
 def _interface(places: Places, hook: str, packet: Packet) -> str:
     return places.interfaces.name(packet[IIF if hook == "input" else OIF])
 
@@ -210,9 +220,12 @@ def _ports(places: Places, groups: tuple[PortGroup, ...]) -> Iterator[Counterexa
 
 
 def _port(places: Places, own: PortFilter, passes: PacketSet) -> Iterator[Counterexample]:
-    near = tuple(_hosts(places, own)) if own.what == HOSTS else ()
+    extra, missing = passes - own.wanted, own.wanted - passes
+    if not extra and not missing:
+        return
+    near = tuple(_NEAR[own.what](places, own)) if own.what in _NEAR else ()
     far = DST if own.what in {HOSTS, BORDER_OUT} else SRC
-    for one in _differences(places, passes - own.wanted, own.wanted - passes, far, near, own.device):
+    for one in _differences(places, extra, missing, far, near, own.device):
         decision = own.decide(one.packet)
         name = f"{own.what} {own.ports[0]}" + (f" and {len(own.ports) - 1:,} more" if len(own.ports) > 1 else "")
         rule = f", rule {decision.name}" if decision.name else ""

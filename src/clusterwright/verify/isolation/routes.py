@@ -9,23 +9,30 @@ from ipaddress import ip_network
 from typing import Any
 
 from clusterwright.verify.check import Counterexample, VerifyError
+from clusterwright.verify.isolation.filter_model import ACCEPT
 from clusterwright.verify.isolation.nft_values import addresses
-from clusterwright.verify.isolation.ranges import Ranges
+from clusterwright.verify.isolation.nvos_lists import NvosLists
+from clusterwright.verify.isolation.packets import DST, FAMILY, ICMP, ICMP6, PROTO, V4, V6, WHOLE, box
+from clusterwright.verify.isolation.ranges import Ranges, values
+from clusterwright.verify.isolation.words import address
 from clusterwright.verify.tree import RenderedTree
 
+# each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
 _NETWORK = re.compile(
-    r"^(?:(?P<section>\[.*\])|Destination=(?P<to>\S+)|Gateway=(?P<via>\S+)|(?P<learnt>(?:DHCP|IPv6AcceptRA)="
+    r"\n(?:(?P<section>\[.*\])|Destination=(?P<to>\S+)|Gateway=(?P<via>\S+)|(?P<learnt>(?:DHCP|IPv6AcceptRA)="
     r"(?!no\b|false\b|0\b).*))$",
     re.M,
 )
-_EOS_STATIC = re.compile(r"^(?:ip|ipv6) route (?:vrf (?P<vrf>\S+) )?(?P<to>\S+) (?P<via>.+)$", re.M)
+_EOS_STATIC = re.compile(r"\nip(?:v6)? route (?:vrf (?P<vrf>\S+) )?(?P<to>\S+) (?P<via>.+)$", re.M)
 _EOS_LEAK = re.compile(
     r"^ *(?:neighbor \S+ default-originate.*|leak routes .*|route-target import .*|vpn-import .*|redistribute .*)$",
     re.M,
 )
+_LEAKS = ("default-originate", "leak routes ", "route-target import ", "vpn-import ", "redistribute ")
 _FBOSS_ROUTES = re.compile(r'"staticRoutes(?!ToNull")\w*":\s*')
 _FRR = re.compile(r"^(?:ip|ipv6) route (?P<to>\S+) .*$", re.M)
 _PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
+_MLNX = re.compile(r"^(?:ip (?:default-gateway|route (?P<to>\S+) /?(?P<mask>\S+))|ipv6 route (?P<six>\S+)) \S+", re.M)
 _DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
 
 
@@ -39,9 +46,9 @@ def route_faults(
     """
     judged: dict[str, str] = {}
     for (device, path), file in sorted(tree.files.items()):
-        reader = next((read for ends, read in _READERS if path.endswith(ends)), None)
-        if reader is None:
+        if not path.endswith(_ENDS):
             continue
+        reader = next(read for ends, read in _READERS if path.endswith(ends))
         text = file.read()
         try:
             for at, what in reader(text, lambda to: _verdict(judged, known, to, is_declared)):
@@ -77,7 +84,7 @@ Judge = Callable[[str], str]
 
 def _networkd(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
     section, start, gateway, named = "", 0, False, True
-    for found in (*_NETWORK.finditer(text), None):
+    for found in (*_NETWORK.finditer(f"\n{text}"), None):
         if found is None or found["section"]:
             if section == "[Route]" and gateway and not named:
                 yield start, "a default route (a gateway without a destination) leads everywhere, the internet included"
@@ -96,18 +103,20 @@ def _networkd(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
 
 
 def _eos(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
-    for found in _EOS_STATIC.finditer(text):
+    for found in _EOS_STATIC.finditer(f"\n{text}"):
         if found["via"].split()[0] != "Null0" and (what := judge(found["to"])):
             yield found.start(), what
         if "egress-vrf" in found["via"]:
             own = found["vrf"] or "default"
             yield found.start(), f"a static route of VRF {own} leaves through another VRF: the two are no longer apart"
-    for found in _EOS_LEAK.finditer(text):
+    for found in _EOS_LEAK.finditer(text) if any(word in text for word in _LEAKS) else ():
         yield found.start(), f'"{found[0].strip()}" brings routes from outside their VRF or protocol'
 
 
 def _fboss(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
     """The agent's static routes, but those to nowhere; only their part of the file is parsed."""
+    if text.count('"staticRoutes') == text.count('"staticRoutesToNull'):
+        return
     for key in _FBOSS_ROUTES.finditer(text):
         rows = json.JSONDecoder().raw_decode(text, key.end())[0]
         for row in rows:
@@ -152,6 +161,43 @@ def _profile(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
             yield found.start(), "a gateway makes a default route: it leads everywhere, the internet included"
 
 
+def _mlnxos(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
+    for found in _MLNX.finditer(text):
+        to = found["six"] or (f"{found['to']}/{found['mask']}" if found["to"] else "default")
+        if what := judge(to if found["six"] or to == "default" else str(ip_network(to))):
+            yield found.start(), what
+
+
+def _nvos(text: str, judge: Judge) -> Iterator[tuple[int, str]]:
+    """NVOS's gateway is a default route of its port: what the port's outward lists let pass is where it leads."""
+    lists = NvosLists(text)
+    lines = text.splitlines(keepends=True)
+    for port in lists.management_ports() if lists.gateways else ():
+        for rule in lists.at(port, "out").tables[0].chains[""].rules:
+            for each in rule.matches if rule.verdict == ACCEPT else ():
+                version = 4 if each[FAMILY] == V4 else 6
+                link = each[PROTO] == values(ICMP6) and each[ICMP] != WHOLE[ICMP]
+                for low, high in each[DST].bounds if not link else ():
+                    to = f"{address(version, low)}/0" if each[DST] is WHOLE[DST] else _prefix(version, low, high)
+                    if what := judge(to):
+                        yield sum(map(len, lines[: rule.line - 1])), f"the gateway's way out: {what}"
+        if not _is_closed(lists, port):
+            at = sum(map(len, lines[: lists.gateways[0] - 1]))
+            yield at, f"the gateway makes a default route, and no list of {port} ends it outwards: it leads everywhere"
+
+
+def _is_closed(lists: NvosLists, port: str) -> bool:
+    """True when the outward lists of a port deny what they do not name, of both IP versions."""
+    rules = lists.at(port, "out").tables[0].chains[""].rules
+    return all(
+        any(rule.verdict != ACCEPT and box(family=family) in rule.matches for rule in rules) for family in (V4, V6)
+    )
+
+
+def _prefix(version: int, low: int, high: int) -> str:
+    return f"{address(version, low)}/{(32 if version == 4 else 128) - (high - low).bit_length()}"
+
+
 _READERS: tuple[tuple[str, Callable[[str, Judge], Iterator[tuple[int, str]]]], ...] = (
     (".network", _networkd),
     ("mnt/flash/startup-config", _eos),
@@ -160,4 +206,7 @@ _READERS: tuple[tuple[str, Callable[[str, Judge], Iterator[tuple[int, str]]]], .
     ("frr.conf", _frr),
     ("bgpd.conf", _frr),
     (".nmconnection", _profile),
+    ("text-configs/clusterwright", _mlnxos),
+    ("etc/nvue.d/startup.yaml", _nvos),
 )
+_ENDS = tuple(ends for ends, _ in _READERS)
