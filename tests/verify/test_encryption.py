@@ -9,9 +9,9 @@ from tests.render.plans import plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Plan
-from clusterwright.render.registry import RENDERERS
+from clusterwright.render.engine import render_kinds
 from clusterwright.verify.check import Verdict
-from clusterwright.verify.encryption import ENCRYPTION
+from clusterwright.verify.encryption import ENCRYPTION, TLSHD_UNIT
 from clusterwright.verify.intent import intent_of
 from clusterwright.verify.tree import tree_of
 
@@ -70,13 +70,7 @@ _plans: dict[int, list[Artifact]] = {}  # what each plan renders, made once
 def verdict(plan: Plan, device: str = "", path: str = "", edit: Callable[[str], str | None] | None = None) -> Verdict:
     """The verdict with one file edited, or taken away where ``edit`` gives None."""
     if id(plan) not in _plans:
-        _plans[id(plan)] = [
-            artifact
-            for each in plan.devices
-            for entry in RENDERERS
-            if entry.kind in ENCRYPTION.kinds and entry.applies(plan, each)
-            for artifact in entry.render(plan, each)
-        ]
+        _plans[id(plan)] = list(render_kinds(plan, ENCRYPTION.kinds))
     made = []
     touched = edit is None
     for artifact in _plans[id(plan)]:
@@ -128,6 +122,8 @@ MUTATIONS = [
     ("P3", NODE, "etc/tlshd/config", put("[authenticate.client]", "[authenticate.server]"), "no x509.certificate"),
     ("P3", NODE, "etc/tlshd/config", put("x509.private_key=", "#"), "no x509.private_key"),
     ("P3", NODE, "etc/tlshd/config", put("x509.crl=", "#"), "withdrawn certificates"),
+    ("P3", NODE, TLSHD_UNIT, put("tlshd -c /etc/tlshd/config", "tlshd"), "releases look in different places"),
+    ("P3", NODE, TLSHD_UNIT, put("ExecStartPre=", "#"), "would start and take what is withdrawn"),
     ("P3", NODE, RECORD, put("client-side-aead", "none"), "no record says is encrypted"),
     ("P3", "atsw-00", STARTUP, put("unprotected drop", "unprotected allow"), "the link fails open"),
     ("P3", "atsw-00", STARTUP, put("      traffic unprotected drop\n", ""), "does not say that clear frames"),

@@ -9,8 +9,7 @@ import pytest
 from tests.render.plans import plan_of, plan_with
 from tests.verify.ethernet_trees import AGENT, BGP, EOS, NCCL, NETWORK_BE0, SCRIPT, Edit, text_of, tree, verdict
 
-from clusterwright.render.engine import render_devices
-from clusterwright.render.registry import RENDERERS
+from clusterwright.render.engine import render_devices, render_kinds
 from clusterwright.verify.intent import intent_of
 from clusterwright.verify.registry import CHECKS
 from clusterwright.verify.tree import tree_of
@@ -72,15 +71,7 @@ def test_frontends_of_infiniband_clusters_are_proven(spec: str) -> None:
 @pytest.mark.parametrize("spec", ["rsc", "ib-24k"])
 def test_switches_of_full_size_infiniband_clusters_are_proven(spec: str) -> None:
     plan = plan_of(spec)
-    made = [
-        artifact
-        for entry in RENDERERS
-        if entry.kind in {"eos", "fboss", "sonic"}
-        for device in plan.devices
-        if entry.applies(plan, device)
-        for artifact in entry.render(plan, device)
-    ]
-    subject = tree_of(spec, made, intent_of(plan))
+    subject = tree_of(spec, render_kinds(plan, {"eos", "fboss", "sonic"}), intent_of(plan))
     for check in CHECKS:
         if check.name in NAMES and check.applies(subject):
             assert check.run(subject).counterexamples == (), check.name
@@ -138,6 +129,8 @@ EDITS = [
     ("bgp-sessions", RTSW, BGP, r'("local_as_4_byte": )\d+', r"\g<1>4200100000"),
     ("bgp-sessions", RTSW, BGP, r'("router_id": )"[^"]+"', r'\1"10.0.0.1"'),
     ("bgp-sessions", ATSW, EOS, r"(      network fd00:1ab:b:ffff::)\w+/128", r"\g<1>77/128"),
+    ("bgp-sessions", CTSW, EOS, r"(graceful-restart restart-time )120", r"\g<1>60"),
+    ("bgp-sessions", RTSW, BGP, r'("graceful_restart_seconds": )120', r"\g<1>0"),
     ("reachability", CTSW, EOS, r"(maximum-paths )\d+ ecmp \d+", r"\g<1>2 ecmp 2"),
     ("reachability", CTSW, EOS, r"(seq 20 permit fd00:1ab:b::)/56 eq 64", r"\1/57 eq 65"),
     ("reachability", CTSW, EOS, r"(set community 64512:)1", r"\g<1>2"),
@@ -225,6 +218,43 @@ def test_an_edit_is_refuted_where_it_was_made(check: str, device: str, path: str
     assert {each.file for each in own} & {path, AGENT if path == BGP else path}
     report = [(each.line, each.message) for each in own][:5]
     assert any(each.file == path and each.line in lines for each in own), f"line {lines} was edited, not {report}"
+
+
+RESTARTS = [
+    (LAB, CTSW, EOS, r"^   graceful-restart\n", "", "restart-time", "off here, 120 s at "),
+    (LAB, CTSW, EOS, r"(restart-time )120", r"\g<1>60", "restart-time 60", "60 s here, 120 s at "),
+    (
+        LAB,
+        CTSW,
+        EOS,
+        r"^   graceful-restart restart-time .*\n",
+        "",
+        "graceful-restart",
+        "system's own time here, 120 s",
+    ),
+    (LAB, RTSW, BGP, r'("graceful_restart_seconds": )120', r"\g<1>30", "_seconds", "30 s here, 120 s at ctsw-p00-00"),
+    (
+        SONIC_LAB,
+        RTSW,
+        SONIC,
+        r'("gr_restart_time": ")120',
+        r"\g<1>30",
+        '"gr_restart_time": "30"',
+        "30 s here, 120 s at",
+    ),
+    (SONIC_LAB, RTSW, SONIC, r'"graceful_restart_enable": "true", ', "", '"gr_restart_time"', "off here, 120 s at"),
+]
+
+
+@pytest.mark.parametrize(("spec", "device", "path", "pattern", "new", "blamed", "message"), RESTARTS)
+def test_an_end_whose_routes_live_shorter_through_a_restart_is_named_once(
+    spec: str, device: str, path: str, pattern: str, new: str, blamed: str, message: str
+) -> None:
+    after = substitute(pattern, new)(text_of(spec, device, path))
+    (only,) = verdict("bgp-sessions", tree(spec, {(device, path): lambda _: after})).counterexamples
+    assert (only.device, only.file) == (device, path)
+    assert blamed in after.split("\n")[only.line - 1]
+    assert message in only.message
 
 
 def border(limit: str) -> Edit:

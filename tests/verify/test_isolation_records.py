@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from clusterwright import data_files
 from clusterwright.lab.namespaces import run_ip
 from clusterwright.render import nftables, node_health, node_watch
 
-NAMESPACE = "cwtest-isolation-watch"
+NAMESPACE = f"cwtest-watch-{os.getpid()}"  # tests of this module may run in several processes at once
 NODE = "gpu-p00r00n0"
 COMMAND = Path(sys.executable).with_name("clusterwright")
 

@@ -9,7 +9,7 @@ from functools import cache
 from tests.render.plans import plan_of
 
 from clusterwright.artifact import Artifact
-from clusterwright.render.registry import RENDERERS
+from clusterwright.render.engine import render_kinds
 from clusterwright.verify.check import Verdict
 from clusterwright.verify.infiniband.subnet import KINDS
 from clusterwright.verify.intent import intent_of
@@ -29,14 +29,7 @@ Edit = Callable[[str], str]
 @cache
 def artifacts_of(name: str) -> tuple[Artifact, ...]:
     """What the InfiniBand checks read of a reference spec."""
-    plan = plan_of(name)
-    return tuple(
-        artifact
-        for device in plan.devices
-        for entry in RENDERERS
-        if entry.kind in KINDS and entry.applies(plan, device)
-        for artifact in entry.render(plan, device)
-    )
+    return tuple(render_kinds(plan_of(name), KINDS))
 
 
 def managers_of(name: str) -> list[str]:

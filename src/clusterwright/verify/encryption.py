@@ -19,6 +19,7 @@ UNITS = "etc/systemd/system/"
 RECORDS = "etc/clusterwright/datasets/"
 GATE_PROGRAM = "usr/local/libexec/clusterwright/dataset-gate"
 TLSHD = "etc/tlshd/config"
+TLSHD_UNIT = f"{UNITS}tlshd.service.d/90-clusterwright.conf"
 WANTS = f"{UNITS}multi-user.target.d/91-encryption.conf"
 COREDUMP = "etc/systemd/coredump.conf.d/90-clusterwright.conf"
 MODPROBE = "etc/modprobe.d/90-encryption.conf"
@@ -151,6 +152,13 @@ def _judge_tls(judging: _Judging, device: str, path: str, options: Options, need
             judging.blame("P3", device, TLSHD, r"^\[authenticate.client\]", f"the client has no {name}")
     if not re.search(r"^x509\.crl=/\S+$", section, re.MULTILINE) and options["xprtsec"] == "mtls":
         judging.blame("P3", device, TLSHD, r"^\[authenticate.client\]", "withdrawn certificates would be accepted")
+    unit = judging.tree.text(device, TLSHD_UNIT) or ""
+    if f"\nExecStart=/usr/sbin/tlshd -c /{TLSHD}\n" not in unit:
+        judging.blame("P3", device, TLSHD_UNIT, "", "tlshd is not told its file, and releases look in different places")
+    if "x509.crl" in section and not re.search(
+        r"^ExecStartPre=/bin/grep .* x509\.crl /usr/sbin/tlshd$", unit, re.MULTILINE
+    ):
+        judging.blame("P3", device, TLSHD_UNIT, "", "a tlshd without x509.crl would start and take what is withdrawn")
     if "Wants=tlshd.service" not in (judging.tree.text(device, WANTS) or ""):
         judging.blame("P3", device, WANTS, "", "nothing starts tlshd at boot")
 

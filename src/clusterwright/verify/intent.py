@@ -31,6 +31,8 @@ class Intent:
     wants full membership in the default partition for everybody. ``drained`` are devices that carry no traffic,
     ``ratios`` the promised oversubscription by ``fabric.tier`` with its tolerance, ``encrypted_links`` the device and
     port at both ends of every link that is to have MACsec, ``isolation`` the matrix of zones and flows.
+    ``endpoints`` are device and port of every planned GUID, ``managers`` for each fabric the hosts of which so many
+    run its subnet manager.
     """
 
     ports: Mapping[str, frozenset[int]]
@@ -41,6 +43,8 @@ class Intent:
     ratios: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     encrypted_links: frozenset[tuple[str, str]] = frozenset()
     isolation: Declared | None = None
+    endpoints: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    managers: Mapping[str, tuple[frozenset[str], int]] = field(default_factory=dict)
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -55,6 +59,7 @@ def intent_of(plan: Plan) -> Intent:
     for cable in plan.cables:
         if cable.a.guid is not None:
             ports.setdefault(cable.fabric, {})[cable.a.guid] = plan.by_name[cable.a.device].node_group
+    endpoints = {c.a.guid: (c.a.device, c.a.port) for c in plan.cables if c.a.guid is not None}
     wanted = []
     for fabric in plan.spec.fabrics:
         own = ports.get(fabric.name, {})
@@ -81,6 +86,14 @@ def intent_of(plan: Plan) -> Intent:
         for fabric in plan.spec.fabrics
         if fabric.subnet_manager is not None and fabric.subnet_manager.default_membership == "full"
     }
+    managers = {
+        fabric.name: (
+            frozenset(d.name for d in plan.devices if d.node_group == fabric.subnet_manager.nodes),
+            fabric.subnet_manager.count,
+        )
+        for fabric in plan.spec.fabrics
+        if fabric.subnet_manager is not None
+    }
     planned = {name: frozenset(own) for name, own in ports.items()}
     drained = frozenset(device.name for device in plan.devices if device.state == "drained")
     ratios = {
@@ -89,7 +102,18 @@ def intent_of(plan: Plan) -> Intent:
         if item.figure.startswith("oversubscription.")
     }
     links = frozenset(_encrypted_links(plan))
-    return Intent(planned, tuple(wanted), frozenset(full), frozenset(opened), drained, ratios, links, declared_of(plan))
+    return Intent(
+        planned,
+        tuple(wanted),
+        frozenset(full),
+        frozenset(opened),
+        drained,
+        ratios,
+        links,
+        declared_of(plan),
+        endpoints,
+        managers,
+    )
 
 
 def _encrypted_links(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
@@ -43,7 +44,14 @@ class RenderedTree:
 
     def devices_with(self, path: str) -> tuple[str, ...]:
         """Names of the devices that have a file at ``path``, in order."""
-        return tuple(sorted(device for device, own in self.files if own == path))
+        return self._by_path.get(path, ())
+
+    @cached_property
+    def _by_path(self) -> Mapping[str, tuple[str, ...]]:
+        found: dict[str, list[str]] = {}
+        for device, path in self.files:
+            found.setdefault(path, []).append(device)
+        return {path: tuple(sorted(devices)) for path, devices in found.items()}
 
     def text(self, device: str, path: str) -> str | None:
         """The text of a file, None where the device has none."""

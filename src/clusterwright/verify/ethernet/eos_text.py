@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from clusterwright.verify.check import VerifyError
-from clusterwright.verify.ethernet.eos_interfaces import Body, read_ports, read_qos_map
+from clusterwright.verify.ethernet.eos_authentication import authentication_of, shared_secrets
+from clusterwright.verify.ethernet.eos_interfaces import Body, read_ports, read_qos_map, read_watchdog
 from clusterwright.verify.ethernet.router import (
+    DEFAULT_HOLD_TIME_S,
     Mark,
     Policy,
     PrefixRule,
@@ -23,7 +25,7 @@ from clusterwright.verify.ethernet.router import (
 PATH = "mnt/flash/startup-config"
 _STATEMENT = re.compile(r"^([^\s!].*)\n((?: .*\n)*)", re.M)
 _NEIGHBOUR = re.compile(
-    r"^   neighbor (\S+) (peer group|remote-as|route-map|shutdown|bfd|maximum-routes)(?: (.+))?$", re.M
+    r"^   neighbor (\S+) (peer group|remote-as|route-map|shutdown|bfd|maximum-routes|password|timers)(?: (.+))?$", re.M
 )
 _FOREIGN = re.compile(r"^ *(?:redistribute|route-target|aggregate-address|neighbor \S+ default-originate).*$", re.M)
 _FAMILY = re.compile(r"^   address-family ipv[46]\n((?:      .*\n)*)", re.M)
@@ -49,14 +51,14 @@ def _router(device: str, text: str) -> Router | None:
     bgp = next((each for each in by_word.get("router", ()) if each[0].startswith("router bgp ")), None)
     qos = [each for each in by_word.get("qos", ()) if not each[0].startswith("qos profile")]
     profiles = {h.split()[2]: b for h, b in by_word.get("qos", ()) if h.startswith("qos profile")}
-    timeout = re.search(r"^priority-flow-control pause watchdog default timeout (\S+)$", text, re.M)
-    has_watchdog = timeout is not None and float(timeout[1]) > 0
-    ports, own_addresses = read_ports(by_word.get("interface", []), profiles, has_watchdog=has_watchdog)
+    watchdog = read_watchdog(tuple(header for header, _ in by_word.get("priority-flow-control", ())))
+    ports, own_addresses = read_ports(by_word.get("interface", []), profiles, watchdog)
     addressing = [*by_word.get("ip", ()), *by_word.get("ipv6", ())]
     if bgp is None and not own_addresses:
         return None
     header, body = bgp or ("router bgp 0", "")
     families = "".join(_FAMILY.findall(body))
+    keys = shared_secrets(by_word.get("management", ()))
     return Router(
         device=device,
         ports_file=PATH,
@@ -70,7 +72,7 @@ def _router(device: str, text: str) -> Router | None:
         max_paths_mark=("router bgp ", "\n   maximum-paths "),
         ports=ports,
         own_addresses=own_addresses,
-        sessions=tuple(_sessions(body, families)) if _routes(text, body) else (),
+        sessions=tuple(_sessions(body, families, keys)) if _routes(addressing, body) else (),
         networks=tuple((prefix_of(each), (f"      network {each}\n",)) for each in _NETWORK.findall(families)),
         policies=_policies(by_word.get("route-map", []), addressing),
         qos=read_qos_map(tuple(qos), tuple(profiles.values())) if qos else None,
@@ -120,11 +122,10 @@ def _word(pattern: str, body: str) -> str:
     return found[1] if found else ""
 
 
-def _routes(text: str, bgp: str) -> bool:
+def _routes(addressing: list[Body], bgp: str) -> bool:
     """True when the switch forwards packets of the family that BGP speaks of: EOS does not by itself."""
-    if "   address-family ipv6\n" in bgp:
-        return re.search(r"^ipv6 unicast-routing$", text, re.M) is not None
-    return re.search(r"^ip routing$", text, re.M) is not None
+    wanted = "ipv6 unicast-routing" if "   address-family ipv6\n" in bgp else "ip routing"
+    return any(header == wanted for header, _ in addressing)
 
 
 def _bare_management(by_word: dict[str, list[Body]]) -> Iterator[tuple[Mark, str]]:
@@ -138,7 +139,7 @@ def _bare_management(by_word: dict[str, list[Body]]) -> Iterator[tuple[Mark, str
                 yield (f"{header}\n",), f"{header.split()[1]} joins the fabric's routes to management's: {what}"
 
 
-def _sessions(body: str, families: str) -> Iterator[Session]:
+def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator[Session]:
     groups: dict[str, dict[str, str]] = {}
     for who, what, value in _NEIGHBOUR.findall(body):
         own = groups.setdefault(who, {})
@@ -151,6 +152,7 @@ def _sessions(body: str, families: str) -> Iterator[Session]:
         elif not (what == "peer group" and not value):
             own[what] = value
     active = set(re.findall(r"^      neighbor (\S+) activate$", families, re.M))
+    restart_s, restart_mark = _restart(body)
     declared = set(re.findall(r"^   neighbor (\S+) peer group$", body, re.M))
     for who, own in groups.items():
         if ":" not in who and "." not in who:
@@ -171,8 +173,27 @@ def _sessions(body: str, families: str) -> Iterator[Session]:
             (f"   neighbor {who} remote-as ",) if "remote-as" in own else (f"   neighbor {who} ",),
             (f"   neighbor {who} ",),
             "bfd" in own or "bfd" in shared,
-            int((own.get("maximum-routes") or shared.get("maximum-routes") or "0").split()[0]),
+            _most_routes(own.get("maximum-routes") or shared.get("maximum-routes") or "0"),
+            authentication_of(own.get("password") or shared.get("password", ""), profiles),
+            (f"   neighbor {who if 'password' in own else group} password ",),
+            int((own.get("timers") or shared.get("timers") or f"60 {DEFAULT_HOLD_TIME_S}").split()[1]),
+            (f"   neighbor {who if 'timers' in own else group} timers ",),
+            restart_s,
+            restart_mark,
         )
+
+
+def _restart(bgp: str) -> tuple[int | None, Mark]:
+    """Seconds that neighbours wait for a restart, None for EOS's own, 0 for none, and the line to blame for it."""
+    time = re.search(r"^   graceful-restart restart-time (\d+)$", bgp, re.M)
+    lines = [line for line in ("\n   graceful-restart restart-time ", "\n   graceful-restart\n") if line in f"\n{bgp}"]
+    mark = ("router bgp ", *lines[:1])
+    return (int(time[1]) if time else None) if "\n   graceful-restart\n" in lines else 0, mark
+
+
+def _most_routes(words: str) -> int:
+    """The number behind maximum-routes; 0, for any number, where exceeding it is only said."""
+    return 0 if "warning-only" in words else int(words.split(maxsplit=1)[0])
 
 
 def _policies(maps: list[Body], addressing: list[Body]) -> Mapping[str, Policy]:

@@ -6,22 +6,18 @@ Numbers of enumerations are those of facebook/fboss, switch_config.thrift and th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.verify.check import VerifyError
+from clusterwright.verify.ethernet.fboss_classes import port_qos, qos_map
 from clusterwright.verify.ethernet.router import (
-    DSCPS,
-    STRICT,
     Mark,
     Policy,
     Port,
-    PortQos,
     Prefix,
     PrefixRule,
     PrefixRules,
-    QosMap,
     Router,
     Session,
     Term,
@@ -31,13 +27,12 @@ from clusterwright.verify.ethernet.router import (
 )
 
 AGENT, BGP = "etc/coop/agent.conf", "etc/coop/bgpcpp.conf"
-_ENABLED, _FORWARDING, _UNICAST = 2, 2, 0
+_ENABLED, _FORWARDING = 2, 2
 _DEFAULT_MTU = 1500  # of an interface without one, in bytes
 _COMMUNITY_MATCH, _PREFIX_MATCH = 3, 5
 _COMMUNITY_ACTION, _FLOW_ACTION = 2, 5
 _ACCEPT, _DENY, _ALL, _NEXT_TERM = 1, 2, 1, 3
 _CHANGES = {11: "add", 12: "set", 13: "remove"}
-_STRICT_PRIORITY = 1
 _ECMP, _UDP_HEADER, _UDP_HEADER_BYTES = 1, 3, 8
 _FRAME_OVERHEAD_BYTES = 22  # Ethernet's header, a VLAN tag and the checksum
 # PortProfileID: Gb/s, error correction and lanes, by its name in switch_config.thrift
@@ -83,7 +78,7 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
     try:
         switch = json.loads(agent_text)["sw"]
         ports, own_addresses = _ports(switch)
-        qos = _qos(switch)
+        qos = qos_map(switch)
         file = BGP
         bgp = json.loads(bgp_text) if bgp_text else _NO_BGP
         return Router(
@@ -136,7 +131,7 @@ def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], 
             found = packed(address), int(length), text, interface.get("mtu", _DEFAULT_MTU)
             own_addresses.append((network_of(found[0], found[1]), found[0]))
             address_of[interface["vlanID"]] = found
-    qos_of = _port_qos(switch)
+    qos_of = port_qos(switch)
     ports = []
     for row in switch["ports"]:
         if row["state"] != _ENABLED:
@@ -176,81 +171,6 @@ def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], 
     return tuple(ports), tuple(own_addresses)
 
 
-def _port_qos(switch: Json) -> Callable[[Json], PortQos]:
-    """What a row of ``ports`` says about classes, by the groups and queues that it names."""
-    policy = _used_policy(switch)
-    groups = switch.get("portPgConfigs", {})
-    queues = switch.get("portQueueConfigs", {})
-    group_of = {int(priority): group for priority, group in policy.get("pfcPriorityToPgId", {}).items()}
-    queue_of = policy.get("trafficClassToQueueId", {})
-    agreeing = {
-        (int(number), group)
-        for number, group in policy.get("trafficClassToPgId", {}).items()
-        if policy.get("pfcPriorityToQueueId", {}).get(number) == queue_of.get(number)
-    }
-    pools = switch.get("bufferPoolConfigs", {})
-    known: dict[tuple[object, ...], PortQos] = {}
-
-    def read(row: Json) -> PortQos:
-        pfc = row.get("pfc") or {}
-        own = (row.get("portQueueConfigName"), pfc.get("portPgConfigName"), pfc.get("tx"), pfc.get("rx"))
-        key = (*own, bool(pfc.get("watchdog")))
-        if key not in known:
-            headroom = {
-                each["id"]: min(
-                    each.get("headroomLimitBytes") or 0,
-                    pools.get(each.get("bufferPoolName"), {}).get("headroomBytes", 0),
-                )
-                for each in groups.get(str(own[1]), ())
-            }
-            paused = {
-                priority: headroom[group]
-                for priority, group in group_of.items()
-                if own[2] and own[3] and headroom.get(group) and (priority, group) in agreeing
-            }
-            shares = [
-                (each["id"], STRICT if each.get("scheduling") == _STRICT_PRIORITY else float(each.get("weight", 0)))
-                for each in queues.get(str(own[0]), ())
-                if each.get("streamType") == _UNICAST
-            ]
-            known[key] = PortQos(
-                bool(policy), frozenset(paused), key[-1], tuple(sorted(shares)), min(paused.values(), default=None)
-            )
-        return known[key]
-
-    return read
-
-
-def _used_policy(switch: Json) -> Json:
-    name = (switch.get("dataPlaneTrafficPolicy") or {}).get("defaultQosPolicy")
-    found = next((each for each in switch.get("qosPolicies", ()) if each["name"] == name), None)
-    return found["qosMap"] if found is not None else {}
-
-
-def _qos(switch: Json) -> QosMap | None:
-    policy = _used_policy(switch)
-    return _qos_map(json.dumps(policy)) if policy else None
-
-
-@lru_cache(maxsize=256)
-def _qos_map(text: str) -> QosMap:
-    policy = json.loads(text)
-    class_of: list[int | None] = [None] * DSCPS
-    marks: dict[str, Mark] = {}
-    for row in policy["dscpMaps"]:
-        number = row["internalTrafficClass"]
-        for dscp in row["fromDscpToTrafficClass"]:
-            class_of[dscp] = number
-            marks[f"dscp {dscp}"] = ('"qosPolicies"', f'"internalTrafficClass": {number},')
-    queue_of = {int(number): queue for number, queue in policy["trafficClassToQueueId"].items()}
-    for number in queue_of:
-        marks[f"class {number}"] = ('"qosPolicies"', '"trafficClassToQueueId"')
-    lossless = frozenset(map(int, policy.get("pfcPriorityToQueueId", {})))
-    for priority in lossless:
-        marks[f"priority {priority}"] = ('"qosPolicies"', '"pfcPriorityToQueueId"')
-    return QosMap(tuple(class_of), queue_of, lossless, marks)
-
-
 def _sessions(bgp: Json) -> Iterator[Session]:
     groups = {group["name"]: group for group in bgp["peer_groups"]}
     for peer in bgp["peers"]:
@@ -258,6 +178,8 @@ def _sessions(bgp: Json) -> Iterator[Session]:
         group = groups.get(name, {})
         if group.get(f"disable_ipv{6 if ':' in peer['peer_addr'] else 4}_afi") or name not in groups:
             continue
+        timers = group.get("bgp_peer_timers", {})
+        restart = '"graceful_restart_seconds"' if "graceful_restart_seconds" in timers else '"bgp_peer_timers"'
         local = f'"local_addr": "{peer["local_addr"]}"'  # written right after the AS number
         yield Session(
             packed(peer["peer_addr"]),
@@ -270,6 +192,10 @@ def _sessions(bgp: Json) -> Iterator[Session]:
             ('"peers"', f'"remote_as_4_byte": {peer["remote_as_4_byte"]},\n      {local}'),
             ('"peers"', local),
             most_routes=_most_routes(peer.get("pre_filter") or group.get("pre_filter") or {}),
+            hold_time_s=timers.get("hold_time_seconds", bgp.get("hold_time", 0)),
+            hold_mark=('"peer_groups"', f'"name": "{name}"', '"hold_time_seconds"'),
+            restart_s=timers.get("graceful_restart_seconds", 0),
+            restart_mark=('"peer_groups"', f'"name": "{name}"', restart),
         )
 
 

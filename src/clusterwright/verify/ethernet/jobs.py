@@ -192,6 +192,23 @@ def leaf_cables_after(unit: Unit, links: Integers) -> Floats:
     return np.where(left > 1e-9, left, 0.0)
 
 
+def upper_cables_after(unit: Unit, low: int, links: Integers) -> Floats:
+    """``left_after`` for each of some single cables from one inner switch to tops of the unit, at once.
+
+    Only for a switch that no other inner one sends to: then nothing changes but its own share, and its leaves'.
+    """
+    uplinks, row = unit.uplinks, unit.row
+    at, high = int(row[low]), row[uplinks.high[links]]
+    weights = np.repeat(unit.above[at][None, :], len(links), axis=0)
+    weights[np.arange(len(links)), high] -= uplinks.gbps[links] / uplinks.down[low]
+    changes = _capped(weights @ unit.share) - unit.share[at]
+    hit = unit.below[:, at] != 0
+    reach = np.maximum(unit.reach[hit] + unit.below[hit, at][None, :, None] * changes[:, None, :], 0)
+    others = np.maximum(unit.reach[~hit], 0).min(axis=0, initial=np.inf)
+    left = np.minimum(1.0, np.minimum(reach.min(axis=1, initial=np.inf), others).sum(axis=1)) / unit.healthy
+    return np.where(left > 1e-9, left, 0.0)
+
+
 def worst_job(sizes: JobSize, failures: list[Failure]) -> tuple[float, int, Unit | None]:
     """The least that a job of these sizes keeps over some failures, after which (its index), and in which unit."""
     worst: tuple[float, int, Unit | None] = (1.0, -1, None)
@@ -210,10 +227,16 @@ def worst_job(sizes: JobSize, failures: list[Failure]) -> tuple[float, int, Unit
             left = leaf_cables_after(unit, links[is_simple, 1])
             if left.min() < worst[0]:
                 worst = float(left.min()), int(links[is_simple, 0][int(left.argmin())]), unit
+        is_single = is_inside & ~is_simple & (size[links[:, 0]] == 1) & (rank[high] == unit.level)
+        known: dict[int, float] = {}
+        for at in np.unique(low[is_single]).tolist():
+            if not unit.above[:, row[at]].any():
+                own_links = links[is_single & (low == at)]
+                known |= zip(own_links[:, 0].tolist(), upper_cables_after(unit, at, own_links[:, 1]), strict=True)
         is_upper = (row[switches[:, 1]] >= 0) & (rank[switches[:, 1]] > 0)
         others = np.union1d(links[is_inside & ~is_simple, 0], switches[is_upper, 0])
         for case in others.tolist():
-            own = left_after(unit, failures[case])
+            own = known[case] if case in known else left_after(unit, failures[case])
             if own is not None and own < worst[0]:
-                worst = own, case, unit
+                worst = float(own), case, unit
     return worst

@@ -124,10 +124,13 @@ def _probes(fabric: Fabric, fabrics: tuple[Fabric, ...]) -> Iterator[Prefix]:
 
 
 def islands(tree: RenderedTree, fabrics: tuple[Fabric, ...]) -> Iterator[Counterexample]:
-    """Parts of one fabric that no cable joins: the same tiers, whose policies would take each other's routes."""
+    """Parts of one fabric that no cable joins: the same tiers, whose policies would take each other's routes.
+
+    Parts with the same nodes, and NICs of other names, are planes of one fabric: a NIC meets its namesakes in its own.
+    """
     for at, part in enumerate(fabrics):
         for other in fabrics[:at]:
-            if part.name != other.name:
+            if part.name != other.name or _are_planes(part, other):
                 continue
             router = part.routers[0]
             prefix = next((prefix for each in other.routers for prefix, _ in each.networks), None)
@@ -137,3 +140,10 @@ def islands(tree: RenderedTree, fabrics: tuple[Fabric, ...]) -> Iterator[Counter
                     f"{other.routers[0].device} are one fabric, {part.name}, but no cable joins them"
                 )
                 yield example(tree, router.device, router.bgp_file, (), message)
+
+
+def _are_planes(part: Fabric, other: Fabric) -> bool:
+    """True where every node has NICs in both parts, and no name of a NIC is in both."""
+    nodes, far_nodes = ({nic.device for nic, _ in fabric.nics} for fabric in (part, other))
+    names, far_names = ({nic.name for nic, _ in fabric.nics} for fabric in (part, other))
+    return bool(nodes) and nodes == far_nodes and names.isdisjoint(far_names)

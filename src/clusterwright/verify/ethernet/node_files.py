@@ -59,20 +59,27 @@ class NicQos(NamedTuple):
     marks: tuple[tuple[str, Mark], ...]
 
 
+_NAME = re.compile(r"\nName=(.+)")
+_DESCRIPTION = re.compile(r"\nDescription=(.*)")
+_ADDRESS = re.compile(r"\nAddress=(\S+)/(\d+)$", re.M)
+_MTU = re.compile(r"\nMTUBytes=(\d+)$", re.M)
+_DESTINATION = re.compile(r"\nDestination=(\S+)$", re.M)
+_GATEWAY = re.compile(r"\nGateway=(\S+)$", re.M)
+_TABLE = re.compile(r"\nTable=(\d+)$", re.M)
 _MOVES = re.compile(r'for dscp in ([\d ]+); do\n.*--dscp2prio "set,\$dscp,(\d)"')
 
 
 def read_nic(device: str, file: str, text: str) -> Nic | None:
     """The NIC of a .network file, None for one without an address. Raises VerifyError for what does not read."""
     try:
-        name = re.search(r"^Name=(.+)$", text, re.M)
-        peer = re.search(r"^Description=(.*)$", text, re.M)
-        found = re.search(r"^Address=(\S+)/(\d+)$", text, re.M)
+        lines = f"\n{text}"  # so that each line begins with a character that is quickly found
+        name, peer, found = _NAME.search(lines), _DESCRIPTION.search(lines), _ADDRESS.search(lines)
         if found is None or name is None:
             return None
-        mtu = re.search(r"^MTUBytes=(\d+)$", text, re.M)
-        routes, defaults = _routes(text.partition("\n[Route]")[2], name[1])
-        if re.search(r"^Gateway=", text.partition("\n[Route]")[0], re.M):
+        mtu = _MTU.search(lines)
+        own, _, behind = lines.partition("\n[Route]")
+        routes, defaults = _routes(behind, name[1])
+        if "\nGateway=" in own:
             defaults = (*defaults, ("\nGateway=",))
         return Nic(
             device,
@@ -83,17 +90,17 @@ def read_nic(device: str, file: str, text: str) -> Nic | None:
             peer[1].rpartition(", to ")[2] if peer else "",
             routes,
             defaults,
-            (found[0],),
+            (found[0][1:],),
             int(mtu[1]) if mtu else _DEFAULT_MTU,
-            tuple(_faults(text, found[1])),
+            tuple(_faults(text, behind, found[1])),
         )
     except ValueError as error:
         raise VerifyError(f"{device}:/{file}: {error}. Render the spec again.") from None
 
 
-def _faults(text: str, address: str) -> Iterator[tuple[Mark, str]]:
+def _faults(text: str, routes: str, address: str) -> Iterator[tuple[Mark, str]]:
     """Tables that nothing leads to, and routers that the NIC would believe unasked."""
-    for table in dict.fromkeys(re.findall(r"^Table=(\d+)$", text.partition("\n[Route]")[2], re.M)):
+    for table in dict.fromkeys(_TABLE.findall(routes)):
         length = 128 if ":" in address else 32
         if f"\nFrom={address}/{length}\nTable={table}\n" not in text:
             yield (f"Table={table}",), f"no rule leads packets from {address} to table {table}, which has the routes"
@@ -107,10 +114,10 @@ def _routes(text: str, nic: str) -> tuple[tuple[tuple[Prefix, bytes | None], ...
     routes, defaults = [], []
     for section in text.split("\n[Route]"):
         body = section.split("\n[", 1)[0]
-        destination = re.search(r"^Destination=(\S+)$", body, re.M)
-        gateway = re.search(r"^Gateway=(\S+)$", body, re.M)
+        destination, gateway = _DESTINATION.search(body), _GATEWAY.search(body)
         if destination is None or destination[1] in {"0.0.0.0/0", "::/0"}:
-            defaults.append((destination[0],) if destination else (gateway[0],) if gateway else ("[Route]",))
+            place = destination or gateway
+            defaults.append((place[0][1:],) if place else ("[Route]",))
             continue
         hops = re.findall(rf"^(?:Gateway|MultiPathRoute)=([^@\s]+)(?:@{re.escape(nic)})?$", body, re.M) or [None]
         routes += [(prefix_of(destination[1]), packed(hop) if hop else None) for hop in hops]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
 from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, network_of_tree
+from clusterwright.verify.ethernet.qos_congestion import Usual, congestion_faults, usual_treatment
 from clusterwright.verify.ethernet.qos_nodes import node_qos_faults
 from clusterwright.verify.ethernet.qos_ports import port_faults
 from clusterwright.verify.ethernet.qos_truth import Said, class_mark
@@ -38,13 +39,24 @@ def _run(tree: RenderedTree) -> Verdict:
         for router in fabric.routers:
             found += _switch(tree, router, truth)
         found += port_faults(tree, fabric, lossless)
+        usual = usual_treatment(fabric)
+        found += congestion_faults(tree, fabric, usual)
+        facts += _under_pressure(fabric.name, usual)
         nodes = list(dict.fromkeys(nic.device for nic, _ in fabric.nics))
-        found += node_qos_faults(tree, fabric, nodes, truth)
+        found += node_qos_faults(tree, fabric, nodes, truth, frozenset(queue for queue, _ in usual.marking))
         facts.append(Fact(f"{fabric.name}: nodes whose NICs agree", len(nodes)))
         headroom = [p.qos.headroom_bytes for r in fabric.routers for p in r.ports if p.qos.headroom_bytes is not None]
         if headroom:
             facts.append(Fact(f"{fabric.name}: least headroom of a lossless port that states it, bytes", min(headroom)))
     return Verdict(tuple(facts), tuple(found))
+
+
+def _under_pressure(fabric: str, usual: Usual) -> Iterator[Fact]:
+    marking = ", ".join(f"queue {queue} {text}" for queue, text in usual.marking)
+    yield Fact(f"{fabric}: packets marked", marking or "none, and DCQCN is off")
+    if usual.detection_ms is not None and usual.recovery_ms is not None:
+        value = f"{usual.detection_ms} and {usual.recovery_ms}"
+        yield Fact(f"{fabric}: PFC watchdog, ms to detection and to recovery", value)
 
 
 def _said(qos: QosMap) -> Said:
@@ -94,7 +106,7 @@ def _switch(tree: RenderedTree, router: Router, truth: Said) -> Iterator[Counter
 
 QOS = Check(
     "qos",
-    "On every hop, NICs included, a DSCP has one traffic class and queue, and the same priorities pause and have room.",
+    "On every hop, NICs included, a DSCP has one class and queue; priorities pause, mark and are watched alike.",
     KINDS,
     _applies,
     _run,

@@ -17,11 +17,15 @@ T = TypeVar("T")
 _ECN_BITS = 2  # below the DSCP in the traffic class byte
 
 
-def node_qos_faults(tree: RenderedTree, fabric: Fabric, nodes: Sequence[str], truth: Said) -> Iterator[Counterexample]:
-    """What NICs and NCCL on ``nodes`` do otherwise than the switches. Raises VerifyError for a script without PFC."""
+def node_qos_faults(
+    tree: RenderedTree, fabric: Fabric, nodes: Sequence[str], truth: Said, marking: frozenset[int]
+) -> Iterator[Counterexample]:
+    """What NICs and NCCL on ``nodes`` do otherwise than the switches, whose queues ``marking`` mark packets.
+
+    Raises VerifyError for a script without PFC.
+    """
     scripts = {device: _script(tree, device) for device in nodes}
     found = [script for script in scripts.values() if script is not None]
-    usual = _most(Counter(script.congestion_control for script in found), ())
     usual_class = _most(Counter(_connections(script) for script in found), None)
     usual_settings = _most(Counter(_marks_of(read_nccl(tree.text(device, NCCL) or "")) for device in nodes), ())
     names: dict[str, list[str]] = {}
@@ -37,7 +41,7 @@ def node_qos_faults(tree: RenderedTree, fabric: Fabric, nodes: Sequence[str], tr
             here, there = (value or "no class" for value in (_connections(script), usual_class))
             message = f"connections get {here} on the first port of their devices, {there} on most nodes"
             yield example(tree, device, SCRIPT, marks.get("connection", marks["interfaces"]), message)
-        for message, key in _nic_faults(script, names[device], truth, dict(usual)):
+        for message, key in _nic_faults(script, names[device], truth, marking):
             number = key.rpartition(" ")[2]
             mark = marks.get(key) or (class_mark(marks, truth[0], int(number)) if number.isdigit() else ())
             yield example(tree, device, SCRIPT, mark, message)
@@ -67,10 +71,10 @@ def _script(tree: RenderedTree, device: str) -> NicQos | None:
 
 
 def _nic_faults(
-    nic: NicQos, interfaces: Sequence[str], truth: Said, congestion_control: dict[int, bool]
+    nic: NicQos, interfaces: Sequence[str], truth: Said, marking: frozenset[int]
 ) -> Iterator[tuple[str, str]]:
     """What a NIC does otherwise than the switches, with the name of the mark for it."""
-    classes, _, lossless = truth
+    classes, queues, lossless = truth
     if not nic.trusts_dscp:
         yield "the NICs do not trust the DSCP", "interfaces"
     if not nic.cable_m:
@@ -79,10 +83,12 @@ def _nic_faults(
         if name not in nic.interfaces:
             yield f"nothing sets the priorities of {name}", "interfaces"
     for priority in sorted(lossless):
-        own, wanted_on = dict(nic.congestion_control).get(priority), congestion_control.get(priority)
-        if own != wanted_on:
+        own = dict(nic.congestion_control).get(priority)
+        used = {queue for number, queue in zip(classes, queues, strict=True) if number == priority}
+        if own != bool(used & marking):
             text = {True: "on", False: "off", None: "left as it was"}
-            yield f"DCQCN is {text[own]} for priority {priority}, {text[wanted_on]} on most nodes", "congestion"
+            there = "marks packets" if used & marking else "marks nothing"
+            yield f"DCQCN is {text[own]} for priority {priority}, whose queue {there} on the switches", "congestion"
     if nic.lossless != lossless:
         yield f"the NICs pause {priorities(nic.lossless)}, the switches {priorities(lossless)}", "pfc"
     for dscp in range(DSCPS):

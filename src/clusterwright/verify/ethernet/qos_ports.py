@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from clusterwright.verify.check import Counterexample
 from clusterwright.verify.ethernet.network import Fabric
 from clusterwright.verify.ethernet.qos_truth import priorities
-from clusterwright.verify.ethernet.router import STRICT, Port, PortQos, example
+from clusterwright.verify.ethernet.router import STRICT, Port, example
 from clusterwright.verify.tree import RenderedTree
 
 _FRAME_OVERHEAD_BYTES, _PAUSE_FRAME_BYTES = 22, 84
@@ -29,9 +29,9 @@ def port_faults(tree: RenderedTree, fabric: Fabric, lossless: frozenset[int]) ->
     cabled = [(router, port) for router in fabric.routers for port in router.ports if port.peer]
     votes = Counter(port.qos.shares for _, port in cabled)
     usual = max(votes.items(), key=lambda item: item[1])[0] if votes else ()
-    judged: dict[tuple[PortQos, float, int], tuple[str, ...]] = {}
+    judged: dict[tuple[int, float, int], tuple[str, ...]] = {}
     for router, port in cabled:
-        key = port.qos, port.speed_gbps, port.mtu_bytes
+        key = id(port.qos), port.speed_gbps, port.mtu_bytes  # readers share one object for equal ports
         if key not in judged:
             judged[key] = tuple(_faults(port, lossless, usual))
         for fault in judged[key]:
@@ -45,7 +45,7 @@ def _faults(port: Port, lossless: frozenset[int], usual: _Shares) -> Iterator[st
         yield "does not sort packets by the map of DSCPs"
     if qos.lossless != lossless:
         yield f"pauses {priorities(qos.lossless)}, the class needs {priorities(lossless)} at both ends"
-    elif lossless and not qos.watchdog:
+    elif lossless and qos.watchdog is None:
         yield "has no watchdog: a NIC that pauses for ever would stop everybody behind it"
     yield from _queues(_normal(qos.shares), _normal(usual))
     if qos.headroom_bytes is not None and port.speed_gbps:

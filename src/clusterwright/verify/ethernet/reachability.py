@@ -38,6 +38,7 @@ _FROM_ABOVE: Policy = (Term(True, "", None, None, "set", frozenset({"above"}), (
 _TO_ABOVE: Policy = (Term(False, "", None, frozenset({"above"}), "", frozenset(), ()), *PERMIT_ALL)
 _NOBODY = Session(b"", None, 0, "", "", (), (), (), ())
 _MOST = 200  # switches whose first missing route is explained
+_FAR = 127  # more hops than any route has
 
 
 def is_silent(router: Router) -> bool:
@@ -131,7 +132,7 @@ def _differences(tree: RenderedTree, fabric: Fabric, ideal: Routes, real: Routes
     differs = (ideal.paths != real.paths) | (ideal.hops != real.hops)
     if not differs.any():
         return
-    far = np.iinfo(np.int64).max
+    far = np.int8(_FAR)
     level = np.minimum(np.where(ideal.hops < 0, far, ideal.hops), np.where(real.hops < 0, far, real.hops))
     level = np.where(differs, level, far)
     rows, columns = np.nonzero(differs & (level == level.min(axis=0)))

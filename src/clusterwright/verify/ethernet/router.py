@@ -17,6 +17,7 @@ from clusterwright.verify.tree import RenderedTree
 Mark = tuple[str, ...]
 Prefix = tuple[bytes, int]  # the packed address, its length in bits
 DSCPS = 64
+DEFAULT_HOLD_TIME_S = 180  # of EOS and FRR (SONiC)
 
 
 class PrefixRule(NamedTuple):
@@ -50,21 +51,41 @@ Policy = tuple[Term, ...]
 PERMIT_ALL: Policy = (Term(True, "", None, None, "", frozenset(), ()),)
 
 
+Marking = tuple[tuple[int, str], ...]  # queues that mark packets, with their thresholds
+
+
+class Watchdog(NamedTuple):
+    """When a paused queue counts as stuck and when it is served again, None where the text leaves that open.
+
+    ``manner`` says what is each operating system's own: how often it looks, and what it does with the packets.
+    """
+
+    detection_ms: int | None
+    recovery_ms: int | None
+    manner: str
+
+
 class PortQos(NamedTuple):
     """How a port treats classes.
 
     ``classifies`` tells whether it sorts packets by the switch's map of DSCPs. ``lossless`` are the priorities that it
-    pauses for and is paused for, ``watchdog`` whether a pause without end is broken. ``shares`` are its queues with
-    their part of the bandwidth, STRICT for one that goes first. ``headroom_bytes`` is what the least of the lossless
-    priorities has after a pause, ``cable_m`` the length that the text states; None where it says nothing of them.
+    pauses for and is paused for, ``watchdog`` how a pause without end is broken, if at all. ``shares`` are its
+    queues with their part of the bandwidth, STRICT for one that goes first. ``headroom_bytes`` is what the least of the
+    lossless priorities has after a pause, ``cable_m`` the length that the text states; None where it says nothing of
+    them.
+    ``counted`` are queues whose ECN marks a statement counts, None where the system always does. ``places`` leads to
+    what says so, by ``queue N``, ``detection``, ``recovery`` and ``manner``; what is not there is at ``qos_mark``.
     """
 
     classifies: bool = False
     lossless: frozenset[int] = frozenset()
-    watchdog: bool = False
+    watchdog: Watchdog | None = None
     shares: tuple[tuple[int, float], ...] = ()
     headroom_bytes: int | None = None
     cable_m: float | None = None
+    marking: Marking = ()
+    counted: tuple[int, ...] | None = None
+    places: tuple[tuple[str, Mark], ...] = ()
 
 
 STRICT = -1.0
@@ -100,7 +121,10 @@ class Session(NamedTuple):
     """One configured BGP neighbour. ``local`` is the own address where the text names it.
 
     ``into`` and ``out_of`` are names of policies, empty where none is attached. ``has_bfd`` tells whether BFD watches
-    the neighbour, ``most_routes`` how many it may announce, 0 for any number.
+    the neighbour, ``most_routes`` how many it may announce, 0 for any number. ``authentication`` says by what both ends
+    prove who they are, empty where nothing does, and ``auth_mark`` where. ``hold_time_s`` is how long a silent
+    neighbour counts as alive, and ``hold_mark`` where that stands. ``restart_s`` is how long neighbours are to keep
+    the routes while BGP restarts, None for the system's own time, 0 where that is off; ``restart_mark`` is its place.
     """
 
     peer: bytes
@@ -114,6 +138,12 @@ class Session(NamedTuple):
     local_mark: Mark
     has_bfd: bool = False
     most_routes: int = 0
+    authentication: str = ""
+    auth_mark: Mark = ()
+    hold_time_s: int = DEFAULT_HOLD_TIME_S
+    hold_mark: Mark = ()
+    restart_s: int | None = 0
+    restart_mark: Mark = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +206,12 @@ class Router:
     def policy(self, name: str) -> Policy:
         """The policy of that name. Without a name everything is permitted; one that is not there permits nothing."""
         return self.policies.get(name, ()) if name else PERMIT_ALL
+
+
+def thresholds(low_bytes: int, high_bytes: int, percent: int | None) -> str:
+    """How a queue marks, in one wording for all systems."""
+    chance = "" if percent is None else f", up to {percent} %"
+    return f"from {low_bytes:,} to {high_bytes:,} bytes{chance}"
 
 
 def packed(text: str) -> bytes:

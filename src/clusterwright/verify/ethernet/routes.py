@@ -10,7 +10,7 @@ in the middle of a path are not followed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -34,6 +34,7 @@ Flags = NDArray[np.bool_]
 Tags = frozenset[str]
 NO_TAGS: Tags = frozenset()
 _FARTHEST = 16  # hops; a Clos of n tiers needs 2 (n - 1)
+_AT_ONCE = 128  # columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Announced:
 class Routes:
     """The outcome: hops of the best path (-1 without a route), how many there are, and over how many sessions."""
 
-    hops: Integers
+    hops: NDArray[np.int8]
     paths: Counts
     sessions: Counts
     tags: Mapping[Tags, Flags]
@@ -136,35 +137,37 @@ def _lists(router: Router) -> dict[str, PrefixRules]:
 def spread(fabric: Fabric, edges: tuple[Edge, ...], *, counts_sessions: bool = True) -> Routes:
     """Let the announced prefixes spread over some edges until no switch learns more.
 
-    The ``sessions`` of the outcome are counted only on request: they are a third of the work.
+    The ``sessions`` of the outcome are counted only on request: they are a third of the work. Prefixes do not touch
+    each other, so some columns are done at a time: few enough to stay in a processor's cache.
     """
     known = announced(fabric)
     shape = known.origin.shape
     masks = _masks(fabric)
     groups = _groups(fabric, edges)
     is_foreign = _foreign(fabric, known)
-    hops = np.where(known.origin, 0, -1)
-    paths, width = known.origin.astype(np.float32), np.zeros(shape, np.float32)
-    tags: dict[Tags, Flags] = {NO_TAGS: known.origin.copy()}
+    whole = Routes(np.full(shape, -1, np.int8), np.zeros(shape, np.float32), np.zeros(shape, np.float32), {})
+    tags: dict[Tags, Flags] = {}
+    for start in range(0, shape[1], _AT_ONCE):
+        block = slice(start, start + _AT_ONCE)
+        part = _spread(groups, masks, known.origin[:, block], is_foreign[:, block], block, counts_sessions)
+        whole.hops[:, block], whole.paths[:, block] = part.hops, part.paths
+        if counts_sessions:
+            whole.sessions[:, block] = part.sessions
+        for tag, flags in part.tags.items():
+            tags.setdefault(tag, np.zeros(shape, bool))[:, block] = flags
+    return replace(whole, tags=tags)
+
+
+def _spread(
+    groups: _Groups, masks: _Masks, origin: Flags, is_foreign: Flags, block: slice, counts_sessions: bool
+) -> Routes:
+    """``spread`` for a block of columns, of which ``origin`` and ``is_foreign`` are given."""
+    hops = np.where(origin, np.int8(0), np.int8(-1))
+    paths, width = origin.astype(np.float32), np.zeros(origin.shape, np.float32)
+    tags: dict[Tags, Flags] = {NO_TAGS: origin.copy()}
     front: dict[Tags, Counts] = {NO_TAGS: paths.copy()}
     for hop in range(1, _FARTHEST):
-        arrived: dict[Tags, tuple[Counts, Counts]] = {}
-        for (out_of, into, keeps), (targets, sources, sessions) in groups.items():
-            for tag, every in front.items():
-                counts = every[sources]
-                if not counts.any():
-                    continue
-                for sent, leaves in masks.outcomes(out_of, tag):
-                    offered = counts * _rows(leaves, sources)
-                    carried = sessions @ offered
-                    over = sessions @ (offered > 0).astype(np.float32) if counts_sessions else None
-                    for got, enters in masks.outcomes(into, sent if keeps else NO_TAGS):
-                        if got not in arrived:
-                            arrived[got] = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-                        allowed = _rows(enters, targets)
-                        arrived[got][0][targets] += carried * allowed
-                        if over is not None:
-                            arrived[got][1][targets] += over * allowed
+        arrived = _arrivals(groups, masks, front, block, counts_sessions)
         is_open = (hops < 0) & is_foreign
         front = {tag: new * is_open for tag, (new, _) in arrived.items()}
         if not any(counts.any() for counts in front.values()):
@@ -177,6 +180,39 @@ def spread(fabric: Fabric, edges: tuple[Edge, ...], *, counts_sessions: bool = T
                 width += arrived[tag][1] * is_open
             tags[tag] = tags[tag] | is_new if tag in tags else is_new
     return Routes(hops, paths, width, tags)
+
+
+def _arrivals(
+    groups: _Groups, masks: _Masks, front: dict[Tags, Counts], block: slice, counts_sessions: bool
+) -> dict[Tags, tuple[Counts, Counts]]:
+    """What one more hop makes of the routes at the front: paths and sessions by communities."""
+    shape = front[next(iter(front))].shape
+    arrived: dict[Tags, tuple[Counts, Counts]] = {}
+    for (out_of, into, keeps), (targets, sources, sessions) in groups.items():
+        for tag, every in front.items():
+            counts = every[sources]
+            if not counts.any():
+                continue
+            for sent, leaves in masks.outcomes(out_of, tag):
+                offered = counts * _cells(leaves, sources, block)
+                most = offered.max(initial=0)
+                if not most:
+                    continue
+                carried = sessions @ offered
+                over = carried if most == 1 or not counts_sessions else sessions @ (offered > 0).astype(np.float32)
+                for got, enters in masks.outcomes(into, sent if keeps else NO_TAGS):
+                    if got not in arrived:
+                        arrived[got] = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+                    allowed = _cells(enters, targets, block)
+                    arrived[got][0][targets] += carried * allowed
+                    if counts_sessions:
+                        arrived[got][1][targets] += over * allowed
+    return arrived
+
+
+def _cells(flags: Flags, rows: Integers, block: slice) -> Flags:
+    """Some rows of a mask in a block of its columns; it may have one row or one column for all."""
+    return _rows(flags if flags.shape[1] == 1 else flags[:, block], rows)
 
 
 def _rows(flags: Flags, rows: Integers) -> Flags:
@@ -229,9 +265,10 @@ def _reference(term: Term) -> object:
 
 
 _Group = tuple[_Shape, _Shape, bool]
+_Groups = dict[_Group, tuple[Integers, Integers, csr_array]]
 
 
-def _groups(fabric: Fabric, edges: tuple[Edge, ...]) -> dict[_Group, tuple[Integers, Integers, csr_array]]:
+def _groups(fabric: Fabric, edges: tuple[Edge, ...]) -> _Groups:
     """Sessions by what their policies do: targets (rows), sources (columns), and how many lead from one to another."""
     members: dict[_Group, tuple[list[int], list[int]]] = {}
     shapes: dict[int, _Shape] = {}
@@ -280,12 +317,12 @@ class _Masks:
         return self._outcomes[shape, tags]
 
     def _decide(self, shape: _Shape, tags: Tags) -> Iterator[tuple[Tags, Flags]]:
-        left = np.ones(self._known.origin.shape, bool)
+        left: Flags = np.ones((1, 1), bool)
         for permit, reference, communities, change, values in shape:
             if communities is not None and not communities & tags:
                 continue
             matched = left & self._matches(reference)
-            left &= ~matched
+            left = left & ~matched
             if permit and matched.any():
                 yield changed(Term(True, "", None, None, change, values, ()), tags), matched
 

@@ -51,7 +51,7 @@ def _run(tree: RenderedTree) -> Verdict:
                 found.append(example(tree, router.device, file, mark, message))
     found += (example(tree, *place) for place in _misnumbered(network, owners))
     for fabric in network.fabrics:
-        found += (example(tree, *place) for place in (*_silent(fabric, sessions), *_alike(fabric), *_watched(fabric)))
+        found += (example(tree, *place) for place in _of_fabric(fabric, sessions))
     return Verdict(tuple(_facts(network)), tuple(found))
 
 
@@ -59,6 +59,8 @@ def _facts(network: Network) -> Iterator[Fact]:
     for fabric in network.fabrics:
         yield Fact(f"{fabric.name}: sessions, each with both ends", sum(len(r.sessions) for r in fabric.routers) // 2)
         yield Fact(f"{fabric.name}: AS numbers", len({router.asn for router in fabric.routers}))
+        if edges_of(fabric):
+            yield Fact(f"{fabric.name}: graceful restart", _restart(_usual_restart_s(fabric)))
 
 
 def _faults(
@@ -99,8 +101,21 @@ def _faults(
         yield router.bgp_file, session.as_mark, fault
     if router.asn == other.asn:
         yield router.bgp_file, session.as_mark, f"both ends are AS {router.asn}, and would refuse each other's routes"
-    if (other.device, local) not in sessions:
+    if (other.device, local) in sessions:
+        yield from _disagreement(router, session, other, sessions[other.device, local])
+    else:
         yield router.bgp_file, session.mark, f"{other.device} has no neighbour {shown(local)}"
+
+
+def _disagreement(router: Router, session: Session, other: Router, end: Session) -> Iterator[tuple[str, Mark, str]]:
+    """Two ends that prove themselves differently: an end without anything answers for it, or else both do."""
+    if session.authentication == end.authentication:
+        return
+    if not session.authentication:
+        yield router.bgp_file, session.group_mark, f"{other.device} asks for {end.authentication}, this end has nothing"
+    elif end.authentication:
+        fault = f"this end has {session.authentication}, {other.device} has {end.authentication}"
+        yield router.bgp_file, session.auth_mark, fault
 
 
 def _misnumbered(network: Network, owners: dict[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
@@ -120,6 +135,14 @@ def _misnumbered(network: Network, owners: dict[bytes, _Owner]) -> Iterator[tupl
                 router.asn_mark,
                 f"is AS {router.asn}, but {count} neighbours expect AS {number}",
             )
+
+
+def _of_fabric(fabric: Fabric, sessions: dict[tuple[str, bytes], Session]) -> Iterator[tuple[str, str, Mark, str]]:
+    yield from _silent(fabric, sessions)
+    yield from _alike(fabric)
+    yield from _watched(fabric)
+    yield from _hurried(fabric)
+    yield from _forgotten(fabric)
 
 
 def _silent(fabric: Fabric, sessions: dict[tuple[str, bytes], Session]) -> Iterator[tuple[str, str, Mark, str]]:
@@ -179,9 +202,46 @@ def _watched(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
             yield router.device, router.bgp_file, here.group_mark, message
 
 
+def _hurried(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
+    """Ends with another hold time than their neighbours, where the fabric's usual one is not theirs."""
+    usual = Counter(session.hold_time_s for router in fabric.routers for session in router.sessions).most_common(1)
+    for edge in edges_of(fabric):
+        router, other = fabric.routers[edge.target], fabric.routers[edge.source]
+        here, there = edge.target_session, edge.source_session
+        if here.hold_time_s not in {there.hold_time_s, usual[0][0]}:
+            message = f"{other.device}, {shown(here.peer)}, may be silent for {here.hold_time_s} s, its end says"
+            message += f" {there.hold_time_s} s: the shorter counts"
+            yield router.device, router.bgp_file, here.hold_mark, message
+
+
+def _usual_restart_s(fabric: Fabric) -> int | None:
+    votes = Counter(edge.target_session.restart_s for edge in edges_of(fabric))
+    return max(votes.items(), key=lambda item: item[1])[0] if votes else 0
+
+
+def _forgotten(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
+    """Ends whose routes live through a restart for another time than their neighbours', each line named once."""
+    usual_s = _usual_restart_s(fabric)
+    found: dict[tuple[str, str, Mark, int | None, int | None], list[str]] = {}
+    for edge in edges_of(fabric):
+        here, there = edge.target_session, edge.source_session
+        if here.restart_s not in {there.restart_s, usual_s}:
+            router, other = fabric.routers[edge.target], fabric.routers[edge.source]
+            key = router.device, router.bgp_file, here.restart_mark, here.restart_s, there.restart_s
+            found.setdefault(key, []).append(other.device)
+    for (device, file, mark, here_s, there_s), others in found.items():
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        message = f"graceful restart is {_restart(here_s)} here, {_restart(there_s)} at {others[0]}{more}"
+        yield device, file, mark, message
+
+
+def _restart(time_s: int | None) -> str:
+    return "of the system's own time" if time_s is None else f"{time_s} s" if time_s else "off"
+
+
 SESSIONS = Check(
     "bgp-sessions",
-    "Both ends of every cable between switches have a BGP session, and agree on addresses, AS numbers and BFD.",
+    "Both ends of every cable between switches have a session: addresses, AS numbers, BFD, timers and secrets agree.",
     KINDS,
     has_network,
     _run,

@@ -6,9 +6,18 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from clusterwright.verify.ethernet.router import DSCPS, STRICT, Mark, PortQos, QosMap
+from clusterwright.verify.ethernet.router import (
+    DSCPS,
+    STRICT,
+    Mark,
+    PortQos,
+    QosMap,
+    Watchdog,
+    thresholds,
+)
 
 Json = Mapping[str, Any]
+_GREEN = ("min_threshold", "max_threshold", "drop_probability")
 _PORT_MAPS = ("dscp_to_tc_map", "tc_to_queue_map")
 
 
@@ -65,16 +74,45 @@ def port_qos(tables: Json, port: str) -> PortQos:
         is_one_group = group_of.get(str(priority), str(priority)) == group
         if reserved and is_one_group and to_queue.get(str(priority)) == queues.get(str(priority)):
             headroom[priority] = reserved
-    has_watchdog = bool(tables.get("PFC_WD", {}).get(port, {}).get("detection_time"))
-    has_watchdog = has_watchdog and _numbers(row.get("pfcwd_sw_enable", "")) >= headroom.keys()
+    is_watched = _numbers(row.get("pfcwd_sw_enable", "")) >= headroom.keys()
+    marking = _marking(tables, port)
     return PortQos(
         _maps_of(row) == _main_maps(tables),
         frozenset(headroom),
-        has_watchdog,
+        _watchdog(tables, port) if is_watched else None,
         _shares(tables, port),
         min(headroom.values(), default=None),
         _cable_m(tables, port),
+        tuple((queue, text) for queue, _, text in marking),
+        None,
+        (
+            *((f"queue {queue}", ('"WRED_PROFILE":', f'"{name}":')) for queue, name, _ in marking),
+            *((key, ('"PFC_WD":', f'"{port}":')) for key in ("detection", "recovery", "manner")),
+        ),
     )
+
+
+def _watchdog(tables: Json, port: str) -> Watchdog | None:
+    rows = tables.get("PFC_WD", {})
+    row = rows.get(port, {})
+    if not row.get("detection_time"):
+        return None
+    polls = rows.get("GLOBAL", {}).get("POLL_INTERVAL", "unstated number of")
+    manner = f"looks every {polls} ms and takes the action {row.get('action', 'of the system')}"
+    recovery_ms = int(row["restoration_time"]) if row.get("restoration_time") else None
+    return Watchdog(int(row["detection_time"]), recovery_ms, manner)
+
+
+def _marking(tables: Json, port: str) -> list[tuple[int, str, str]]:
+    """Queues of a port that mark, with the profile's name and how it marks what RDMA is coloured: green."""
+    found = []
+    for key, row in tables.get("QUEUE", {}).items():
+        name, _, queue = key.partition("|")
+        profile = tables.get("WRED_PROFILE", {}).get(row.get("wred_profile", ""), {}) if name == port else {}
+        if profile.get("ecn", "ecn_none") != "ecn_none":
+            low, high, chance = (int(profile.get(f"green_{each}", 0)) for each in _GREEN)
+            found.append((int(queue), row["wred_profile"], thresholds(low, high, chance)))
+    return sorted(found)
 
 
 def _headroom_bytes(tables: Json, port: str, group: str) -> int:

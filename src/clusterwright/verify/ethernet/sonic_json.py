@@ -11,6 +11,7 @@ from typing import Any
 
 from clusterwright.verify.check import VerifyError
 from clusterwright.verify.ethernet.router import (
+    DEFAULT_HOLD_TIME_S,
     Mark,
     Policy,
     Port,
@@ -135,7 +136,7 @@ def _keeps_communities(tables: Json) -> bool:
 
 def _sessions(tables: Json) -> Iterator[Session]:
     groups, families = tables.get("BGP_PEER_GROUP", {}), tables.get("BGP_PEER_GROUP_AF", {})
-    own_families = tables.get("BGP_NEIGHBOR_AF", {})
+    own_families, process = tables.get("BGP_NEIGHBOR_AF", {}), tables.get("BGP_GLOBALS", {}).get(_VRF, {})
     for key, row in tables.get("BGP_NEIGHBOR", {}).items():
         vrf, _, text = key.partition("|")
         if vrf != _VRF:
@@ -162,8 +163,18 @@ def _sessions(tables: Json) -> Iterator[Session]:
             mark,
             mark,
             {**group, **row}.get("bfd") == "true",
-            int(both.get("max_prefix_limit", 0)),
+            0 if both.get("max_prefix_warning_only") == "true" else int(both.get("max_prefix_limit", 0)),
+            hold_time_s=int({**process, **group, **row}.get("holdtime", DEFAULT_HOLD_TIME_S)),
+            hold_mark=_mark("BGP_PEER_GROUP", f"{_VRF}|{name}"),
+            restart_s=_restart_s(process),
+            restart_mark=_mark("BGP_GLOBALS", _VRF),
         )
+
+
+def _restart_s(process: Json) -> int | None:
+    if process.get("graceful_restart_enable") != "true":
+        return 0
+    return int(process["gr_restart_time"]) if process.get("gr_restart_time") else None
 
 
 def _networks(tables: Json) -> Iterator[tuple[Prefix, Mark]]:
@@ -174,15 +185,31 @@ def _networks(tables: Json) -> Iterator[tuple[Prefix, Mark]]:
 
 
 def _prefix_sets(tables: Json) -> dict[str, PrefixRules]:
+    """Prefix sets as SONiC's templates hand them to FRR."""
     found: dict[str, list[tuple[int, PrefixRule]]] = {name: [] for name in tables.get("PREFIX_SET", {})}
     for key, row in tables.get("PREFIX", {}).items():
         name, number, text, lengths = key.split("|")
         within = prefix_of(text)
         low, _, high = lengths.partition("..")
-        bounds = (within[1], within[1]) if lengths == "exact" else (int(low), int(high))
+        # The template compares lengths as text, and drops a lower bound that is not above the prefix's own.
+        is_bound = low > str(within[1])
+        bounds = (within[1], within[1]) if lengths == "exact" else (int(low) if is_bound else within[1], int(high))
         if name in found and tables["PREFIX_SET"][name].get("mode", "IPv4") == f"IPv{6 if ':' in text else 4}":
             found[name].append((int(number), PrefixRule(row.get("action") == "permit", within, *bounds)))
-    return {name: tuple(rule for _, rule in sorted(rules, key=lambda each: each[0])) for name, rules in found.items()}
+    ordered = {name: [rule for _, rule in sorted(rules, key=lambda each: each[0])] for name, rules in found.items()}
+    return {name: tuple(_narrowed(rules)) for name, rules in ordered.items()}
+
+
+def _narrowed(rules: list[PrefixRule]) -> list[PrefixRule]:
+    """The same rules, with a permit after a deny of its shorter prefixes saying its lower bound itself."""
+    found: list[PrefixRule] = []
+    for rule in rules:
+        last = found[-1] if found else None
+        if last and rule.permit and not last.permit and (last.within, last.low) == (rule.within, rule.low):
+            found[-1:] = [rule._replace(low=last.high + 1), last]
+        else:
+            found.append(rule)
+    return found
 
 
 def _community_sets(tables: Json) -> dict[str, frozenset[str]]:
@@ -200,13 +227,14 @@ def _policies(
         name, _, number = key.partition("|")
         if name not in tables.get("ROUTE_MAP_SET", {}):
             continue
-        list_name = row.get("match_ipv6_prefix_set") or row.get("match_prefix_set") or ""
+        # frrcfgd and its templates read no other name, and write nothing of a set that is not there.
+        list_name = row.get("match_prefix_set", "")
         wanted = row.get("match_community")
         change, values = _change(row, communities)
         term = Term(
             row.get("route_operation") == "permit",
             list_name,
-            lists.get(list_name, ()) if list_name else None,
+            lists.get(list_name),
             communities.get(wanted, frozenset()) if wanted else None,
             change,
             values,
@@ -243,6 +271,10 @@ def _spreads_by(tables: Json) -> str | None:
 
 def _leaks(tables: Json) -> Iterator[tuple[Mark, str]]:
     """Ways for routes of other protocols, tables and fabrics into this one."""
+    is_apart = tables.get("MGMT_VRF_CONFIG", {}).get("vrf_global", {}).get("mgmtVrfEnabled")
+    for key in () if is_apart == "true" else tables.get("MGMT_INTERFACE", {}):
+        mark = ('"MGMT_VRF_CONFIG":', '"mgmtVrfEnabled"') if is_apart else _mark("MGMT_INTERFACE", key)
+        yield mark, f"{key.partition('|')[0]} joins the fabric's routes to management's: it has no VRF of its own"
     for prefix, mark, is_discard in _statics(tables):
         if not is_discard and prefix not in _DEFAULTS:
             yield mark, f"a static route to {prefix} leads traffic past the routes of BGP"

@@ -1,0 +1,42 @@
+"""What authenticates a BGP session by an EOS switch's text, in words that can be compared between both ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+_PROFILE = re.compile(r"^   session shared-secret profile (\S+)\n((?:      .*\n)*)", re.M)
+_KEY = re.compile(r"^      secret (\S+) \d+ (<secret [^>\n]*>|\S+)", re.M)
+_SHARED = re.compile(r"shared-secret profile (\S+) algorithm (\S+)")
+_NAMED = re.compile(r"<secret[ /]([a-z0-9-]+)(?:@([A-Za-z0-9._-]+))?[^>\n]*>")
+
+
+def shared_secrets(management: Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    """Profiles of shared secrets by name, with their keys; ``management`` are statements that begin so, with bodies."""
+    return {
+        name: " and ".join(f"key {number}, {_secret(value)}" for number, value in sorted(_KEY.findall(keys)))
+        for header, body in management
+        if header == "management security"
+        for name, keys in _PROFILE.findall(body)
+    }
+
+
+def authentication_of(password: str, profiles: Mapping[str, str]) -> str:
+    """The words behind ``neighbor X password``, as what both ends must have alike; empty for none.
+
+    A profile that does not exist, or has no key, authenticates nothing.
+    """
+    if not password:
+        return ""
+    if found := _SHARED.fullmatch(password):
+        keys = profiles.get(found[1])
+        return f"TCP-AO by {found[2]} with {keys}" if keys else ""
+    return f"TCP-MD5 with {_secret(password)}"
+
+
+def _secret(words: str) -> str:
+    """A secret by its name and version. A value is not shown, and in a device's own form not comparable elsewhere."""
+    found = _NAMED.search(words)
+    if found is None:
+        return "a secret"
+    return f"the secret {found[1]}, version {found[2]}" if found[2] else f"the secret {found[1]}"
