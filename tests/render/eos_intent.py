@@ -116,11 +116,16 @@ def _services(config: dict[str, Any], plan: Plan, management: tuple[Interface, I
     ]
 
 
+def _hash_of(secret: str) -> str:
+    return f"<secret {secret} as sha512-crypt>"
+
+
 def _access(config: dict[str, Any], plan: Plan, management: tuple[Interface, Interface] | None) -> None:
     site = plan.spec.site
     config["aaa_root"] = {"disabled": True}
     config["local_users"] = [
-        {"name": who.name, "privilege": 15, "role": "network-admin", "no_password": True}
+        {"name": who.name, "privilege": 15, "role": "network-admin"}
+        | ({"no_password": True} if who.password is None else {"sha512_password": _hash_of(who.password)})
         | dict(zip(("ssh_key", "secondary_ssh_key"), who.keys, strict=False))
         for who in site.operators
     ]
@@ -213,9 +218,6 @@ def _routing(
         {"name": "FABRIC", "sequence_numbers": _sequence([f"permit {pool}" for pool in pools])},
         {"name": "OWN", "sequence_numbers": _sequence([f"permit {prefix}" for prefix in own])},
     ]
-    config["ip_community_lists"] = [
-        {"name": "FROM-BELOW", "entries": [{"action": "permit", "communities": ["64512:1"]}]}
-    ]
     fabric_match = f"{ip} address prefix-list FABRIC"
     own_match = f"{ip} address prefix-list OWN"
     sides = {mine.side for _, mine, _ in speakers}
@@ -226,6 +228,8 @@ def _routing(
             _route_map("TO-DOWN", (own_match, None), (fabric_match, None)),
         ]
     if "up" in sides:
+        below_mark = {"action": "permit", "communities": ["64512:1"]}
+        config["ip_community_lists"] = [{"name": "FROM-BELOW", "entries": [below_mark]}]
         maps += [
             _route_map("FROM-UP", (fabric_match, "community none")),
             _route_map("TO-UP", (own_match, None), ("community FROM-BELOW", None)),
@@ -273,6 +277,10 @@ def _peer_group(
     peers = {peer.device for _, _, peer in speakers if plan.by_name[peer.device].role.upper() == name}
     if all(plan.spec.catalogue[plan.by_name[peer].model].network_os == "eos" for peer in peers):
         group |= {"bfd": True, "bfd_timers": {"interval": 300, "min_rx": 300, "multiplier": 3}}
+    tier = next(cable.tier for cable, _, peer in speakers if plan.by_name[peer.device].role.upper() == name)
+    uplinks = fabric_of(plan, device.fabric).tiers[tier - 1].up
+    if uplinks is not None and uplinks.authentication is not None:
+        group["password"] = f"<secret {uplinks.authentication.secret} as eos-bgp {name}>"
     everything = sum(_prefixes(plan, other) for other in plan.devices if other.fabric == device.fabric)
     most = everything if side == "UP" else max(_prefixes_down(plan, peer) for peer in peers)
     return group | {

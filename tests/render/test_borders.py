@@ -27,6 +27,7 @@ borders:
     neighbour: "fd00:1ab:f:fffd::1"
     asn: 64601
     zones: [site-services]
+    authentication: {{secret: bgp-site}}
 """
 SITE = "fd00:1ab:f:fff0::/64"
 
@@ -100,6 +101,7 @@ def intent(plan: Plan) -> dict[str, Any]:
                     "route_map_in": "FROM-BORDER-SITE",
                     "route_map_out": "TO-BORDER-SITE",
                     "timers": "10 30",
+                    "password": "<secret bgp-site as eos-bgp BORDER-SITE>",
                     "maximum_routes": 3,
                     "maximum_routes_warning_limit": "2",
                 }
@@ -147,3 +149,26 @@ def test_a_port_with_a_cable_is_an_error_for_people(tmp_path: Path) -> None:
     plan = bordered(tmp_path, port="Ethernet3/1/1")
     with pytest.raises(ClusterwrightError, match="border site: ssw-00 Ethernet3/1/1 is cabled to rsw-"):
         list(render_device(plan, "ssw-00"))
+
+
+def test_pyavd_writes_the_same_tcp_ao(tmp_path: Path) -> None:
+    method = "{method: tcp-ao, secret: bgp-site, algorithm: hmac-sha-256, key_id: 7}"
+    overlay = OVERLAY.format(device="ssw-00", port="Ethernet6/36/1").replace("{secret: bgp-site}", method)
+    plan = plan_with(tmp_path, "lab-roce", overlay)
+    key = {
+        "name": "7",
+        "secret_type": "7",
+        "secret": "<secret bgp-site as eos-type-7>",
+        "receive_lifetime": {"infinite": True},
+        "transmit_lifetime": {"infinite": True},
+    }
+    group = {"name": "BORDER-SITE", "shared_secret": {"profile": "BGP-BGP-SITE-7", "hash_algorithm": "hmac-sha-256"}}
+    wanted = {
+        "management_security": {"shared_secret_profiles": [{"profile": "BGP-BGP-SITE-7", "secrets": [key]}]},
+        "router_bgp": {"as": "4200000200", "peer_groups": [group]},
+    }
+    verdict = pyavd.validate_structured_config(wanted).validation_result
+    assert not verdict.violations, [f"{v.path}: {v.message}" for v in verdict.violations]
+    theirs = lines(pyavd.get_device_config(wanted))
+    assert theirs
+    assert theirs <= lines(render_device(plan, "ssw-00")[0].content.decode())

@@ -60,7 +60,8 @@ def test_no_configuration_holds_a_secret_or_opens_a_clear_text_service(role: str
         (artifact,) = render_device(plan, device.name)
         lines = {line.strip() for line in artifact.content.decode().splitlines()}
         assert not [line for line in lines if line.startswith(("enable", "telnet", "snmp-server community"))]
-        assert all("nopassword" in line or "ssh-key" in line for line in lines if line.startswith("username"))
+        openings = ("secret sha512 <secret netops-hash as sha512-crypt>", "ssh-key")
+        assert all(any(each in line for each in openings) for line in lines if line.startswith("username"))
         assert all("<secret snmp-auth>" in line for line in lines if line.startswith("snmp-server user"))
         assert "protocol http" not in lines
         assert {"protocol https", "no protocol http"} <= lines

@@ -35,6 +35,15 @@ fabrics:
         ecn: mark
         marking: {min_kbytes: 1000, max_kbytes: 3000, percent: 10, assumed: "figures of a test"}
 """
+AUTHENTICATED = """
+site:
+  operators:
+    - {name: netops, password: netops-hash}
+fabrics:
+  - name: backend
+    tiers:
+      - {role: ctsw, up: {authentication: {secret: bgp-other}}}
+"""
 DRAINED = 'exceptions:\n  - {device: ctsw-p00-00, state: drained, reason: "a test"}\n'
 
 
@@ -50,7 +59,7 @@ def test_pyavd_writes_the_same_configuration(name: str) -> None:
     judge(plan_of("lab-roce"), name)
 
 
-@pytest.mark.parametrize("overlay", [RADIUS_AND_TWO_KEYS, MARKING, DRAINED])
+@pytest.mark.parametrize("overlay", [RADIUS_AND_TWO_KEYS, MARKING, DRAINED, AUTHENTICATED])
 def test_pyavd_writes_the_same_for_other_choices(overlay: str, tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", overlay)
     judge(plan, "ctsw-p00-00")

@@ -64,8 +64,8 @@ def test_pyavd_writes_the_same_link_encryption(plan: Plan, name: str, side: str)
         if entry["name"] in ports:
             entry["mac_security"] = {"profile": "buildings"}
     keys = [
-        {"id": "0a01", "encrypted_key": "<secret cak-buildings>"},
-        {"id": "0a02", "encrypted_key": "<secret cak-buildings-fallback>", "fallback": True},
+        {"id": "0a01", "encrypted_key": "<secret cak-buildings as eos-cak>"},
+        {"id": "0a02", "encrypted_key": "<secret cak-buildings-fallback as eos-cak>", "fallback": True},
     ]
     profile = {
         "name": "buildings",
@@ -104,4 +104,4 @@ def test_a_switch_without_encrypted_links_has_no_profile(plan: Plan) -> None:
 
 def test_no_key_stands_in_the_text(plan: Plan) -> None:
     text = text_of(plan, "atsw-00")
-    assert "key 0a01 7 <secret cak-buildings>\n" in text
+    assert "key 0a01 7 <secret cak-buildings as eos-cak>\n" in text

@@ -98,6 +98,7 @@ def test_systemd_accepts_every_unit(root: Path, tmp_path: Path) -> None:
         (folder / UNITS / f"{unit}.service").write_text(text)
     shutil.copytree("/lib/systemd/system", folder / "lib/systemd/system", symlinks=True)
     programs = ["bin/true", "sbin/swapoff", "sbin/cryptsetup", "sbin/mkfs.ext4", "bin/mount", "bin/umount"]
+    programs += ["bin/grep", "usr/sbin/tlshd"]
     for program in programs:
         (folder / program).parent.mkdir(parents=True, exist_ok=True)
         (folder / program).write_text("#!/bin/sh\n")

@@ -41,7 +41,6 @@ FIELDS = {
     ("QUEUE", "scheduler"): "SCHEDULER",
     ("QUEUE", "wred_profile"): "WRED_PROFILE",
     ("ROUTE_MAP", "match_community"): "COMMUNITY_SET",
-    ("ROUTE_MAP", "match_ipv6_prefix_set"): "PREFIX_SET",
     ("ROUTE_MAP", "match_prefix_set"): "PREFIX_SET",
     ("TACPLUS", "src_intf"): "MGMT_PORT",
 }

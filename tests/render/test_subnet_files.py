@@ -28,7 +28,7 @@ def _guids(plan: Plan, node_group: str) -> list[int]:
 
 
 def _files(plan: Plan, host: str) -> dict[str, str]:
-    return {artifact.path: artifact.content.decode() for artifact in render_device(plan, host)}
+    return {artifact.path: artifact.content.decode("utf-8", "replace") for artifact in render_device(plan, host)}
 
 
 def _options(text: str) -> set[str]:
@@ -70,6 +70,7 @@ def test_lanes_shares_and_limited_members_are_as_the_spec_says(tmp_path: Path) -
         ("secret", False),
         ("0x0c42a10300b2e41c0", False),
         ("0x12 m_key_lookup FALSE", False),
+        ("<secret fabric-key as m-key>\n", False),
     ],
 )
 def test_a_subnet_manager_starts_with_its_key_or_not_at_all(tmp_path: Path, key: str, accepted: bool) -> None:
@@ -80,13 +81,15 @@ def test_a_subnet_manager_starts_with_its_key_or_not_at_all(tmp_path: Path, key:
             (tmp_path / artifact.path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / artifact.path).write_bytes(artifact.content)
             (tmp_path / artifact.path).chmod(artifact.mode)
-    for folder in ("credstore", "run"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "credstore" / "fabric-key").write_text(key)
+    (tmp_path / "run").mkdir()
+    placed = tmp_path / "etc/opensm/m-key"
+    assert placed.read_text() == "<secret fabric-key as m-key>\n"
+    assert placed.stat().st_mode & 0o777 == 0o600
+    placed.write_text(key)
     script = (
-        "mount -t tmpfs none /etc && mount -t tmpfs none /run && mkdir /etc/opensm /etc/credstore /run/opensm && "
+        "mount -t tmpfs none /etc && mount -t tmpfs none /run && mkdir /etc/opensm /run/opensm && "
         f"mount --bind {tmp_path}/etc/opensm /etc/opensm && mount --bind {tmp_path}/run /run/opensm && "
-        f"mount --bind {tmp_path}/credstore /etc/credstore && exec /etc/opensm/add-m-key.sh"
+        "exec /etc/opensm/add-m-key.sh"
     )
     done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, check=False)
     config = tmp_path / "run" / "opensm.conf"

@@ -10,9 +10,9 @@ from tests.rules.overlays import codes, findings_of
 BORDER = """
 borders:
   - {{name: operations, device: mgmt-00, port: Ethernet48, speed_gbps: 1, address: "10.99.250.0/31",
-     neighbour: 10.99.250.1, asn: 64602, zones: [operations]}}
+     neighbour: 10.99.250.1, asn: 64602, zones: [operations], authentication: {{secret: bgp-site}}}}
   - {{name: site, device: ssw-00, port: {port}, speed_gbps: 400, address: "fd00:1ab:f:fffd::2:0/127",
-     neighbour: "fd00:1ab:f:fffd::2:1", asn: 64601, zones: [site-services]}}
+     neighbour: "fd00:1ab:f:fffd::2:1", asn: 64601, zones: [site-services], authentication: {{secret: bgp-site}}}}
 """
 
 

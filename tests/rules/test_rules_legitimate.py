@@ -198,6 +198,13 @@ def test_small_clusters_lint_clean(text: str, tmp_path: Path) -> None:
         ),
         pytest.param("lab-roce", "scheduler: {plugin: block, block_sizes: [2, 4, 8]}\n", id="blocks of racks"),
         pytest.param(
+            "lab-roce",
+            "fabrics:\n  - name: backend\n    classes:\n"
+            "      # clusterwright: ignore[CW423] 2 x 190 kB on 64 ports fit its 25 MB, measured\n"
+            "      - {name: storage, dscp: [18], queue: 3, priority: 3, weight: 10}\n",
+            id="a second lossless class whose headroom is proven",
+        ),
+        pytest.param(
             "lab-roce", "scheduler: {plugin: block, block_sizes: [1, 8]}\n", id="a base smaller than the leaf"
         ),
         pytest.param(

@@ -34,7 +34,14 @@ def nccl(text: str) -> str:
     return f"nccl: {{{text}}}\n"
 
 
+def by_hand(line: str) -> str:
+    return f"extra_config:\n  - {{role: ctsw, lines: [{line}], reason: by mistake}}\n"
+
+
 MISTAKES = [
+    # configuration by hand
+    Mistake("CW171", ROCE, by_hand('"   mtu 1500"'), "extra_config[ctsw].lines[0]", "no section stands before it"),
+    Mistake("CW171", ROCE, by_hand('no logging console, "end"'), "extra_config[ctsw].lines[1]", "nothing behind"),
     # names that do not exist
     Mistake("CW150", ROCE, "mounts:\n  - {name: home, system: storge}\n", "mounts[home].system", '"storge"'),
     Mistake("CW150", ROCE, "scheduler: {nodes: gpu}\n", "scheduler.nodes", '"gpu"'),
@@ -280,6 +287,15 @@ zones:
         "Priority 2 belongs to rdma",
     ),
     Mistake("CW403", ROCE, nccl("data_class: rmda"), "nccl.data_class", "does not exist"),
+    Mistake(
+        "CW423",
+        ROCE,
+        "fabrics:\n  - name: frontend\n    classes:\n"
+        "      - {name: bulk, dscp: [10], queue: 1, priority: 1, weight: 1}\n"
+        "      - {name: files, dscp: [18], queue: 3, priority: 3, weight: 1}\n",
+        "fabrics[frontend].classes[files].priority",
+        "files is lossless on frontend, as bulk is",
+    ),
     Mistake("CW404", IB, nccl("control_dscp: 56"), "nccl.control_dscp", "no DSCP there"),
     Mistake(
         "CW406",

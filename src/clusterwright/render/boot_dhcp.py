@@ -7,13 +7,13 @@ rack by the relay's address. Which file is offered depends on who asks: firmware
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Any
 
 from clusterwright.plan.boot import BootNic, format_mac
 from clusterwright.plan.model import Plan, Subnet, format_address
+from clusterwright.render.json_lines import dump_lines
 
 LEASE_S = 3600
 # Client system architecture (RFC 4578, RFC 5970; IANA "Processor Architecture Types"): x64 UEFI, by TFTP and by HTTP.
@@ -48,7 +48,7 @@ def kea_config(plan: Plan, interfaces: Sequence[str], address: str, served: Serv
         common["preferred-lifetime"] = LEASE_S
     else:
         common["interfaces-config"]["dhcp-socket-type"] = "udp"  # everything is relayed
-    return version, (json.dumps({f"Dhcp{version}": common}, indent=2) + "\n").encode()
+    return version, dump_lines({f"Dhcp{version}": common}, depth=5)
 
 
 def _subnet(number: int, subnet: Subnet, nics: Sequence[BootNic]) -> dict[str, Any]:

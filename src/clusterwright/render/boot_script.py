@@ -58,7 +58,7 @@ def script_name(mac: int) -> str:
 def _image(node: str, image: Image, identity: ImageIdentity, server: str) -> What:
     """The whole system as the kernel's first root, the overlay unpacked over it."""
     files = f"{server}/images/{identity.name}_{identity.version}"
-    archives = (("image", f"{files}.cpio.zst"), ("overlay", f"{server}/nodes/{node}/overlay.cpio"))
+    archives = (("image", f"{files}.cpio.zst"), ("overlay", f"{server}/nodes/{node}.cpio"))
     words = (*_INITRDS, "rdinit=/usr/lib/systemd/systemd", *kernel_command_line(image), f"clusterwright.node={node}")
     return f"{files}.vmlinuz", " ".join(words), archives
 

@@ -17,7 +17,7 @@ from clusterwright.render.image_identity import identity_of
 from clusterwright.render.image_install import install_files
 from clusterwright.render.image_mkosi import mkosi_files
 from clusterwright.render.image_only import image_only_files
-from clusterwright.render.image_tree import Files, overlay_files, shared_files
+from clusterwright.render.image_tree import Files, of_overlay, shared_files
 from clusterwright.render.newc import newc
 from clusterwright.render.node_nics import HostNic, nics_of
 from clusterwright.render.per_plan import per_plan
@@ -122,13 +122,27 @@ def _nodes(plan: Plan, device: Device, files: Files) -> Iterator[Artifact]:
         script = boot_script(name, image, distribution, identity, own).encode()
         for nic in _boot_nics(plan)[name]:
             yield Artifact(device.name, f"{HTTP}/{script_name(nic.mac)}", script, KIND)
-        yield Artifact(device.name, f"{HTTP}/nodes/{name}/overlay.cpio", _overlay(plan, node, files), KIND)
+        yield Artifact(device.name, f"{HTTP}/nodes/{name}.cpio", _overlay(plan, node, files), KIND)
+
+
+def keep_overlay(plan: Plan, node: Device, own: tuple[Artifact, ...], files: Files) -> None:
+    """Make the archive of a node that boots from servers while its files, ``own``, are at hand."""
+    if node.name in _boot_nics(plan) and node.name not in _overlays(plan):
+        _overlays(plan)[node.name] = newc(of_overlay(plan, node, own, files))
+
+
+def _overlay(plan: Plan, node: Device, files: Files) -> bytes:
+    """A node's archive, once for both of its servers."""
+    known = _overlays(plan)
+    if node.name not in known:
+        keep_overlay(plan, node, files(plan, node), files)
+    return known[node.name]
 
 
 @per_plan
-def _overlay(plan: Plan, node: Device, files: Files) -> bytes:
-    """A node's archive, once for both of its servers."""
-    return newc(overlay_files(plan, node, files))
+def _overlays(plan: Plan) -> dict[str, bytes]:
+    """The archives that were made so far, by node."""
+    return {}
 
 
 def _nics(plan: Plan, device: Device) -> list[HostNic]:

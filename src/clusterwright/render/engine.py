@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clusterwright.render.registry import RENDERERS
+from clusterwright.render.registry import RENDERERS, all_files
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 def render_device(plan: Plan, device_name: str) -> tuple[Artifact, ...]:
     """Every file of one device, by path. Raises KeyError when the plan has no such device."""
-    device = plan.by_name[device_name]
-    found = [artifact for entry in RENDERERS if entry.applies(plan, device) for artifact in entry.render(plan, device)]
-    return tuple(sorted(found, key=lambda artifact: artifact.path))
+    return all_files(plan, plan.by_name[device_name])
 
 
 def render_devices(plan: Plan, names: Iterable[str] | None = None) -> Iterator[Artifact]:

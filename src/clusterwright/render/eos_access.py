@@ -1,8 +1,8 @@
 """Who may log in to an EOS switch and who may read its counters.
 
-No secret is written: operators log in with SSH keys, and a password appears as ``<secret NAME>``, which EOS refuses for
-its blank until the deployment has put the password in its place. An account without a password opens no remote session
-by itself: EOS takes such a login from the console alone.
+No secret is written: operators log in with SSH keys, and a password or its hash appears as ``<secret NAME>``, which EOS
+refuses for its blank until the deployment has put it in its place. An account without a password opens no remote
+session by itself: EOS takes such a login from the console alone.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ ROLES = {"admin": (15, "network-admin"), "monitor": (1, "network-operator")}
 
 @dataclass(frozen=True, slots=True)
 class EosAccount:
-    """An account without a password; ``keys`` are the words before a public key, and the key."""
+    """An account; ``keys`` are the words before a public key, and the key.
+
+    ``opens_by`` are the words that say what else opens it: the hash of a password, or nothing.
+    """
 
     name: str
     privilege: int
     role: str
+    opens_by: str
     keys: tuple[tuple[str, str], ...]
 
 
@@ -73,4 +77,8 @@ def _aaa(aaa: CentralAaa) -> EosAaa:
 def _account(operator: Operator) -> EosAccount:
     privilege, role = ROLES[operator.role]
     # A third key has no place on EOS: the rules refuse it (CW321).
-    return EosAccount(operator.name, privilege, role, tuple(zip(KEY_WORDS, operator.keys, strict=False)))
+    keys = tuple(zip(KEY_WORDS, operator.keys, strict=False))
+    password = (
+        "nopassword" if operator.password is None else f"secret sha512 <secret {operator.password} as sha512-crypt>"
+    )
+    return EosAccount(operator.name, privilege, role, password, keys)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.render.eos_authentication import password_of
 from clusterwright.render.switch_sessions import (
     BFD_INTERVAL_MS,
     BFD_MULTIPLIER,
@@ -32,11 +33,15 @@ class EosNeighbour:
 
 @dataclass(frozen=True, slots=True)
 class EosPeerGroup:
-    """The neighbours of one tier; ``side`` is UP or DOWN and names the route maps; no ``limit`` without a session."""
+    """The neighbours of one tier; ``side`` is UP or DOWN and names the route maps; no ``limit`` without a session.
+
+    ``password`` are the words behind that word, None for sessions without authentication.
+    """
 
     name: str
     side: str
     bfd: bool
+    password: str | None
     limit: RouteLimit | None
 
 
@@ -72,7 +77,7 @@ def eos_bgp(view: SwitchView, borders: tuple[EosBorder, ...]) -> EosBgp | None:
         sides=tuple(side.upper() for side in view.bgp_sides),
         groups=(
             *(_group(view, role, side) for role, side in sorted(sides.items())),
-            *(EosPeerGroup(border.group, border.group, bfd=False, limit=border.limit) for border in borders),
+            *(EosPeerGroup(b.group, b.group, bfd=False, password=b.password, limit=b.limit) for b in borders),
         ),
         neighbours=(
             *(EosNeighbour(s.remote, roles[s.neighbour], s.remote_as, s.description) for s in view.sessions),
@@ -90,5 +95,6 @@ def _group(view: SwitchView, role: str, side: str) -> EosPeerGroup:
         name=role,
         side=side,
         bfd=bool(sessions) and all(session.bfd for session in sessions),
+        password=password_of(role, sessions[0].authentication) if sessions else None,
         limit=route_limit(sessions) if sessions else None,
     )

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.render.borders import border_filter, borders_of
+from clusterwright.render.eos_authentication import password_of
 from clusterwright.render.eos_filters import AccessList, applied, both_versions
 from clusterwright.render.switch_sessions import RouteLimit
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
     from clusterwright.render.switch_view import SwitchView
+    from clusterwright.spec.authentication import SessionAuthentication
     from clusterwright.spec.isolation import Border
 
 IN, OUT = "BORDER-IN-", "BORDER-OUT-"
@@ -38,11 +40,17 @@ class EosBorder:
     learnt: tuple[str, ...]
     announced: tuple[str, ...]
     limit: RouteLimit
+    authentication: SessionAuthentication | None
 
     @property
     def group(self) -> str:
         """The session's peer group, which its route maps are named for."""
         return f"BORDER-{self.label}"
+
+    @property
+    def password(self) -> str | None:
+        """The words behind the peer group's ``password``; None for a session without authentication."""
+        return password_of(self.group, self.authentication)
 
 
 def eos_borders(plan: Plan, view: SwitchView) -> tuple[EosBorder, ...]:
@@ -72,4 +80,5 @@ def _border(plan: Plan, view: SwitchView, border: Border) -> EosBorder:
         learnt=tuple(f"{network} eq {network.prefixlen}" for network in passing.learnt),
         announced=tuple(f"{network} eq {length}" for network in passing.announced),
         limit=RouteLimit(learnt + 1, 2 * learnt + 1),
+        authentication=border.authentication,
     )

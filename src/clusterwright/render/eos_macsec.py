@@ -1,7 +1,8 @@
 """Link encryption on an EOS switch: the profiles it needs, and which of its ports carry which.
 
-A connectivity association key appears as ``<secret NAME>``, to be put there by the deployment in the form in which EOS
-keeps it (type 7); the blank makes EOS refuse the line until then, and an interface without its profile stays closed.
+A connectivity association key appears as ``<secret NAME as eos-cak>``: the deployment puts it there in the form in
+which EOS keeps it (type 7). The blank makes EOS refuse the line until then, and an interface without its profile stays
+closed.
 """
 
 from __future__ import annotations

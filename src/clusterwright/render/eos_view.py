@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.plan.model import format_address
 from clusterwright.render.eos_access import EosAccess, eos_access
+from clusterwright.render.eos_authentication import EosSharedSecret, shared_secrets
 from clusterwright.render.eos_bgp import EosBgp, eos_bgp
 from clusterwright.render.eos_borders import EosBorder, eos_borders
 from clusterwright.render.eos_filters import AccessList, EosFilters, eos_filters
@@ -77,6 +78,7 @@ class EosSwitch:
     hash_queue_pairs: bool
     bgp: EosBgp | None
     borders: tuple[EosBorder, ...]
+    shared_secrets: tuple[EosSharedSecret, ...]
     macsec: tuple[EosMacsec, ...]
     mark: str = FROM_BELOW
     hash_port: int = ROCE_PORT
@@ -110,6 +112,9 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         hash_queue_pairs=view.fabric.technology == "roce" and (view.model.asic or "").startswith("jericho"),
         bgp=eos_bgp(view, borders),
         borders=borders,
+        shared_secrets=shared_secrets(
+            (*(s.authentication for s in view.sessions), *(b.authentication for b in borders))
+        ),
         macsec=eos_macsec(plan, view),
     )
 

@@ -2,8 +2,8 @@
 
 A file belongs to the image when all its nodes have the same one. To find that out no more is rendered than the first
 and the last node of every kind; what a node has otherwise is its overlay, whatever the reason, so that image and
-overlay together are the node's files always. Names and addresses of NICs are never in the image: it may be taken to
-another model.
+overlay together are the node's files always, but for those with secrets, which the deployment brings. Names and
+addresses of NICs are never in the image: it may be taken to another model.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.node_network import KIND as NETWORK
 from clusterwright.render.node_nics import is_managed
+from clusterwright.render.node_secrets import KIND as SECRETS
 from clusterwright.render.per_plan import per_plan
 
 Files = Callable[[Plan, Device], tuple[Artifact, ...]]
@@ -31,7 +32,7 @@ def shared_files(plan: Plan, image: str, files: Files) -> tuple[Artifact, ...]:
     samples = [files(plan, device) for same in ends.values() for device in same]
     if not samples:
         return ()
-    alike = {_key(artifact) for artifact in samples[0] if artifact.kind != NETWORK}
+    alike = {_key(artifact) for artifact in samples[0] if artifact.kind not in (NETWORK, SECRETS)}
     for sample in samples[1:]:
         alike &= {_key(artifact) for artifact in sample}
     return tuple(artifact for artifact in samples[0] if _key(artifact) in alike)
@@ -43,9 +44,14 @@ def _shared_keys(plan: Plan, image: str, files: Files) -> frozenset[tuple[str, i
 
 
 def overlay_files(plan: Plan, device: Device, files: Files) -> tuple[Artifact, ...]:
-    """The files of a node that are not in its image, by path."""
+    """The files of a node that are not in its image and that a boot server may offer, by path: secrets are neither."""
+    return of_overlay(plan, device, files(plan, device), files)
+
+
+def of_overlay(plan: Plan, device: Device, own: tuple[Artifact, ...], files: Files) -> tuple[Artifact, ...]:
+    """Those of all the files of a node, ``own``, that belong to its overlay."""
     shared = _shared_keys(plan, device.image or "", files)
-    return tuple(artifact for artifact in files(plan, device) if _key(artifact) not in shared)
+    return tuple(each for each in own if _key(each) not in shared and each.kind != SECRETS)
 
 
 def _key(artifact: Artifact) -> tuple[str, int, str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.filter_edge import management_reach
+from clusterwright.render.managed_filters import Acl, mlnxos_filter, nvos_acls
 from clusterwright.render.management_port import ManagementPort, management_port
 from clusterwright.render.switch_links import links_of
 from clusterwright.render.templates import template
@@ -42,7 +43,8 @@ class Account:
 class ManagedSwitch:
     """Everything that one switch's configuration says; ``port`` is None where no management network reaches it.
 
-    ``routes`` are the prefixes behind the port's gateway, in IPv4 as address and mask.
+    ``routes`` are the prefixes behind the port's gateway, in IPv4 as address and mask. ``filters`` are MLNX-OS's
+    commands for what its port lets in, ``acls`` NVOS's lists; both are empty where no zone holds management ports.
     """
 
     name: str
@@ -50,6 +52,8 @@ class ManagedSwitch:
     site: Site
     port: ManagementPort | None
     routes: tuple[str, ...]
+    filters: tuple[str, ...]
+    acls: tuple[Acl, ...]
     accounts: tuple[Account, ...]
     snmp: SnmpAccess | None
 
@@ -75,6 +79,8 @@ def managed_switch(plan: Plan, device: Device) -> ManagedSwitch:
         site=plan.spec.site,
         port=None if link is None else management_port(plan, link),
         routes=() if link is None else _routes(plan, link.port.fabric),
+        filters=() if link is None else mlnxos_filter(plan, link.port.fabric),
+        acls=() if link is None else nvos_acls(plan, link.port.fabric),
         accounts=tuple(_account(operator) for operator in plan.spec.site.operators),
         snmp=plan.spec.site.snmp,
     )

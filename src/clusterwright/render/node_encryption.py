@@ -60,7 +60,8 @@ def _files(plan: Plan, node_group: str) -> tuple[File, ...]:
 def _tls(tls: TlsFiles) -> Iterator[File]:
     yield TLSHD, template("encryption/tlshd.config.j2").render(tls=tls), 0o600
     named = [path for path in (tls.truststore, tls.crl, tls.certificate, tls.private_key) if path is not None]
-    unit = template("encryption/tlshd.service.conf.j2").render(files=named)
+    words = {"files": named, "config": TLSHD, "has_crl": tls.crl is not None}
+    unit = template("encryption/tlshd.service.conf.j2").render(**words)
     yield f"{FOLDER}/tlshd.service.d/90-clusterwright.conf", unit, 0o644
 
 

@@ -1,14 +1,12 @@
 """The node check: its program, what the plan expects of a node, its timer, and what Slurm starts.
 
-The program is the package ``clusterwright.node_health``, copied as it is: nodes have no clusterwright. What it expects
-is in two files, one that equal nodes share and one with what a node has alone.
+The program is the package ``clusterwright.node_health`` in an archive: nodes have no clusterwright. What it expects is
+in two files, one that equal nodes share and one with what a node has alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import resources
-from ipaddress import IPv6Address
 from typing import Any
 
 from clusterwright.artifact import Artifact
@@ -24,13 +22,13 @@ from clusterwright.render.node_qos import DSCPS, PRIORITIES, data_class_of, dscp
 from clusterwright.render.node_system import boot_services, is_red_hat_family, kernel_command_line, shape_of
 from clusterwright.render.node_system import kernel_settings as kernel_settings_of
 from clusterwright.render.per_plan import per_plan
+from clusterwright.render.program_archive import archive_of, archive_path
 from clusterwright.render.templates import template
 from clusterwright.spec.image import Health, Image
 
 LIMITS_FILE = "etc/clusterwright/health.json"
 KIND = "node-health"
-LIBRARY = "usr/local/lib/clusterwright"
-_PROGRAM = "clusterwright.node_health"
+PACKAGE = "clusterwright.node_health"
 _PROGRAMS = (
     ("node-health", "Says whether this node is fit to run a job.", ""),
     ("node-health-prolog", "Slurm starts it before every job; a failure drains the node.", '"--prolog", "--write"'),
@@ -68,11 +66,10 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 def _program(plan: Plan, image_name: str) -> tuple[tuple[str, bytes, int], ...]:
     image = plan.spec.image(image_name)
     health = image.health if image is not None else Health()
-    modules = [each for each in resources.files(_PROGRAM).iterdir() if each.name.endswith(".py")]
-    folder = f"{LIBRARY}/{_PROGRAM.replace('.', '/')}"
-    files = [(f"{folder}/{each.name}", each.read_bytes(), 0o644) for each in modules]
+    archive = archive_path(PACKAGE)
+    files = [(archive, archive_of(PACKAGE), 0o644)]
     for name, purpose, arguments in _PROGRAMS:
-        text = template("health/program.py.j2").render(library=f"/{LIBRARY}", purpose=purpose, arguments=arguments)
+        text = template("health/program.py.j2").render(archive=f"/{archive}", purpose=purpose, arguments=arguments)
         files.append((f"usr/local/sbin/{name}", text.encode(), 0o755))
     units = "etc/systemd/system"
     timer = template("health/node-health.timer.j2").render(
@@ -105,8 +102,8 @@ def _gid(nic: HostNic) -> dict[str, str]:
     """The GID that the kernel makes of a RoCE adapter's address: an IPv4 address mapped into IPv6."""
     if nic.fabric.technology != "roce" or nic.rdma_device is None or nic.address is None:
         return {}
-    mapped = nic.address | (0xFFFF << 32 if nic.version == 4 else 0)
-    return {"gid": IPv6Address(mapped).exploded, "gid_type": _ROCE_V2}
+    digits = f"{nic.address | (0xFFFF << 32 if nic.version == 4 else 0):032x}"
+    return {"gid": ":".join(digits[at : at + 4] for at in range(0, 32, 4)), "gid_type": _ROCE_V2}
 
 
 Shape = tuple[tuple[str, str | None, str | None, str, bool], ...]

@@ -1,4 +1,4 @@
-"""Who logs in to a node: accounts with fixed numbers, operators' public keys, no passwords; its host key by name."""
+"""Who logs in to a node: accounts with fixed numbers, operators' public keys; its host key by name."""
 
 from __future__ import annotations
 

@@ -1,26 +1,26 @@
 """The isolation watch: its program, the addresses it tries, its timer.
 
-The program is the package ``clusterwright.node_watch``, copied as it is beside the node check, of which it uses what it
-knows of packet filters and routes.
+The program is the package ``clusterwright.node_watch`` in an archive beside that of the node check, of which it uses
+what it knows of packet filters and routes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import resources
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.json_lines import dump_lines
-from clusterwright.render.node_health import LIBRARY
+from clusterwright.render.node_health import PACKAGE as NODE_HEALTH
 from clusterwright.render.node_nics import is_managed
 from clusterwright.render.per_plan import per_plan
+from clusterwright.render.program_archive import archive_of, archive_path
 from clusterwright.render.templates import template
 
 KIND = "node-watch"
 PROGRAM = "usr/local/sbin/isolation-watch"
 CREDENTIAL = "isolation-watch"
-_PACKAGE = "clusterwright.node_watch"
+PACKAGE = "clusterwright.node_watch"
 _UNITS = "etc/systemd/system"
 _INTERVAL_S = 900
 _DNS, _HTTPS = 53, 443
@@ -47,16 +47,15 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 @per_plan
 def _files(plan: Plan) -> tuple[tuple[str, bytes, int], ...]:
-    modules = [each for each in resources.files(_PACKAGE).iterdir() if each.name.endswith(".py")]
-    folder = f"{LIBRARY}/{_PACKAGE.replace('.', '/')}"
-    program = template("watch/program.py.j2").render(library=f"/{LIBRARY}")
+    archives = [f"/{archive_path(package)}" for package in (NODE_HEALTH, PACKAGE)]
+    program = template("watch/program.py.j2").render(archives=archives)
     service = template("watch/isolation-watch.service.j2").render(program=PROGRAM, credential=CREDENTIAL)
     timer = template("watch/isolation-watch.timer.j2").render(interval_s=_INTERVAL_S, spread_s=_INTERVAL_S // 10)
     watch = {"cluster": plan.name, "egress": [{"address": address, "port": port} for address, port in _EGRESS]}
     return tuple(
         sorted(
             [
-                *((f"{folder}/{each.name}", each.read_bytes(), 0o644) for each in modules),
+                (archive_path(PACKAGE), archive_of(PACKAGE), 0o644),
                 (PROGRAM, program.encode(), 0o755),
                 ("etc/clusterwright/isolation-watch.json", dump_lines(watch, 2), 0o644),
                 (f"{_UNITS}/isolation-watch.service", service.encode(), 0o644),

@@ -18,13 +18,14 @@ from clusterwright.render.opensm_qos import QosView, qos_view
 from clusterwright.render.opensm_sizes import SubnetSizes, subnet_sizes
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.infiniband import OPENSM, ManagementKey
 
 KIND = "opensm"
 FOLDER = "etc/opensm"
 HIGHEST_PRIORITY = 15
-# Where the deployment keeps secrets of a host, one to a file that root alone reads (systemd's store of credentials).
-SECRETS = "/etc/credstore"
+# The M_Key alone, which root alone reads; not part of opensm.conf, whose check would show it.
+M_KEY_FILE = f"{FOLDER}/m-key"
 CONFIG_WITH_KEY = "/run/opensm/opensm.conf"
 
 
@@ -51,10 +52,22 @@ class ManagerView:
 
 def applies(plan: Plan, device: Device) -> bool:
     """The hosts that a fabric's subnet manager runs on."""
-    return device.kind == "node" and any(
-        device.name in manager_hosts(plan, fabric.name)
-        for fabric in plan.spec.fabrics
-        if fabric.subnet_manager and fabric.subnet_manager.kind == OPENSM
+    return managed_fabric(plan, device) is not None
+
+
+def managed_fabric(plan: Plan, device: Device) -> Fabric | None:
+    """The fabric whose subnet manager (opensm) runs on a host: the first that chose it; None for other devices."""
+    if device.kind != "node":
+        return None
+    return next(
+        (
+            fabric
+            for fabric in plan.spec.fabrics
+            if fabric.subnet_manager
+            and fabric.subnet_manager.kind == OPENSM
+            and device.name in manager_hosts(plan, fabric.name)
+        ),
+        None,
     )
 
 
@@ -88,7 +101,9 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
             content = template(f"opensm/{name}").render(view=view).encode()
             yield Artifact(device.name, f"etc/systemd/system/{path}", content, KIND)
         if view.m_key is not None:
-            script = template("opensm/add-m-key.sh.j2").render(view=view, secrets=SECRETS, target=CONFIG_WITH_KEY)
+            script = template("opensm/add-m-key.sh.j2").render(
+                view=view, source=f"/{M_KEY_FILE}", target=CONFIG_WITH_KEY
+            )
             yield Artifact(device.name, f"{FOLDER}/add-m-key.sh", script.encode(), KIND, mode=0o755)
         for path, content in fabric_files(plan, fabric.name, FOLDER):
             yield Artifact(device.name, path, content, KIND)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 from clusterwright.artifact import Artifact
@@ -22,10 +23,12 @@ from clusterwright.render import (
     node_network,
     node_qos,
     node_rdma,
+    node_secrets,
     node_system,
     node_watch,
     opensm,
     opensm_fabric,
+    receptor,
     slurm,
     sonic,
     subnet_topology,
@@ -51,6 +54,7 @@ DEVICE_RENDERERS: tuple[Entry, ...] = (
     Entry(node_network.KIND, node_network.applies, node_network.render),
     Entry(node_system.KIND, node_system.applies, node_system.render),
     Entry(node_logins.KIND, node_logins.applies, node_logins.render),
+    Entry(node_secrets.KIND, node_secrets.applies, node_secrets.render),
     Entry(node_qos.KIND, node_qos.applies, node_qos.render),
     Entry(node_rdma.KIND, node_rdma.applies, node_rdma.render),
     Entry(mounts.KIND, mounts.applies, mounts.render),
@@ -64,17 +68,31 @@ DEVICE_RENDERERS: tuple[Entry, ...] = (
     Entry(subnet_topology.KIND, subnet_topology.applies, subnet_topology.render),
     Entry(ufm.KIND, ufm.applies, ufm.render),
     Entry(slurm.KIND, slurm.applies, slurm.render),
+    Entry(receptor.KIND, receptor.applies, receptor.render),
     Entry(kueue.KIND, kueue.applies, kueue.render),
 )
 
 
 def device_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
     """Every file of a device by path, but for what a boot server keeps for others."""
-    found = [item for entry in DEVICE_RENDERERS if entry.applies(plan, device) for item in entry.render(plan, device)]
-    return tuple(sorted(found, key=lambda artifact: artifact.path))
+    return _rendered(plan, device, DEVICE_RENDERERS)
 
 
-RENDERERS: tuple[Entry, ...] = (
-    *DEVICE_RENDERERS,
-    Entry(boot_server.KIND, boot_server.applies, boot_server.over(device_files)),
-)
+def all_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    """Every file of a device by path."""
+    own = device_files(plan, device)
+    boot_server.keep_overlay(plan, device, own, device_files)
+    kept = _rendered(plan, device, SERVER_RENDERERS)
+    return tuple(sorted((*own, *kept), key=_path)) if kept else own
+
+
+def _rendered(plan: Plan, device: Device, entries: tuple[Entry, ...]) -> tuple[Artifact, ...]:
+    found = [item for entry in entries if entry.applies(plan, device) for item in entry.render(plan, device)]
+    return tuple(sorted(found, key=_path))
+
+
+_path = attrgetter("path")
+
+
+SERVER_RENDERERS = (Entry(boot_server.KIND, boot_server.applies, boot_server.over(device_files)),)
+RENDERERS = (*DEVICE_RENDERERS, *SERVER_RENDERERS)

@@ -41,7 +41,10 @@ class NodeLine:
 
 @dataclass(frozen=True, slots=True)
 class SlurmView:
-    """What slurm.conf says. ``controllers`` are ``host(address)``, the acting one first."""
+    """What slurm.conf says. ``controllers`` are ``host(address)``, the acting one first.
+
+    ``boot_s`` is how long a boot that Slurm is asked for may take, None where nobody asks it.
+    """
 
     cluster: str
     controllers: tuple[str, ...]
@@ -52,6 +55,7 @@ class SlurmView:
     partition: str
     all_nodes: str
     health_interval_s: int
+    boot_s: int | None
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -102,6 +106,7 @@ def slurm_view(plan: Plan, scheduler: Scheduler) -> SlurmView:
         partition=scheduler.nodes,
         all_nodes=hostlist(device.name for device in members),
         health_interval_s=_health_interval_s(plan, members),
+        boot_s=plan.spec.rollout.boots.boot_s if plan.spec.rollout.boots is not None else None,
     )
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.render.switch_sessions import GRACEFUL_RESTART_S, HOLD_TIME_S, KEEPALIVE_S, Session, route_limit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from clusterwright.render.switch_view import SwitchView
 
 VRF = "default"
@@ -86,9 +88,10 @@ def _neighbour(session: Session) -> dict[str, str]:
 
 def _sets(view: SwitchView) -> dict[str, Any]:
     mode = {"mode": f"IPv{view.version}"}
+    ranges = [entry for network, length in view.pools for entry in _exactly(network, length)]
     pools = {
-        f"FABRIC|{10 * number}|{network}|{length}..{length}": {"action": "permit"}
-        for number, (network, length) in enumerate(view.pools, 1)
+        f"FABRIC|{10 * number}|{network}|{lengths}": {"action": action}
+        for number, (network, lengths, action) in enumerate(ranges, 1)
     }
     own = {
         f"OWN|{10 * number}|{origin.text}|exact": {"action": "permit"} for number, origin in enumerate(view.origins, 1)
@@ -101,10 +104,26 @@ def _sets(view: SwitchView) -> dict[str, Any]:
     }
 
 
+def _exactly(network: str, length: int) -> Iterator[tuple[str, str, str]]:
+    """The rows that let in the prefixes of a pool with one length: its lengths and an action each.
+
+    A row's range begins at the pool's own length. SONiC writes FRR's file from a template that compares the two lengths
+    as text (``"128" > "64"`` is false) and would drop a lower bound above it, so a row of their own denies the shorter
+    prefixes (src/sonic-frr-mgmt-framework/templates/bgpd/bgpd.conf.db.pref_list.j2 in sonic-buildimage).
+    """
+    own_length = int(network.rpartition("/")[2])
+    if length == own_length:
+        yield network, "exact", "permit"
+        return
+    yield network, f"{own_length}..{length - 1}", "deny"
+    yield network, f"{own_length}..{length}", "permit"
+
+
 def _route_maps(view: SwitchView, side: str) -> dict[str, dict[str, Any]]:
-    prefixes = "match_prefix_set" if view.version == 4 else "match_ipv6_prefix_set"
+    # For both families: the set's mode says which. The models also have match_ipv6_prefix_set, which neither the daemon
+    # that configures FRR (frrcfgd) nor its templates read: such an entry would match every route.
     permit = {"route_operation": "permit"}
-    fabric, own = permit | {prefixes: "FABRIC"}, permit | {prefixes: "OWN"}
+    fabric, own = permit | {"match_prefix_set": "FABRIC"}, permit | {"match_prefix_set": "OWN"}
     community = FROM_BELOW if side == "DOWN" else "none"
     incoming: dict[str, Any] = fabric | {"set_community_inline": [community]}
     maps: dict[str, dict[str, Any]] = {f"FROM-{side}|10": incoming}

@@ -1,7 +1,7 @@
 """The operators' accounts on switches that are Linux hosts (SONiC, FBOSS): who logs in over SSH, and who becomes root.
 
-Accounts have no password. Keys lie where root alone writes, one file to an operator, so that a session cannot add to
-its own.
+SSH takes keys alone; a password, where an operator has one, opens the console. Keys lie where root alone writes, one
+file to an operator, so that a session cannot add to its own.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.render.account_passwords import PASSWORDS, PASSWORDS_MODE, password_lines
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 
@@ -51,6 +52,9 @@ def _files(site: Site) -> Iterator[HostFile]:
     for operator in site.operators:
         keys = "".join(f"{key}\n" for key in operator.keys)
         yield HostFile(f"{KEYS}/{operator.name}", keys.encode())
+    passwords = password_lines((operator.name, operator.password) for operator in site.operators)
+    if passwords:
+        yield HostFile(PASSWORDS, passwords.encode(), PASSWORDS_MODE)
 
 
 def _file(path: str, name: str, site: Site, mode: int = PLAIN) -> HostFile:

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clusterwright.plan.model import format_address
+from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.render.borders import learnt_at
 from clusterwright.render.per_plan import per_plan
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from clusterwright.plan.model import Device, Plan
     from clusterwright.render.switch_links import Link
+    from clusterwright.spec.authentication import SessionAuthentication
 
 # The systems here that speak BFD; FBOSS has none (no BFD in its thrift definitions). A session between two ports of one
 # cable also ends with the link, so BFD adds the case in which light is there and packets are not.
@@ -37,6 +38,7 @@ class Session:
     """An eBGP session over one link: addresses as text, the neighbour's AS number, and ``side`` up or down.
 
     ``routes`` is how many prefixes the neighbour announces by the plan, ``bfd`` whether both ends speak BFD.
+    ``authentication`` is that of the lower end's uplinks, None where the session has none.
     """
 
     side: str
@@ -47,6 +49,7 @@ class Session:
     description: str
     routes: int
     bfd: bool
+    authentication: SessionAuthentication | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +78,18 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Sess
                 remote_as=peer.asn,
                 neighbour=peer.name,
                 description=link.far_end,
-                routes=_prefixes_below(plan, peer) if link.port.side == "down" else _prefixes(plan, device.fabric),
+                routes=_prefixes_below(plan, peer.name) if link.port.side == "down" else _prefixes(plan, device.fabric),
                 bfd={plan.spec.catalogue[end.model].network_os for end in (device, peer)} <= BFD_SYSTEMS,
+                authentication=_authentication(plan, device.fabric, link),
             )
         )
     return tuple(found)
+
+
+def _authentication(plan: Plan, fabric: str, link: Link) -> SessionAuthentication | None:
+    """What the tier under a link says of the sessions over its uplinks."""
+    up = fabric_of(plan, fabric).tiers[link.cable.tier - 1].up
+    return None if up is None else up.authentication
 
 
 def route_limit(sessions: Sequence[Session]) -> RouteLimit:
@@ -108,10 +118,11 @@ def _prefixes(plan: Plan, fabric: str) -> int:
     return sum(_own_prefixes(plan, fabric).values())
 
 
-def _prefixes_below(plan: Plan, device: Device) -> int:
+@per_plan
+def _prefixes_below(plan: Plan, name: str) -> int:
     """The prefixes of a switch and of all switches under it."""
-    own = _own_prefixes(plan, device.fabric)
-    return sum(own[name] for name in _under(plan, device.name))
+    own = _own_prefixes(plan, plan.by_name[name].fabric)
+    return sum(own[each] for each in _under(plan, name))
 
 
 @per_plan

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.boot import relay_targets
@@ -186,6 +187,7 @@ def spare_ports(model: HardwareModel, used: Mapping[str, int]) -> tuple[str, ...
     )
 
 
+@lru_cache(maxsize=4096)
 def in_port_order(name: str) -> tuple[tuple[int, str], ...]:
     """A sorting key that puts Ethernet2/1 before Ethernet10/1."""
     return tuple((int(part), "") if part.isdigit() else (0, part) for part in _NUMBERS.split(name))

@@ -12,14 +12,16 @@ import fcntl
 import json
 import os
 import shutil
-from contextlib import contextmanager
+from collections import Counter
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.render.forked import fan_out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from clusterwright.artifact import Artifact
 
@@ -27,6 +29,7 @@ MANIFEST = "manifest.json"
 MANIFEST_VERSION = 1
 
 _quote = json.JSONEncoder().encode
+_MANY_DEVICES = 256
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
@@ -35,37 +38,36 @@ class TreeError(ClusterwrightError):
     """The folder cannot be written."""
 
 
-class Entry(NamedTuple):
-    """A line of the manifest; ``mode`` in octal digits, ``size`` in bytes."""
+class Written(NamedTuple):
+    """What was written of one device: its ``lines`` of the manifest, by path, and how many files and bytes they are."""
 
     device: str
-    path: str
-    kind: str
-    mode: str
-    sha256: str
-    size: int
+    lines: str
+    files: int
+    size_bytes: int
 
 
-def write_tree(artifacts: Iterable[Artifact], out: Path, cluster: str) -> tuple[Entry, ...]:
+def write_tree(artifacts: Iterable[Artifact], out: Path, cluster: str) -> tuple[Written, ...]:
     """Write artifacts to the folder ``out``, which replaces what an earlier run left there.
 
     Raises TreeError when ``out`` holds something else, or when writing fails; ``out`` is then as it was.
     """
     with replacing(out) as aside:
-        entries = sorted(write_artifacts(artifacts, aside))
-        write_manifest(entries, aside, cluster)
-    return tuple(entries)
+        written = sorted(write_artifacts(artifacts, aside))
+        write_manifest(written, aside, cluster)
+    return tuple(written)
 
 
-def write_artifacts(artifacts: Iterable[Artifact], folder: Path) -> list[Entry]:
-    """Write files below ``folder``, each once and with its mode. Raises OSError, and TreeError for an unsafe name.
+def write_artifacts(artifacts: Iterable[Artifact], folder: Path) -> list[Written]:
+    """Write files below ``folder``, each once and with its mode; what was written of each device.
 
-    Files of equal content and mode share one inode: two thirds of a cluster's files are equal to another's, and
-    creating a file costs many times what a link does.
+    Raises OSError, and TreeError for an unsafe name. Files of equal content and mode share one inode: two thirds of a
+    cluster's files are equal to another's, and creating a file costs many times what a link does.
     """
     made = {str(folder)}
     written: dict[tuple[str, int], str] = {}
-    entries = []
+    lines: dict[str, list[tuple[str, str]]] = {}
+    sizes: Counter[str] = Counter()
     hidden = _umask()
     for artifact in artifacts:
         _refuse_unsafe(artifact)
@@ -76,26 +78,27 @@ def write_artifacts(artifacts: Iterable[Artifact], folder: Path) -> list[Entry]:
         if first is None or not _linked(first, path):
             _write_file(path, artifact, hidden)
             written[artifact.sha256, artifact.mode] = path
-        mode = f"{artifact.mode:04o}"
-        size = len(artifact.content)
-        entries.append(Entry(artifact.device, artifact.path, artifact.kind, mode, artifact.sha256, size))
-    return entries
+        lines.setdefault(artifact.device, []).append((artifact.path, _line(artifact)))
+        sizes[artifact.device] += len(artifact.content)
+    return [
+        Written(device, ",\n".join(line for _, line in sorted(own)), len(own), sizes[device])
+        for device, own in lines.items()
+    ]
 
 
-def write_manifest(entries: Iterable[Entry], folder: Path, cluster: str) -> None:
-    """Write ``manifest.json``: the cluster's name and one line for each file, in the order given."""
-    rows = ",\n".join(map(_line, entries))
+def write_manifest(written: Iterable[Written], folder: Path, cluster: str) -> None:
+    """Write ``manifest.json``: the cluster's name and one line for each file, devices in the order given."""
+    rows = ",\n".join(device.lines for device in written)
     listed = f"[\n{rows}\n  ]" if rows else "[]"
     text = f'{{\n  "version": {MANIFEST_VERSION},\n  "cluster": {_quote(cluster)},\n  "artifacts": {listed}\n}}\n'
     (folder / MANIFEST).write_bytes(text.encode())
 
 
-def _line(entry: Entry) -> str:
-    """An entry as an object of JSON on one line."""
-    device, path, kind, mode, sha256, size = entry
+def _line(artifact: Artifact) -> str:
+    """An artifact as an object of JSON on one line."""
     return (
-        f'    {{"device": {_quote(device)}, "path": {_quote(path)}, "kind": {_quote(kind)}, '
-        f'"mode": "{mode}", "sha256": "{sha256}", "size": {size}}}'
+        f'    {{"device": {_quote(artifact.device)}, "path": {_quote(artifact.path)}, "kind": {_quote(artifact.kind)}, '
+        f'"mode": "{artifact.mode:04o}", "sha256": "{artifact.sha256}", "size": {len(artifact.content)}}}'
     )
 
 
@@ -119,11 +122,29 @@ def replacing(out: Path) -> Iterator[Path]:
             yield aside
             _take_place(aside, out)
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            _remove(aside)
     except OSError as error:
         raise _cannot_write(out, error) from error
     finally:
         os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove what a tree replaced, as far as that can be done: on every processor, for it takes as long as writing."""
+    if not folder.is_dir():  # it took the place of nothing
+        return
+    devices = [entry.path for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
+    if len(devices) >= _MANY_DEVICES:
+        count = len(os.sched_getaffinity(0))
+        with suppress(ClusterwrightError):
+            fan_out(_remove_all, [devices[at::count] for at in range(count)])
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_all(folders: Sequence[str]) -> list[None]:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    return []
 
 
 def _make_folder(path: str, made: set[str]) -> None:

@@ -1,7 +1,7 @@
 """Rendering a whole plan into a folder with several processes.
 
 Workers are forked, so that they share the plan without copying it; each renders its devices and writes their files
-itself, and only the manifest's lines travel back.
+itself, and only its lines of the manifest travel back.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.render.engine import in_plan_order, render_devices
 from clusterwright.render.forked import fan_out, prepare
-from clusterwright.render.tree import Entry, replacing, write_artifacts, write_manifest
+from clusterwright.render.tree import Written, replacing, write_artifacts, write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,11 +23,8 @@ if TYPE_CHECKING:
 FEW = 64
 """For fewer devices than this another process costs more than it saves."""
 
-Row = tuple[str, str, str, str, str, int]
-"""An entry on its way between processes: a plain tuple travels five times faster than a named one."""
 
-
-def render_tree(plan: Plan, names: Sequence[str], out: Path, workers: int | None = None) -> tuple[Entry, ...]:
+def render_tree(plan: Plan, names: Sequence[str], out: Path, workers: int | None = None) -> tuple[Written, ...]:
     """Render the devices ``names`` into the folder ``out``, with as many processes as there are processors.
 
     Raises TreeError as ``write_tree`` does, ClusterwrightError for what a renderer cannot express, KeyError for an
@@ -38,10 +35,9 @@ def render_tree(plan: Plan, names: Sequence[str], out: Path, workers: int | None
     with replacing(out) as aside:
         work = partial(_write_devices, plan, aside)
         prepare(plan)
-        rows = work(order) if count <= 1 else fan_out(work, shares_of(plan, order, count))
-        entries = tuple(Entry(*row) for row in sorted(rows))
-        write_manifest(entries, aside, plan.name)
-    return entries
+        written = sorted(work(order) if count <= 1 else fan_out(work, shares_of(plan, order, count)))
+        write_manifest(written, aside, plan.name)
+    return tuple(written)
 
 
 def shares_of(plan: Plan, names: Sequence[str], count: int) -> list[list[str]]:
@@ -63,7 +59,5 @@ def shares_of(plan: Plan, names: Sequence[str], count: int) -> list[list[str]]:
     return [share for share in shares if share]
 
 
-def _write_devices(plan: Plan, folder: Path, names: Sequence[str]) -> list[Row]:
-    rows: list[Row] = []
-    rows.extend((*entry,) for entry in write_artifacts(render_devices(plan, names), folder))
-    return rows
+def _write_devices(plan: Plan, folder: Path, names: Sequence[str]) -> list[Written]:
+    return write_artifacts(render_devices(plan, names), folder)

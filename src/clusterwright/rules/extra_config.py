@@ -53,6 +53,7 @@ def added_for_nobody(subject: Subject) -> Iterator[Problem]:
 def added_in_another_form(subject: Subject) -> Iterator[Problem]:
     """Lines for JSON files, and patches for text or for files that are not rendered."""
     for item in subject.spec.extra_config:
+        yield from _misplaced_lines(item)
         for system in sorted(_systems(subject, item)):
             if item.lines and system not in TEXT:
                 message = f"{system or 'A switch without an operating system'} is not configured by lines."
@@ -61,6 +62,17 @@ def added_in_another_form(subject: Subject) -> Iterator[Problem]:
                 files = " or ".join(FILES.get(system, ()))
                 message = f"{system or 'A switch without an operating system'} has no JSON file {item.file}."
                 yield Problem((*item.path, "file"), message, f"Name {files}." if files else "Use `lines`.")
+
+
+def _misplaced_lines(item: ExtraConfig) -> Iterator[Problem]:
+    """Lines that EOS would read somewhere else than they seem to stand."""
+    for index, line in enumerate(item.lines):
+        path = (*item.path, "lines", index)
+        if line.strip() == "end":
+            yield Problem(path, "EOS reads nothing behind `end`.", "Leave it out: the file has one.")
+        elif index == 0 and line.startswith(" "):
+            mend = "Begin with the section's own line, such as `interface Ethernet3/1/1`."
+            yield Problem(path, "The first line is indented, and no section stands before it.", mend)
 
 
 def _systems(subject: Subject, item: ExtraConfig) -> set[str]:

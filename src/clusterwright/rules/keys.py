@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
@@ -9,6 +11,8 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.encryption import DATA, MACSEC, WRAPPING
 from clusterwright.spec.model import ClusterSpec
+
+_PLACEHOLDER = re.compile(r"<secret[ /]([a-z][a-z0-9-]*)")
 
 
 @rule(
@@ -140,10 +144,20 @@ def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         yield snmp.privacy, (*snmp.path, "privacy")
     if spec.site.aaa is not None:
         yield spec.site.aaa.secret, (*spec.site.aaa.path, "secret")
+    passwords = [(operator.password, operator.path) for operator in spec.site.operators]
+    passwords += [(user.password, user.path) for image in spec.images for user in image.users]
+    yield from ((name, (*path, "password")) for name, path in passwords if name is not None)
     for fabric in spec.fabrics:
         manager = fabric.subnet_manager
         if manager is not None and manager.m_key is not None:
             yield manager.m_key.secret, (*manager.m_key.path, "secret")
+    uplinks = (tier.up.authentication for fabric in spec.fabrics for tier in fabric.tiers if tier.up is not None)
+    for session in (*uplinks, *(border.authentication for border in spec.borders)):
+        if session is not None:
+            yield session.secret, (*session.path, "secret")
+    for item in spec.extra_config:
+        for name in _PLACEHOLDER.findall("\n".join(item.lines) + json.dumps(item.merge)):
+            yield name, item.path
     for profile in spec.encryption.macsec:
         yield profile.primary.secret, (*profile.path, "primary", "secret")
         if profile.fallback is not None:

@@ -108,6 +108,31 @@ def lossless_data(subject: Subject) -> Iterator[Problem]:
 
 
 @rule(
+    code="CW423",
+    severity=Severity.ERROR,
+    title="second lossless class",
+    why="Every lossless class takes headroom on every port, and neither chips nor proofs here set any aside for two.",
+    mend="Keep `priority` on one class, put the other's DSCPs into it, or leave the other lossy.",
+    docs="A port keeps headroom for each priority that it pauses: at 400 Gb/s some 180 kB that arrive after a pause."
+    " Chips share one pool of it among all ports, so a second class halves what the first can count on, and two classes"
+    " that wait for each other's buffers are harder to prove free of deadlock. Meta runs one lossless queue from end to"
+    " end (SIGCOMM 2024, 6.2). Whoever has proven on the hardware that its headroom holds two"
+    " writes `# clusterwright: ignore[CW423]` and that proof as the reason on the class's `priority`.",
+)
+def second_lossless(subject: Subject) -> Iterator[Problem]:
+    """Classes of an Ethernet fabric that pause a second priority; one that shares the first's is CW402's."""
+    for fabric in subject.spec.fabrics:
+        if fabric.technology == "infiniband":
+            continue
+        lossless = [item for item in fabric.classes if item.priority is not None]
+        for item in lossless[1:]:
+            if item.priority != lossless[0].priority:
+                message = f"{item.name} is lossless on {fabric.name}, as {lossless[0].name} is: one class may be."
+                hint = f"Take its `priority` away, or put its DSCPs into {lossless[0].name}."
+                yield Problem((*item.path, "priority"), message, hint)
+
+
+@rule(
     code="CW405",
     severity=Severity.ERROR,
     title="MTU too small for RoCE",

@@ -145,7 +145,7 @@ class SecretSource:
     """Where a secret comes from. ``source`` is ``environment``, ``file``, ``pulumi``, ``ansible-vault`` or ``keys``.
 
     ``key`` is the variable, the Pulumi configuration key, the entry of the vault or the name in the key schedule;
-    ``file`` the file or the vault, relative to the spec.
+    ``file`` the file or the vault, relative to the spec. ``version`` is a label of the present value, None for none.
     """
 
     name: str
@@ -153,3 +153,4 @@ class SecretSource:
     key: str | None
     file: str | None
     path: Path
+    version: str | None = None

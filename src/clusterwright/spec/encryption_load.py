@@ -71,7 +71,8 @@ def key_schedule(data: Mapping[str, Any], path: Path) -> KeySchedule:
 
 def secret_source(data: Mapping[str, Any], path: Path) -> SecretSource:
     """One secret's source."""
-    return SecretSource(data["name"], data["source"], data.get("key"), data.get("file"), path)
+    version = str(data["version"]) if "version" in data else None
+    return SecretSource(data["name"], data["source"], data.get("key"), data.get("file"), path, version)
 
 
 def _tls(data: Mapping[str, Any], path: Path) -> TlsFiles:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clusterwright.spec.authentication import SessionAuthentication
 from clusterwright.spec.document import Path
 from clusterwright.spec.ethernet import Marking, PfcWatchdog
 from clusterwright.spec.hardware import HardwareModel
@@ -49,6 +50,7 @@ class Uplinks:
     """What every switch of a tier sends up: ``links`` at ``speed_gbps`` each, over the ports of ``side``.
 
     ``macsec`` names the profile that encrypts them, ``leaves_building`` says that strangers may touch the cables.
+    ``authentication`` is that of the BGP sessions over them.
     """
 
     links: int
@@ -57,6 +59,7 @@ class Uplinks:
     path: Path
     leaves_building: bool = False
     macsec: str | None = None
+    authentication: SessionAuthentication | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from clusterwright.finding import SpecError
 from clusterwright.spec import ethernet_load, infiniband_load
+from clusterwright.spec.authentication import session_authentication
 from clusterwright.spec.document import Path
 from clusterwright.spec.fabric import AsnPlan, Attach, Fabric, FabricAddressing, Side, Tier, TrafficClass, Uplinks
 from clusterwright.spec.infiniband import GuidFile
@@ -61,7 +62,13 @@ def _tier(reading: Reading, data: Mapping[str, Any], path: Path) -> Tier:
 def _uplinks(reading: Reading, data: Mapping[str, Any], path: Path) -> Uplinks:
     side = _side(reading, data, path)
     return Uplinks(
-        data["links"], data["speed_gbps"], side, path, data.get("leaves_building", False), data.get("macsec")
+        links=data["links"],
+        speed_gbps=data["speed_gbps"],
+        side=side,
+        path=path,
+        leaves_building=data.get("leaves_building", False),
+        macsec=data.get("macsec"),
+        authentication=session_authentication(data, path),
     )
 
 

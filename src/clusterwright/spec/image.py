@@ -77,13 +77,17 @@ class Containers:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who logs in to nodes, with the public keys of the site's ``operators``; there are no passwords."""
+    """Somebody who logs in to nodes, with the public keys of the site's ``operators``.
+
+    ``password`` names the secret that holds the hash of a password for the console; None: there is none.
+    """
 
     name: str
     uid: int
     groups: tuple[str, ...]
     shell: str
     operators: tuple[str, ...]
+    password: str | None
     path: Path
 
 

@@ -112,7 +112,7 @@ def _containers(data: Mapping[str, Any], path: Path) -> Containers:
 
 def _user(data: Mapping[str, Any], path: Path) -> User:
     groups, operators = tuple(data.get("groups", ())), tuple(data["operators"])
-    return User(data["name"], data["uid"], groups, data.get("shell", SHELL), operators, path)
+    return User(data["name"], data["uid"], groups, data.get("shell", SHELL), operators, data.get("password"), path)
 
 
 def _check(data: Mapping[str, Any], path: Path) -> ImageCheck:

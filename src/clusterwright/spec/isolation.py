@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 
+from clusterwright.spec.authentication import SessionAuthentication
 from clusterwright.spec.document import Path
 
 Network = IPv4Network | IPv6Network
@@ -68,6 +69,7 @@ class Border:
     neighbour: Address
     asn: int
     zones: tuple[str, ...]
+    authentication: SessionAuthentication | None
     path: Path
 
 

@@ -7,6 +7,7 @@ from datetime import date
 from ipaddress import ip_address, ip_interface
 from typing import Any
 
+from clusterwright.spec.authentication import session_authentication
 from clusterwright.spec.document import Path
 from clusterwright.spec.isolation import Address, AddressWithLength, Border, Flow, Promise, Zone
 from clusterwright.spec.reading import BAD_PREFIX, Reading
@@ -54,6 +55,7 @@ def border(reading: Reading, data: Mapping[str, Any], path: Path) -> Border:
         neighbour=_neighbour(reading, data["neighbour"], address, (*path, "neighbour")),
         asn=data["asn"],
         zones=tuple(data["zones"]),
+        authentication=session_authentication(data, path),
         path=path,
     )
 

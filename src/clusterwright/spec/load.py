@@ -15,6 +15,7 @@ from clusterwright.finding import Severity, SpecError
 from clusterwright.spec import (
     encryption_load,
     ethernet_load,
+    execution_load,
     fabric_load,
     image_load,
     isolation_load,
@@ -69,6 +70,7 @@ def _cluster(reading: Reading) -> ClusterSpec:
         datasets=reading.each(data, "datasets", partial(encryption_load.dataset, reading)),
         keys=reading.each(data, "keys", encryption_load.key_schedule),
         secrets=reading.each(data, "secrets", encryption_load.secret_source),
+        execution=execution_load.execution(reading, data["execution"], ("execution",)) if "execution" in data else None,
         rollout=rollout_load.rollout(data.get("rollout"), ("rollout",)),
         zones=reading.each(data, "zones", partial(isolation_load.zone, reading)),
         flows=reading.each(data, "flows", partial(isolation_load.flow, reading)),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from clusterwright.spec.document import Document, Path
 from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, KeySchedule, Protection, SecretSource
 from clusterwright.spec.ethernet import ExtraConfig
+from clusterwright.spec.execution import ExecutionMesh
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware import Catalogue, HardwareModel
 from clusterwright.spec.image import Boot, Image
@@ -137,6 +138,7 @@ class ClusterSpec:
     keys: tuple[KeySchedule, ...] = ()
     secrets: tuple[SecretSource, ...] = ()
     rollout: RolloutPolicy = DEFAULT_ROLLOUT
+    execution: ExecutionMesh | None = None
 
     def node_group(self, name: str) -> NodeGroup | None:
         """The node group ``name``, or None."""

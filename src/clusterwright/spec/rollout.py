@@ -8,12 +8,49 @@ from clusterwright.spec.document import Path
 
 
 @dataclass(frozen=True, slots=True)
+class GatePolicy:
+    """One question between waves: devices have ``deadline_s`` to be well.
+
+    ``budget`` devices of a wave may be not well by this question alone, None leaves it to the rollout's own budget.
+    """
+
+    deadline_s: int
+    budget: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GatePolicies:
+    """The questions that the devices themselves answer between waves.
+
+    ``sessions``: BGP sessions of changed switches; longer than the 120 s of their graceful restart. ``subnet``: the
+    links of an InfiniBand fabric. ``verdicts``: the node check. ``isolation``: whether a node is closed.
+    """
+
+    sessions: GatePolicy = GatePolicy(180)
+    subnet: GatePolicy = GatePolicy(180)
+    verdicts: GatePolicy = GatePolicy(120)
+    isolation: GatePolicy = GatePolicy(60)
+
+
+@dataclass(frozen=True, slots=True)
+class BootPolicy:
+    """Nodes that read their files at boot are booted by Slurm within the wave.
+
+    ``deadline_s`` is how long that may take with the jobs that end before it, ``boot_s`` the boot alone.
+    """
+
+    deadline_s: int
+    boot_s: int = 1800
+
+
+@dataclass(frozen=True, slots=True)
 class RolloutPolicy:
     """What a wave of a rollout may take.
 
     ``canaries`` units of each kind go first. While a wave lasts every rack outside it keeps at least
     ``min_bandwidth_percent`` of its way to the top of each fabric, and at most ``racks_at_once`` racks are disturbed.
-    ``failure_budget`` devices of a wave may fail; one more stops the rollout. ``path`` is None where the spec is
+    ``failure_budget`` devices of a wave may fail; one more stops the rollout. ``gates`` are asked after each wave.
+    ``boots`` is None where nodes are booted by somebody else, at another time. ``path`` is None where the spec is
     silent and the defaults hold.
     """
 
@@ -21,6 +58,8 @@ class RolloutPolicy:
     min_bandwidth_percent: float = 75.0
     racks_at_once: int = 16
     failure_budget: int = 0
+    gates: GatePolicies = GatePolicies()
+    boots: BootPolicy | None = None
     path: Path | None = None
 
 

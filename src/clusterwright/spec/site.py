@@ -9,11 +9,15 @@ from clusterwright.spec.document import Path
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Somebody who logs in to managed switches: ``role`` is ``admin`` or ``monitor``, ``keys`` are public SSH keys."""
+    """Somebody who logs in to managed switches: ``role`` is ``admin`` or ``monitor``, ``keys`` are public SSH keys.
+
+    ``password`` names the secret that holds the hash of a password, for consoles and eAPI; None: there is none.
+    """
 
     name: str
     role: str
     keys: tuple[str, ...]
+    password: str | None
     path: Path
 
 

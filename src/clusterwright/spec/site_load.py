@@ -28,9 +28,7 @@ def site(reading: Reading, data: Mapping[str, Any], path: Path) -> Site:
                 for key, own in everywhere.items()
             }
         ),
-        operators=reading.each(
-            data, "operators", lambda item, at: Operator(item["name"], item["role"], tuple(item["keys"]), at), path
-        ),
+        operators=reading.each(data, "operators", _operator, path),
         snmp=None
         if snmp is None
         else SnmpAccess(snmp["user"], snmp["authentication"], snmp["privacy"], (*path, "snmp")),
@@ -38,6 +36,10 @@ def site(reading: Reading, data: Mapping[str, Any], path: Path) -> Site:
         telemetry=_telemetry(data["telemetry"], (*path, "telemetry")) if "telemetry" in data else None,
         path=path,
     )
+
+
+def _operator(data: Mapping[str, Any], path: Path) -> Operator:
+    return Operator(data["name"], data["role"], tuple(data["keys"]), data.get("password"), path)
 
 
 def _aaa(reading: Reading, data: Mapping[str, Any], path: Path) -> CentralAaa:

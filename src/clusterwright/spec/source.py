@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import stat
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
 
 if TYPE_CHECKING:
-    from pathlib import Path as FilePath
+    from collections.abc import Iterator, Mapping
+
+Read = dict[FilePath, frozenset[str]]
 
 MAX_BYTES = 4 * 1024 * 1024
 
@@ -19,6 +25,21 @@ FORBIDDEN_CHARACTER = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
 )
 _INDENTING_TAB = re.compile(r"^ *\t+(?=[^\s#])", re.MULTILINE)
+
+
+_NOTED: ContextVar[Read | None] = ContextVar("noted", default=None)
+
+
+@contextmanager
+def noting_reads() -> Iterator[Mapping[FilePath, frozenset[str]]]:
+    """Gives every file that ``read_text`` reads within, by its absolute path, with the SHA-256 of what it read each
+    time: what is made of the same bytes again comes out the same."""
+    noted: Read = {}
+    before = _NOTED.set(noted)
+    try:
+        yield noted
+    finally:
+        _NOTED.reset(before)
 
 
 def read_text(path: FilePath, file: str) -> str:
@@ -47,6 +68,10 @@ def read_text(path: FilePath, file: str) -> str:
     if too_large:
         hint = "State counts rather than each thing by itself; three hundred lines describe 24,576 GPUs."
         raise SpecError([unreadable(file, f"the file is larger than {MAX_BYTES // 1024 // 1024} MiB", hint)])
+    noted = _NOTED.get()
+    if noted is not None:
+        real = path.absolute()  # not resolved: a link may lead elsewhere tomorrow
+        noted[real] = noted.get(real, frozenset()) | {hashlib.sha256(content).hexdigest()}
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

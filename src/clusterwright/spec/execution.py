@@ -1,0 +1,41 @@
+"""Which machines run Ansible for the cluster's hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterwright.spec.document import Path
+
+MESH_PORT = 27199
+"""Where receptor listens by convention: what Ansible Automation Platform opens for it."""
+
+WORK_TYPE = "clusterwright"
+"""What receptor calls the one kind of work that an execution node takes: ``ansible-runner worker``."""
+
+MESH_TLS = "mesh"
+"""The name that the rendered configurations of receptor give their certificates."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionNode:
+    """A machine that runs Ansible for ``pods``, or for whatever is left when it names none."""
+
+    device: str
+    pods: tuple[str, ...]
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionMesh:
+    """The execution nodes, the ``controller`` that gives them work, and the fabric and TCP port they speak over."""
+
+    controller: str
+    nodes: tuple[ExecutionNode, ...]
+    fabric: str
+    port: int
+    path: Path
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Every machine on the mesh."""
+        return (self.controller, *(node.device for node in self.nodes))
