@@ -23,8 +23,11 @@ ExecStart=/bin/true' > /run/systemd/system/theirs.service
 systemctl daemon-reload
 systemctl start theirs.timer
 """
+DIGEST = "$6$MarkerOfAHash$" + "x" * 86
 FILES = {
-    "etc/sysusers.d/90-clusterwright.conf": 'u ops 2917 "ops" /var/home/ops /bin/bash\nm ops cw-admins\n',
+    "etc/sysusers.d/90-clusterwright.conf": 'u ops 2917 "ops" /var/home/ops /bin/bash\nm ops cw-admins\n'
+    "g cw-people -\nu watcher - watcher /var/home/watcher /bin/bash\n",
+    "etc/clusterwright/passwords": f"ops:{DIGEST}\nwatcher:*\n",
     "etc/tmpfiles.d/90-clusterwright.conf": "d /var/home/ops 0700 ops ops -\n",
     "etc/systemd/system.conf.d/90-limits.conf": "[Manager]\nDefaultLimitMEMLOCK=65537K\nDefaultLimitNOFILE=4099\n",
     "etc/systemd/system/ours.timer": TIMER,
@@ -55,6 +58,7 @@ def held(fleet: SshFleet) -> dict[str, str]:
         "timers": "systemctl is-active ours.timer theirs.timer",
         "limits": "systemctl show --property=DefaultLimitMEMLOCK,DefaultLimitNOFILE",
         "files": "ls /etc/sysusers.d /etc/systemd/system",
+        "passwords": "grep -E '^(ops|watcher):' /etc/shadow | cut -d: -f1,2; getent group cw-people | cut -d: -f1",
     }
     return {what: fleet.run(NODE, "sh", "-c", f"{{ {line}; }} 2>/dev/null || true") for what, line in script.items()}
 
@@ -74,6 +78,10 @@ def test_accounts_folders_limits_and_timers_follow_the_tree_twice(fleet: SshFlee
     assert states >= {
         "account:ops",
         "account:ops in cw-admins",
+        "account:watcher",
+        "account:group cw-people",
+        "password:ops",
+        "password:watcher",
         "folder:/var/home/ops",
         "limit:DefaultLimitMEMLOCK",
         "limit:DefaultLimitNOFILE",
@@ -89,13 +97,20 @@ def test_accounts_folders_limits_and_timers_follow_the_tree_twice(fleet: SshFlee
     assert "cw-admins" in after["ops"].splitlines()[1].split()
     assert after["ops"].splitlines()[2] == "700 ops"
     assert after["timers"].split() == ["active", "inactive"]
+    assert after["passwords"].splitlines() == [f"ops:{DIGEST}", "watcher:*", "cw-people"]
+    assert DIGEST not in repr((foreseen.message, first.message, first.changed))
     assert set(after["limits"].split()) == {f"DefaultLimitMEMLOCK={65537 * 1024}", "DefaultLimitNOFILE=4099"}
 
     assert target.apply({NODE: tree()})[NODE].status is Status.UNCHANGED
 
     # What somebody changed by hand is named, and mended.
-    fleet.run(NODE, "sh", "-c", "systemctl stop ours.timer; chmod 755 /var/home/ops; gpasswd -d ops cw-admins")
-    drifted = ("account:ops in cw-admins", "folder:/var/home/ops", "timer:ours.timer")
+    fleet.run(
+        NODE,
+        "sh",
+        "-c",
+        "systemctl stop ours.timer; chmod 755 /var/home/ops; gpasswd -d ops cw-admins; usermod -p x ops",
+    )
+    drifted = ("account:ops in cw-admins", "folder:/var/home/ops", "password:ops", "timer:ours.timer")
     assert target.apply({NODE: tree()}, check=True)[NODE].changed == drifted
     assert target.apply({NODE: tree()})[NODE].changed == drifted
     assert held(fleet) == after

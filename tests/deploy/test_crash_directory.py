@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -45,7 +46,7 @@ def plain(wanted: DeviceTree) -> dict[str, bytes]:
     return {artifact.path: artifact.content for artifact in wanted}
 
 
-def apply_and_die(root: Path, wanted: DeviceTree, step: int) -> bool:
+def apply_and_die(root: Path, batch: Mapping[str, DeviceTree], step: int) -> bool:
     """Apply in a child that kills itself before its ``step``-th step; False when it came to its end before."""
 
     def child() -> NoReturn:
@@ -58,8 +59,8 @@ def apply_and_die(root: Path, wanted: DeviceTree, step: int) -> bool:
                     os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(watch)
-        ended = DirectoryTarget(root).apply({"gpu-0": wanted})["gpu-0"].ok
-        os._exit(0 if ended else 1)
+        ended = DirectoryTarget(root).apply(batch)
+        os._exit(0 if all(outcome.ok for outcome in ended.values()) else 1)
 
     pid = os.fork()
     if not pid:
@@ -78,7 +79,7 @@ def test_killed_at_any_step_the_next_attempt_ends_where_the_first_was_to(
         root = tmp_path / str(step)
         target = DirectoryTarget(root)
         target.apply({"gpu-0": before})
-        killed = apply_and_die(root, after, step)
+        killed = apply_and_die(root, {"gpu-0": after}, step)
 
         # Going back to what was there first needs nothing to be done by hand, and leaves no trace of the attempt.
         back = tmp_path / f"{step}-back"
@@ -97,6 +98,33 @@ def test_killed_at_any_step_the_next_attempt_ends_where_the_first_was_to(
         assert not list((root / "gpu-0").glob(f"{OWN_FOLDER}/journal.json"))
         step += 1
     assert step > 20
+
+
+def test_killed_among_several_devices_the_next_attempt_takes_each_where_it_was_or_was_to_be(tmp_path: Path) -> None:
+    names = ("gpu-0", "gpu-1", "gpu-2")
+    step, killed = 1, True
+    while killed:
+        root = tmp_path / str(step)
+        target = DirectoryTarget(root)
+        target.apply(dict.fromkeys(names, OLD))
+        killed = apply_and_die(root, dict.fromkeys(names, NEW), step)
+
+        # One is wanted as it was, one as it was to be, and nobody asks for the third until later.
+        assert all(each.ok for each in target.apply({"gpu-0": OLD, "gpu-1": NEW}).values()), step
+        assert contents(root / "gpu-0") == plain(OLD)
+        assert contents(root / "gpu-1") == plain(NEW)
+        assert target.apply({"gpu-2": OLD})["gpu-2"].ok
+        assert contents(root / "gpu-2") == plain(OLD)
+        step += 5  # no divisor of a device's steps: kills fall everywhere
+    assert step > 60
+
+
+def test_more_files_than_are_flushed_one_by_one_are_applied_alike(tmp_path: Path) -> None:
+    many = tree(**{f"etc__d__{number}": f"{number}\n" for number in range(directory.FEW_FILES + 1)})
+    target = DirectoryTarget(tmp_path)
+    assert target.apply({"gpu-0": many})["gpu-0"].digest == tree_digest(many)
+    assert target.apply({"gpu-0": OLD})["gpu-0"].ok
+    assert contents(tmp_path / "gpu-0") == plain(OLD)
 
 
 @contextmanager
@@ -144,7 +172,7 @@ def test_of_two_operators_on_one_device_the_second_waits(tmp_path: Path, monkeyp
     target = DirectoryTarget(tmp_path)
     target.apply({"gpu-0": OLD})
 
-    with directory._locked(tmp_path / "gpu-0"):
+    with directory._locked(tmp_path / "gpu-0", time.monotonic()):
         outcome = target.apply({"gpu-0": NEW})["gpu-0"]
     assert outcome.status is Status.FAILED
     assert "another deployment is changing it" in outcome.message

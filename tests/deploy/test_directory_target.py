@@ -118,12 +118,9 @@ def test_a_crash_in_the_middle_is_rolled_back_by_the_next_attempt(target: Direct
     home = target.root / DEVICE
     journal = Journal(home)
     steps = (Step("etc/a", tree(etc_a="half\n")[0]), Step("etc/c", tree(etc_c="half\n")[0]), Step("etc/b", None))
-    journal.staged(0).parent.mkdir(parents=True)
-    journal.staged(0).write_text("half\n")
-    journal.staged(1).write_text("half\n")
-    journal.open(steps, {"etc/a", "etc/b"})
-    for number, step in enumerate(steps):
-        journal.carry_out(number, step)
+    journal.stage(steps, {"etc/a", "etc/b"}, {"etc/a", "etc/c"})
+    journal.open()
+    journal.carry_out(steps)
     assert contents(target) == {"etc/a": "half\n", "etc/c": "half\n"}
 
     (home / "etc/in-the-way").mkdir()

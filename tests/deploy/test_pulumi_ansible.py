@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -33,16 +34,19 @@ def frontend_address(plan: Plan, device: str) -> str:
 
 
 def test_a_pod_is_deployed_over_ssh_and_a_node_that_refuses_is_named_and_taken_up_again(tmp_path: Path) -> None:
-    spec = data_files.folder("inventory") / "lab-roce.yaml"
+    reference = data_files.folder("inventory") / "lab-roce.yaml"
+    spec = tmp_path / "spec.yaml"
+    gates = "gates: {verdicts: {deadline_s: 5}, isolation: {deadline_s: 20, budget: 0}}"
+    spec.write_text(reference.read_text().replace("racks_at_once: 1}", f"racks_at_once: 1, {gates}}}"))
     plan = build_plan(load_spec(spec))
     addresses = {name: frontend_address(plan, name) for name in NODES}
     controller = frontend_address(plan, plan.devices_of("service")[0].name)
     access = tmp_path / "access.yaml"
     root = tmp_path / "up"
 
-    def up() -> subprocess.CompletedProcess[str]:
+    def up(*more: str) -> subprocess.CompletedProcess[str]:
         options = ("--pod", "pod0", "--target", "ansible", "--access", str(access), "--root", str(root))
-        command = (str(BIN / "clusterwright"), "up", str(spec), *options)
+        command = (str(BIN / "clusterwright"), "up", str(spec), *options, *more)
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     with SshFleet(addresses, controller, "fe0") as fleet, fleet.as_controller():
@@ -57,12 +61,55 @@ def test_a_pod_is_deployed_over_ssh_and_a_node_that_refuses_is_named_and_taken_u
         for name in NODES[:3]:
             assert fleet.run(name, "test", "-s", "/etc/nccl.conf") == ""
 
+        # From here on the pod runs: it changes in waves, and its nodes are asked.
         fleet.run(NODES[3], "rmdir", "/etc/nccl.conf")
-        second = up()
+        second = up("--reason", "mended")
 
         assert second.returncode == 0, second.stdout + second.stderr
         assert fleet.run(NODES[3], "test", "-s", "/etc/nccl.conf") == ""
+        assert "after each wave, verdicts: every changed node judges itself anew" in second.stderr
         assert "nothing changed" in up().stderr
+
+        # A host without GPUs, which could not say before the wave that it lacks them.
+        fleet.run(NODES[0], "rm", "/usr/local/sbin/node-health")
+        spec.write_text(spec.read_text().replace("netdev_max_backlog: 250000", "netdev_max_backlog: 260000"))
+        third = up("--reason", "deeper queues")
+
+        assert third.returncode == 3, third.stdout + third.stderr
+        assert f"{NODES[0]}: is unhealthy: gpu-count (" in third.stdout
+
+        half = up("--skip-gate", "verdicts")
+        assert "--skip-gate GATE and --because" in half.stderr
+        fleet.run(NODES[2], "rm", "/usr/local/sbin/node-health")
+        fourth = up("--reason", "deeper queues", "--skip-gate", "verdicts", "--because", "hosts of a lab, without GPUs")
+
+        assert fourth.returncode == 0, fourth.stdout + fourth.stderr
+
+    records = [json.loads(line) for line in (root / "audit/rollouts.jsonl").read_text().splitlines()]
+    waves = [record for record in records if record["event"] == "wave"]
+    stopped = next(record for record in waves if record["stopped"])
+    assert [gate["gate"] for gate in stopped["gates"]] == ["files", "sessions", "subnet", "verdicts", "isolation"]
+    assert "gpu-count (" in stopped["gates"][3]["wrong"][NODES[0]]
+    assert f"{NODES[1]} was unhealthy before and is no worse: " in stopped["gates"][3]["told"][0]
+    assert [(gate["gate"], gate["asked"], gate["wrong"]) for gate in waves[-1]["gates"]] == [
+        ("files", 2, {}),
+        ("sessions", 0, {}),
+        ("subnet", 0, {}),
+        ("isolation", 2, {}),
+    ]
+    *_, approved = [record for record in records if record["event"] == "resumed"]
+    assert [(gate["gate"], gate["deadline_s"], gate["budget"]) for gate in approved["gates"]] == [
+        ("files", None, None),
+        ("sessions", 180, None),
+        ("subnet", 180, None),
+        ("isolation", 20, 0),
+    ]
+    why = "left out by its operator: hosts of a lab, without GPUs"
+    assert approved["left_out"] == [{"gate": "verdicts", "why": why}]
+    answers = [answer for record in records for answer in record.get("answers", ())]
+    assert [(answer["what"], answer["reason"]) for answer in answers] == [
+        ("gate not asked: verdicts", "hosts of a lab, without GPUs")
+    ]
 
 
 def test_a_bad_access_file_is_refused_with_positions(tmp_path: Path) -> None:

@@ -18,8 +18,10 @@ from ansible.parsing.vault import VaultLib, VaultSecret
 
 from clusterwright.artifact import Artifact
 from clusterwright.data_files import folder
+from clusterwright.deploy.ansible_folder import BUNDLES
 from clusterwright.deploy.directory import DirectoryTarget
 from clusterwright.deploy.project import pulumi_environment
+from clusterwright.deploy.secret_forms import in_form
 from clusterwright.deploy.secret_sources import SecretFile
 from clusterwright.deploy.secrets import ResolvingTarget, SecretError, checked, names_in, resolve, scrub
 from clusterwright.deploy.target import Holding, Outcome, Status, tree_digest
@@ -34,7 +36,17 @@ MARKERS = {
     "snmp-auth": "MarkerFromTheEnvironment",
     "snmp-privacy": "MarkerFromAFile",
     "tacacs-key": "MarkerFromPulumi",
-    "cak-buildings": "MarkerFromAnsibleVault",
+    "cak-buildings": "fade0c0ffee" + "7" * 53,  # from ansible-vault
+    "bgp-backend": "MarkerOfTheFabric",
+    "bgp-site": "MarkerOfTheBorder",
+    "netops-hash": "$6$MarkerOfAHash$" + "Marker" + "x" * 80,
+}
+# How EOS keeps some of them: whoever reads these reads the secret.
+FORMS = {
+    "cak-buildings": (("eos-cak", ""),),
+    "cak-fallback": (("eos-cak", ""),),
+    "bgp-backend": (("eos-bgp", "CTSW"),),
+    "bgp-site": (("eos-type-7", ""),),
 }
 OVERLAY = """
 keys:
@@ -56,6 +68,13 @@ secrets:
   - {name: tacacs-key, source: pulumi, key: "clusterwright:tacacs"}
   - {name: cak-buildings, source: ansible-vault, file: lab.vault, key: cak}
   - {name: cak-fallback, source: keys, key: building-cak, file: keys}
+  - {name: bgp-backend, source: environment, key: LAB_BGP_BACKEND}
+  - {name: bgp-site, source: file, file: bgp.txt}
+  - {name: netops-hash, source: environment, key: LAB_NETOPS_HASH}
+borders:
+  - {name: site, device: ssw-00, port: Ethernet6/36/1, speed_gbps: 400, address: "fd00:1ab:f:fffd::/127",
+     neighbour: "fd00:1ab:f:fffd::1", asn: 64601, zones: [site-services],
+     authentication: {method: tcp-ao, secret: bgp-site}}
 """
 
 
@@ -64,11 +83,13 @@ class Site:
 
     def __init__(self, folder_of_test: Path) -> None:
         self.folder = folder_of_test
+        (folder_of_test / "tmp").mkdir()
         self.root = folder_of_test / "up"
         self.spec = folder_of_test / "lab.yaml"
         base = folder("inventory") / "lab-roce.yaml"
         self.spec.write_text(f"extends: {base}\n{OVERLAY}")
         self._private("privacy.txt", MARKERS["snmp-privacy"] + "\n")
+        self._private("bgp.txt", MARKERS["bgp-site"] + "\n")
         self._private("vault-password", "opens the vault\n")
         vault = VaultLib([("default", VaultSecret(b"opens the vault"))])
         sealed: bytes = vault.encrypt(f"cak: {MARKERS['cak-buildings']}\n", secret=VaultSecret(b"opens the vault"))
@@ -87,7 +108,10 @@ class Site:
         self.markers = {**MARKERS, "cak-fallback": kms.unwrap("storage-kek", wrapped).hex()}
         self.environment = {
             **os.environ,
+            "TMPDIR": str(folder_of_test / "tmp"),  # searched with the rest: nothing may stay there either
             "LAB_SNMP_AUTH": MARKERS["snmp-auth"],
+            "LAB_BGP_BACKEND": MARKERS["bgp-backend"],
+            "LAB_NETOPS_HASH": MARKERS["netops-hash"],
             "ANSIBLE_VAULT_PASSWORD_FILE": str(folder_of_test / "vault-password"),
         }
 
@@ -117,7 +141,15 @@ class Site:
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
     def found_in(self, content: bytes) -> list[str]:
-        return [name for name, marker in self.markers.items() if marker.encode() in content]
+        return [
+            name
+            for name, marker in self.markers.items()
+            if any(each.encode() in content for each in (marker, *self.written(name)))
+        ]
+
+    def written(self, name: str) -> list[str]:
+        """A marker as EOS has it: what a switch's own words, and whatever repeats them, would show."""
+        return [in_form(self.markers[name], form, argument) for form, argument in FORMS.get(name, ())]
 
 
 class CommandLines:
@@ -167,17 +199,21 @@ def deployed(tmp_path_factory: pytest.TempPathFactory, pulumi_on_the_path: None)
 
 def test_devices_get_every_secret_and_nobody_else_reads_it_there(deployed: tuple[Site, list[str]]) -> None:
     site, _ = deployed
-    config = site.root / "flash/atsw-00/mnt/flash/startup-config"
-    text = config.read_text()
-    assert "<secret" not in text
-    for marker in site.markers.values():
-        assert marker in text
-    assert config.stat().st_mode & 0o077 == 0
+    configs = [site.root / f"flash/{name}/mnt/flash/startup-config" for name in ("atsw-00", "ssw-00")]
+    contents = b"".join(config.read_bytes() for config in configs)
+    assert b"<secret" not in contents
+    assert set(site.found_in(contents)) == site.markers.keys()
+    for name in FORMS:
+        assert site.markers[name].encode() not in contents, "what EOS keeps in a form of its own is written in it"
+    login = f"username netops privilege 15 role network-admin secret sha512 {MARKERS['netops-hash']}\n"
+    assert contents.count(login.encode()) == len(configs)
+    for config in configs:
+        assert config.stat().st_mode & 0o077 == 0
 
 
 def test_nothing_else_holds_a_secret(deployed: tuple[Site, list[str]]) -> None:
     site, printed = deployed
-    sources = {site.folder / "privacy.txt"}
+    sources = {site.folder / "privacy.txt", site.folder / "bgp.txt"}
     leaks = {
         str(path.relative_to(site.folder)): found
         for path in site.folder.rglob("*")
@@ -210,7 +246,7 @@ def test_rendered_trees_reports_and_differences_hold_placeholders(deployed: tupl
         assert files
         for path in files:
             assert not site.found_in(path.read_bytes()), path
-    assert "<secret cak-buildings>" in (out / "atsw-00/mnt/flash/startup-config").read_text()
+    assert "<secret cak-buildings as eos-cak>" in (out / "atsw-00/mnt/flash/startup-config").read_text()
 
 
 def test_what_was_deployed_is_found_unchanged(deployed: tuple[Site, list[str]]) -> None:
@@ -323,8 +359,12 @@ def test_trees_without_secrets_never_ask_their_sources(tmp_path: Path) -> None:
 
 def test_scrubbing_leaves_other_files_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("nothing here")
+    under_way = tmp_path / "run-of-another-stack" / BUNDLES / "device"
+    under_way.parent.mkdir(parents=True)
+    under_way.write_text("first")
     before = (tmp_path / "plain").stat().st_mtime_ns
-    scrub(tmp_path, VALUES)
-    scrub(tmp_path / "absent", VALUES)
+    scrub(tmp_path, {"<secret one>": "first"})
+    scrub(tmp_path / "absent", {"<secret one>": "first"})
     assert (tmp_path / "plain").stat().st_mtime_ns == before
+    assert under_way.read_text() == "first"
     shutil.rmtree(tmp_path)

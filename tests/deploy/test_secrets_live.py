@@ -18,11 +18,29 @@ from tests.deploy.test_eapi import tree as switch_tree
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.directory import DirectoryTarget
 from clusterwright.deploy.eapi import PATH
+from clusterwright.deploy.secret_forms import in_form
 from clusterwright.deploy.secrets import ResolvingTarget, SecretError
 from clusterwright.deploy.target import DeviceTree, Status
 
-VALUES = {"snmp-auth": "MarkerOfTheAuthentication", "tacacs-key": 'Marker"Of\\Tacacs'}
+VALUES = {
+    "snmp-auth": "MarkerOfTheAuthentication",
+    "tacacs-key": 'Marker"Of\\Tacacs',
+    "bgp": "MarkerOfTheSession",
+    "cak": "fade0c0ffee" + "5" * 53,
+    "hash": "$6$MarkerOfAHash$" + "h" * 86,
+    "m-key": "0xfade0c0ffee70001",
+}
+# What devices are given in place of some: whoever reads that reads the secret.
+FORMS = {"bgp": (in_form(VALUES["bgp"], "eos-bgp", "CTSW"),), "cak": (in_form(VALUES["cak"], "eos-cak", ""),)}
 CONFIG_DB = '{"TACPLUS": {"global": {"passkey": "<secret/tacacs-key>"}}, "S": {"P": "<secret/snmp-auth>"}}\n'
+LINES = b"""snmp-server user m MONITOR v3 auth sha <secret snmp-auth>
+username ops privilege 15 secret sha512 <secret hash as sha512-crypt>
+mac security
+   profile buildings
+      key 0a01 7 <secret cak as eos-cak>
+router bgp 65001
+   neighbor CTSW password 7 <secret bgp as eos-bgp CTSW>
+"""
 RESOLVED = '{"TACPLUS": {"global": {"passkey": "Marker\\"Of\\\\Tacacs"}}, "S": {"P": "MarkerOfTheAuthentication"}}\n'
 
 
@@ -31,7 +49,8 @@ def markers_in(content: bytes) -> list[str]:
     found = []
     with contextlib.suppress(OSError, EOFError):
         content += gzip.decompress(content)
-    for name, value in VALUES.items():
+    forms = [(name, form) for name, value in VALUES.items() for form in (value, *FORMS.get(name, ()))]
+    for name, value in forms:
         plain = value.encode()
         once = plain.replace(b"\\", rb"\\").replace(b'"', rb"\"")
         twice = once.replace(b"\\", rb"\\").replace(b'"', rb"\"")
@@ -77,6 +96,9 @@ def ssh_tree(device: str) -> DeviceTree:
         Artifact(device, "etc/hostname", f"{device}\n".encode(), "test"),
         Artifact(device, "etc/sonic/config_db.json", CONFIG_DB.encode(), "sonic"),
         Artifact(device, "etc/snmp/snmpd.conf", b"createUser m SHA <secret snmp-auth>\n", "fboss"),
+        Artifact(device, "etc/sysusers.d/ops.conf", b"u cwops - ops /home/cwops /bin/sh\n", "node-logins"),
+        Artifact(device, "etc/clusterwright/passwords", b"cwops:<secret hash as crypt>\n", "node-secrets"),
+        Artifact(device, "etc/opensm/m-key", b"<secret m-key as m-key>\n", "node-secrets", 0o600),
     )
 
 
@@ -92,6 +114,8 @@ def test_secrets_reach_a_host_over_ssh_and_stay_nowhere_else(tmp_path: Path) -> 
         assert "/etc/snmp/snmpd.conf" in foreseen["a0"].diff
         script = "cat /etc/sonic/config_db.json /etc/snmp/snmpd.conf; stat -c %a /etc/snmp/snmpd.conf"
         there = fleet.run("a0", "sh", "-c", script)
+        nodes = "cat /etc/opensm/m-key; stat -c %a /etc/opensm/m-key; grep ^cwops: /etc/shadow | cut -d: -f2"
+        assert fleet.run("a0", "sh", "-c", nodes) == f"{VALUES['m-key']}\n600\n{VALUES['hash']}\n"
         assert there == f"{RESOLVED}createUser m SHA MarkerOfTheAuthentication\n600\n"
         assert not told({"foreseen": foreseen, "applied": applied, "again": again})
     assert not leaks
@@ -101,16 +125,36 @@ def test_secrets_reach_a_host_over_ssh_and_stay_nowhere_else(tmp_path: Path) -> 
 def test_secrets_reach_a_switch_over_eapi_and_stay_nowhere_else(tmp_path: Path) -> None:
     with switches_of(tmp_path, s1={}) as (switches, access), watched() as leaks:
         artifact = switch_tree("s1")[0]
-        text = artifact.content + b"snmp-server user m MONITOR v3 auth sha <secret snmp-auth>\n"
+        text = artifact.content + LINES
         tree = (Artifact("s1", PATH, text, "eos"),)
         target = ResolvingTarget(eapi_target(tmp_path, access), lambda: VALUES, tmp_path / "runs")
         foreseen = target.apply({"s1": tree}, check=True)
         applied = target.apply({"s1": tree})
         assert applied["s1"].status is Status.APPLIED, applied["s1"].message
         assert "auth sha MarkerOfTheAuthentication" in switches["s1"].running
+        assert f"secret sha512 {VALUES['hash']}" in switches["s1"].running
+        assert f"password 7 {FORMS['bgp'][0]}" in switches["s1"].running
+        assert f"key 0a01 7 {FORMS['cak'][0]}" in switches["s1"].running
         assert not told({"foreseen": foreseen, "applied": applied})
     assert not leaks
     assert_nothing_left(tmp_path / "runs")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"key 0a01 7 <secret hash as eos-cak>\n", "32 or 64 hexadecimal digits"),
+        (b"username a secret sha512 <secret bgp as sha512-crypt>\n", "no hash of the form"),
+    ],
+)
+def test_a_secret_of_another_form_stops_everything_unseen(tmp_path: Path, line: bytes, reason: str) -> None:
+    with switches_of(tmp_path, s1={}) as (switches, access):
+        before = switches["s1"].running
+        target = ResolvingTarget(eapi_target(tmp_path, access), lambda: VALUES, tmp_path / "runs")
+        with pytest.raises(SecretError, match=reason) as said:
+            target.apply({"s1": (Artifact("s1", PATH, b"hostname s1\n" + line, "eos"),)})
+        assert not markers_in(str(said.value).encode())
+        assert (switches["s1"].running, switches["s1"].commits) == (before, 0)
 
 
 @pytest.mark.parametrize("planted", ["<secret snmp-auth>", "<secret/snmp-auth>", "<secret Snmp_Auth>", "<secret/x>"])

@@ -21,8 +21,7 @@ def test_the_rendered_program_runs_without_clusterwright(tmp_path: Path) -> None
         if artifact.kind == "node-health":
             place = tmp_path / artifact.path
             place.parent.mkdir(parents=True, exist_ok=True)
-            text = artifact.content.decode().replace('"/usr/local/lib/', f'"{tmp_path}/usr/local/lib/')
-            place.write_text(text)
+            place.write_bytes(artifact.content.replace(b'"/usr/local/lib/', f'"{tmp_path}/usr/local/lib/'.encode()))
             place.chmod(artifact.mode)
     program = tmp_path / "usr/local/sbin/node-health"
     replay = ["--replay", str(REPLAY / "recorded.txt")]
@@ -65,11 +64,11 @@ def test_the_spec_sets_limits_and_leaves_checks_out(tmp_path: Path) -> None:
         "    leave_out: {gpu-nvlink: these machines have none, check-filter: told by packet-filter}\n"
     )
     plan = plan_with(tmp_path, "lab-roce", overlay)
-    files = {artifact.path: artifact.content.decode() for artifact in render_device(plan, "gpu-p00r00n0")}
+    files = {each.path: each.content.decode("utf-8", "replace") for each in render_device(plan, "gpu-p00r00n0")}
     shared = json.loads(files["etc/clusterwright/health.json"])
     assert shared["limits"]["link_downs"] == 2
     assert shared["left_out"] == ["check-filter", "gpu-nvlink"]
     assert shared["commands"] == []
     assert "OnUnitActiveSec=120s\n" in files["etc/systemd/system/node-health.timer"]
-    controller = {artifact.path: artifact.content.decode() for artifact in render_device(plan, "svc-v00n0")}
+    controller = {each.path: each.content.decode("utf-8", "replace") for each in render_device(plan, "svc-v00n0")}
     assert "HealthCheckInterval=120\n" in controller["etc/slurm/slurm.conf"]

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from clusterwright.cli.main import cli
 from clusterwright.data_files import folder
+from clusterwright.known_secrets import value_without_secrets, without_secrets
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.render.engine import render_device
@@ -64,6 +65,8 @@ def messages(output: str) -> list[str]:
 def as_eos_prints(rendered: str) -> str:
     """The text as `show running-config` prints it: a header of its own, secrets encrypted, an end."""
     said = re.sub(r"key 0 <secret [a-z-]+>", "key 7 0110100A4808", rendered)
+    said = re.sub(r"password 7 <secret [^>]+>", "password 7 3kBuZZngAaLpq7FItTCQDQ==", said)
+    said = re.sub(r"secret sha512 <secret [^>]+>", "secret sha512 $6$salt$0123456789", said)
     said = re.sub(r"auth sha <secret [a-z-]+> priv aes <secret [a-z-]+>", "auth sha 9cab12 priv aes 01fe", said)
     return "! Command: show running-config\n" + said.replace("! device:", "! device :") + "!\nend\n"
 
@@ -266,3 +269,81 @@ def test_what_cannot_be_read_is_named(
 
     with pytest.raises(Exception, match=re.escape(told)):
         observe(tmp_path)
+
+
+UNPLANNED = {
+    "neighbor CTSW password 7 3kBuZZngAaLpq7FItTCQDQ==": "3kBu",
+    "neighbor 10.0.0.9 password plain-word": "plain-word",
+    "username guest privilege 1 role network-operator secret sha512 $6$salt$ABCabc.123": "$6$",
+    "enable password sha512 $6$other$ABCabc.456": "$6$",
+    "snmp-server user guest group v3 localized f5717f44 auth sha 9cab12de priv aes 01fe45aa": "9cab12de",
+    "snmp-server user second group v3 auth sha-256 another-one priv aes256 last-one": "another-one",
+    "snmp-server community not-public ro": "not-public",
+    "tacacs-server host 192.0.2.1 vrf MGMT key 7 0110100A4808": "0110100A4808",
+    "tacacs-server key 0 tac-word": "tac-word",
+    "radius-server host 192.0.2.2 vrf MGMT auth-port 1812 key 7 030752180500": "030752180500",
+    "ntp authentication-key 3 sha1 7 0110AABBCC": "0110AABBCC",
+}
+
+
+def test_a_secret_that_runs_without_being_planned_is_not_shown(
+    plan: Plan, tmp_path: Path, place: Callable[[str, str, str], None]
+) -> None:
+    profile = "mac security\n   profile guests\n      key 0a77 7 06070D221D1C5A4B51\n"
+    lines = "".join(f"{line}\n" for line in UNPLANNED) + profile
+    place(EOS, "running-config", as_eos_prints(text(plan, EOS, "mnt/flash/startup-config")) + lines)
+    for options in ((), ("--format", "json"), ("--adopt",)):
+        _, output = observe(tmp_path, *options)
+        assert not [line for line, secret in UNPLANNED.items() if secret in output]
+        assert "06070D221D1C5A4B51" not in output
+        assert "(a secret)" in output
+    shown = messages(observe(tmp_path)[1])
+    assert (
+        f"{EOS} mnt/flash/startup-config: username guest privilege 1 role network-operator secret sha512 (a secret)"
+        in (line.removesuffix(" runs and is not planned") for line in shown)
+    )
+    assert "it holds a secret" in observe(tmp_path, "--adopt")[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("m_key 0x1234abcd", "m_key (a secret)"),
+        ("~ etc/opensm/m-key\n  -0x1234abcd\n", "~ etc/opensm/m-key\n  -0x(a secret)\n"),
+        ('"passkey": "hunter2", "asn": 65000', '"passkey": "(a secret)", "asn": 65000'),
+        ('"auth_password": "x", "md5": true', '"auth_password": "(a secret)", "md5": true'),
+        ("root:$y$j9T$F5Jx5$X3DX6:19000::", "root:(a secret):19000::"),
+        ("createUser mon SHA one AES two", "createUser mon SHA (a secret) AES (a secret)"),
+        ("   secret 1 7 073D2E58 receive-lifetime infinite", "   secret 1 7 (a secret) receive-lifetime infinite"),
+        ("      key 0a01 7 0110AA fallback", "      key 0a01 7 (a secret) fallback"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----",
+         "-----BEGIN PRIVATE KEY----- (a secret) -----END PRIVATE KEY-----"),
+    ],
+)  # fmt: skip
+def test_secrets_are_told_by_where_they_stand(line: str, shown: str) -> None:
+    assert without_secrets(line) == shown
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "neighbor CTSW password 7 <secret bgp@4 as eos-bgp CTSW>",
+        "key 0a01 7 <secret cak as eos-cak> fallback",
+        '"passkey": "<secret/tacacs@2>"',
+        "service password-encryption",
+        "password minimum length 8",
+        "aaa authentication login default group tacacs+ local",
+        "certificate gnmi.crt key gnmi.key",
+        "username guest nopassword",
+        "neighbor CTSW peer group",
+        "ip access-list secrets-of-others",
+    ],
+)
+def test_other_lines_and_placeholders_stay(line: str) -> None:
+    assert without_secrets(line) == line
+
+
+def test_a_value_is_a_secret_by_its_key(plan: Plan, tmp_path: Path, place: Callable[[str, str, str], None]) -> None:
+    assert value_without_secrets("m_key", "0x12") == "(a secret)"
+    assert value_without_secrets("passkey", '"word"') == '"(a secret)"'
+    assert value_without_secrets("router bgp 65000", "maximum-paths 4") == "maximum-paths 4"

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from clusterwright.deploy.automation import Engine, Given, Ran
-from clusterwright.deploy.events import Event, Listener
+from clusterwright.deploy.events import Event, Kind, Listener
 from clusterwright.deploy.manifest import Manifest, ManifestUnit
 from clusterwright.deploy.units import Stack, Unit
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout import ledger
 from clusterwright.rollout.execution import End, Execution, Orders, Result
+from clusterwright.rollout.health import Gate, Said
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.prepare import Prepared
 from clusterwright.rollout.waves import Effect, Wave
@@ -56,6 +57,29 @@ class Recorder:
         return Given(self.trees, dict.fromkeys(self.refuse, "failed, full disk"))
 
 
+@dataclass(frozen=True)
+class Sick:
+    """A gate by which the devices in ``unwell`` are not well; one that ``cannot`` be asked says so."""
+
+    unwell: Mapping[str, str]
+    budget: int | None = None
+    cannot: str = ""
+    name: str = "sick"
+    deadline_s: int | None = None
+
+    def told(self) -> str:
+        return "nobody is sick"
+
+    def before(self, wave: Wave) -> str:
+        if self.cannot:
+            raise ClusterwrightError(self.cannot)
+        return wave.units[0]
+
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+        assert before == wave.units[0], "what was seen before this very wave"
+        return Said(len(trees), {name: why for name, why in self.unwell.items() if name in trees})
+
+
 def execute(
     root: Path,
     engine: Recorder,
@@ -65,6 +89,7 @@ def execute(
     pause_after: frozenset[int] = frozenset(),
     is_aborted: Callable[[], bool] = lambda: False,
     unwell: Mapping[str, str] | None = None,
+    gates: tuple[Gate, ...] | None = None,
 ) -> tuple[Result, list[Event]]:
     stack = stack_of("pod0", RACKS)
     waves = tuple(wave_of(rack) for rack in RACKS)
@@ -72,9 +97,8 @@ def execute(
     prepared = Prepared((stack,), {stack.name: manifest_of(stack)}, given, frozenset(), {}, (), waves)
     told: list[Event] = []
     orders = Orders(budget, 2, pause_after, is_aborted)
-    sick = unwell or {}
-    gates = (lambda wave, trees: {name: why for name, why in sick.items() if name in trees},)
-    execution = Execution(root, cast("Engine", engine), prepared, orders, gates, told.append)
+    asked = (Sick(unwell or {}),) if gates is None else gates
+    execution = Execution(root, cast("Engine", engine), prepared, orders, asked, told.append)
     return execution.run(rollout or UnderWay("first", "m", (stack.name,), waves)), told
 
 
@@ -118,6 +142,54 @@ def test_a_health_gate_counts_like_a_refusal(tmp_path: Path) -> None:
     assert result.end is End.STOPPED
     assert result.waves[0].failed == {"r0n1": "two BGP sessions are down"}
     assert len(engine.runs) == 1
+
+
+def test_a_gate_has_a_budget_of_its_own_below_that_of_the_rollout(tmp_path: Path) -> None:
+    sick = Sick({"r0n0": "is open"}, budget=0, name="isolation")
+
+    result, told = execute(tmp_path, Recorder(), budget=2, gates=(Sick({}), sick))
+
+    assert (result.end, result.text) == (End.STOPPED, "1 devices are not well by isolation, 0 are allowed")
+    assert told[-1].details["gates"] == [
+        {"gate": "sick", "asked": 2, "wrong": 0},
+        {"gate": "isolation", "asked": 2, "wrong": 1},
+    ]
+    assert "    isolation: 2 asked, 1 not well (0.0 s)" in told[-1].text
+
+
+def test_whoever_does_not_wait_for_an_answer_leaves_the_wave_unfinished(tmp_path: Path) -> None:
+    class Endless(Sick):
+        def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+            raise KeyboardInterrupt
+
+    engine = Recorder()
+
+    result, told = execute(tmp_path, engine, gates=(Endless({}),), is_aborted=lambda: bool(engine.runs))
+
+    assert (result.end, result.text) == (End.ABORTED, "interrupted while devices were asked whether they are well")
+    assert "wave 1: 0 of 2 devices are well" in told[-1].text
+    assert result.waves[0].failed == dict.fromkeys(("r0n0", "r0n1"), "was not asked whether it is well")
+    left = ledger.load(tmp_path)
+    assert left is not None
+    assert [number for number, _ in left.left] == [1, 2, 3]
+
+
+def test_what_one_gate_complains_of_no_later_one_is_asked_about(tmp_path: Path) -> None:
+    result, told = execute(tmp_path, Recorder(), budget=1, gates=(Sick({"r0n0": "first"}), Sick({"r0n0": "second"})))
+
+    assert result.waves[0].failed == {"r0n0": "first"}
+    assert [each.said.asked for each in result.waves[0].checked] == [2, 1]
+    assert told[0].kind is Kind.WAVE_STARTED
+
+
+def test_a_gate_that_cannot_look_before_a_wave_has_nothing_touched(tmp_path: Path) -> None:
+    engine = Recorder()
+
+    result, _ = execute(tmp_path, engine, gates=(Sick({}, cannot="id_ed25519: there is no such file"),))
+
+    assert (result.end, engine.runs) == (End.STOPPED, [])
+    assert result.text == "the wave was not started: id_ed25519: there is no such file"
+    assert set(result.waves[0].failed.values()) == {"was not started"}
 
 
 def test_a_pause_is_noted_and_the_next_run_goes_on_behind_it(tmp_path: Path) -> None:

@@ -91,6 +91,15 @@ def test_a_filter_that_opens_without_a_flow_is_refused_with_a_packet(site: Site)
     assert "no flow allows it" in proof.found[0].message
 
 
+def test_files_that_differ_under_the_same_spec_are_told_as_what_they_are(site: Site) -> None:
+    site.edit()
+    other = Tampered("gpu-p00r00n0", "etc/nccl.conf", "NCCL_", "# By another version.\nNCCL_")
+
+    assert "no value of the spec changed: this program, or a file that" in site.preview(tampered=other).known
+    site.edit(SYSCTL)
+    assert "no value of the spec changed" not in site.preview(tampered=other).known
+
+
 def test_text_that_a_check_cannot_read_is_refused_at_its_place(site: Site) -> None:
     site.edit()
     torn = Tampered("gpu-p00r00n0", "etc/nftables.conf", "table inet clusterwright {", "table inet clusterwright {{")

@@ -10,6 +10,8 @@ import pytest
 from tests.golden_files import assert_golden
 from tests.rollout.deployments import Edit, Site, deploy
 
+from clusterwright.rollout.gates import Gates
+from clusterwright.rollout.health import Probe
 from clusterwright.rollout.preview_document import document
 from clusterwright.rollout.preview_text import text_lines
 from clusterwright.rollout.running_jobs import RunningJob
@@ -149,8 +151,9 @@ def test_jobs_that_run_are_named_with_what_they_lose(site: Site) -> None:
 
 def test_the_document_holds_everything_that_the_text_shortens(site: Site) -> None:
     site.edit(SYSCTL)
+    gates = Gates((Probe(("ask-switches",)),), {"subnet": "nobody scans here"})
 
-    found = json.loads(json.dumps(document(site.preview())))
+    found = json.loads(json.dumps(document(site.preview(), gates)))
 
     nodes = next(group for group in found["groups"] if group["role"] == "node")
     assert len(nodes["devices"]) == 8
@@ -158,4 +161,9 @@ def test_the_document_holds_everything_that_the_text_shortens(site: Site) -> Non
     assert found["model"][0]["text"] == "8 nodes of image training: sysctl vm.zone_reclaim_mode = 0 (was 1)"
     assert found["disturbs"]["nothing"]
     assert [wave["number"] for wave in found["waves"]] == [1, 2, 3, 4]
+    asks = "ask-switches names no changed device, within 900 s"
+    assert found["gates"] == {
+        "asked": [{"gate": "site-probe", "asks": asks, "deadline_s": 900, "budget": None}],
+        "left_out": [{"gate": "subnet", "why": "nobody scans here"}],
+    }
     assert not found["refused"]

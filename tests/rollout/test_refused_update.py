@@ -12,6 +12,7 @@ import pytest
 from tests.rollout.test_preview import DRAIN
 
 from clusterwright.data_files import folder
+from clusterwright.rollout.gates import GATES
 
 PROGRAM = str(Path(sys.executable).parent / "clusterwright")
 
@@ -42,6 +43,7 @@ def test_an_update_that_breaks_a_proof_needs_an_answer_which_is_recorded(tmp_pat
     assert previewed.returncode == 1
     assert "REFUSED: breaks ethernet-failures; nothing was touched" in previewed.stdout
     assert json.loads(document.stdout)["refused"] is True
+    assert [each["gate"] for each in json.loads(document.stdout)["gates"]["left_out"]] == list(GATES)
     assert refused.returncode == 2
     assert "is cut off when ctsw-p00-01 fails" in refused.stderr
     assert startup(tmp_path) == before
@@ -65,3 +67,27 @@ def test_an_update_that_breaks_a_proof_needs_an_answer_which_is_recorded(tmp_pat
     again = run(tmp_path, "preview", "--no-engine")
     assert again.returncode == 0
     assert again.stdout == "lab-roce: nothing changes\n"
+
+
+def test_the_first_deployment_of_a_cluster_that_breaks_a_proof_is_refused_as_well(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text((folder("inventory") / "lab-roce.yaml").read_text().replace(*DRAIN))
+
+    refused = run(tmp_path, "up", "--reason", "first deployment", "--yes")
+
+    assert refused.returncode == 2
+    assert "is cut off when ctsw-p00-01 fails" in refused.stderr
+    assert "--accept-refuted ethernet-failures --because REASON" in refused.stderr
+    assert not (tmp_path / "up/flash").exists()
+    assert not (tmp_path / "up/audit").exists()
+
+    answer = ("--accept-refuted", "ethernet-failures", "--because", "the second line card comes on Monday")
+    done = run(tmp_path, "up", "--reason", "first deployment", "--yes", *answer)
+
+    assert done.returncode == 0, done.stderr
+    assert "description drained" in startup(tmp_path)
+    started = json.loads((tmp_path / "up/audit/rollouts.jsonl").read_text().splitlines()[0])
+    assert [(found["what"], found["reason"]) for found in started["answers"]] == [
+        ("refuted: ethernet-failures", "the second line card comes on Monday")
+    ]
+    assert "accepted by " in started["preview"]["text"]

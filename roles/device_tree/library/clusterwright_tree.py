@@ -11,7 +11,8 @@ description:
     this module are left alone.
   - Compares running sysctls, kernel modules, the nftables ruleset and the host name with what the tree's files ask
     for, and sets what differs, whether or not a file changed.
-  - Makes accounts of sysusers.d and folders of tmpfiles.d; nothing of these is ever removed or renumbered.
+  - Makes accounts of sysusers.d and folders of tmpfiles.d; nothing of these is ever removed or renumbered. Sets the
+    hashes of passwords that C(/etc/clusterwright/passwords) has.
   - Has systemd and networkd read changed units, limits and networks where they run, starts timers that the tree wants
     at boot, stops those that it masks, and brings running programs onto their changed files as O(switch_overs) tells.
     Other services are neither started nor restarted.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from typing import Any, Mapping, Sequence
 
-from ansible.module_utils.clusterwright_accounts import Accounts, Folders
+from ansible.module_utils.clusterwright_accounts import Accounts, Folders, Passwords
 from ansible.module_utils.clusterwright_files import Tree, WantedFiles
 from ansible.module_utils.clusterwright_running import (
     NFTABLES_FILE,
@@ -36,6 +36,7 @@ class RunningState:
             ("nftables", self.nftables),
             ("hostname", HostName(wanted, exempt)),
             ("account", Accounts(wanted, exempt, tree)),
+            ("password", Passwords(wanted, exempt)),
             ("folder", Folders(wanted, exempt, tree)),
             # Before systemd reads its units again: limits come with that, and it forgets that a masked timer runs.
             ("timer", Timers(wanted, exempt)),

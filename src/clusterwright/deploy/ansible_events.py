@@ -43,6 +43,8 @@ class Transcript:
     unreachable: dict[str, str] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
     ended: bool = False
+    untried: str = ""  # why no run began
+    note: str = ""  # what else people should know of the run
 
     def hear(self, event: Mapping[str, Any]) -> bool:
         """Take in one event. False: ansible-runner need not keep it in a file."""
@@ -62,9 +64,25 @@ class Transcript:
             self.complaints.append(str(event["stdout"]).strip())
         return False
 
+    def close(self, exit_code: int | None) -> None:
+        """The run is over: 0 all well, 2 and 4 some devices failed or were out of reach; anything else ended it."""
+        self.ended = self.ended and exit_code in (0, 2, 4)
+
+    def follow(self, lost: Transcript) -> None:
+        """This run did again what one was at that got lost: what that one had changed by then was changed for good."""
+        for host, before in lost.answers.items():
+            answer = self.answers.get(host)
+            if answer is None or "trial" in before or not isinstance(before.get("changes"), list):
+                continue
+            changes = {str(item) for item in (*before["changes"], *(answer.get("changes") or ()))}
+            diff = [*(before.get("diff") or ()), *(answer.get("diff") or ())]
+            self.answers[host] = {**answer, "changes": sorted(changes), "diff": diff}
+
 
 def outcome_of(transcript: Transcript, device: str, wanted: str, *, check: bool) -> Outcome:
     """How applying a tree with the digest ``wanted`` ended for ``device``."""
+    if transcript.untried:
+        return Outcome(Status.UNREACHABLE, message=transcript.untried)
     if device in transcript.unreachable:
         if "trial" in transcript.answers.get(device, {}):
             return Outcome(Status.UNKNOWN, message=_CUT_OFF + transcript.unreachable[device])
@@ -84,6 +102,7 @@ def outcome_of(transcript: Transcript, device: str, wanted: str, *, check: bool)
         _exempted(answer.get("exempted") or ()),
         holding_digest({str(path): str(sha256) for path, sha256 in held.items()}),
         _diff_text(answer.get("diff") or ()),
+        transcript.note,
     )
     if check:
         return outcome
@@ -96,6 +115,8 @@ def outcome_of(transcript: Transcript, device: str, wanted: str, *, check: bool)
 
 def holding_of(transcript: Transcript, device: str) -> Holding | Unreachable:
     """What ``device`` answered to being read."""
+    if transcript.untried:
+        return Unreachable(transcript.untried)
     if device in transcript.unreachable:
         return Unreachable(transcript.unreachable[device])
     if device in transcript.failures:

@@ -1,24 +1,23 @@
 """The target that hands trees to Ansible, whatever a device is reached over.
 
 Ansible only carries. Everything is rendered before, one task of one module does a device's whole tree (``roles/``), and
-ansible-runner runs it in shards, because the control node's memory and start-up time grow with the hosts of one run.
+ansible-runner runs it in shards, because a machine's memory and start-up time grow with the hosts of one run. Shards
+run on this machine, or on execution nodes where there are some.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 import threading
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterwright import data_files
 from clusterwright.deploy.ansible_events import Transcript, holding_of, outcome_of
-from clusterwright.deploy.ansible_folder import RunFolder, run_folder
+from clusterwright.deploy.ansible_folder import run_folder
+from clusterwright.deploy.ansible_job import Job
 from clusterwright.deploy.eapi import EapiTransport
+from clusterwright.deploy.mesh import Mesh
 from clusterwright.deploy.secrets import left_in
 from clusterwright.deploy.ssh import Access, SshTransport
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, tree_digest
@@ -33,8 +32,8 @@ class AnsibleTarget:
     """Devices over SSH, and switches over eAPI; implements ``Target``.
 
     ``folder`` takes the runs' private folders, the latest of which are kept. One run has at most ``shard_hosts`` hosts,
-    of which ``forks`` are worked on at once; ``shards_at_once`` runs go side by side. ``device_timeout_s`` ends work
-    on one device over SSH, ``run_timeout_s`` a whole run.
+    of which ``forks`` are worked on at once; ``shards_at_once`` runs go side by side on one machine.
+    ``device_timeout_s`` ends work on one device over SSH, ``run_timeout_s`` a whole run.
     """
 
     folder: Path
@@ -80,54 +79,41 @@ class AnsibleTarget:
 
     def _run(self, batch: Mapping[str, DeviceTree | None], *, check: bool = False) -> Mapping[str, Transcript]:
         """What was heard of each device that has an address. A device with None instead of a tree is only read."""
-        shards: list[tuple[Transport, list[str]]] = []
+        mesh = None if self.access.execution is None else Mesh(self.access.execution, self.folder, self.shards_at_once)
+        jobs: list[tuple[Job, str | None]] = []
         for transport in self._transports():
             names = [device for device in batch if device in transport.addresses]
-            if names:
-                _require_files(transport)
-            cut = range(0, len(names), self.shard_hosts)
-            shards += [(transport, names[first : first + self.shard_hosts]) for first in cut]
+            if not names:
+                continue
+            _require_files(transport)
+            shares = mesh.shares(names) if mesh and transport.is_portable else {None: names}
+            for place, share in shares.items():
+                for first in range(0, len(share), self.shard_hosts):
+                    shard = {name: batch[name] for name in share[first : first + self.shard_hosts]}
+                    jobs.append((Job(transport, shard, check, self.forks, self.run_timeout_s), place))
         given_up = threading.Event()
         # Never in the main thread: there ansible-runner would take over SIGINT and SIGTERM for good.
-        with ThreadPoolExecutor(self.shards_at_once, "ansible") as pool:
+        here = ThreadPoolExecutor(self.shards_at_once, "ansible")
+        # What other machines do costs this one little; the mesh itself lets each of them have so much at once.
+        elsewhere = ThreadPoolExecutor(max(1, len(jobs)), "mesh")
+        with here, elsewhere:
             try:
                 runs = [
-                    pool.submit(self._run_shard, transport, {name: batch[name] for name in names}, check, given_up)
-                    for transport, names in shards
+                    elsewhere.submit(mesh.run, job, place, given_up)
+                    if mesh and place is not None
+                    else here.submit(self._run_here, job, given_up)
+                    for job, place in jobs
                 ]
                 heard = [run.result() for run in runs]
             finally:
                 given_up.set()
-        return {name: transcript for (_, names), transcript in zip(shards, heard, strict=True) for name in names}
+        return {name: transcript for (job, _), transcript in zip(jobs, heard, strict=True) for name in job.shard}
 
-    def _run_shard(
-        self, transport: Transport, shard: Mapping[str, DeviceTree | None], check: bool, given_up: threading.Event
-    ) -> Transcript:
-        import ansible_runner
-
+    def _run_here(self, job: Job, given_up: threading.Event) -> Transcript:
         transcript = Transcript()
-        if given_up.is_set():
-            return transcript
-        with run_folder(self.folder) as private:
-            for device, tree in shard.items():
-                if tree is not None:
-                    (private.bundles / device).write_bytes(transport.payload(tree))
-            reading = any(tree is None for tree in shard.values())
-            run = ansible_runner.run(
-                private_data_dir=str(private.path),
-                project_dir=str(data_files.folder("roles")),
-                playbook=str(data_files.folder("roles") / transport.playbook),
-                inventory=transport.inventory(shard, private.bundles, reading=reading),
-                envvars={**_environment(private), **transport.environment(private)},
-                settings={"job_timeout": self.run_timeout_s, "pexpect_timeout": 1, "suppress_env_files": True},
-                forks=self.forks,
-                cmdline="--check --diff" if check else None,
-                quiet=True,
-                event_handler=transcript.hear,
-                cancel_callback=given_up.is_set,
-            )
-        # 0 all well, 2 and 4 some devices failed or were out of reach; anything else ended the run itself.
-        transcript.ended = transcript.ended and run.rc in (0, 2, 4)
+        if not given_up.is_set():
+            with run_folder(self.folder) as private:
+                job.run_here(private, transcript, given_up.is_set)
         return transcript
 
 
@@ -135,22 +121,3 @@ def _require_files(transport: Transport) -> None:
     for meaning, path in transport.files.items():
         if not path.is_file():
             raise ClusterwrightError(f"{path}: there is no such file for the {meaning} that devices are reached with")
-
-
-def _environment(private: RunFolder) -> Mapping[str, str]:
-    """Ansible's settings, with an empty configuration: a file in somebody's home must not change a deployment."""
-    return {
-        "PATH": _search_path(),
-        "ANSIBLE_CONFIG": str(private.configuration),
-        "ANSIBLE_INVENTORY_ENABLED": "ansible.builtin.yaml",  # reads JSON first
-        "ANSIBLE_NOCOLOR": "True",
-        "ANSIBLE_LOCALHOST_WARNING": "False",
-    }
-
-
-def _search_path() -> str:
-    """A PATH on which ansible-playbook is found, first of all beside this interpreter, where the lock put it."""
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
-    if shutil.which("ansible-playbook", path=path) is None:
-        raise ClusterwrightError("the program ansible-playbook is missing: install the Python package ansible-core")
-    return path

@@ -6,6 +6,7 @@ or cancelled in order, never torn off.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -24,11 +25,12 @@ from typing import IO, Any
 from pulumi import automation
 from pulumi.automation.errors import create_command_error
 
-from clusterwright.deploy.events import Event, Kind, Listener, translate
+from clusterwright.deploy.events import Event, Kind, Listener, for_people, translate
 from clusterwright.deploy.locks import Busy, StackLocks, clear_way, owners_in
 from clusterwright.deploy.manifest import VARIABLE
+from clusterwright.deploy.offers import ACCEPTED, Offers
 from clusterwright.deploy.project import PROJECT, Deployment, pulumi_environment, write_configuration, write_project
-from clusterwright.deploy.units import KINDS, Stack, Unit
+from clusterwright.deploy.units import KINDS, UPPER, Stack, Unit
 from clusterwright.finding import ClusterwrightError
 
 ACTIONS = ("preview", "up", "refresh", "destroy")
@@ -55,11 +57,14 @@ class Ran:
 class Given:
     """What devices were given last: the digest of each one's tree, "" where it is known to hold something else.
 
-    ``failed`` says why devices did not take what they were to have last.
+    ``failed`` says why devices did not take what they were to have last; ``offers`` is what a stack of the upper layer
+    offers pods. ``manifest`` is the digest of what a stack was deployed from, "" where that is not known.
     """
 
     trees: Mapping[str, str]
     failed: Mapping[str, str]
+    offers: Offers = field(default_factory=dict)
+    manifest: str = ""
 
 
 class OwnGroup(automation.PulumiCommand):
@@ -125,6 +130,13 @@ def _lines(stream: IO[str] | None, told: automation.OnOutput | None) -> str:
     return "\n".join(found)
 
 
+class _Seen(automation.LocalWorkspace):
+    """Opens a stack whose state was read, without another command of Pulumi: every command names its stack."""
+
+    def select_stack(self, stack_name: str) -> None:
+        """Selects nothing."""
+
+
 @dataclass(slots=True)
 class _Watch:
     """Hears the events of one run: passes them on, keeps counts and errors."""
@@ -133,12 +145,18 @@ class _Watch:
     listen: Listener
     counts: Counter[str] = field(default_factory=Counter)
     errors: list[str] = field(default_factory=list)
+    said: set[tuple[str, str]] = field(default_factory=set)
 
     def __call__(self, event: automation.EngineEvent) -> None:
         if event.summary_event:
             found = event.summary_event.resource_changes
-            self.counts = Counter({str(getattr(kind, "value", kind)): count for kind, count in found.items()})
+            counts = Counter({str(getattr(kind, "value", kind)): count for kind, count in found.items()})
+            self.counts = Counter({kind: count for kind, count in counts.items() if kind != "read"})  # references
         for said in translate(self.stack, event):
+            if said.kind is Kind.MESSAGE:
+                if (said.unit, said.text) in self.said:  # the engine has a unit compared more than once
+                    continue
+                self.said.add((said.unit, said.text))
             if said.kind is Kind.MESSAGE and said.severity == "error":
                 self.errors.append(said.text)
             self.listen(said)
@@ -154,6 +172,8 @@ class Engine:
         self._command = OwnGroup(self._environment)
         self._opening = threading.Lock()
         self._locks = StackLocks(deployment.target.root / "locks")
+        self._offered: Offers | None = None  # by the upper layer when it was first asked
+        self._seen: set[str] = set()  # the stacks whose state was read
 
     def interrupt(self) -> None:
         """Have every running engine stop after the steps that are under way."""
@@ -168,12 +188,22 @@ class Engine:
         return frozenset(stack.name for stack in found if stack.resource_count)
 
     def given(self, stack: Stack) -> Given:
-        """What the state of ``stack`` says that its devices were given last. Raises ClusterwrightError."""
+        """What the state of ``stack`` says that its devices were given last. Raises ClusterwrightError.
+
+        Nothing where there is no such stack. What the upper layer offered pods when it was first asked is good enough
+        for those that ``run`` drives later: both change in one rollout then, in an order of its own.
+        """
         try:
-            state = self._open(stack, {}).export_stack().deployment
+            state = self._workspace(stack.name).export_stack(stack.name).deployment
+        except automation.StackNotFoundError:
+            return Given({}, {})
         except automation.CommandError as error:
             raise ClusterwrightError(f"the state of {stack.name} could not be read: {_reason(error)}") from None
-        return read_given(state or {})
+        self._seen.add(stack.name)
+        found = read_given(state or {})
+        if stack.layer == UPPER and self._offered is None:
+            self._offered = found.offers
+        return found
 
     def run(
         self,
@@ -193,7 +223,8 @@ class Engine:
         listen(Event(Kind.STACK_STARTED, stack.name, operation=action, details={"units": len(units or stack.units)}))
         started, reason = time.monotonic(), ""
         try:
-            opened = self._open(stack, {VARIABLE: manifest} if manifest else {})
+            is_seen = action == "preview" and stack.name in self._seen
+            opened = self._open(stack, self._told(stack, manifest), is_seen=is_seen)
             urns = [unit_urn(stack, unit) for unit in stack.units if unit.name in units]
             self._drive_alone(action, stack.name, opened, watch, urns)
         except automation.CommandError as error:
@@ -216,6 +247,14 @@ class Engine:
         )
         return ran
 
+    def _told(self, stack: Stack, manifest: str) -> dict[str, str]:
+        """What the stack's program is told beside its configuration."""
+        told = {VARIABLE: manifest} if manifest else {}
+        if self._offered is not None and stack.layer != UPPER:
+            own = {name: {stack.pod: pods[stack.pod]} for name, pods in self._offered.items() if stack.pod in pods}
+            told[ACCEPTED] = json.dumps(own)
+        return told
+
     def _drive_alone(self, action: str, name: str, stack: automation.Stack, watch: _Watch, target: list[str]) -> None:
         """As ``_drive`` with nobody beside it; a lock that a killed engine left is removed. Raises Busy."""
         if action == "preview":
@@ -233,6 +272,7 @@ class Engine:
             clear_way(name, owners, self._project)
             stack.cancel()
             watch.errors.clear()
+            watch.said.clear()
             self._drive_from(True, action, stack, watch, target)
         self._locks.settle(name)
 
@@ -264,15 +304,20 @@ class Engine:
             case _:
                 stack.destroy(**options)
 
-    def _open(self, stack: Stack, environment: Mapping[str, str]) -> automation.Stack:
+    def _open(self, stack: Stack, environment: Mapping[str, str], *, is_seen: bool) -> automation.Stack:
         with self._opening:  # opening writes the project's files and Pulumi's note of the selected stack
             write_configuration(self._project, self._deployment, stack)
-            workspace = self._workspace(stack.name, environment)
+            workspace = self._workspace(stack.name, environment, _Seen if is_seen else automation.LocalWorkspace)
             return automation.Stack.create_or_select(stack.name, workspace)
 
-    def _workspace(self, name: str, environment: Mapping[str, str] | None = None) -> automation.LocalWorkspace:
+    def _workspace(
+        self,
+        name: str,
+        environment: Mapping[str, str] | None = None,
+        kind: type[automation.LocalWorkspace] = automation.LocalWorkspace,
+    ) -> automation.LocalWorkspace:
         options: dict[str, Any] = {"work_dir": str(self._project), "pulumi_command": self._command}
-        return automation.LocalWorkspace(**options, env_vars={**self._environment, **(environment or {})})
+        return kind(**options, env_vars={**self._environment, **(environment or {})})
 
 
 def unit_urn(stack: Stack, unit: Unit) -> str:
@@ -285,12 +330,17 @@ def read_given(state: Mapping[str, Any]) -> Given:
     """What a stack's state says of its devices; ``state`` is the deployment that Pulumi exports."""
     trees: dict[str, str] = {}
     failed: dict[str, str] = {}
+    offers: dict[str, Mapping[str, str]] = {}
+    manifest = ""
     for resource in state.get("resources", []):
         outputs = resource.get("outputs", {})
+        if resource["type"] == "pulumi:pulumi:Stack":
+            manifest = outputs.get("manifest", "")
         if resource.get("custom") and isinstance(outputs.get("devices"), dict):
             trees |= outputs["devices"]
             failed |= outputs.get("failed", {})
-    return Given(trees, failed)
+            offers |= dict.fromkeys(outputs["devices"], outputs.get("offers", {}))
+    return Given(trees, failed, offers, manifest)
 
 
 def _reason(error: automation.CommandError) -> str:
@@ -308,4 +358,4 @@ def _reason(error: automation.CommandError) -> str:
             "last copy of that stack (stacks/**/<stack>.json.bak, or the newest under backups/), or remove it: without "
             "it, the same command compares every device and writes what differs"
         )
-    return said.removeprefix("error: ")
+    return for_people(said.removeprefix("error: "))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.target import DeviceTree, Outcome
+from clusterwright.known_secrets import without_secrets
 
 CONTEXT_LINES = 1
 SHOWN_COLUMNS = 160
@@ -32,7 +33,7 @@ def drift_lines(device: str, outcome: Outcome) -> Iterator[str]:
     """Lines for people about a device that differs: what differs, then how; lines with ``-`` are what it runs."""
     yield f"{device}: what it holds differs from what it was given"
     yield from (f"  ~ {name}" for name in outcome.changed)
-    for line in outcome.diff.splitlines():
+    for line in without_secrets(outcome.diff).splitlines():
         yield f"    {line}" if len(line) <= SHOWN_COLUMNS else f"    {line[:SHOWN_COLUMNS]}..."
 
 

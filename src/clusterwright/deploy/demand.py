@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 
-from clusterwright.deploy.project import pulumi_environment
-from clusterwright.deploy.secret_sources import PulumiStack
-from clusterwright.deploy.secrets import SecretError, checked, names_in
+from clusterwright.artifact import Artifact
+from clusterwright.deploy.secrets import SecretError, checked, filled, names_in
 from clusterwright.deploy.targets import Chosen
 from clusterwright.deploy.units import Stack
 from clusterwright.plan.model import Plan
+from clusterwright.render import node_secrets
 from clusterwright.render.engine import render_devices
 
 
 def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None:
-    """Read every source for every stack, and compare with what the files of its switches ask for.
+    """Read every source for every stack, and compare with what the files of its devices ask for.
 
-    Raises SecretError for a source that does not give its secret, and for secrets without a source.
+    Raises SecretError for a source that does not give its secret, for secrets without a source, and for values that
+    are not of the form that a file asks for.
     """
     if target.secrets is None and target.is_content_with_placeholders:
         return
-    environment = pulumi_environment(target.root)
     for stack in stacks:
-        place = PulumiStack(target.root.resolve() / "project", stack.name, environment)
-        known = checked(replace(target, stack=place).fetch_secrets())
+        known = checked(target.of_stack(stack.name).fetch_secrets())
         carried = target.carries([name for unit in stack.units for name in unit.devices])
-        switches = [name for name in carried if plan.by_name[name].kind == "switch"]
-        named = {name for artifact in render_devices(plan, switches) for name in names_in(artifact.content)}
+        contents = frozenset(artifact.content for artifact in _asking(plan, carried))
+        named = {name for content in contents for name in names_in(content)}
         if lacking := sorted(named - known.keys()):
             names = ", ".join(f'secret "{name}"' for name in lacking)
             raise SecretError(
                 f"{stack.name}: no source gives {names}. Add it to `secrets:` of the spec, or to --secrets FILE. "
                 "Nothing was changed."
             )
+        try:
+            for content in contents:
+                filled(content, known)
+        except SecretError as error:
+            raise SecretError(f"{stack.name}: {error}. Nothing was changed.") from None
+
+
+def _asking(plan: Plan, names: Iterable[str]) -> Iterator[Artifact]:
+    """The files of devices in which secrets can stand: all of a switch, and those of a node that are made for them."""
+    devices = [plan.by_name[name] for name in names]
+    yield from render_devices(plan, [device.name for device in devices if device.kind == "switch"])
+    for device in devices:
+        if device.kind == "node":
+            yield from node_secrets.render(plan, device)

@@ -7,30 +7,59 @@ attempt. Only files that this target put there are ever removed.
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import hashlib
 import os
 import shutil
 import stat
 import time
-from collections.abc import Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.changes import changed_lines
-from clusterwright.deploy.journal import OWN_FOLDER, Journal, Step, read_record, write_durably, write_record
+from clusterwright.deploy.journal import OWN_FOLDER, Journal, Step, make_durable, read_record
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, holding_digest, tree_digest
 
-DEVICES_AT_ONCE = 16
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+DEVICES_AT_ONCE = 128
+"""As many devices are changed step by step together, so that the disk is waited for once and not for each file."""
+
 LOCK_WAIT_S = 10
-"""How long a device that somebody else changes is waited for: longer than a provider outlives its engine."""
+"""How long devices that somebody else changes are waited for: longer than a provider outlives its engine."""
+
+FEW_FILES = 64
+"""For no more files than this each is flushed by itself; beyond, the whole file system is."""
 
 
 class Refused(Exception):
     """The device cannot take the tree; the text says which path and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One device's change that is under way, under its lock."""
+
+    tree: DeviceTree
+    journal: Journal
+    owned: frozenset[str]
+    steps: tuple[Step, ...]
+
+    @property
+    def home(self) -> Path:
+        return self.journal.home
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        return frozenset(artifact.path for artifact in self.tree)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(sorted(step.path for step in self.steps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +70,13 @@ class DirectoryTarget:
 
     def apply(self, batch: Mapping[str, DeviceTree], *, check: bool = False) -> Mapping[str, Outcome]:
         """See ``Target.apply``."""
-        # Most of the time goes into waiting until the disk has flushed a file: devices wait side by side.
-        with ThreadPoolExecutor(DEVICES_AT_ONCE, "flash") as pool:
-            outcomes = pool.map(lambda device: self._apply_one(device, batch[device], check=check), batch)
-            return dict(zip(batch, outcomes, strict=True))
+        if check:
+            return {device: self._foresee(device, tree) for device, tree in batch.items()}
+        # In one order for everybody: two who change the same devices must not each wait for what the other one has.
+        names = sorted(batch)
+        parts = [names[at : at + DEVICES_AT_ONCE] for at in range(0, len(names), DEVICES_AT_ONCE)]
+        outcomes = {device: outcome for part in parts for device, outcome in self._together(part, batch).items()}
+        return {device: outcomes[device] for device in batch}
 
     def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
         """See ``Target.read``: the files are read and hashed now, the record says only which ones to look at."""
@@ -60,28 +92,79 @@ class DirectoryTarget:
         except OSError as error:
             return Unreachable(_reason(error))
 
-    def _apply_one(self, device: str, tree: DeviceTree, *, check: bool) -> Outcome:
+    def _foresee(self, device: str, tree: DeviceTree) -> Outcome:
         try:
-            if check:
-                return self._bring_about(device, tree, check=True)
-            with _locked(self.root / device):
-                Journal(self.root / device).roll_back()
-                return self._bring_about(device, tree, check=False)
+            home = self.root / device
+            owned = read_record(home)
+            steps = _steps(home, tree, owned)
+            if not steps and owned == {artifact.path for artifact in tree}:
+                return Outcome(Status.UNCHANGED, digest=tree_digest(tree))
+            return self._foreseen(device, tree, steps, owned)
         except (OSError, Refused) as error:
             return Outcome(Status.FAILED, message=_reason(error))
 
-    def _bring_about(self, device: str, tree: DeviceTree, *, check: bool) -> Outcome:
-        home = self.root / device
-        owned = read_record(home)
-        steps = _steps(home, tree, owned)
-        changed = tuple(sorted(step.path for step in steps))
-        recorded = {artifact.path for artifact in tree}
-        if not steps and owned == recorded:
+    def _together(self, devices: Collection[str], batch: Mapping[str, DeviceTree]) -> dict[str, Outcome]:
+        """Every step over all devices before the next one begins; a device that fails at one is taken back at once."""
+        outcomes: dict[str, Outcome] = {}
+        changes: dict[str, _Change] = {}
+        end = time.monotonic() + LOCK_WAIT_S
+
+        def over_all(step: Callable[[_Change], Collection[str]]) -> None:
+            written: list[str] = []
+            for device, change in list(changes.items()):
+                try:
+                    written += step(change)
+                except (OSError, Refused) as error:
+                    outcomes[device] = _taken_back(changes.pop(device), error)
+            try:
+                _flush(self.root, written)
+            except OSError as error:
+                outcomes.update({device: _taken_back(change, error) for device, change in changes.items()})
+                changes.clear()
+
+        with ExitStack() as locks:
+            for device in devices:
+                try:
+                    locks.enter_context(_locked(self.root / device, end))
+                    found = self._begin(device, batch[device])
+                except (OSError, Refused) as error:
+                    found = Outcome(Status.FAILED, message=_reason(error))
+                if isinstance(found, _Change):
+                    changes[device] = found
+                else:
+                    outcomes[device] = found
+            try:
+                for step in (_stage, _open, _carry_out):
+                    over_all(step)
+            except BaseException:
+                for change in changes.values():
+                    change.journal.roll_back()
+                raise
+            for device, change in changes.items():
+                outcomes[device] = self._end(device, change)
+        return outcomes
+
+    def _begin(self, device: str, tree: DeviceTree) -> _Change | Outcome:
+        journal = Journal(self.root / device)
+        journal.roll_back()
+        owned = read_record(journal.home)
+        change = _Change(tree, journal, owned, _steps(journal.home, tree, owned))
+        if not change.steps and owned == change.wanted:
             return Outcome(Status.UNCHANGED, digest=tree_digest(tree))
-        if check:
-            return self._foreseen(device, tree, steps, owned)
-        _carry_out(home, steps, owned, recorded)
-        return self._outcome(device, tree, changed)
+        return change
+
+    def _end(self, device: str, change: _Change) -> Outcome:
+        try:
+            change.journal.close()
+            for step in change.steps:
+                if step.artifact is None:
+                    _remove_empty_folders(change.home, (change.home / step.path).parent)
+            if not change.tree:
+                shutil.rmtree(change.home / OWN_FOLDER)
+                _remove_empty_folders(self.root, change.home)
+            return self._outcome(device, change.tree, change.paths)
+        except OSError as error:
+            return Outcome(Status.FAILED, message=_reason(error))
 
     def _foreseen(self, device: str, tree: DeviceTree, steps: tuple[Step, ...], owned: frozenset[str]) -> Outcome:
         """What would change, in lines, and the digest of what is there now."""
@@ -107,12 +190,14 @@ class DirectoryTarget:
 
 
 @contextmanager
-def _locked(home: Path) -> Iterator[None]:
-    """Nobody else changes the device meanwhile. The kernel lets go of the lock of whoever dies. Raises Refused."""
+def _locked(home: Path, end: float) -> Iterator[None]:
+    """Nobody else changes the device meanwhile; until ``end``, of the monotonic clock, the lock is waited for.
+
+    The kernel lets go of the lock of whoever dies. Raises Refused.
+    """
     home.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        end = time.monotonic() + LOCK_WAIT_S
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -188,26 +273,41 @@ def _found(home: Path, device: str, path: str) -> Artifact | None:
     return Artifact(device, path, place.read_bytes(), "found", place.stat().st_mode & 0o7777)
 
 
-def _carry_out(home: Path, steps: tuple[Step, ...], owned: frozenset[str], wanted: Collection[str]) -> None:
-    journal = Journal(home)
+def _stage(change: _Change) -> Collection[str]:
+    return change.journal.stage(change.steps, change.owned, change.wanted)
+
+
+def _open(change: _Change) -> Collection[str]:
+    change.journal.open()
+    return [f"{change.home}/{OWN_FOLDER}"]
+
+
+def _carry_out(change: _Change) -> Collection[str]:
+    change.journal.carry_out(change.steps)
+    return [f"{change.home}/{OWN_FOLDER}"]
+
+
+def _taken_back(change: _Change, error: Exception) -> Outcome:
+    """The device has what it had before. Raises nothing: what can't be taken back now is by the next attempt."""
     try:
-        for number, step in enumerate(steps):
-            if step.artifact is not None:
-                write_durably(journal.staged(number), step.artifact.content, step.artifact.mode)
-        journal.open(steps, owned)
-        for number, step in enumerate(steps):
-            journal.carry_out(number, step)
-        write_record(home, wanted)
-    except BaseException:
-        journal.roll_back()
-        raise
-    journal.close()
-    for step in steps:
-        if step.artifact is None:
-            _remove_empty_folders(home, (home / step.path).parent)
-    if not wanted:
-        shutil.rmtree(home / OWN_FOLDER)
-        _remove_empty_folders(home.parent, home)
+        change.journal.roll_back()
+    except OSError as worse:
+        error = worse
+    return Outcome(Status.FAILED, message=_reason(error))
+
+
+def _flush(root: Path, written: Collection[str]) -> None:
+    """Waits until what was written is on the disk. Raises OSError."""
+    if len(written) <= FEW_FILES:
+        make_durable(written)
+        return
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        if _LIBC.syncfs(descriptor):
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+    finally:
+        os.close(descriptor)
 
 
 def _remove_empty_folders(stop: Path, folder: Path) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clusterwright.deploy.ansible_folder import RunFolder
 from clusterwright.deploy.target import DeviceTree, Outcome, Status, tree_digest
+from clusterwright.deploy.transport import Places
 
 PATH = "mnt/flash/startup-config"
 MARGIN_S = 120
@@ -59,6 +59,11 @@ class EapiTransport:
         return "deploy_eos.yml"
 
     @property
+    def is_portable(self) -> bool:
+        """See ``Transport``: switches are few, and their credentials stay on the control node."""
+        return False
+
+    @property
     def files(self) -> Mapping[str, Path]:
         """See ``Transport``."""
         access = self.access
@@ -84,7 +89,7 @@ class EapiTransport:
         """See ``Transport``."""
         return tree[0].content
 
-    def inventory(self, devices: Collection[str], bundles: Path, *, reading: bool) -> Mapping[str, Any]:
+    def inventory(self, devices: Collection[str], places: Places, *, reading: bool) -> Mapping[str, Any]:
         """See ``Transport``."""
         access = self.access
         named = {"ca": access.ca, "certificate": access.certificate, "key": access.key}
@@ -94,7 +99,7 @@ class EapiTransport:
             "ansible_connection": "local",
             "ansible_python_interpreter": sys.executable,
             "eos_session_state": "read" if reading else "applied",
-            "eos_session_bundles": str(bundles),
+            "eos_session_bundles": places.bundles,
             "eos_session_port": access.port,
             "eos_session_domain": access.domain,
             "eos_session_credentials": {**credentials, "user": access.user},
@@ -107,6 +112,6 @@ class EapiTransport:
         hosts = {device: {"ansible_host": access.addresses[device]} for device in devices}
         return {"all": {"vars": variables, "hosts": hosts}}
 
-    def environment(self, private: RunFolder) -> Mapping[str, str]:
+    def environment(self, places: Places) -> Mapping[str, str]:
         """See ``Transport``."""
-        return {"ANSIBLE_LOCAL_TEMP": str(private.path / "tmp"), "ANSIBLE_REMOTE_TEMP": str(private.path / "tmp")}
+        return {"ANSIBLE_LOCAL_TEMP": places.scratch, "ANSIBLE_REMOTE_TEMP": places.scratch}

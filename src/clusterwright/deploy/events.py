@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _UNIT_TYPES = {f"clusterwright:index:{name}": kind for kind, name in KINDS.items()}
 _COLOUR = re.compile(r"<\{%.*?%\}>")
+_NO_ROOM_FOR_STATE = re.compile(r"\.pulumi/.*(no space left on device|disk quota exceeded)", re.IGNORECASE | re.DOTALL)
 
 
 class Kind(StrEnum):
@@ -94,6 +95,16 @@ def translate(stack: str, event: EngineEvent) -> Iterator[Event]:
         yield from _message(stack, event.diagnostic_event)
 
 
+def for_people(text: str) -> str:
+    """What the engine says, led by what it means and what to do where that takes knowing the engine."""
+    if _NO_ROOM_FOR_STATE.search(text):
+        return (
+            "the disk on which the state is kept is full. Every device has its previous configuration or the new one; "
+            f"make room, and the same command finds out which and goes on. The engine says: {text}"
+        )
+    return text
+
+
 def _step(stack: str, kind: Kind, step: StepEventMetadata) -> Iterator[Event]:
     if step.type in _UNIT_TYPES:
         unit = step.urn.rpartition("::")[2]
@@ -101,7 +112,7 @@ def _step(stack: str, kind: Kind, step: StepEventMetadata) -> Iterator[Event]:
 
 
 def _message(stack: str, said: DiagnosticEvent) -> Iterator[Event]:
-    text = _COLOUR.sub("", said.message).rstrip()
+    text = for_people(_COLOUR.sub("", said.message).rstrip())
     if not text or said.ephemeral or said.severity == "debug":
         return
     kind, _, unit = (said.urn or "").rpartition("::")

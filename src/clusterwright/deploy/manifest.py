@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
+from clusterwright.deploy.offers import Offers
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.units import Stack
 
@@ -30,13 +31,17 @@ class ManifestUnit:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What one stack is to bring about; units without devices are left out."""
+    """What one stack is to bring about; units without devices are left out.
+
+    ``offers`` are what the upper layer offers pods: in its own manifest to all of them, in a pod's what that leans on.
+    """
 
     cluster: str
     stack: str
     layer: str
     pod: str
     units: tuple[ManifestUnit, ...]
+    offers: Offers = field(default_factory=dict)
 
     @property
     def trees(self) -> dict[str, str]:
@@ -53,21 +58,23 @@ class Manifest:
         return hashlib.sha256(self.content()).hexdigest()
 
 
-def manifest_of(cluster: str, stack: Stack, trees: Mapping[str, str]) -> Manifest:
+def manifest_of(cluster: str, stack: Stack, trees: Mapping[str, str], offers: Offers) -> Manifest:
     """The manifest of ``stack`` when ``trees`` has the digest of each device that the target reaches."""
     units = (
         ManifestUnit(unit.name, unit.kind, {name: trees[name] for name in unit.devices if name in trees})
         for unit in stack.units
     )
     # An unmanaged switch has no files of its own, and the target may not reach every device.
-    return Manifest(cluster, stack.name, stack.layer, stack.pod, tuple(unit for unit in units if unit.devices))
+    return Manifest(cluster, stack.name, stack.layer, stack.pod, tuple(unit for unit in units if unit.devices), offers)
 
 
 def load_manifest(store: Store, digest: str) -> Manifest:
     """The manifest with this digest. Raises MissingObject."""
     data = json.loads(store.get(digest))
     units = tuple(ManifestUnit(unit["name"], unit["kind"], unit["devices"]) for unit in data["units"])
-    return Manifest(data["cluster"], data["stack"], data["layer"], data["pod"], units)
+    return Manifest(
+        data["cluster"], data["stack"], data["layer"], data["pod"], units, data.get("offers", {})
+    )  # earlier ones had none
 
 
 def joint_digest(manifests: Mapping[str, Manifest]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from clusterwright.deploy.automation import Ran
 from clusterwright.deploy.units import UPPER, Stack
+from clusterwright.finding import ClusterwrightError
 
 STACKS_AT_ONCE = 2
 """Each stack keeps about one core busy: the engine, the program and the provider take turns."""
@@ -33,6 +34,18 @@ def drive_stacks(
         if all(ran.ok for ran in answers.values()):
             answers |= _side_by_side(group, run, at_once, is_stopped)
     return tuple(answers[stack.name] for stack in every if stack.name in answers)
+
+
+def require_none_left(stacks: Collection[Stack], every: Collection[Stack], deployed: Collection[str]) -> None:
+    """Raises ClusterwrightError when ``stacks``, to be destroyed, has the upper layer without one that leans on it."""
+    chosen = {stack.name for stack in stacks}
+    left = [stack for stack in every if stack.name in deployed and stack.name not in chosen and stack.layer != UPPER]
+    upper = [stack.name for stack in stacks if stack.layer == UPPER]
+    if upper and left:
+        raise ClusterwrightError(
+            f"{', '.join(stack.name for stack in left)} {'lean' if len(left) > 1 else 'leans'} on {upper[0]}: destroy "
+            "that before or with it. Nothing was touched."
+        )
 
 
 def _side_by_side(

@@ -1,23 +1,29 @@
 """The Pulumi program: one stack of a cluster as components cluster -> pod -> rack or switch.
 
+The stack of the upper layer exports what its switches offer the pods. Every other stack refers to it, and registers
+nothing when what is deployed there is not what it was planned against.
+
 Run by Pulumi through ``stacks/__main__.py``. The stack's configuration says which spec, which layer, which target and
 which folder; relative paths count from the Pulumi project's folder.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pulumi
 
+from clusterwright.deploy.call_stacks import leave_out_call_stacks
 from clusterwright.deploy.manifest import VARIABLE, Manifest, load_manifest
-from clusterwright.deploy.secret_sources import PulumiStack
+from clusterwright.deploy.offers import ACCEPTED, Offers, require_offers
+from clusterwright.deploy.remembered import Question, recall
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import DIRECTORY, Chosen
-from clusterwright.deploy.units import KINDS
+from clusterwright.deploy.units import KINDS, UPPER
 from clusterwright.finding import ClusterwrightError
 
 
@@ -42,14 +48,24 @@ class TargetProvider(pulumi.ProviderResource):
 
 
 class UnitResource(pulumi.CustomResource):
-    """A unit; ``trees`` maps its devices to the digests of their trees in the object store."""
+    """A unit; ``trees`` maps its devices to the digests of their trees in the object store.
 
-    def __init__(self, kind: str, name: str, trees: Mapping[str, str], options: pulumi.ResourceOptions) -> None:
-        super().__init__(f"clusterwright:index:{KINDS[kind]}", name, {"devices": dict(trees)}, options)
+    ``offers`` is what the unit, a switch of the upper layer, offers each pod. Its output says what the switch holds: a
+    switch that kept its previous configuration offers what it did before.
+    """
+
+    offers: pulumi.Output[Mapping[str, str]]
+
+    def __init__(
+        self, kind: str, name: str, trees: Mapping[str, str], offers: Mapping[str, str], options: pulumi.ResourceOptions
+    ) -> None:
+        properties = {"devices": dict(trees), **({"offers": dict(offers)} if offers else {})}
+        super().__init__(f"clusterwright:index:{KINDS[kind]}", name, properties, options)
 
 
 def run() -> None:
     """The whole program. A mistake in spec or configuration ends it with one message, never with a traceback."""
+    leave_out_call_stacks()
     try:
         declare(read_settings())
     except ClusterwrightError as error:
@@ -60,13 +76,13 @@ def read_settings() -> Settings:
     """The running stack's configuration."""
     config = pulumi.Config("clusterwright")
     access, secrets = config.get("access"), config.get("secrets")
-    target = Chosen(
-        config.get("target", DIRECTORY),
-        Path(config.require("root")).resolve(),
-        Path(access).resolve() if access else None,
-        Path(secrets).resolve() if secrets else None,
-        PulumiStack(Path.cwd(), pulumi.get_stack()) if secrets else None,
-    )
+    name, root = config.get("target", DIRECTORY), Path(config.require("root")).resolve()
+    target = Chosen(name, root, Path(access).resolve() if access else None)
+    if secrets:
+        from clusterwright.deploy.secret_sources import PulumiStack
+
+        stack = PulumiStack(Path.cwd(), pulumi.get_stack())
+        target = replace(target, secrets=Path(secrets).resolve(), stack=stack)
     return Settings(Path(config.require("spec")).resolve(), config.require("layer"), target)
 
 
@@ -83,34 +99,80 @@ def declare(settings: Settings) -> None:
                 f"the manifest {digest[:12]} is of {manifest.layer}, this stack is {settings.layer}"
             )
     else:
-        manifest = _rendered(settings)
-    _register(manifest, TargetProvider(settings.target))
+        manifest = recall(Question(settings.spec, settings.layer, settings.target)) or _rendered(settings)
+    reference = _upper_of(manifest, Store(settings.target.root / "objects"))
+    _register(manifest, TargetProvider(settings.target), reference)
 
 
 def _rendered(settings: Settings) -> Manifest:
-    # Imported only here: a program that was given its manifest neither plans nor renders.
-    from clusterwright.deploy.rendering import make_manifests
+    # Imported only here: a program that has its manifest neither plans nor renders.
+    from clusterwright.deploy.rendering import Source, make_manifests
     from clusterwright.deploy.units import choose, cut
     from clusterwright.finding import Severity, SpecError
     from clusterwright.plan.build import build_plan
     from clusterwright.rules.engine import lint_path
     from clusterwright.spec.load import load_spec
+    from clusterwright.spec.source import noting_reads
 
-    errors = [finding for finding in lint_path(settings.spec).findings if finding.severity is Severity.ERROR]
-    if errors:
-        raise SpecError(errors)
-    plan = build_plan(load_spec(settings.spec))
+    with noting_reads() as read:
+        errors = [finding for finding in lint_path(settings.spec).findings if finding.severity is Severity.ERROR]
+        if errors:
+            raise SpecError(errors)
+        plan = build_plan(load_spec(settings.spec))
     (stack,) = choose(cut(plan), [settings.layer])
-    return make_manifests(plan, settings.target, [stack])[stack.name]
+    return make_manifests(plan, settings.target, [stack], Source(settings.spec, read))[stack.name]
 
 
-def _register(manifest: Manifest, provider: pulumi.ProviderResource) -> None:
+def _upper_of(manifest: Manifest, store: Store) -> pulumi.StackReference | None:
+    """The stack of the upper layer, when what it offers is what this one needs; None where nothing is deployed there.
+
+    Raises UnmetReferenceError.
+    """
+    upper = f"{manifest.cluster}-{UPPER}"
+    if not manifest.offers or manifest.stack == upper:
+        return None
+    deployed = _deployed_offers(upper)
+    if deployed is None:
+        pulumi.log.warn(f"{upper} is not deployed, or not to its end: uplinks of {manifest.pod} stay down until then")
+        return None
+    accepted = json.loads(os.environ.get(ACCEPTED, "null"))
+    require_offers(manifest.offers, deployed, accepted, upper, store)
+    return pulumi.StackReference(upper)
+
+
+def _deployed_offers(upper: str) -> Offers | None:
+    """What the upper layer's stack exports; None when there is no such stack, or nothing in it.
+
+    Asked before the reference is made: one to a stack that is not there would end the program.
+    """
+    try:
+        found = pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", {"name": upper}).value
+    except Exception as error:
+        if "unknown stack" in str(error):
+            return None
+        raise ClusterwrightError(f"{upper}, on which this stack leans, cannot be read: {error}") from None
+    offers = found["outputs"].get("offers")
+    # What a switch offers is not known to Pulumi after an update of it that failed.
+    return None if offers is None else {name: of if isinstance(of, Mapping) else {} for name, of in offers.items()}
+
+
+def _register(manifest: Manifest, provider: pulumi.ProviderResource, reference: pulumi.StackReference | None) -> None:
     options = pulumi.ResourceOptions(providers={"clusterwright": provider})
     parent: pulumi.Resource = pulumi.ComponentResource("clusterwright:index:Cluster", manifest.cluster, None, options)
     if manifest.pod:
         below = pulumi.ResourceOptions(parent=parent)
         parent = pulumi.ComponentResource("clusterwright:index:Pod", manifest.pod, None, below)
+    of_unit = pulumi.ResourceOptions(parent=parent, depends_on=[reference] if reference else [])
+    offers: dict[str, pulumi.Output[Mapping[str, str]]] = {}
     for unit in manifest.units:
-        UnitResource(unit.kind, unit.name, unit.devices, pulumi.ResourceOptions(parent=parent))
+        own = {} if manifest.pod else manifest.offers.get(unit.name, {})
+        resource = UnitResource(unit.kind, unit.name, unit.devices, own, of_unit)
+        if own:
+            offers[unit.name] = resource.offers
     pulumi.export("units", len(manifest.units))
     pulumi.export("devices", len(manifest.trees))
+    pulumi.export("manifest", manifest.digest)
+    if offers:
+        pulumi.export("offers", offers)
+    if reference:
+        pulumi.export("upper", reference.get_output("manifest"))

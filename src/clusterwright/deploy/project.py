@@ -1,7 +1,8 @@
 """Where a cluster is deployed from and to, and the Pulumi project that is written for it.
 
 Everything of a deployment lies under one root: ``state`` (the file backend, unless another one is chosen), ``objects``
-(what was rendered), ``flash`` (the directory target) and ``project`` (the Pulumi project, one configuration a stack).
+(what was rendered), ``manifests`` (notes of what it was rendered from), ``flash`` (the directory target) and
+``project`` (the Pulumi project, one configuration a stack).
 """
 
 from __future__ import annotations
@@ -99,6 +100,24 @@ def write_configuration(project: Path, deployment: Deployment, stack: Stack) -> 
         content["config"]["clusterwright:access"] = str(target.access.resolve())
     if target.secrets:
         content["config"]["clusterwright:secrets"] = str(target.secrets.resolve())
+    if "encryptionsalt" not in content and (salt := _salt_in(project)):
+        content["encryptionsalt"] = salt
     text = yaml.safe_dump(content)
     if not file.exists() or file.read_text() != text:  # a preview beside a running update changes nothing under it
         file.write_text(text)
+
+
+def _salt_in(project: Path) -> str:
+    """The salt of another stack of the project, "" where there is none.
+
+    Stacks of one passphrase share one key then: making a key costs the engine half a second, and a stack that refers to
+    another one needs the keys of both.
+    """
+    for file in sorted(project.glob("Pulumi.*.yaml")):
+        try:
+            content = yaml.safe_load(file.read_text())
+        except yaml.YAMLError:  # torn off while it was written: that stack's own to mend
+            continue
+        if isinstance(content, dict) and isinstance(content.get("encryptionsalt"), str):
+            return str(content["encryptionsalt"])
+    return ""

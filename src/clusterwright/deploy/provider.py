@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pulumi.provider.experimental.property_value import PropertyValue
@@ -33,7 +34,7 @@ from pulumi.provider.experimental.provider import (
 
 from clusterwright.deploy.changes import bounded, changed_lines, drift_lines
 from clusterwright.deploy.gathering import Gathering
-from clusterwright.deploy.secret_sources import PulumiStack
+from clusterwright.deploy.secret_versions import version_changes
 from clusterwright.deploy.serving import EngineLog, PartialFailure
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import Holding, Outcome, Target, Unreachable, holding_digest
@@ -79,14 +80,13 @@ class ClusterwrightProvider(Provider):
         root = Path(text_of(request.args, "root"))
         self._store = Store(root / "objects")
         access, secrets = (text_of(request.args, name) for name in ("access", "secrets"))
-        stack = PulumiStack(Path(text_of(request.args, "project")), text_of(request.args, "stack")) if secrets else None
-        self._target = Chosen(
-            text_of(request.args, "target"),
-            root,
-            Path(access) if access else None,
-            Path(secrets) if secrets else None,
-            stack,
-        ).open()
+        chosen = Chosen(text_of(request.args, "target"), root, Path(access) if access else None)
+        if secrets:
+            from clusterwright.deploy.secret_sources import PulumiStack
+
+            stack = PulumiStack(Path(text_of(request.args, "project")), text_of(request.args, "stack"))
+            chosen = replace(chosen, secrets=Path(secrets), stack=stack)
+        self._target = chosen.open()
         self._gathering = Gathering(self._target)
         return ConfigureResponse(accept_secrets=False, supports_preview=True, accept_resources=False)
 
@@ -106,7 +106,8 @@ class ClusterwrightProvider(Provider):
         failed = map_of(request.old_state, "failed")
         changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name) or name in failed]
         if not changed:
-            return DiffResponse(changes=False)
+            offers = (map_of(properties, "offers") for properties in (request.old_state, request.new_inputs))
+            return DiffResponse(changes=len({tuple(sorted(each.items())) for each in offers}) > 1, diffs=["offers"])
         lines = await asyncio.to_thread(self._all_lines, {name: (old.get(name), new.get(name)) for name in changed})
         await self._log.info(request.urn, "\n".join(lines))
         return DiffResponse(
@@ -119,19 +120,18 @@ class ClusterwrightProvider(Provider):
         """Brings the unit's devices to their trees. Raises PartialFailure when one of them does not get there."""
         if request.preview:
             return CreateResponse(request.name, dict(request.properties))
-        state = await self._bring_about(request.name, map_of(request.properties, "devices"), {})
+        state = await self._bring_about(request.urn, request.properties, {})
         return CreateResponse(request.name, state)
 
     async def update(self, request: UpdateRequest) -> UpdateResponse:
         """As create; devices that left the unit lose what was put on them."""
         if request.preview:
             return UpdateResponse(dict(request.news))
-        old = map_of(request.olds, "devices")
-        return UpdateResponse(await self._bring_about(request.name, map_of(request.news, "devices"), old))
+        return UpdateResponse(await self._bring_about(request.urn, request.news, request.olds))
 
     async def delete(self, request: DeleteRequest) -> None:
         """Removes what was put on the unit's devices, and nothing else."""
-        await self._bring_about(request.name, {}, map_of(request.properties, "devices"))
+        await self._bring_about(request.urn, {}, request.properties)
 
     async def read(self, request: ReadRequest) -> ReadResponse:
         """Has the devices compare what they run with what they were given; the next update mends one that differs.
@@ -140,17 +140,20 @@ class ClusterwrightProvider(Provider):
         configuration. The lines that differ are shown under the unit. Devices that differed already are only read.
         """
         wanted = map_of(request.properties, "devices")
-        drift = await asyncio.to_thread(self._compare, wanted)
-        if drift is None:
+        compared = await asyncio.to_thread(self._compare, wanted)
+        if compared is None:
             return ReadResponse()
+        await self._warn(request.urn, compared)
+        drift = {name: outcome for name, outcome in compared.items() if outcome.changed}
         if drift:
             shown = (line for name, outcome in sorted(drift.items()) for line in drift_lines(name, outcome))
             await self._log.info(request.urn, "\n".join(bounded(shown, SHOWN_LINES)))
-        state = {"devices": as_map({name: "" if name in drift else digest for name, digest in wanted.items()})}
+        held = {name: "" if name in drift else digest for name, digest in wanted.items()}
+        state = {"devices": as_map(held), **_offers(request.properties)}
         return ReadResponse(request.resource_id, state, state)
 
     def _compare(self, wanted: Mapping[str, str]) -> Mapping[str, Outcome] | None:
-        """The devices that differ from their trees; None when all of them hold nothing. Raises ClusterwrightError."""
+        """Devices against their trees, without those of no tree; None: all hold nothing. Raises ClusterwrightError."""
         store, target, _ = self._opened()
         batch = {name: store.get_tree(name, digest) for name, digest in wanted.items() if digest}
         compared = target.apply(batch, check=True) if batch else {}
@@ -165,28 +168,32 @@ class ClusterwrightProvider(Provider):
         digests |= {held.digest for held in holdings.values() if isinstance(held, Holding)}
         if digests == {holding_digest({})}:
             return None
-        return {name: outcome for name, outcome in compared.items() if outcome.changed}
+        return compared
 
-    async def _bring_about(
-        self, unit: str, wanted: Mapping[str, str], before: Mapping[str, str]
-    ) -> dict[str, PropertyValue]:
+    async def _warn(self, urn: str, outcomes: Mapping[str, Outcome]) -> None:
+        for notice in sorted({outcome.notice for outcome in outcomes.values()} - {""}):
+            await self._log.warning(urn, notice)
+
+    async def _bring_about(self, urn: str, news: Properties, olds: Properties) -> dict[str, PropertyValue]:
         store, _, gathering = self._opened()
+        wanted, before = map_of(news, "devices"), map_of(olds, "devices")
         batch = {name: store.get_tree(name, digest) for name, digest in wanted.items()}
         batch |= {name: () for name in before if name not in wanted}
         outcomes = await gathering.apply(batch)
+        await self._warn(urn, outcomes)
         failed = {name: _complaint(outcome) for name, outcome in outcomes.items() if not outcome.ok}
-        state = {"devices": as_map(wanted)}
         if not failed:
-            return state
+            return {"devices": as_map(wanted), **_offers(news)}
         # A device that kept its previous configuration keeps its previous digest: the next diff starts from there.
         kept = {name: before.get(name, "") if name in failed else digest for name, digest in wanted.items()}
         kept |= {name: before[name] for name in failed if name not in wanted}
+        unit = urn.rpartition("::")[2]
         told = "; ".join(f"{name}: {reason}" for name, reason in sorted(failed.items()))
         raise PartialFailure(
             f"{len(failed)} of {len(batch)} devices of {unit} did not reach the wanted state: {told}. "
             "The others did. Mend the cause and run the same command again.",
             unit,
-            {"devices": as_map(kept), "failed": as_map(failed)},
+            {"devices": as_map(kept), "failed": as_map(failed), **_offers(olds)},
         )
 
     def _all_lines(self, changed: Mapping[str, tuple[str | None, str | None]]) -> list[str]:
@@ -205,12 +212,18 @@ class ClusterwrightProvider(Provider):
             yield from drift_lines(name, outcome)
             return
         yield f"{name}:"
+        yield from (f"  {words}" for words in version_changes(before, after))
         yield from (f"  {line}" for line in changed_lines(before, after))
 
     def _opened(self) -> tuple[Store, Target, Gathering]:
         if self._store is None or self._target is None or self._gathering is None:
             raise ClusterwrightError("the provider was not configured: the stack names no target")
         return self._store, self._target, self._gathering
+
+
+def _offers(properties: Properties) -> dict[str, PropertyValue]:
+    """What a switch of the upper layer offers pods; a unit that offers has that one device, and keeps or takes it."""
+    return {"offers": properties["offers"]} if "offers" in properties else {}
 
 
 def _kind(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> PropertyDiff:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import subprocess
@@ -23,6 +24,7 @@ from clusterwright.spec.encryption_load import secret_source
 from clusterwright.spec.extends import read_spec_document
 from clusterwright.spec.reader import read_document
 from clusterwright.spec.schema import check
+from clusterwright.spec.source import noting_reads
 
 VAULT_PASSWORD = "ANSIBLE_VAULT_PASSWORD_FILE"  # noqa: S105 - Ansible's own variable
 
@@ -41,6 +43,8 @@ class SecretFile:
     """A spec, or a file with a ``secrets:`` list alone; paths in it count from its own folder."""
 
     path: Path
+    keys: Path = Path("up/keys")
+    """The key store of sources that name none."""
 
     def sources(self) -> tuple[SecretSource, ...]:
         """The sources that it lists. Raises SpecError for a file that can't be read or has another form."""
@@ -55,23 +59,46 @@ class SecretFile:
 
     def fetch(self, stack: PulumiStack | None) -> Values:
         """Every secret by name. Raises SecretError, naming the secret and its source, never a value."""
-        return {source.name: _read(source, self.path.parent, stack) for source in self.sources()}
+        return {source.name: self._read(source, stack) for source in self.sources()}
 
+    def versions(self) -> Mapping[str, str]:
+        """The label of every secret that has one: as its source says, or a scheduled key's newest number.
 
-def _read(source: SecretSource, folder: Path, stack: PulumiStack | None) -> str:
-    key = source.key or source.name
-    file = (folder / source.file).resolve() if source.file is not None else None
-    readers: dict[str, Callable[[], str]] = {
-        "environment": lambda: _environment(key),
-        "file": lambda: _file(file or folder),
-        "pulumi": lambda: _pulumi(key, stack),
-        "ansible-vault": lambda: _ansible_vault(file or folder, key),
-        "keys": lambda: _newest_key(file or Path("up/keys"), key),
-    }
-    try:
-        return readers[source.source]()
-    except SecretError as error:
-        raise SecretError(f'secret "{source.name}": {error}') from None
+        No value is read. Raises SpecError as ``sources``, and ClusterwrightError for a damaged ledger of keys.
+        """
+        found = {source.name: self._version(source) for source in self.sources()}
+        return {name: version for name, version in found.items() if version is not None}
+
+    def version_files(self) -> Mapping[Path, str]:
+        """What ``versions`` reads: every file with the SHA-256 of what it holds, "" where there is none."""
+        with noting_reads() as read:
+            sources = self.sources()
+        paths = {*read, *(self._store(source) / LEDGER for source in sources if source.source == "keys")}
+        return {path: hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "" for path in sorted(paths)}
+
+    def _version(self, source: SecretSource) -> str | None:
+        if source.source != "keys" or source.version is not None:
+            return source.version
+        live = read_ledger(self._store(source) / LEDGER).live(source.key or source.name)
+        return str(max(version.number for version in live)) if live else None
+
+    def _store(self, source: SecretSource) -> Path:
+        return (self.path.parent / source.file).resolve() if source.file is not None else self.keys.resolve()
+
+    def _read(self, source: SecretSource, stack: PulumiStack | None) -> str:
+        key = source.key or source.name
+        file = self.path.parent / (source.file or "")
+        readers: dict[str, Callable[[], str]] = {
+            "environment": lambda: _environment(key),
+            "file": lambda: _file(file.resolve()),
+            "pulumi": lambda: _pulumi(key, stack),
+            "ansible-vault": lambda: _ansible_vault(file.resolve(), key),
+            "keys": lambda: _newest_key(self._store(source), key),
+        }
+        try:
+            return readers[source.source]()
+        except SecretError as error:
+            raise SecretError(f'secret "{source.name}": {error}') from None
 
 
 def _environment(variable: str) -> str:

@@ -1,6 +1,8 @@
 """Secrets: rendered text carries ``<secret NAME>``, and the value takes its place on the way to the device, no sooner.
 
-Where a format takes no blank in a password, as SONiC's models, the placeholder is ``<secret/NAME>``.
+Where a format takes no blank in a password, as SONiC's models, the placeholder is ``<secret/NAME>``. Where a device
+keeps a value in a form of its own, it is ``<secret NAME as FORM>``, with what the form has to know behind it. What a
+stack sends has the version of a secret that has one behind its name: ``<secret NAME@3>`` (``secret_versions``).
 
 The store, Pulumi's state, previews, diffs and reports are made of the text with placeholders. Values live in the memory
 of the process that talks to devices; what comes back from a device, or lies in a transport's own folder afterwards, has
@@ -10,18 +12,22 @@ them replaced by their placeholders again.
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
+from clusterwright.deploy.ansible_folder import BUNDLES
+from clusterwright.deploy.secret_forms import FormError, in_form
+from clusterwright.deploy.secret_places import PLACEHOLDER, Places, in_place, places_in
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Target, Unreachable, tree_digest
 from clusterwright.finding import ClusterwrightError
+from clusterwright.known_secrets import without_secrets
 
-PLACEHOLDER = re.compile(rb"<secret[ /]([a-z0-9][a-z0-9-]*)>")
 _LEFT = re.compile(rb"<secret[ /]\w[^>\n]*>")  # also those whose name no source could have
 PRIVATE_MODE = 0o600
 _FORBIDDEN = re.compile(r"[\s\x00-\x1f\x7f]")
@@ -35,13 +41,31 @@ class SecretError(ClusterwrightError):
 
 def names_in(content: bytes) -> frozenset[str]:
     """The secrets that a file's placeholders name."""
-    return frozenset(found.decode() for found in PLACEHOLDER.findall(content))
+    return frozenset(found[1].decode() for found in PLACEHOLDER.finditer(content))
+
+
+def filled(content: bytes, values: Values) -> dict[str, str]:
+    """What takes the place of every placeholder of ``content``, by the placeholder's own text.
+
+    Raises SecretError for a value that does not fit the form that its place asks for.
+    """
+    return {found[0].decode(): _fitting(found, values) for found in PLACEHOLDER.finditer(content)}
+
+
+def _fitting(found: re.Match[bytes], values: Values) -> str:
+    name = found[1].decode()
+    if found[2] is None:
+        return values[name]
+    try:
+        return in_form(values[name], found[2].decode(), (found[3] or b"").decode())
+    except FormError as error:
+        raise SecretError(f'secret "{name}" {error}') from None
 
 
 def resolve(content: bytes, values: Values, *, is_json: bool = False) -> bytes:
     """``content`` with every placeholder replaced, escaped where it stands inside JSON text.
 
-    Raises SecretError for the names without a value, all of them in one message.
+    Raises SecretError for the names without a value, all of them in one message, and for a value of another form.
     """
     lacking = sorted(names_in(content) - values.keys())
     if lacking:
@@ -50,7 +74,7 @@ def resolve(content: bytes, values: Values, *, is_json: bool = False) -> bytes:
         )
 
     def value(found: re.Match[bytes]) -> bytes:
-        text = values[found[1].decode()]
+        text = _fitting(found, values)
         return (json.dumps(text)[1:-1] if is_json else text).encode()
 
     return PLACEHOLDER.sub(value, content)
@@ -83,10 +107,10 @@ def _resolved(artifact: Artifact, values: Values) -> Artifact:
     return Artifact(artifact.device, artifact.path, content, artifact.kind, mode)
 
 
-def redact(text: str, values: Values) -> str:
-    """``text`` with every value replaced by its placeholder, the longest first."""
-    for name, value in sorted(values.items(), key=lambda item: -len(item[1])):
-        text = text.replace(value, f"<secret {name}>")
+def redact(text: str, sent: Mapping[str, str]) -> str:
+    """``text`` with every value of ``sent`` replaced by the placeholder that it has there, the longest first."""
+    for placeholder, value in sorted(sent.items(), key=lambda item: -len(item[1])):
+        text = text.replace(value, placeholder)
     return text
 
 
@@ -110,10 +134,16 @@ class ResolvingTarget:
     inner: Target
     fetch: Callable[[], Values]
     folder: Path | None = field(default=None)
+    _places: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def _values(self) -> Values:
         return checked(self.fetch())
+
+    @cached_property
+    def _sent(self) -> dict[str, str]:
+        """Every value by its placeholder, as its source has it and in the forms in which devices got it."""
+        return {f"<secret {name}>": value for name, value in self._values.items()}
 
     def apply(self, batch: Mapping[str, DeviceTree], *, check: bool = False) -> Mapping[str, Outcome]:
         """See ``Target.apply``. Every secret of the batch is there before the first device is touched."""
@@ -129,29 +159,47 @@ class ResolvingTarget:
         return self.inner.read(devices)
 
     def _resolve(self, tree: DeviceTree) -> DeviceTree:
-        return resolve_tree(tree, self._values) if left_in(tree) else tree
+        if not left_in(tree):
+            return tree
+        resolved = resolve_tree(tree, self._values)
+        for artifact in tree:
+            self._sent.update(filled(artifact.content, self._values))
+        self._places.update(places_in(tree))
+        return resolved
 
     def _cleaned(self, outcome: Outcome, tree: DeviceTree, resolved: DeviceTree) -> Outcome:
         if "_values" not in self.__dict__:
             return outcome
+        places = places_in(tree)
         return replace(
             outcome,
-            message=redact(outcome.message, self._values),
-            diff=redact(outcome.diff, self._values),
+            message=in_place(redact(outcome.message, self._sent), places),
+            diff=without_secrets(in_place(redact(outcome.diff, self._sent), places)),
+            notice=redact(outcome.notice, self._sent),
             digest=tree_digest(tree) if outcome.digest == tree_digest(resolved) else outcome.digest,
         )
 
     def _scrub(self) -> None:
         """Take values out of what a transport wrote about its run, such as a switch's own diff."""
         if self.folder is not None and "_values" in self.__dict__:
-            scrub(self.folder, self._values)
+            scrub(self.folder, self._sent, self._places)
 
 
-def scrub(folder: Path, values: Values) -> None:
-    """Replace values in every file below ``folder``, also where JSON escaped them."""
-    pairs = {value.encode(): f"<secret {name}>".encode() for name, value in values.items()}
-    pairs |= {json.dumps(value)[1:-1].encode(): f"<secret {name}>".encode() for name, value in values.items()}
-    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+def _kept(folder: Path) -> Iterator[Path]:
+    """Files below ``folder``, but for those that a run of another stack is about to send: they need their values."""
+    for parent, folders, names in os.walk(folder):  # which passes over a folder that is removed meanwhile
+        folders[:] = sorted(set(folders) - {BUNDLES})
+        yield from (Path(parent, name) for name in sorted(names))
+
+
+def scrub(folder: Path, sent: Mapping[str, str], places: Places | None = None) -> None:
+    """Put the placeholders of ``sent`` back in every file below ``folder``, also where JSON escaped their values.
+
+    So is done with what stands in their ``places``: a device repeats its last value when it gets another.
+    """
+    pairs = {value.encode(): placeholder.encode() for placeholder, value in sent.items()}
+    pairs |= {json.dumps(value)[1:-1].encode(): placeholder.encode() for placeholder, value in sent.items()}
+    for path in _kept(folder):
         with suppress(OSError):
             if path.is_symlink() or not path.is_file():
                 continue
@@ -159,6 +207,8 @@ def scrub(folder: Path, values: Values) -> None:
             after = before
             for value, placeholder in sorted(pairs.items(), key=lambda pair: -len(pair[0])):
                 after = after.replace(value, placeholder)
+            if places:
+                after = in_place(after.decode("utf-8", "surrogateescape"), places).encode("utf-8", "surrogateescape")
             if after != before:
                 path.write_bytes(after)
 

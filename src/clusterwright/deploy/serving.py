@@ -44,9 +44,16 @@ class EngineLog:
 
     async def info(self, urn: str, message: str) -> None:
         """Shows ``message`` under the resource ``urn``, in previews and updates alike."""
+        await self._show(engine_pb2.INFO, urn, message)
+
+    async def warning(self, urn: str, message: str) -> None:
+        """As ``info``, for what needs somebody's care."""
+        await self._show(engine_pb2.WARNING, urn, message)
+
+    async def _show(self, severity: engine_pb2.LogSeverity.ValueType, urn: str, message: str) -> None:
         async with grpc.aio.insecure_channel(self.engine_address) as channel:
             await engine_pb2_grpc.EngineStub(channel).Log(
-                engine_pb2.LogRequest(severity=engine_pb2.INFO, message=message, urn=urn)
+                engine_pb2.LogRequest(severity=severity, message=message, urn=urn)
             )
 
 

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.deploy.ansible_bundle import bundle
-from clusterwright.deploy.ansible_folder import RunFolder
 from clusterwright.deploy.eapi import EapiAccess
+from clusterwright.deploy.execution import Execution
 from clusterwright.deploy.target import DeviceTree, Outcome
+from clusterwright.deploy.transport import Places
+
+_PRIVATE_KEY, _KNOWN_HOSTS = "private key", "known hosts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,7 @@ class Access:
     (virtual ones in a lab; see the module), ``python`` the interpreter on the devices. A ``user`` other than root
     becomes root by sudo, without a password. A device whose packet filter changes has ``trial_s`` seconds to be reached
     anew before it takes the filter back. ``switch_overs`` replaces steps of the role by name (see its defaults).
-    ``eapi`` reaches switches that speak eAPI.
+    ``eapi`` reaches switches that speak eAPI. With ``execution``, other machines do the work over SSH.
     """
 
     addresses: Mapping[str, str]
@@ -34,6 +37,7 @@ class Access:
     trial_s: int = 20
     switch_overs: tuple[Mapping[str, Any], ...] = ()
     eapi: EapiAccess | None = None
+    execution: Execution | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,14 @@ class SshTransport:
         return "deploy.yml"
 
     @property
+    def is_portable(self) -> bool:
+        """See ``Transport``."""
+        return True
+
+    @property
     def files(self) -> Mapping[str, Path]:
         """See ``Transport``."""
-        return {"private key": self.access.private_key, "known hosts": self.access.known_hosts}
+        return {_PRIVATE_KEY: self.access.private_key, _KNOWN_HOSTS: self.access.known_hosts}
 
     def settled(self, tree: DeviceTree) -> Outcome | None:
         """See ``Transport``: a device over SSH takes any tree."""
@@ -68,17 +77,18 @@ class SshTransport:
         """See ``Transport``."""
         return bundle(tree)
 
-    def inventory(self, devices: Collection[str], bundles: Path, *, reading: bool) -> Mapping[str, Any]:
+    def inventory(self, devices: Collection[str], places: Places, *, reading: bool) -> Mapping[str, Any]:
         """See ``Transport``."""
         access = self.access
         variables: dict[str, Any] = {
             "ansible_user": access.user,
             "ansible_port": access.port,
             "ansible_become": access.user != "root",
-            "ansible_ssh_private_key_file": str(access.private_key.resolve()),
+            "ansible_ssh_private_key_file": places.files[_PRIVATE_KEY],
+            "ansible_ssh_args": self._ssh_arguments(places.files[_KNOWN_HOSTS]),
             "ansible_python_interpreter": access.python,
             "device_tree_state": "read" if reading else "applied",
-            "device_tree_bundles": str(bundles),
+            "device_tree_bundles": places.bundles,
             "device_tree_exempt": list(access.exempt),
             "device_tree_timeout_s": self.device_timeout_s,
             "device_tree_trial_s": access.trial_s,
@@ -87,31 +97,37 @@ class SshTransport:
         hosts = {device: {"ansible_host": access.addresses[device]} for device in devices}
         return {"all": {"vars": variables, "hosts": hosts}}
 
-    def environment(self, private: RunFolder) -> Mapping[str, str]:
-        """See ``Transport``.
+    def environment(self, places: Places) -> Mapping[str, str]:
+        """See ``Transport``."""
+        del places
+        return {"ANSIBLE_HOST_KEY_CHECKING": "True", "ANSIBLE_PIPELINING": "True"}
 
-        No ControlPersist: with pipelining a device gets one connection for each task, most devices have one task, and
-        the second has to be a new connection: it proves that the device can be reached under its new packet filter.
+    def _ssh_arguments(self, known_hosts: str) -> str:
+        """No ControlPersist: with pipelining a device gets one connection for each task, most devices have one task,
+        and the second has to be a new connection: it proves that the device can be reached under its new packet filter.
         """
-        del private
-        options = {
-            "BatchMode": "yes",
-            "ControlMaster": "no",
-            "ControlPath": "none",
-            "ConnectTimeout": str(self.connect_timeout_s),
-            # Short, because a packet filter loaded by the task itself has not seen this connection begin: it drops what
-            # the device sends until the control node says something that a rule lets in.
-            "ServerAliveInterval": "2",
-            # Longer than a packet filter on trial stays: the connection lives on when the device has taken it back.
-            "ServerAliveCountMax": str(30 + self.access.trial_s),
-            "IdentitiesOnly": "yes",
-            "PasswordAuthentication": "no",
-            "StrictHostKeyChecking": "yes",
-            "UserKnownHostsFile": str(self.access.known_hosts.resolve()),
-            "GlobalKnownHostsFile": "/dev/null",
-        }
-        return {
-            "ANSIBLE_HOST_KEY_CHECKING": "True",
-            "ANSIBLE_PIPELINING": "True",
-            "ANSIBLE_SSH_ARGS": " ".join(f"-o {name}={value}" for name, value in options.items()),
-        }
+        options = {**ssh_options(self.access, self.connect_timeout_s), "UserKnownHostsFile": known_hosts}
+        return " ".join(f"-o {name}={value}" for name, value in options.items())
+
+
+def ssh_options(access: Access, connect_timeout_s: int) -> Mapping[str, str]:
+    """OpenSSH's options for every connection to a device: its own key alone, to the host that is known, or not at all.
+
+    One connection for each task, never a shared one.
+    """
+    return {
+        "BatchMode": "yes",
+        "ControlMaster": "no",
+        "ControlPath": "none",
+        "ConnectTimeout": str(connect_timeout_s),
+        # Short, because a packet filter loaded by the task itself has not seen this connection begin: it drops what
+        # the device sends until the control node says something that a rule lets in.
+        "ServerAliveInterval": "2",
+        # Longer than a packet filter on trial stays: the connection lives on when the device has taken it back.
+        "ServerAliveCountMax": str(30 + access.trial_s),
+        "IdentitiesOnly": "yes",
+        "PasswordAuthentication": "no",
+        "StrictHostKeyChecking": "yes",
+        "UserKnownHostsFile": str(access.known_hosts.resolve()),
+        "GlobalKnownHostsFile": "/dev/null",
+    }

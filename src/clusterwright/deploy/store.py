@@ -9,14 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
-from dataclasses import dataclass
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.finding import ClusterwrightError
+
+_REMEMBERED, _SMALL_BYTES = 4096, 8192
 
 
 class MissingObject(ClusterwrightError):
@@ -31,6 +34,10 @@ class Store:
     """A folder of files named by the SHA-256 of their content; readable by their owner only, for configurations are."""
 
     folder: Path
+    _kept: set[str] = field(default_factory=set, repr=False, compare=False)
+    """What this process put here or found here: most files of a cluster are equal to another's."""
+    _read: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
+    """What this process read for trees lately, and compared with its digest."""
 
     def put(self, content: bytes) -> str:
         """Keeps ``content`` and returns its digest. A file is complete or absent, even after a crash of the writer.
@@ -38,21 +45,34 @@ class Store:
         Raises ClusterwrightError when the disk does not take it.
         """
         digest = hashlib.sha256(content).hexdigest()
-        path = self._path(digest)
-        try:
-            if path.stat().st_size == len(content):
-                return digest
-        except FileNotFoundError:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=".")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            Path(aside).replace(path)
-        except OSError as error:
-            Path(aside).unlink()
-            raise ClusterwrightError(f"{self.folder}: cannot be written: {error.strerror}. Nothing was lost.") from None
+        self._keep(digest, content)
         return digest
+
+    def _keep(self, digest: str, content: bytes) -> None:
+        if digest in self._kept:
+            return
+        path = f"{self.folder}/{digest[:2]}/{digest[2:]}"
+        try:
+            is_there = os.stat(path).st_size == len(content)  # noqa: PTH116 - a cluster has 75,000 of them
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            self._write(path, content)
+        self._kept.add(digest)
+
+    def _write(self, path: str, content: bytes) -> None:
+        folder, _, name = path.rpartition("/")
+        aside = f"{folder}/.{name}.{os.getpid()}.{threading.get_ident()}"
+        try:
+            try:
+                _create(aside, content)
+            except FileNotFoundError:
+                Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+                _create(aside, content)
+            os.replace(aside, path)  # noqa: PTH105 - as above
+        except OSError as error:
+            Path(aside).unlink(missing_ok=True)
+            raise ClusterwrightError(f"{self.folder}: cannot be written: {error.strerror}. Nothing was lost.") from None
 
     def get(self, digest: str) -> bytes:
         """The bytes with this digest. Raises MissingObject when they are absent or damaged."""
@@ -62,13 +82,18 @@ class Store:
             raise MissingObject(digest, self.folder) from None
         if hashlib.sha256(content).hexdigest() != digest:
             self._path(digest).unlink(missing_ok=True)  # `put` looks at the size alone
+            self._kept.discard(digest)
             raise MissingObject(digest, self.folder)
         return content
+
+    def lacks(self, digests: Collection[str]) -> bool:
+        """Whether something is absent. What is there is read only when it is needed, and compared then."""
+        return not all(os.access(f"{self.folder}/{digest[:2]}/{digest[2:]}", os.R_OK) for digest in digests)
 
     def put_tree(self, tree: DeviceTree) -> str:
         """Keeps a device's whole tree; the digest covers paths, modes and contents, not the device's name."""
         for artifact in tree:
-            self.put(artifact.content)
+            self._keep(artifact.sha256, artifact.content)
         return self.put(tree_listing(tree))
 
     def get_tree(self, device: str, digest: str) -> DeviceTree:
@@ -86,13 +111,36 @@ class Store:
     def _files(self, device: str, listing: list[dict[str, Any]], other: list[dict[str, Any]]) -> DeviceTree:
         known = {file["path"]: file for file in other}
         return tuple(
-            Artifact(device, file["path"], self.get(file["sha256"]), file["kind"], file["mode"])
+            Artifact(device, file["path"], self._content(file["sha256"]), file["kind"], file["mode"])
             for file in listing
             if known.get(file["path"]) != file
         )
 
+    def _content(self, digest: str) -> bytes:
+        """As ``get``, but a file that many devices have is read once."""
+        content = self._read.get(digest)
+        if content is None:
+            content = self.get(digest)
+            if len(content) <= _SMALL_BYTES:
+                if len(self._read) >= _REMEMBERED:
+                    self._read.clear()
+                self._read[digest] = content
+        return content
+
     def _path(self, digest: str) -> Path:
         return self.folder / digest[:2] / digest[2:]
+
+
+def _create(path: str, content: bytes) -> None:
+    """A new file that only its owner reads. Raises OSError."""
+    with open(path, "wb", buffering=0, opener=_for_owner_only) as file:
+        left = memoryview(content)
+        while left:
+            left = left[file.write(left) :]
+
+
+def _for_owner_only(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def tree_listing(tree: DeviceTree) -> bytes:

@@ -37,7 +37,8 @@ class Outcome:
     ``changed`` names what was changed (in check mode: would be), sorted: paths without their leading slash, and running
     state that was repaired as ``sysctl:net.ipv4.ip_forward`` or ``nftables:running``. ``digest`` is ``tree_digest`` of
     what the device holds afterwards (in check mode: now), read back from it; "" when that is not known. ``diff`` is
-    text for people: the lines that change.
+    text for people: the lines that change. ``notice`` is what people should hear of although it went well: that
+    another machine than the one meant for it had to do the work, and why.
     """
 
     status: Status
@@ -45,6 +46,7 @@ class Outcome:
     message: str = ""
     digest: str = ""
     diff: str = ""
+    notice: str = ""
 
     @property
     def ok(self) -> bool:

@@ -1,21 +1,23 @@
-"""Targets by the name that a stack's configuration gives them."""
+"""Targets by the name that a stack's configuration gives them.
+
+What a target is made of is imported when it is opened: a stack's program only names it, and starts the faster.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from clusterwright.deploy.ansible_target import AnsibleTarget
-from clusterwright.deploy.directory import DirectoryTarget
-from clusterwright.deploy.eapi import EapiAccess
-from clusterwright.deploy.secret_sources import PulumiStack, SecretFile
-from clusterwright.deploy.secrets import ResolvingTarget, Values
-from clusterwright.deploy.ssh import Access
-from clusterwright.deploy.target import Target
 from clusterwright.finding import ClusterwrightError, SpecError
-from clusterwright.spec.reader import read_document
-from clusterwright.spec.schema import check
+
+if TYPE_CHECKING:
+    from clusterwright.deploy.asking import Devices
+    from clusterwright.deploy.secret_sources import PulumiStack
+    from clusterwright.deploy.secrets import Values
+    from clusterwright.deploy.ssh import Access
+    from clusterwright.deploy.target import Target
 
 DIRECTORY, ANSIBLE = "directory", "ansible"
 TARGETS = (DIRECTORY, ANSIBLE)
@@ -37,10 +39,34 @@ class Chosen:
     def open(self) -> Target:
         """The target. Raises ClusterwrightError for an unknown name, and for an access file that is missing or bad."""
         if self.name == DIRECTORY:
+            from clusterwright.deploy.directory import DirectoryTarget
+
             target: Target = DirectoryTarget(self.root / "flash")
         else:
+            from clusterwright.deploy.ansible_target import AnsibleTarget
+
             target = AnsibleTarget(self.root / "ansible", self._access())
-        return target if self.secrets is None else ResolvingTarget(target, self.fetch_secrets, self.root / self.name)
+        if self.secrets is None:
+            return target
+        from clusterwright.deploy.secrets import ResolvingTarget
+
+        return ResolvingTarget(target, self.fetch_secrets, self.root / self.name)
+
+    def of_stack(self, name: str) -> Chosen:
+        """The same target with the secrets that lie in the configuration of the stack of this name."""
+        from clusterwright.deploy.project import pulumi_environment
+        from clusterwright.deploy.secret_sources import PulumiStack
+
+        root = self.root.resolve()
+        return replace(self, stack=PulumiStack(root / "project", name, pulumi_environment(self.root)))
+
+    def devices(self) -> Devices | None:
+        """The devices themselves, to be asked; None for a directory, which answers nothing. Raises as ``open`` does."""
+        if self.name == DIRECTORY:
+            return None
+        from clusterwright.deploy.asking import Devices
+
+        return Devices(self._access())
 
     @property
     def is_content_with_placeholders(self) -> bool:
@@ -49,7 +75,27 @@ class Chosen:
 
     def fetch_secrets(self) -> Values:
         """Every secret of the sources, none where no source is named. Raises ClusterwrightError."""
-        return {} if self.secrets is None else SecretFile(self.secrets).fetch(self.stack)
+        if self.secrets is None:
+            return {}
+        from clusterwright.deploy.secret_sources import SecretFile
+
+        return SecretFile(self.secrets, self.root / "keys").fetch(self.stack)
+
+    def secret_versions(self) -> Mapping[str, str]:
+        """The labels of the secrets' present values, which the files of a manifest carry. Raises ClusterwrightError."""
+        if self.secrets is None:
+            return {}
+        from clusterwright.deploy.secret_sources import SecretFile
+
+        return SecretFile(self.secrets, self.root / "keys").versions()
+
+    def secret_version_files(self) -> Mapping[Path, str]:
+        """What ``secret_versions`` is read from, with SHA-256. Raises ClusterwrightError."""
+        if self.secrets is None:
+            return {}
+        from clusterwright.deploy.secret_sources import SecretFile
+
+        return SecretFile(self.secrets, self.root / "keys").version_files()
 
     def carries(self, devices: Collection[str]) -> tuple[str, ...]:
         """Those of ``devices`` that the target can reach, in their order. Raises as ``open`` does."""
@@ -69,6 +115,12 @@ class Chosen:
 
 def read_access(path: Path) -> Access:
     """The access file; its form is ``access.schema.json``. Raises SpecError with every mistake in it."""
+    from clusterwright.deploy.eapi import EapiAccess
+    from clusterwright.deploy.execution import read_execution
+    from clusterwright.deploy.ssh import Access
+    from clusterwright.spec.reader import read_document
+    from clusterwright.spec.schema import check
+
     document = read_document(path)
     findings = check(document, "access")
     if findings:
@@ -84,6 +136,8 @@ def read_access(path: Path) -> Access:
             if key in eapi:
                 eapi[key] = _beside(path, eapi[key])
         data["eapi"] = EapiAccess(**eapi)
+    if "execution" in data:
+        data["execution"] = read_execution(_beside(path, data["execution"]))
     return Access(**data)
 
 

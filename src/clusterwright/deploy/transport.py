@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-    from clusterwright.deploy.ansible_folder import RunFolder
     from clusterwright.deploy.target import DeviceTree, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a playbook finds what it needs on the machine that runs it, as text that Ansible fills in.
+
+    ``bundles`` is the folder of payloads, ``scratch`` one for temporary files, ``files`` has those of
+    ``Transport.files`` by their meaning.
+    """
+
+    bundles: str
+    scratch: str
+    files: Mapping[str, str]
 
 
 class Transport(Protocol):
@@ -26,6 +39,11 @@ class Transport(Protocol):
         ...
 
     @property
+    def is_portable(self) -> bool:
+        """Whether an execution node can do it as well as the control node."""
+        ...
+
+    @property
     def files(self) -> Mapping[str, Path]:
         """What each file that has to be there is for -> the file."""
         ...
@@ -38,10 +56,10 @@ class Transport(Protocol):
         """The file that the playbook finds for a device."""
         ...
 
-    def inventory(self, devices: Collection[str], bundles: Path, *, reading: bool) -> Mapping[str, Any]:
+    def inventory(self, devices: Collection[str], places: Places, *, reading: bool) -> Mapping[str, Any]:
         """The hosts of one run and nothing else: Ansible's start-up time grows with its inventory."""
         ...
 
-    def environment(self, private: RunFolder) -> Mapping[str, str]:
+    def environment(self, places: Places) -> Mapping[str, str]:
         """Ansible's settings beyond those of every run."""
         ...

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.plan.model import Device, Plan
+
+if TYPE_CHECKING:  # a stack's program that has its manifest needs no plan
+    from clusterwright.plan.model import Device, Plan
 
 UPPER = "upper"
 SERVICE = "service"
@@ -72,7 +76,9 @@ def choose(stacks: Collection[Stack], layers: Collection[str]) -> tuple[Stack, .
     if unknown:
         names = [stack.layer for stack in stacks]
         shown = ", ".join(names if len(names) <= 12 else [*names[:10], "...", names[-1]])
-        raise ClusterwrightError(f"there is no layer {unknown[0]!r}; this cluster has {shown}")
+        near = get_close_matches(unknown[0], names, 1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        raise ClusterwrightError(f"there is no layer {unknown[0]!r}; this cluster has {shown}.{meant}")
     return tuple(stack for stack in stacks if not layers or stack.layer in layers or stack.pod in layers)
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import yaml
 
+from clusterwright.known_secrets import SHOWN
 from clusterwright.observe.running import Difference, Drift
 from clusterwright.plan.model import Plan
 
 _REASON = "found running; say why, and who decided"
 _NO_LESS = "no line of the spec takes it away on one device; change what it comes from, or revert"
 _PINNED = "to adopt it would pin the whole list of this device; change what it comes from, or revert"
+_HELD = "it holds a secret: name it in the spec, as docs/secrets.md says, or revert"
 _FILTER = "packet filters follow from zones and flows alone: declare the flow there, or revert"
 
 
@@ -48,6 +50,8 @@ def adoption(plan: Plan, found: Iterable[Drift]) -> str:
 
 
 def _why_not(drift: Drift) -> str:
+    if any(SHOWN in text for text in (drift.place, drift.runs, *drift.sections)):
+        return _HELD
     if drift.file.startswith("etc/nftables"):
         return _FILTER
     if drift.kind is Difference.MISSING and "sysctl" not in drift.file:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.known_secrets import value_without_secrets, without_secrets
 
 
 class Difference(StrEnum):
@@ -74,7 +75,7 @@ OUTPUTS: Mapping[str, Output] = {
     "sysctl": Output("etc/sysctl.d/*.conf", "sysctl -a"),
 }
 _SHOWN = 160
-PLACEHOLDER = re.compile(r"<secret[ /][a-z0-9-]+>")
+PLACEHOLDER = re.compile(r"<secret[ /][a-z0-9-]+(?: as [^>\n]+)?>")
 """A secret's value never is in rendered text: whatever runs in its place is what is planned."""
 
 
@@ -99,8 +100,17 @@ def drifts(
             differences = tuple(compare("\n".join(rendered[path] for path in paths), text))
         except ValueError as error:
             raise ClusterwrightError(f"{device}/{name}: cannot be read as {paths[0]}: {error}") from None
-        found += [Drift(device, paths[0], *difference) for difference in differences]
+        found += [_without_secrets(Drift(device, paths[0], *difference)) for difference in differences]
     return tuple(found)
+
+
+def _without_secrets(drift: Drift) -> Drift:
+    """The difference without the words that stand where secrets do: what runs unplanned may hold one of its own."""
+    place = without_secrets(drift.place)
+    runs = value_without_secrets(drift.place.rpartition("/")[2].strip(), drift.runs)
+    sections = tuple(map(without_secrets, drift.sections))
+    value = drift.value if runs == drift.runs else None
+    return replace(drift, place=place, runs=runs, sections=sections, value=value)
 
 
 def is_as_planned(planned: str, runs: str) -> bool:

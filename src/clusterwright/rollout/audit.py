@@ -20,6 +20,8 @@ from typing import Any
 from clusterwright import chain
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout.execution import Result, WaveResult
+from clusterwright.rollout.gates import Asked, LeftOut
+from clusterwright.rollout.stack_change import StackChange
 from clusterwright.rollout.waves import Wave
 
 FOLDER, FILE = "audit", "rollouts.jsonl"
@@ -45,7 +47,10 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What was approved, and by whom. ``text`` is the preview as it was shown, ``manifest`` what is to be sent."""
+    """What was approved, and by whom. ``text`` is the preview as it was shown, ``manifest`` what is to be sent.
+
+    ``gates`` are asked between waves, those in ``left_out`` are not.
+    """
 
     action: str
     cluster: str
@@ -60,6 +65,8 @@ class Approval:
     text: str
     waves: tuple[Wave, ...]
     answers: tuple[Answer, ...]
+    gates: tuple[Asked, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 class Trail:
@@ -82,7 +89,17 @@ class Trail:
         """After a wave."""
         devices = dict.fromkeys(result.wave.devices, "ok") | dict(result.failed)
         body = {"wave": result.number, "devices": devices, "duration_s": round(result.duration_s, 3)}
-        self._append("wave", {**body, "stopped": result.reason})
+        gates = [
+            {"gate": each.gate, "asked": each.said.asked, "wrong": dict(each.said.wrong), "told": list(each.said.told)}
+            | {"duration_s": round(each.duration_s, 3)}
+            for each in result.checked
+        ]
+        self._append("wave", {**body, "gates": gates, "stopped": result.reason})
+
+    def stack(self, change: StackChange) -> None:
+        """After a stack was refreshed or destroyed."""
+        body = asdict(change)
+        self._append("stack", {**body, "duration_s": round(change.duration_s, 3)})
 
     def ended(self, result: Result) -> None:
         """At the end, whatever it is."""

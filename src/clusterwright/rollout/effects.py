@@ -22,6 +22,7 @@ _LINK_NAMES = ("etc/systemd/network/", ".link")
 _BESIDE_FORWARDING = (
     *("etc/ssh/", "etc/chrony", "etc/rsyslog.d/", "etc/sudoers.d/", "etc/pam.d/", "etc/sysusers.d/"),
     *("etc/tmpfiles.d/", "etc/snmp/", "etc/hostname", "etc/systemd/timesyncd.conf.d/"),
+    "etc/clusterwright/passwords",
 )
 _EOS_CONFIGURATION = "mnt/flash/startup-config"
 # Sections of an EOS configuration that no packet passes by.

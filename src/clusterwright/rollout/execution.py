@@ -8,10 +8,11 @@ that the spec no longer has, and devices within the budget, which are tried once
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from clusterwright.deploy.automation import Engine, Given, Ran
 from clusterwright.deploy.events import Event, Kind, Listener
@@ -19,10 +20,12 @@ from clusterwright.deploy.order import drive_stacks
 from clusterwright.deploy.units import UPPER, Stack
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout import ledger
-from clusterwright.rollout.health import Gate, ask
+from clusterwright.rollout.health import Checked, Gate, ask, look
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.prepare import Prepared
 from clusterwright.rollout.waves import Wave
+
+_TOLD = 5  # lines of a gate about what does not count; the record has all
 
 
 class End(Enum):
@@ -36,13 +39,17 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WaveResult:
-    """One wave: ``failed`` are the devices that did not take their tree or are not well, with why."""
+    """One wave: ``failed`` are the devices that did not take their tree or are not well, with why.
+
+    ``checked`` is what each gate said, ``reason`` why the rollout stops here, "" when it goes on.
+    """
 
     number: int
     wave: Wave
     failed: Mapping[str, str]
     duration_s: float
     reason: str = ""
+    checked: tuple[Checked, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,28 +155,47 @@ class Execution:
         details = {**about, "effect": effect, "devices": list(wave.devices)}
         self.listen(Event(Kind.WAVE_STARTED, stack.name, text=text, details=details))
         started = time.monotonic()
-        ran = self.engine.run("up", stack, self.listen, wave.units, manifest.digest)
-        trees = {name: manifest.trees[name] for name in wave.devices}
-        failed, reason = self._judge(stack, wave, trees, ran)
-        result = WaveResult(number, wave, failed, time.monotonic() - started, reason)
+        try:
+            before = look(self.gates, wave)
+        except ClusterwrightError as error:
+            untouched = dict.fromkeys(wave.devices, "was not started")
+            reason = f"the wave was not started: {error}"
+            result = WaveResult(number, wave, untouched, time.monotonic() - started, reason)
+        else:
+            ran = self.engine.run("up", stack, self.listen, wave.units, manifest.digest)
+            trees = {name: manifest.trees[name] for name in wave.devices}
+            checked, failed, reason = self._judge(stack, wave, trees, ran, before)
+            result = WaveResult(number, wave, failed, time.monotonic() - started, reason, checked)
         self.listen(_finished(stack, result, about))
         return result
 
-    def _judge(self, stack: Stack, wave: Wave, trees: Mapping[str, str], ran: Ran) -> tuple[dict[str, str], str]:
-        """The devices that are not well, and why the rollout stops here ("" when it goes on)."""
+    def _judge(
+        self, stack: Stack, wave: Wave, trees: Mapping[str, str], ran: Ran, before: Sequence[Any]
+    ) -> tuple[tuple[Checked, ...], dict[str, str], str]:
+        """What the gates said, the devices that are not well, and why the rollout stops here ("" when it goes on)."""
+        unsure = dict.fromkeys(trees, "was not asked whether it is well")
         try:
             given = self.engine.given(stack)
             failed = {
                 name: given.failed.get(name, "was not reached") for name in trees if not _took(name, trees, given)
             }
-            failed |= ask(self.gates, wave, {name: digest for name, digest in trees.items() if name not in failed})
+            unsure |= failed
+            took = {name: digest for name, digest in trees.items() if name not in failed}
+            checked, unwell = ask(self.gates, wave, took, before)
         except ClusterwrightError as error:
-            return {}, f"wave cannot be judged: {error}"
+            return (), unsure, f"wave cannot be judged: {error}"
+        except KeyboardInterrupt:
+            return (), unsure, "interrupted while devices were asked whether they are well"
+        failed |= unwell
         if not ran.ok and not failed:
-            return failed, ran.reason
+            return checked, failed, ran.reason
         if len(failed) > self.orders.budget:
-            return failed, f"{len(failed)} devices of the wave are not well, {self.orders.budget} are allowed"
-        return failed, ""
+            return checked, failed, f"{len(failed)} devices of the wave are not well, {self.orders.budget} are allowed"
+        for gate, each in zip(self.gates, checked, strict=True):
+            if gate.budget is not None and len(each.said.wrong) > gate.budget:
+                count = len(each.said.wrong)
+                return checked, failed, f"{count} devices are not well by {gate.name}, {gate.budget} are allowed"
+        return checked, failed, ""
 
 
 def _took(name: str, trees: Mapping[str, str], given: Given) -> bool:
@@ -180,6 +206,10 @@ def _finished(stack: Stack, result: WaveResult, about: Mapping[str, object]) -> 
     kind = Kind.WAVE_FAILED if result.reason else Kind.WAVE_FINISHED
     text = "\n".join(_lines(result))
     details = {**about, **({"failed": dict(result.failed)} if result.failed else {})}
+    if result.checked:
+        details["gates"] = [
+            {"gate": each.gate, "asked": each.said.asked, "wrong": len(each.said.wrong)} for each in result.checked
+        ]
     severity = "error" if result.reason else ""
     return Event(kind, stack.name, severity=severity, text=text, duration_s=result.duration_s, details=details)
 
@@ -187,6 +217,10 @@ def _finished(stack: Stack, result: WaveResult, about: Mapping[str, object]) -> 
 def _lines(result: WaveResult) -> Iterator[str]:
     well = len(result.wave.devices) - len(result.failed)
     yield f"wave {result.number}: {well} of {len(result.wave.devices)} devices are well ({result.duration_s:.1f} s)"
+    for each in result.checked:
+        if each.said.asked:
+            yield f"    {each.gate}: {each.said.asked} asked, {len(each.said.wrong)} not well ({each.duration_s:.1f} s)"
+        yield from (f"    told by {each.gate}: {line}" for line in each.said.told[:_TOLD])
     yield from (f"    {name}: {why}" for name, why in sorted(result.failed.items()))
     if result.reason:
         yield f"    stopped: {result.reason}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from clusterwright.deploy.automation import Engine, Given
 from clusterwright.deploy.manifest import Manifest, joint_digest
-from clusterwright.deploy.rendering import make_manifests
+from clusterwright.deploy.rendering import Source, make_manifests
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.deploy.targets import Chosen
@@ -24,8 +24,7 @@ class Prepared:
     """An update that is ready to be shown and approved.
 
     ``manifests`` and ``given`` are by stack; ``first`` names stacks that were never deployed, which need no waves.
-    ``effects`` are those on devices that change, ``removed`` devices that the spec no longer has. ``runs`` says whether
-    anything of the cluster was deployed before, in whichever stack.
+    ``effects`` are those on devices that change, ``removed`` devices that the spec no longer has.
     """
 
     stacks: tuple[Stack, ...]
@@ -35,7 +34,6 @@ class Prepared:
     effects: Mapping[str, Effect]
     removed: tuple[str, ...]
     waves: tuple[Wave, ...]
-    runs: bool = True
 
     @property
     def is_quiet(self) -> bool:
@@ -60,13 +58,19 @@ class Prepared:
 
 
 def prepare_update(
-    plan: Plan, policy: RolloutPolicy, target: Chosen, engine: Engine, stacks: tuple[Stack, ...]
+    plan: Plan,
+    policy: RolloutPolicy,
+    target: Chosen,
+    engine: Engine,
+    stacks: tuple[Stack, ...],
+    source: Source | None = None,
 ) -> Prepared:
     """Renders what ``stacks`` are to have and compares it with what their state says that devices were given.
 
-    Nothing is changed on any device. Raises ClusterwrightError.
+    With the ``source`` of the plan, stacks that were rendered from the same before are not rendered again. Nothing is
+    changed on any device. Raises ClusterwrightError.
     """
-    manifests = make_manifests(plan, target, stacks)
+    manifests = make_manifests(plan, target, stacks, source)
     known = engine.known()
     given = {stack.name: engine.given(stack) if stack.name in known else Given({}, {}) for stack in stacks}
     later = tuple(stack for stack in stacks if stack.name in known)
@@ -77,8 +81,7 @@ def prepare_update(
     waves = plan_waves(plan, later, effects, policy)
     removed = tuple(sorted(held.keys() - wanted.keys()))
     first = frozenset(stack.name for stack in stacks if stack.name not in known)
-    runs = any(name.startswith(f"{plan.name}-") for name in known)
-    return Prepared(stacks, manifests, given, first, effects, removed, waves, runs)
+    return Prepared(stacks, manifests, given, first, effects, removed, waves)
 
 
 def _effects(

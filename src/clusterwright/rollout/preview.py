@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from clusterwright import __version__
+from clusterwright.deploy.secret_versions import Versions, version_changes
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.units import Stack
 from clusterwright.finding import ClusterwrightError
@@ -17,10 +19,12 @@ from clusterwright.rollout.grouping import Kind, kinds_of
 from clusterwright.rollout.guard import Guarded, guard
 from clusterwright.rollout.running_jobs import RunningJob, planned_jobs
 from clusterwright.rollout.spec_lines import SpecChange, spec_changes
-from clusterwright.rollout.trees import trees_of
+from clusterwright.rollout.trees import Trees, trees_of
 from clusterwright.rollout.waves import Effect, Wave
 from clusterwright.rollout.words import Sentence, sentences
 from clusterwright.verify.intent import intent_of
+
+_RENDERED_OTHERWISE = "no value of the spec changed: this program, or a file that the spec names, gives other files now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Change:
 
     ``held`` maps devices to the digest of the tree that each was given last ("" where it differs from it), ``wanted``
     those that the target reaches to what they are to have; both are in the object store. ``effects`` and ``waves``
-    are what the update does and how it goes out.
+    are what the update does and how it goes out; ``versions`` are those of the secrets that there are.
     """
 
     plan: Plan
@@ -64,6 +68,7 @@ class Change:
     wanted: Mapping[str, str]
     effects: Mapping[str, Effect]
     waves: Sequence[Wave]
+    versions: Versions = field(default_factory=dict)
 
 
 def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None) -> Preview:
@@ -79,21 +84,35 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
     # Stacks that are not chosen stay as their last complete update left them.
     kept = force.trees if force is not None else {}
     held = {name: digest for name, digest in kept.items() if name in plan.by_name} | dict(change.held)
-    trees = trees_of(plan, held, change.wanted, store)
+    trees = trees_of(plan, held, change.wanted, store, change.versions)
     placed, notes = planned_jobs(before if before is not None else plan) if jobs is None else (tuple(jobs), ())
     was = intent_of(before) if before is not None else None
+    values = spec_changes(before.spec.document, plan.spec.document) if before is not None else ()
+    meaning = (*(sentences(before, plan) if before is not None else ()), *_rotated(trees))
+    if before is not None and not values and not meaning:
+        others = [name for name in trees.changed if trees.before[name] and kept.get(name) == held.get(name)]
+        known += f"; {_RENDERED_OTHERWISE}" if others else ""
     return Preview(
         cluster=plan.name,
         layers=tuple(stack.layer for stack in change.chosen),
         known=known,
         devices=len(change.wanted),
-        spec=spec_changes(before.spec.document, plan.spec.document) if before is not None else (),
-        sentences=sentences(before, plan) if before is not None else (),
+        spec=values,
+        sentences=meaning,
         kinds=kinds_of(plan, before, trees, change.effects),
         waves=tuple(change.waves),
         disturbance=disturbance((before, plan), change.waves, change.effects, placed, notes),
         guarded=guard(plan.name, trees, (was, intent_of(plan)), change.waves),
     )
+
+
+def _rotated(trees: Trees) -> Iterator[Sentence]:
+    """Secrets that devices are to have by another version than they were given."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, before in trees.before.items():
+        for words in version_changes(before, trees.after[name]):
+            found[words].append(name)
+    yield from (Sentence(words, frozenset(names)) for words, names in sorted(found.items()))
 
 
 def _recorded_plan(store: Store, force: Deployed | None, held: Mapping[str, str]) -> tuple[Plan | None, str]:

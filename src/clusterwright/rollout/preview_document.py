@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from clusterwright.rollout.disturbance import Disturbance, JobImpact, WaveImpact
+from clusterwright.rollout.gates import Gates
 from clusterwright.rollout.grouping import Group
 from clusterwright.rollout.guard import Guarded, Override, Proof, unanswered
 from clusterwright.rollout.preview import Preview
@@ -14,8 +15,11 @@ from clusterwright.rollout.preview import Preview
 VERSION = 1
 
 
-def document(found: Preview, overrides: Sequence[Override] = ()) -> dict[str, Any]:
-    """The preview as JSON types; ``refused`` is true when a refusal has no override."""
+def document(found: Preview, gates: Gates, overrides: Sequence[Override] = ()) -> dict[str, Any]:
+    """The preview as JSON types, with what devices are asked between its waves.
+
+    ``refused`` is true when a refusal has no override.
+    """
     return {
         "version": VERSION,
         "cluster": found.cluster,
@@ -30,6 +34,7 @@ def document(found: Preview, overrides: Sequence[Override] = ()) -> dict[str, An
         "groups": [{"place": kind.place, **_group(group)} for kind in found.kinds for group in kind.groups],
         "disturbs": _disturbs(found.disturbance),
         "waves": [_wave(impact) for impact in found.disturbance.waves],
+        "gates": _gates(gates),
         "proofs": _proofs(found.guarded),
     }
 
@@ -82,6 +87,13 @@ def _wave(impact: WaveImpact) -> dict[str, Any]:
         "racks_cut": list(impact.cut),
         "racks_losing": dict(impact.losers),
         "breaks": wave.breaks,
+    }
+
+
+def _gates(found: Gates) -> dict[str, Any]:
+    return {
+        "asked": [asdict(each) for each in found.questions],
+        "left_out": [asdict(each) for each in found.left_out],
     }
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from clusterwright.artifact import Artifact
+from clusterwright.deploy.secret_versions import Versions, labelled
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.plan.model import Plan
@@ -27,6 +28,7 @@ class _Contents:
     """Files by digest, each read once: from the store, or as they were rendered here."""
 
     store: Store
+    versions: Versions
     known: dict[str, bytes] = field(default_factory=dict)
 
     def read(self, digest: str) -> bytes:
@@ -76,14 +78,17 @@ class Trees:
         return RenderedTree(cluster, found, intent)
 
 
-def trees_of(plan: Plan, held: Mapping[str, str], wanted: Mapping[str, str], store: Store) -> Trees:
+def trees_of(
+    plan: Plan, held: Mapping[str, str], wanted: Mapping[str, str], store: Store, versions: Versions | None = None
+) -> Trees:
     """Compares what devices are to have with what they hold; both map devices to digests of trees in ``store``.
 
     In ``held`` "" stands for a device that was found to hold something else than it was given. Devices that are in
-    ``held`` alone keep what they hold where the plan has them. What is in neither is rendered: it is taken as planned.
+    ``held`` alone keep what they hold where the plan has them. What is in neither is rendered, with the ``versions`` of
+    its secrets: it is taken as planned.
     Raises MissingObject when the store lacks a file that is wanted.
     """
-    contents = _Contents(store)
+    contents = _Contents(store, versions or {})
     names = [device.name for device in plan.devices]
     files = {name: _files(plan, name, wanted.get(name) or held.get(name, ""), contents) for name in names}
     changed = [name for name in names if name in wanted and held.get(name) != wanted[name]]
@@ -114,7 +119,7 @@ def _files(plan: Plan, name: str, digest: str, contents: _Contents) -> tuple[Fil
     found = _listing(contents.store, digest)
     if found is not None:
         return found
-    tree = render_device(plan, name)
+    tree = tuple(labelled(own, contents.versions) for own in render_device(plan, name))
     contents.known |= {own.sha256: own.content for own in tree}
     return tuple((own.path, own.kind, own.mode, own.sha256) for own in tree)
 

@@ -12,11 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from clusterwright.deploy.units import Stack, Unit
-from clusterwright.plan.model import Plan
-from clusterwright.rollout.bandwidth import Ways, ways_of
-from clusterwright.spec.rollout import RolloutPolicy
+
+if TYPE_CHECKING:  # a plan is there, and ways through it are counted, only where something changes
+    from clusterwright.plan.model import Plan
+    from clusterwright.rollout.bandwidth import Ways
+    from clusterwright.spec.rollout import RolloutPolicy
 
 EPSILON = 1e-9
 COMPUTE = "node"  # the role of machines that run jobs
@@ -59,6 +62,8 @@ def plan_waves(
 
     Every changed unit is in exactly one wave.
     """
+    if not changes:
+        return ()
     packing = _Packing(plan, changes, policy)
     pending = [
         (stack, tuple(unit for unit in stack.units if any(name in changes for name in unit.devices)))
@@ -111,6 +116,8 @@ class _Packing:
         self._plan = plan
         self._changes = changes
         self._policy = policy
+        from clusterwright.rollout.bandwidth import ways_of
+
         self._ways: Ways = ways_of(plan)
         self._members = Counter(
             device.node_group for device in plan.devices if device.kind == "node" and device.state == "active"

@@ -1,0 +1,86 @@
+"""Which machine runs Ansible for which devices: shares by pod over execution nodes.
+
+A pod stays together, because it fails together: when an execution node is lost, others do its pods, and theirs go on as
+they were.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.spec.execution import MESH_TLS
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionNode:
+    """``name`` is its identity on the mesh; ``pods`` come to it first, all others to whoever has least to do."""
+
+    name: str
+    pods: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """The execution nodes of a cluster, as the control node sees them.
+
+    ``control_socket`` is that of the control node's own receptor. ``pods`` maps each device to its pod, for the whole
+    cluster: shares are cut over all of it, so that runs that know nothing of each other keep to the same ones. A node
+    counts as lost when the mesh has no route to it for ``lost_after_s``, or when its worker says nothing for
+    ``silent_after_s``, though it should say every few seconds that it is alive.
+    """
+
+    control_socket: Path
+    nodes: tuple[ExecutionNode, ...]
+    pods: Mapping[str, str]
+    tls: str = MESH_TLS
+    lost_after_s: float = 15
+    silent_after_s: float = 60
+
+    def partition(self, devices: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Execution node -> those of ``devices`` that it is to reach, in their order; no node without devices.
+
+        Every device is in one share; one that the file does not know is in the first node's.
+        """
+        homes = home_of_pods(Counter(self.pods.values()), self.nodes)
+        shares: dict[str, list[str]] = {}
+        for device in devices:
+            shares.setdefault(homes.get(self.pods.get(device, ""), self.nodes[0].name), []).append(device)
+        return {name: tuple(share) for name, share in shares.items()}
+
+
+def read_execution(path: Path) -> Execution:
+    """The file that the control node's tree has of its execution nodes. Raises ClusterwrightError."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        nodes = tuple(ExecutionNode(str(name), tuple(pods)) for name, pods in found["nodes"].items())
+        execution = Execution(path.parent / found["control_socket"], nodes, dict(found["pods"]))
+    except OSError as error:
+        raise ClusterwrightError(f"{path}: the file of execution nodes cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ClusterwrightError(
+            f"{path}: this is no file of execution nodes; the control node's tree has one under etc/clusterwright/"
+        ) from None
+    if not nodes:
+        raise ClusterwrightError(f"{path}: it names no execution node; leave `execution` out of the access file")
+    return execution
+
+
+def home_of_pods(sizes: Mapping[str, int], nodes: Sequence[ExecutionNode]) -> dict[str, str]:
+    """Pod -> the one of ``nodes`` (at least one) that works for it. ``sizes`` counts the devices of each pod.
+
+    Pods that a node names come to it, the others, largest first, to the node with the fewest devices: where none are
+    named, the shares of two nodes differ by no more than the largest pod.
+    """
+    loads = {node.name: 0 for node in nodes}
+    homes = {pod: node.name for node in reversed(nodes) for pod in node.pods if pod in sizes}
+    for pod, name in homes.items():
+        loads[name] += sizes[pod]
+    for pod in sorted(sizes.keys() - homes.keys(), key=lambda pod: (-sizes[pod], pod)):
+        homes[pod] = min(loads, key=lambda name: loads[name])
+        loads[homes[pod]] += sizes[pod]
+    return homes

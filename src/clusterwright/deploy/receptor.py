@@ -1,0 +1,171 @@
+"""The control socket of a receptor on this machine: who is on the mesh, and work that is handed to one of them.
+
+A line of text, or of JSON, is answered by a line of JSON; every answer is waited for with a limit, because a mesh is
+asked about just when something is wrong with it. (Receptor's own Python client knows no limits.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import IO, Any
+
+from clusterwright.finding import ClusterwrightError
+
+_GREETING = "Receptor Control, node "
+_ACCEPTED = re.compile(r"Work unit created with ID (\S+)\. Send stdin data and EOF\.")
+_STREAMING = "Streaming results for work unit "
+_REFUSED = "ERROR: "
+_PIECE_BYTES = 65536
+
+
+class ReceptorError(ClusterwrightError):
+    """Receptor cannot be reached, or does not do what it was asked."""
+
+
+class UnitState(Enum):
+    """What has become of a unit of work, by receptor's numbers."""
+
+    PENDING = 0
+    RUNNING = 1
+    SUCCEEDED = 2
+    FAILED = 3
+    CANCELED = 4
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.value > UnitState.RUNNING.value
+
+
+@dataclass(frozen=True, slots=True)
+class Receptor:
+    """The receptor behind ``socket_path``. Every method raises ReceptorError; an answer has ``answer_s`` seconds."""
+
+    socket_path: Path
+    answer_s: float = 20
+
+    def reachable(self) -> frozenset[str]:
+        """The nodes that the mesh has a route to, and this one."""
+        status = self._ask("status")
+        return frozenset({*(status.get("RoutingTable") or {}), str(status.get("NodeID", ""))})
+
+    def submit(self, node: str, work_type: str, tls: str, write: Callable[[str, IO[bytes]], None]) -> str:
+        """Has ``node`` do signed work, over a connection that is encrypted from end to end; the work unit's name.
+
+        ``write`` is told that name before anything begins, and writes what the work reads.
+        """
+        order = {"command": "work", "subcommand": "submit", "node": node, "worktype": work_type}
+        with self._asked(json.dumps({**order, "signwork": "true", "tlsclient": tls})) as channel:
+            answer = channel.line()
+            accepted = _ACCEPTED.fullmatch(answer)
+            if accepted is None:
+                raise ReceptorError(f"{node} is given no work: {answer}")
+            try:
+                with channel.connection.makefile("wb") as stream:
+                    write(accepted[1], stream)
+                channel.connection.shutdown(socket.SHUT_WR)
+                _parsed(channel.line())
+            except (OSError, ReceptorError) as error:
+                self.forget(accepted[1])
+                raise ReceptorError(f"{node} does not take the work: {error}") from None
+            return accepted[1]
+
+    def state(self, unit: str) -> tuple[UnitState, str]:
+        """What has become of a unit, and receptor's words for it."""
+        answer = self._ask(f"work status {unit}")
+        try:
+            return UnitState(answer.get("State")), str(answer.get("Detail", ""))
+        except ValueError:
+            raise ReceptorError(f"receptor knows no state of the work unit {unit}") from None
+
+    @contextlib.contextmanager
+    def results(self, unit: str, position: int, poll_s: float) -> Iterator[Callable[[], bytes]]:
+        """What a unit has written from byte ``position`` on, a piece with each call; empty at the end.
+
+        A call raises TimeoutError when nothing comes within ``poll_s``, and may then be repeated.
+        """
+        with self._asked(f"work results {unit} {position}") as channel:
+            answer = channel.line()
+            if not answer.startswith(_STREAMING):
+                raise ReceptorError(f"no results of {unit}: {answer}")
+            channel.connection.shutdown(socket.SHUT_WR)
+            channel.connection.settimeout(poll_s)
+            yield channel.receive
+
+    def forget(self, unit: str) -> None:
+        """Ends a unit and removes what it read and wrote, here and at its node: at once, or when that is back.
+
+        Raises nothing: it is called where something else has gone wrong already.
+        """
+        for step in ("cancel", "release", "force-release"):
+            with contextlib.suppress(ReceptorError):
+                self._ask(f"work {step} {unit}")
+
+    def _ask(self, line: str) -> Mapping[str, Any]:
+        with self._asked(line) as channel:
+            return _parsed(channel.line())
+
+    @contextlib.contextmanager
+    def _asked(self, line: str) -> Iterator[_Channel]:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(self.answer_s)
+            try:
+                connection.connect(str(self.socket_path))
+                channel = _Channel(connection)
+                if not channel.line().startswith(_GREETING):
+                    raise ReceptorError(f"{self.socket_path}: this is no control socket of receptor")
+                connection.sendall(f"{line}\n".encode())
+            except OSError as error:
+                raise ReceptorError(
+                    f"{self.socket_path}: receptor does not answer: {error.strerror or error}"
+                ) from None
+            yield channel
+
+
+class _Channel:
+    """One connection: lines first, then whatever comes."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self._held = b""
+
+    def line(self) -> str:
+        """The next line. Raises ReceptorError when none comes in time."""
+        try:
+            while b"\n" not in self._held and (more := self.connection.recv(_PIECE_BYTES)):
+                self._held += more
+        except OSError as error:
+            raise ReceptorError(f"receptor does not answer: {error.strerror or error}") from None
+        line, _, self._held = self._held.partition(b"\n")
+        return line.decode(errors="replace").strip()
+
+    def receive(self) -> bytes:
+        """The next piece; empty at the end, and when the connection breaks. Raises TimeoutError when none comes."""
+        if self._held:
+            piece, self._held = self._held, b""
+            return piece
+        try:
+            return self.connection.recv(_PIECE_BYTES)
+        except TimeoutError:
+            raise
+        except OSError:
+            return b""
+
+
+def _parsed(line: str) -> Mapping[str, Any]:
+    if line.startswith(_REFUSED):
+        raise ReceptorError(f"receptor refuses: {line.removeprefix(_REFUSED)}")
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise ReceptorError(f"receptor answers what is no JSON: {line[:200] or 'nothing'}")
+    return answer

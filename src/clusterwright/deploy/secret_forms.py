@@ -1,0 +1,81 @@
+"""The forms in which devices keep secrets, by the word behind ``as`` in ``<secret NAME as FORM>``.
+
+A source holds what people agree on: a password, a key in hexadecimal, the hash of a password. What a device wants to
+read differs: EOS keeps passwords in two reversible forms, so that they do not show on a screen. They hide nothing from
+who means to read them; they are EOS's way to write a value, and pyavd's library makes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from pyavd_utils.passwords import cbc_encrypt, simple_7_encrypt
+
+# Type 7 begins with an offset into its table, 0 to 15: one and the same, so that a value is always written alike.
+TYPE_7_OFFSET = 7
+# The longest key that TCP-MD5 takes in Linux, on which EOS, SONiC and FRR run (TCP_MD5SIG_MAXKEYLEN).
+LONGEST_BGP_PASSWORD = 80
+_CAK = re.compile(r"(?:[0-9A-Fa-f]{32}){1,2}")
+_M_KEY = re.compile(r"0x(?=0*[1-9A-Fa-f])[0-9A-Fa-f]{1,16}")
+# crypt(5). EOS knows sha512crypt, with its 5,000 rounds and no other number.
+_SHA512 = re.compile(r"\$6\$[./0-9A-Za-z]{1,16}\$[./0-9A-Za-z]{86}")
+_CRYPT = re.compile(
+    r"\$6\$(?:rounds=[1-9][0-9]{3,8}\$)?[./0-9A-Za-z]{1,16}\$[./0-9A-Za-z]{86}"
+    r"|\$y\$[./0-9A-Za-z]+\$[./0-9A-Za-z]{1,86}\$[./0-9A-Za-z]{43}"
+    r"|\$2[abxy]\$[0-9]{2}\$[./0-9A-Za-z]{53}"
+)
+
+
+class FormError(ValueError):
+    """A value that its form cannot take. The text says why, and never what the value is."""
+
+
+def in_form(value: str, form: str, argument: str) -> str:
+    """``value`` as a device keeps it; ``argument`` is what the form needs to know of its place, often nothing.
+
+    Raises FormError for a value of another kind, and for a form that is not known.
+    """
+    if form not in FORMS:
+        raise FormError(f'"{form}" is no form of a secret; there are {", ".join(sorted(FORMS))}')
+    return FORMS[form](value, argument)
+
+
+def _type_7(value: str, _: str) -> str:
+    return simple_7_encrypt(value, TYPE_7_OFFSET)
+
+
+def _cak(value: str, _: str) -> str:
+    if not _CAK.fullmatch(value):
+        raise FormError("is no MACsec key: 32 or 64 hexadecimal digits")
+    return _type_7(value, _)
+
+
+def _bgp(value: str, group: str) -> str:
+    """EOS's form of a BGP password, keyed with the peer group or neighbour that has it."""
+    if len(value.encode()) > LONGEST_BGP_PASSWORD:
+        raise FormError(f"is longer than {LONGEST_BGP_PASSWORD} bytes, which TCP-MD5 does not take")
+    return cbc_encrypt(f"{group}_passwd", value)
+
+
+def _matching(pattern: re.Pattern[str], reason: str) -> Callable[[str, str], str]:
+    def judged(value: str, _: str) -> str:
+        if not pattern.fullmatch(value):
+            raise FormError(reason)
+        return value
+
+    return judged
+
+
+FORMS: Mapping[str, Callable[[str, str], str]] = {
+    "eos-type-7": _type_7,
+    "eos-cak": _cak,
+    "eos-bgp": _bgp,
+    "sha512-crypt": _matching(
+        _SHA512, "is no hash of the form $6$salt$hash; `openssl passwd -6` makes one from a password"
+    ),
+    "crypt": _matching(
+        _CRYPT, "is no hash of crypt(5) that begins with $6$, $y$ or $2b$; `openssl passwd -6` makes one"
+    ),
+    "m-key": _matching(_M_KEY, "is no M_Key: 0x and up to 16 hexadecimal digits, not all of them 0"),
+}

@@ -1,0 +1,47 @@
+"""The places of secrets in a tree's lines: what stands there on a device is a secret too, though it is another value.
+
+A device repeats what it holds when it is compared: after a rotation that is the value of yesterday, which no source
+gives any more. Its line is known all the same, but for that word.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from clusterwright.artifact import Artifact
+
+PLACEHOLDER = re.compile(rb"<secret[ /]([a-z0-9][a-z0-9-]*)(?:@[A-Za-z0-9._-]+)?(?: as ([a-z0-9-]+)(?: ([^ >\n]+))?)?>")
+
+Places = Mapping[str, str]
+"""Patterns of lines with any word where a secret stands, and the lines with placeholders that are to be shown."""
+
+_LINE = re.compile(rb"[^\n]*<secret[^\n]*")
+_LEAST = 3  # characters around a placeholder by which its line is known
+_WORD, _WORD_IN_JSON = r"(?!<secret)\S+", r"(?!<secret)[^\s\\]+"  # no placeholder that stands there already
+
+
+def places_in(tree: Iterable[Artifact]) -> Places:
+    """The places of all secrets of a device; those of a file that is a secret alone are not known by any words."""
+    lines = {line for artifact in tree if b"<secret" in artifact.content for line in _LINE.findall(artifact.content)}
+    return dict(place for line in sorted(lines) for place in _of_line(line))
+
+
+def in_place(text: str, places: Places) -> str:
+    """``text`` with placeholders in ``places``, whatever stands there."""
+    for pattern, line in places.items():
+        text = re.sub(pattern, line.replace("\\", r"\\"), text)
+    return text
+
+
+def _of_line(line: bytes) -> Iterator[tuple[str, str]]:
+    """The line as it stands in a file, and as JSON writes it."""
+    found = [each[0].decode() for each in PLACEHOLDER.finditer(line)]
+    parts = [part.decode("utf-8", "replace") for part in PLACEHOLDER.split(line)[:: PLACEHOLDER.groups + 1]]
+    parts[0] = parts[0].lstrip()
+    if not found or len("".join(parts)) < _LEAST:
+        return
+    for word, own in ((_WORD, parts), (_WORD_IN_JSON, [json.dumps(part)[1:-1] for part in parts])):
+        shown = "".join(part + placeholder for part, placeholder in zip(own, [*found, ""], strict=True))
+        yield word.join(re.escape(part) for part in own), shown

@@ -1,0 +1,93 @@
+"""What ``ansible-runner worker`` writes, taken in as it comes: events, its state, at the end a bundle of artifacts.
+
+Not read with ansible-runner's own ``process``: that unpacks the bundle into the control node's files under names that
+the worker chose. An execution node is trusted with the devices of its share, and with nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+HOST_BYTES = 512 * 1024
+"""What one device may add to a stream. A node with 23 files adds 54 kB when all of them are shown as a diff, 21 kB when
+they are applied, 16 kB when nothing changes (measured)."""
+OWN_BYTES = 64 * 1024 * 1024
+"""What a run may write beside that: a boot server's tree has thousands of files."""
+
+
+class StreamError(Exception):
+    """A worker wrote what no ansible-runner writes, or more than a run of its size can."""
+
+
+class WorkerStream:
+    """The stream of one worker that runs ``hosts`` devices: bytes go in, events come out, nothing is kept of them.
+
+    ``received_bytes`` counts what came. When ``ended``, the worker has said all it had to; ``status`` is its last word
+    and ``exit_code`` that of ansible-playbook, None when it never came to one.
+    """
+
+    def __init__(self, hosts: int) -> None:
+        self._limit_bytes = OWN_BYTES + hosts * HOST_BYTES
+        self._held = bytearray()
+        self._bundle_chars = 0
+        self.received_bytes = 0
+        self.ended = False
+        self.status = "unstarted"
+        self.exit_code: int | None = None
+        self.explanation = ""
+
+    def feed(self, data: bytes) -> Iterator[Mapping[str, Any]]:
+        """The events that ``data`` completes. Raises StreamError."""
+        self.received_bytes += len(data)
+        if self.received_bytes > self._limit_bytes:
+            raise StreamError(f"the worker wrote more than {self._limit_bytes} bytes")
+        self._held += data
+        while not self.ended:
+            if self._bundle_chars:
+                if len(self._held) < self._bundle_chars:
+                    return
+                self._take_bundle(bytes(self._held[: self._bundle_chars]))
+                del self._held[: self._bundle_chars]
+                self._bundle_chars = 0
+            line, newline, rest = self._held.partition(b"\n")
+            if not newline:
+                return
+            self._held = rest
+            event = self._take_line(bytes(line))
+            if event is not None:
+                yield event
+
+    def _take_line(self, line: bytes) -> Mapping[str, Any] | None:
+        try:
+            found = json.loads(line)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise StreamError(f"the worker wrote what is no JSON object: {line[:200].decode(errors='replace')}")
+        if "status" in found:
+            self.status = str(found["status"])
+            self.explanation = str(found.get("job_explanation", ""))
+        elif "zipfile" in found:
+            size = found["zipfile"]
+            if not isinstance(size, int) or not 0 < size <= self._limit_bytes:
+                raise StreamError(f"the worker announced a bundle of {size!r} bytes")
+            self._bundle_chars = (size + 2) // 3 * 4  # base64, with padding and without line ends
+        elif "eof" in found:
+            self.ended = True
+        elif found.get("event") != "keepalive":
+            return found
+        return None
+
+    def _take_bundle(self, encoded: bytes) -> None:
+        try:
+            with zipfile.ZipFile(io.BytesIO(base64.b64decode(encoded, validate=True))) as bundle:
+                code = bundle.open("rc").read(16)
+        except (binascii.Error, zipfile.BadZipFile, KeyError, NotImplementedError) as error:
+            raise StreamError(f"the worker's artifacts cannot be read: {error}") from None
+        self.exit_code = int(code) if code.strip().isdigit() else None

@@ -1,0 +1,90 @@
+"""What a refresh found on the devices of a stack, or what destroying it removed from them, for the record."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.deploy.automation import Given, Ran
+from clusterwright.deploy.events import Event, Kind
+
+MOST_LINES = 400
+"""Lines about one stack that the record keeps: what devices say themselves has no end."""
+
+NOT_KNOWN = "not known"
+AS_GIVEN = "as given"
+
+
+@dataclass(frozen=True, slots=True)
+class StackChange:
+    """One stack, after it was refreshed or destroyed.
+
+    ``manifest`` is the digest of what it was deployed from, "" where that is not known. ``devices`` says of each one
+    that had something: ``removed``, ``kept``, ``as given``, ``differs``, ``gone``, ``not known``, or why it failed.
+    ``said`` are the lines about each unit that has some.
+    """
+
+    stack: str
+    ok: bool
+    manifest: str
+    devices: Mapping[str, str]
+    said: Mapping[str, tuple[str, ...]]
+    counts: Mapping[str, int]
+    duration_s: float
+    reason: str
+
+
+class Said:
+    """Keeps what is said of the units of each stack while they are driven."""
+
+    def __init__(self) -> None:
+        self._lines: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+
+    def __call__(self, event: Event) -> None:
+        """Hear ``event``."""
+        if event.kind is Kind.MESSAGE and event.unit:
+            self._lines[event.stack][event.unit] += event.text.splitlines()
+
+    def of(self, stack: str) -> dict[str, tuple[str, ...]]:
+        """The lines by unit, ``MOST_LINES`` of them; what is left out is counted."""
+        found: dict[str, tuple[str, ...]] = {}
+        room = MOST_LINES
+        for unit, lines in sorted(self._lines[stack].items()):
+            more = len(lines) - room
+            found[unit] = tuple(lines) if more <= 0 else (*lines[:room], f"... and {more} more lines")
+            room = max(room - len(lines), 0)
+        return found
+
+
+def refreshed(before: Given, after: Given | None, ran: Ran, said: Said) -> StackChange:
+    """``before`` and ``after`` are what the state said that devices hold; None: it could not be read."""
+    devices = {name: _found(name, after, is_read=ran.ok) for name in sorted(before.trees)}
+    return _change(before, ran, said, devices)
+
+
+def destroyed(before: Given, after: Given | None, ran: Ran, said: Said) -> StackChange:
+    """As ``refreshed``; a device that is in the state still was not cleared."""
+    return _change(before, ran, said, {name: _left(name, after) for name in sorted(before.trees)})
+
+
+def _left(name: str, after: Given | None) -> str:
+    if after is None:
+        return NOT_KNOWN
+    return after.failed.get(name, "kept") if name in after.trees else "removed"
+
+
+def _found(name: str, after: Given | None, *, is_read: bool) -> str:
+    if after is None:
+        return NOT_KNOWN
+    if name not in after.trees:
+        return "gone"
+    if not after.trees[name]:
+        return "differs"
+    return AS_GIVEN if is_read else NOT_KNOWN
+
+
+def _change(before: Given, ran: Ran, said: Said, devices: Mapping[str, str]) -> StackChange:
+    return StackChange(
+        ran.stack, ran.ok, before.manifest, devices, said.of(ran.stack), dict(ran.counts), ran.duration_s, ran.reason
+    )

@@ -1,0 +1,46 @@
+"""Stacks that hold what their spec says, found without reading it: nothing is to be planned, judged or proven then.
+
+What a stack was rendered to is noted only for a spec without errors, and the note is believed only while everything
+that went into it is the same (``deploy.remembered``). What devices were given last says the stack's state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from clusterwright.deploy.automation import Engine
+from clusterwright.deploy.manifest import Manifest
+from clusterwright.deploy.remembered import Question, recall
+from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.units import Stack, Unit
+
+
+def recalled(spec: Path, layers: Iterable[str], target: Chosen) -> tuple[Manifest, ...] | None:
+    """What each of ``layers`` of ``spec`` is to have on ``target``; None where one of them has to be rendered."""
+    found = []
+    for layer in layers:
+        manifest = recall(Question(spec, layer, target))
+        if manifest is None:
+            return None
+        found.append(manifest)
+    return tuple(found)
+
+
+def unchanged(manifests: Collection[Manifest], engine: Engine) -> tuple[Stack, ...] | None:
+    """The stacks of ``manifests`` with the units that have devices; None where one holds anything else than it is to.
+
+    A stack that is not deployed, or whose target reaches no device, is for a plan to tell about. Raises
+    ClusterwrightError when a state cannot be read.
+    """
+    stacks = tuple(map(_stack_of, manifests))
+    for stack, manifest in zip(stacks, manifests, strict=True):
+        given = engine.given(stack)
+        if not given.trees or given.failed or given.trees != manifest.trees:
+            return None
+    return stacks
+
+
+def _stack_of(manifest: Manifest) -> Stack:
+    units = (Unit(unit.name, unit.kind, manifest.pod, tuple(unit.devices)) for unit in manifest.units)
+    return Stack(manifest.stack, manifest.layer, manifest.pod, tuple(units))
