@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "src" / "clusterwright"
 
 # What every stage may use: it knows no stage itself.
-GROUND = frozenset({"__version__", "artifact", "chain", "data_files", "durable", "finding"})
+GROUND = frozenset({"__version__", "artifact", "chain", "data_files", "durable", "finding", "known_secrets"})
 
 # Stage by stage, the stages that it may import; what only reads findings or files names no other stage.
 READS: dict[str, frozenset[str]] = {
@@ -24,7 +24,7 @@ READS: dict[str, frozenset[str]] = {
     "verify": frozenset({"spec", "plan"}),  # what is wanted; what is there it reads from rendered text alone
     "lab": frozenset({"spec", "plan", "render", "verify"}),  # what is wanted, and what switches' lists say
     "deploy": frozenset({"spec", "plan", "rules", "render", "keys"}),
-    "rollout": frozenset({"spec", "plan", "rules", "render", "verify", "place", "compare", "deploy"}),
+    "rollout": frozenset({"spec", "plan", "rules", "render", "verify", "place", "compare", "deploy", "observe"}),
     "observe": frozenset({"spec", "plan", "verify"}),  # packet filters that run are read as the proof reads them
     "bringup": frozenset({"spec", "plan", "render"}),
     "simulate": frozenset({"spec", "plan"}),

@@ -6,6 +6,7 @@ changes the file does not come.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from clusterwright.durable import flush_folder
 from clusterwright.finding import ClusterwrightError
 
 _START = "0" * 64
+_BLOCK = 65536
 
 
 class ChainError(ClusterwrightError):
@@ -36,14 +38,21 @@ EMPTY = Head()
 
 
 def append(path: Path, head: Head, entry: Mapping[str, Any]) -> Head:
-    """Write one entry behind ``head`` and flush it; returns the new end. Raises ClusterwrightError."""
+    """Write one entry behind ``head`` and flush it; returns the new end. Raises ClusterwrightError.
+
+    A line that a power failure or a full disk tore off says nothing, and is taken out first.
+    """
     body = {"sequence": head.count + 1, **entry, "previous": head.digest}
     digest = _digest(body)
     line = json.dumps({**body, "digest": digest}) + "\n"
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            os.write(descriptor, line.encode())
+            end = _end_of_last_line(descriptor)
+            os.ftruncate(descriptor, end)
+            if os.write(descriptor, line.encode()) < len(line.encode()):
+                os.ftruncate(descriptor, end)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -51,6 +60,18 @@ def append(path: Path, head: Head, entry: Mapping[str, Any]) -> Head:
     except OSError as error:
         raise ClusterwrightError(f"{path}: {error.strerror}") from error
     return Head(head.count + 1, digest)
+
+
+def _end_of_last_line(descriptor: int) -> int:
+    """How many bytes of an open log are whole lines."""
+    at = os.fstat(descriptor).st_size
+    while at:
+        start = max(at - _BLOCK, 0)
+        newline = os.pread(descriptor, at - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        at = start
+    return 0
 
 
 def read(path: Path) -> list[dict[str, Any]]:

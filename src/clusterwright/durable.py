@@ -43,7 +43,7 @@ def only_one(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ClusterwrightError(f"{folder}: another run is rotating these keys. Wait for it.") from None
+            raise ClusterwrightError(f"{folder}: another run is changing this folder. Wait for it.") from None
         yield
     finally:
         os.close(descriptor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -30,6 +31,14 @@ def test_what_is_said_of_a_unit_stands_below_it_and_units_that_stay_are_silent()
     assert told == TOLD
 
 
+def test_a_refresh_says_what_it_found_and_not_what_it_did() -> None:
+    told: list[str] = []
+    lines = Lines(told.append)
+    for event in SCENE:
+        lines(replace(event, operation="refresh") if event.operation == "up" else event)
+    assert told == [TOLD[0].replace("~ update", "~ different"), "c-pod0: 1 different, 7 unchanged (2.0 s)"]
+
+
 def test_a_failure_says_what_was_not_said_before() -> None:
     told: list[str] = []
     lines = Lines(told.append)
@@ -47,6 +56,20 @@ def test_a_terminal_gets_a_bar_for_each_stack_below_the_lines() -> None:
     assert "up c-pod0" in shown
     assert "2/2" in shown
     assert "done" in shown
+
+
+def test_a_terminal_shows_the_waves_of_a_rollout_above_its_stacks() -> None:
+    written = io.StringIO()
+    about = {"wave": 2, "waves": 3}
+    with LiveView(Console(file=written, force_terminal=True, width=100)) as view:
+        view(Event(Kind.ROLLOUT_STARTED, details={"rollout": "x", "waves": 3}))
+        view(Event(Kind.WAVE_STARTED, STACK, text="wave 2 of 3", details=about))
+        for event in SCENE:
+            view(event)
+        view(Event(Kind.WAVE_FAILED, STACK, text="wave 2: 0 of 1 devices are well", details=about))
+    last = written.getvalue().rpartition("waves")[2]
+    assert "1/3" in last
+    assert "stopped in wave 2" in last
 
 
 def test_the_stream_carries_a_time_and_nothing_empty() -> None:

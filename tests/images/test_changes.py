@@ -48,7 +48,7 @@ def test_a_node_fetches_what_its_server_offers() -> None:
     plan = plan_of("lab-roce")
     (each,) = fetched(plan)
     files = {artifact.path: artifact for artifact in render_device(plan, "svc-v00n0")}
-    overlays = [len(item.content) for path, item in files.items() if path.endswith("overlay.cpio")]
+    overlays = [len(item.content) for path, item in files.items() if path.startswith("srv/http/nodes/")]
     scripts = [len(item.content) for path, item in files.items() if "/by-mac/" in path]
     assert each.nodes == len(overlays) == 8
     assert each.overlay_bytes == max(overlays)

@@ -73,7 +73,7 @@ def test_image_and_overlay_are_all_files_of_a_node(name: str) -> None:
 def test_cpio_reads_the_overlay_as_it_was_meant(tmp_path: Path) -> None:
     plan = plan_of("lab-roce")
     node = booted(plan)[3]
-    archive = files_of(plan, first_server(plan))[f"srv/http/nodes/{node.name}/overlay.cpio"].content
+    archive = files_of(plan, first_server(plan))[f"srv/http/nodes/{node.name}.cpio"].content
     subprocess.run(
         ["cpio", "--extract", "--quiet", "--preserve-modification-time"], input=archive, cwd=tmp_path, check=True
     )

@@ -8,6 +8,7 @@ from tests.report.handmade import handmade_plan
 
 from clusterwright.report.html import report_files
 from clusterwright.report.rollout_history import rollouts
+from clusterwright.report.rollouts_section import rollouts_section
 
 NAME = "20260301T021109-4bfb52aa"
 
@@ -23,8 +24,16 @@ STARTED = entry(
     reason="deeper <queues>",
     manifest="4bfb52aa" * 8,
     revision={"commit": "0123456789abcdef"},
-    waves=[{}, {}],
+    waves=[
+        {"layer": "pod0", "is_canary": True, "devices": ["a", "b"]},
+        {"layer": "pod0", "is_canary": False, "devices": ["c"]},
+    ],
     answers=[{"what": "policy: r1 keeps 50%", "reason": "night of maintenance", "who": "ines"}],
+    gates=[
+        {"gate": "files", "asks": "every device is read back", "deadline_s": None, "budget": None},
+        {"gate": "isolation", "asks": "every node is closed", "deadline_s": 60, "budget": 0},
+    ],
+    left_out=[{"gate": "verdicts", "why": "left out by its operator: hosts of a lab, without GPUs"}],
 )
 
 
@@ -46,3 +55,89 @@ def test_the_report_shows_rollouts_and_what_somebody_answered_for() -> None:
     assert "night of maintenance" in page
     assert 'id="rollouts"' in page
     assert 'id="rollouts"' not in report_files(handmade_plan(), ())["index.html"]
+
+
+def answer(gate: str, asked: int, *told: str, **wrong: str) -> dict[str, Any]:
+    return {"gate": gate, "asked": asked, "wrong": wrong, "told": list(told), "duration_s": 1.0}
+
+
+STOPPED = entry(
+    "wave",
+    wave=1,
+    devices={"a": "full disk", "b": "is open: egress (answers)"},
+    duration_s=61.2,
+    stopped="1 devices are not well by isolation, 0 are allowed",
+    gates=[answer("files", 1), answer("isolation", 1, "b was seen late", b="is open: egress (answers)")],
+)
+RESUMED = {
+    **STARTED,
+    "event": "resumed",
+    "answers": [{"what": "gate not asked: isolation", "reason": "the watch is mended at night", "who": "jan"}],
+    "gates": STARTED["gates"][:1],
+    "left_out": [{"gate": "isolation", "why": "left out by its operator: the watch is mended at night"}],
+}
+AGAIN = entry("wave", wave=1, devices={"a": "ok", "b": "ok"}, duration_s=4.0, stopped="", gates=[answer("files", 2)])
+
+
+def tables_of(*entries: dict[str, Any]) -> dict[str, list[str]]:
+    """The tables of the chapter by name, each row as its cells' text, in the order of the page."""
+    section = rollouts_section(rollouts(entries))
+    assert section is not None
+    return {
+        table.name: [" | ".join(cell.text for cell in row) for row in table.rows] + ([table.note] if table.note else [])
+        for block in section.blocks
+        for table in block.tables
+    }
+
+
+def test_the_gates_of_a_rollout_are_shown_with_their_limits_answers_and_reasons() -> None:
+    found = tables_of(STARTED, STOPPED, RESUMED, AGAIN)
+
+    assert found[f"gates-{NAME}"] == [
+        "files | every device is read back | – | the rollout's | 3 | 0",
+        "isolation | every node is closed | 60 s | 0 | 1 | 1",
+        "verdicts | not asked: left out by its operator: hosts of a lab, without GPUs | – | – | – | –",
+        "isolation | not asked: left out by its operator: the watch is mended at night | – | – | – | –",
+    ]
+    assert found[f"gate-waves-{NAME}"][:2] == [
+        f"1, canary | pod0 | 2 | 1 well | 1 of 1 not well | 61 | stopped: {STOPPED['stopped']}",
+        "1, canary | pod0 | 2 | 2 well | not asked | 4 | finished",
+    ]
+    assert found[f"complaints-{NAME}"] == [
+        "1 | did not take its files | a | yes | full disk",
+        "1 | isolation | b | yes | is open: egress (answers)",
+        "1 | isolation | – | no | b was seen late",
+        f"All in full: clusterwright audit show ROOT {NAME}",
+    ]
+    assert [row.split(" | ")[1:] for row in found["overrides"]] == [
+        ["policy: r1 keeps 50%", "night of maintenance", "ines"],
+        ["gate not asked: isolation", "the watch is mended at night", "jan"],
+    ]
+
+
+def test_a_record_without_its_gates_shows_those_that_answered() -> None:
+    old = {key: value for key, value in STARTED.items() if key not in ("gates", "left_out")}
+    bare = {key: value for key, value in AGAIN.items() if key != "gates"}
+
+    answered = tables_of(old, AGAIN)
+
+    assert answered[f"gates-{NAME}"] == ["files | not noted in this record | – | the rollout's | 2 | 0"]
+    assert f"gates-{NAME}" not in tables_of(old, bare)
+
+
+def test_many_complaints_and_many_rollouts_stay_readable() -> None:
+    wrong = {f"n{number:02d}": "is open " * 40 for number in range(30)}
+    many = entry("wave", wave=1, devices=wrong, duration_s=1.0, stopped="30", gates=[answer("isolation", 30, **wrong)])
+    log = [{**STARTED, "rollout": f"{NAME}-{number:02d}"} for number in range(12)]
+
+    found = tables_of(STARTED, many)[f"complaints-{NAME}"]
+    section = rollouts_section(rollouts(log))
+
+    assert found[19].endswith(" …")
+    assert len(found[19]) < 240
+    assert found[20:] == [f"10 more, and all in full: clusterwright audit show ROOT {NAME}"]
+    assert section is not None
+    assert [block.heading for block in section.blocks[1:]] == [
+        f"Between the waves of {NAME}-{number:02d}" for number in range(11, 1, -1)
+    ]
+    assert "Of the 12 that went in waves the last 10 are shown" in section.blocks[0].text

@@ -85,9 +85,13 @@ def _entries(root: Path) -> list[dict[str, Any]]:
 
 def _line(rollout: Rollout) -> str:
     waves = f"{rollout.waves_done} of {rollout.waves} waves" if rollout.waves else "no waves"
+    if rollout.devices:
+        waves = "devices " + ", ".join(f"{count} {what}" for what, count in rollout.devices.items())
     failed = f", {len(rollout.failed)} devices failed" if rollout.failed else ""
     reason = f": {rollout.reason}" if rollout.reason else ""
-    return f"{rollout.name}  {rollout.end:<8}  {rollout.who}@{rollout.host}  {waves}{failed}{reason}"
+    return (
+        f"{rollout.name}  {rollout.action:<7}  {rollout.end:<8}  {rollout.who}@{rollout.host}  {waves}{failed}{reason}"
+    )
 
 
 def _show(rollout: Rollout) -> None:
@@ -97,7 +101,7 @@ def _show(rollout: Rollout) -> None:
         for name, value in entry.items():
             if name not in ("at", "event", "rollout", "sequence", "previous", "digest", "preview", "waves"):
                 click.echo(f"    {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
-        if "preview" in entry:
+        if entry.get("preview", {}).get("text"):
             click.echo(f"    preview as approved (SHA-256 {entry['preview']['sha256']}):")
             for line in entry["preview"]["text"].splitlines():
                 click.echo(f"        {line}")

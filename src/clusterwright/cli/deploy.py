@@ -1,29 +1,30 @@
-"""``clusterwright preview``, ``refresh`` and ``destroy``: the Pulumi stacks of a spec, in order."""
+"""``clusterwright preview``: what an update would do, by the proofs and by Pulumi."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from clusterwright.cli.judged import Judging, judge, judging_options, note_gone
+from clusterwright.cli.judged import Judging, judge, judging_options
 from clusterwright.cli.progress import shown
 from clusterwright.cli.stacks import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
-    Site,
+    chosen_target,
     interruptible,
     open_site,
     stack_options,
     tell_ran,
 )
-from clusterwright.cli.waves import waves_text
 from clusterwright.deploy.automation import Engine, Ran
 from clusterwright.deploy.order import drive_stacks
-from clusterwright.deploy.units import Stack
-from clusterwright.rollout.approval import save_approval
-from clusterwright.rollout.prepare import Prepared, prepare_update
+from clusterwright.deploy.project import Deployment
+from clusterwright.deploy.units import UPPER, Stack
+from clusterwright.rollout.unchanged import recalled, unchanged
 
 
 @click.command()
@@ -43,6 +44,7 @@ def preview(
     by_engine: bool,
     jobs: Path | None,
     accept_refuted: tuple[str, ...],
+    skip_gate: tuple[str, ...],
     because: str,
     **options: Any,
 ) -> int:
@@ -50,75 +52,82 @@ def preview(
 
     Exit status: 0 previewed, 1 errors in the spec, or a proof would break, 2 could not run.
     """
+    judging = Judging(jobs, accept_refuted, skip_gate, because)
+    if form == "text" and save is None and (same := _unchanged(options)):
+        click.echo(f"{same.cluster}: nothing changes", err=options["events"] == Path("-"))
+        return _drive(same, options) if by_engine else 0
+    from clusterwright.cli.waves import waves_text
+    from clusterwright.rollout.approval import save_approval
+    from clusterwright.rollout.gates import device_gates
+    from clusterwright.rollout.ledger import UnderWay
+    from clusterwright.rollout.prepare import prepare_update
+
     site = open_site(options, asks_for_secrets=False)
     if site is None:
         return EXIT_FINDINGS
     engine = Engine(site.deployment)
-    prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks)
+    prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source)
     is_judged = form == "json" or not prepared.is_quiet
-    judged = judge(site, prepared, Judging(jobs, accept_refuted, because)) if is_judged else None
-    text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared)) if part)
-    shows = judged.json if judged and form == "json" else text or f"{site.plan.name}: nothing changes"
+    judged = judge(site, prepared, judging) if is_judged else None
+    foreseen = UnderWay("", prepared.digest, tuple(prepared.manifests), prepared.waves)
+    gates = device_gates(site.plan, site.target.devices(), prepared.effects, foreseen, site.root, judging.skipped)
+    text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared, gates)) if part)
+    shows = judged.json(gates) if judged and form == "json" else text or f"{site.plan.name}: nothing changes"
     click.echo(shows, err=options["events"] == Path("-"))
     if judged and judged.is_refused:
         return EXIT_FINDINGS
-    status = _drive("preview", site, engine, options, prepared) if by_engine else 0
+    digests = {name: manifest.digest for name, manifest in prepared.manifests.items()}
+    status = _drive(_Previewed(site.plan.name, site.stacks, digests, engine), options) if by_engine else 0
     if save and status == 0:
         save_approval(save, prepared, text)
         click.echo(f"saved to {save}: manifest {prepared.digest}", err=True)
     return status
 
 
-@click.command()
-@stack_options
-def refresh(**options: Any) -> int:
-    """Ask the devices what they hold; the next preview shows what differs, the next up mends it."""
-    site = open_site(options, asks_for_secrets=True)
-    if site is None:
-        return EXIT_FINDINGS
-    engine = Engine(site.deployment)
-    with site.alone("refresh"):
-        return _drive("refresh", site, engine, options)
+@dataclass(frozen=True, slots=True)
+class _Previewed:
+    """The stacks of a cluster that Pulumi is to preview, with the digests of their manifests by the stacks' names."""
+
+    cluster: str
+    stacks: tuple[Stack, ...]
+    manifests: Mapping[str, str]
+    engine: Engine
 
 
-@click.command()
-@stack_options
-@click.option("--yes", is_flag=True, help="Do not ask for the cluster's name.")
-def destroy(*, yes: bool, **options: Any) -> int:
-    """Remove from the devices what was put there, and nothing else; the upper layer goes last."""
-    site = open_site(options, asks_for_secrets=False)
-    if site is None:
-        return EXIT_FINDINGS
-    if not yes:
-        _confirm(site)
-    engine = Engine(site.deployment)
-    with site.alone("destroy"):
-        status = _drive("destroy", site, engine, options)
-        if status == 0:
-            note_gone(site)
-        return status
+def _unchanged(options: dict[str, Any]) -> _Previewed | None:
+    """The stacks that the options name when nothing is to be done on any; None where the spec has to be read for that.
+
+    Raises ClusterwrightError.
+    """
+    layers = ((UPPER,) if options["upper"] else ()) + tuple(dict.fromkeys(options["pods"]))
+    if not layers or len(set(layers) - {UPPER}) > 1:  # only the plan knows every layer, and the order of pods
+        return None
+    path, target = options["spec"], chosen_target(options)
+    # A spec that says where its secrets come from is asked about as such: a note of the other kind is not believed.
+    for each in dict.fromkeys((target, target if target.secrets else replace(target, secrets=path))):
+        manifests = recalled(path, dict.fromkeys(layers), each)
+        if manifests is None:
+            continue
+        each.carries(())  # a bad access file is refused before anything is touched
+        engine = Engine(Deployment(path, each))
+        if (stacks := unchanged(manifests, engine)) is None:
+            return None
+        digests = {manifest.stack: manifest.digest for manifest in manifests}
+        return _Previewed(manifests[0].cluster, stacks, digests, engine)
+    return None
 
 
-def _confirm(site: Site) -> None:
-    devices = sum(len(unit.devices) for stack in site.stacks for unit in stack.units)
-    told = f"This removes what was deployed on {devices} devices of {site.plan.name} in {len(site.stacks)} stacks."
-    click.echo(told, err=True)
-    if click.prompt("Type the cluster's name to go on", default="", show_default=False, err=True) != site.plan.name:
-        raise click.ClickException("that is not the cluster's name; nothing was touched")
-
-
-def _drive(action: str, site: Site, engine: Engine, options: dict[str, Any], prepared: Prepared | None = None) -> int:
-    """The action over every stack. A preview runs on the manifests of ``prepared``."""
-    click.echo(f"{action}: {', '.join(stack.name for stack in site.stacks)}", err=True)
+def _drive(previewed: _Previewed, options: dict[str, Any]) -> int:
+    """Pulumi's own preview of every stack, on the manifests that were shown."""
+    stacks, engine = previewed.stacks, previewed.engine
+    click.echo(f"preview: {', '.join(stack.name for stack in stacks)}", err=True)
     with shown(options["events"]) as listen, interruptible(engine) as is_stopped:
 
         def run(stack: Stack) -> Ran:
-            manifest = prepared.manifests[stack.name].digest if prepared else ""
-            return engine.run(action, stack, listen, manifest=manifest)
+            return engine.run("preview", stack, listen, manifest=previewed.manifests[stack.name])
 
-        at_once: int = options["parallel"]
-        ran = drive_stacks(site.stacks, run, at_once, upper_last=action == "destroy", is_stopped=is_stopped)
+        ran = drive_stacks(stacks, run, options["parallel"], is_stopped=is_stopped)
     if is_stopped():
-        click.echo(f"{action} was interrupted; the same command picks up what is left", err=True)
+        click.echo("preview was interrupted", err=True)
         return EXIT_INTERRUPTED
-    return tell_ran(action, site.stacks, ran)
+    return tell_ran("preview", stacks, ran)

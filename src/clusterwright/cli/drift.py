@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from clusterwright.deploy.journal import OWN_FOLDER
 from clusterwright.deploy.units import cut
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.adoption import adoption
@@ -47,8 +48,9 @@ def read_running(folder: Path) -> dict[str, dict[str, str]]:
         raise ClusterwrightError(f"{folder}: is no folder; it has one folder for each device, named after it")
     found: dict[str, dict[str, str]] = {}
     for device in sorted(path for path in folder.iterdir() if path.is_dir()):
-        files = sorted(path for path in device.rglob("*") if path.is_file())
-        found[device.name] = {str(path.relative_to(device)): _text(path) for path in files}
+        files = {path.relative_to(device): path for path in sorted(device.rglob("*")) if path.is_file()}
+        # What deploying keeps on a device beside its files is no configuration.
+        found[device.name] = {str(name): _text(path) for name, path in files.items() if name.parts[0] != OWN_FOLDER}
     if not found:
         names = ", ".join(f"{name} ({output.command})" for name, output in OUTPUTS.items())
         raise ClusterwrightError(

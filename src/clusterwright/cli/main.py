@@ -19,7 +19,7 @@ from clusterwright.finding import ClusterwrightError
 COMMANDS = {
     "audit": "clusterwright.cli.audit:audit",
     "bringup": "clusterwright.cli.bringup:bringup",
-    "destroy": "clusterwright.cli.deploy:destroy",
+    "destroy": "clusterwright.cli.deployed:destroy",
     "diff": "clusterwright.cli.diff:diff",
     "explain": "clusterwright.cli.explain:explain",
     "inventory": "clusterwright.cli.inventory:inventory",
@@ -30,10 +30,11 @@ COMMANDS = {
     "observe": "clusterwright.cli.observe:observe",
     "place": "clusterwright.cli.place:place_command",
     "preview": "clusterwright.cli.deploy:preview",
-    "refresh": "clusterwright.cli.deploy:refresh",
+    "refresh": "clusterwright.cli.deployed:refresh",
     "render": "clusterwright.cli.render:render",
     "report": "clusterwright.cli.report:report",
     "simulate": "clusterwright.cli.simulate:simulate_command",
+    "snapshot": "clusterwright.cli.snapshot:snapshot_command",
     "up": "clusterwright.cli.up:up",
     "verify": "clusterwright.cli.verify:verify",
 }

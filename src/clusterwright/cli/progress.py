@@ -8,14 +8,14 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from clusterwright.deploy.events import Event, Kind, Listener
@@ -23,12 +23,13 @@ from clusterwright.deploy.events import Event, Kind, Listener
 _MARKS = {"create": "+", "update": "~", "delete": "-", "refresh": "~"}
 _DONE = {"create": "created", "update": "updated", "delete": "deleted", "same": "unchanged", "refresh": "read"}
 _PLANNED = {"create": "to create", "update": "to update", "delete": "to delete", "same": "unchanged"}
+_FOUND = {**_DONE, "update": "different", "delete": "gone"}  # what a refresh finds on devices
 _STYLES = {"+": "green", "~": "yellow", "-": "red", "!": "bold red"}
 
 
 def counted(action: str, counts: Mapping[str, int]) -> str:
     """Resources by what happened (or would happen) to them: ``1 updated, 7 unchanged``."""
-    words = _PLANNED if action == "preview" else _DONE
+    words = {"preview": _PLANNED, "refresh": _FOUND}.get(action, _DONE)
     return ", ".join(f"{count} {words.get(kind, kind)}" for kind, count in sorted(counts.items(), key=_same_last))
 
 
@@ -45,6 +46,7 @@ class Lines:
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._said: defaultdict[tuple[str, str], list[Event]] = defaultdict(list)
+        self._actions: dict[str, str] = {}
 
     def __call__(self, event: Event) -> None:
         """Write what is complete with ``event``."""
@@ -57,15 +59,22 @@ class Lines:
                 failed = event.kind is Kind.UNIT_FAILED
                 if failed or said or event.operation in _MARKS:
                     mark = "!" if failed else _MARKS.get(event.operation, " ")
-                    self._block(f"{event.stack}: {mark} {event.operation} {event.unit_kind} {event.unit}", said)
+                    self._block(f"{event.stack}: {mark} {self._what(event)} {event.unit_kind} {event.unit}", said)
             case Kind.STACK_FINISHED | Kind.STACK_FAILED:
                 for stack, unit in [key for key in self._said if key[0] == event.stack]:
                     self._block(f"{stack}: {unit}", self._said.pop((stack, unit)))
                 self._write(f"{event.stack}: {_ending(event)}")
-            case Kind.UNIT_STARTED | Kind.STACK_STARTED:
+            case Kind.STACK_STARTED:
+                self._actions[event.stack] = event.operation
+            case Kind.UNIT_STARTED:
                 pass
             case _ if event.text:
                 self._block("", [event])
+
+    def _what(self, event: Event) -> str:
+        if self._actions.get(event.stack) == "refresh" and event.kind is Kind.UNIT_FINISHED:
+            return _FOUND.get(event.operation, event.operation)
+        return event.operation
 
     def _block(self, title: str, said: list[Event]) -> None:
         lines = [line for event in said for line in event.text.splitlines()]
@@ -96,19 +105,28 @@ class PlainLines:
         self._lines(event)
 
 
+class StackElapsed(TimeElapsedColumn):
+    """How long a stack has taken: it is at work until it says that it ended, not until its last unit is done."""
+
+    def render(self, task: Task) -> Text:
+        """As ``0:01:05``."""
+        return Text(str(timedelta(seconds=int(task.elapsed or 0))), style="progress.elapsed")
+
+
 class LiveView:
-    """One bar a stack on a terminal, with the lines scrolling above them."""
+    """One bar a stack on a terminal, and one for the waves of a rollout, with the lines scrolling above them."""
 
     def __init__(self, console: Console) -> None:
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TimeElapsedColumn(),
+            StackElapsed(),
             TextColumn("{task.fields[now]}", markup=False),
         )
         self._progress = Progress(*columns, console=console)
         self._bars: dict[str, TaskID] = {}
+        self._waves: TaskID | None = None
         self._lines = Lines(self._print)
 
     def __enter__(self) -> LiveView:
@@ -136,7 +154,22 @@ class LiveView:
         elif bar is not None and event.kind in (Kind.STACK_FINISHED, Kind.STACK_FAILED):
             self._progress.update(bar, now="failed" if event.kind is Kind.STACK_FAILED else "done")
             self._progress.stop_task(bar)
+        self._show_wave(event)
         self._lines(event)
+
+    def _show_wave(self, event: Event) -> None:
+        wave = event.details.get("wave", 0)
+        match event.kind:
+            case Kind.ROLLOUT_STARTED if event.details.get("waves"):
+                self._waves = self._progress.add_task("waves", total=event.details["waves"], now="")
+            case Kind.WAVE_STARTED if self._waves is not None:
+                self._progress.update(self._waves, completed=wave - 1, now=f"wave {wave}, {event.stack}")
+            case Kind.WAVE_FINISHED if self._waves is not None:
+                self._progress.update(self._waves, completed=wave, now=f"wave {wave} is well")
+            case Kind.WAVE_FAILED if self._waves is not None:
+                self._progress.update(self._waves, now=f"stopped in wave {wave}")
+            case Kind.ROLLOUT_FINISHED | Kind.ROLLOUT_STOPPED if self._waves is not None:
+                self._progress.stop_task(self._waves)
 
     def _print(self, text: str) -> None:
         first, _, rest = text.partition("\n")

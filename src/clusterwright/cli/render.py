@@ -40,15 +40,15 @@ def render(spec: Path, out: Path, only: tuple[str, ...]) -> int:
         click.echo(render_text(result, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
         return _EXIT_FINDINGS
     plan = build_plan(load_spec(spec))
-    names = _choose(plan, only)
+    names = choose(plan, only)
     click.echo(f"{plan.name}: rendering {len(names):,} devices", err=True)
-    entries = render_tree(plan, names, out)
-    size_mb = sum(entry.size for entry in entries) / 1e6
-    click.echo(f"{plan.name}: {len(entries):,} files, {size_mb:,.1f} MB, in {out}", err=True)
+    written = render_tree(plan, names, out)
+    files, size_mb = sum(device.files for device in written), sum(device.size_bytes for device in written) / 1e6
+    click.echo(f"{plan.name}: {files:,} files, {size_mb:,.1f} MB, in {out}", err=True)
     return 0
 
 
-def _choose(plan: Plan, globs: Iterable[str]) -> list[str]:
+def choose(plan: Plan, globs: Iterable[str]) -> list[str]:
     """Names of the devices that match any glob; all when there is none. Raises ClusterwrightError when none matches."""
     names = [device.name for device in plan.devices]
     globs = tuple(globs)

@@ -10,26 +10,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from clusterwright.cli.formats.text import render_text
-from clusterwright.cli.lint import source_line
 from clusterwright.cli.progress import counted
 from clusterwright.deploy.automation import Engine, Ran
-from clusterwright.deploy.demand import require_secrets
 from clusterwright.deploy.locks import StackLocks
 from clusterwright.deploy.order import STACKS_AT_ONCE
 from clusterwright.deploy.project import Deployment
 from clusterwright.deploy.targets import TARGETS, Chosen
 from clusterwright.deploy.units import UPPER, Stack, choose, cut
 from clusterwright.finding import Severity
-from clusterwright.plan.build import build_plan
-from clusterwright.plan.model import Plan
-from clusterwright.rules.engine import lint_path
-from clusterwright.spec.load import load_spec
-from clusterwright.spec.model import ClusterSpec
+
+if TYPE_CHECKING:  # what reads and judges specs is imported where one is: a preview that finds no change does neither
+    from clusterwright.deploy.rendering import Source
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.model import ClusterSpec
 
 EXIT_FINDINGS = 1
 EXIT_STOPPED = 3
@@ -41,7 +38,9 @@ def stack_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The arguments that the commands share."""
     decorators = (
         click.argument("spec", type=click.Path(path_type=Path)),
-        click.option("--pod", "pods", multiple=True, metavar="POD", help="Only this pod (pod0, ...); may be repeated."),
+        click.option(
+            "--pod", "pods", multiple=True, metavar="POD", help="Only this layer (pod0, ...); may be repeated."
+        ),
         click.option("--upper", is_flag=True, help="Only the layer above the pods; together with --pod, both."),
         click.option("--target", type=click.Choice(TARGETS), default=TARGETS[0], show_default=True),
         click.option(
@@ -87,12 +86,13 @@ def stack_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A spec with the stacks that were asked for, and where they go."""
+    """A spec with the stacks that were asked for, where they go, and what the spec was read from."""
 
     spec: ClusterSpec
     plan: Plan
     stacks: tuple[Stack, ...]
     deployment: Deployment
+    source: Source
 
     @property
     def target(self) -> Chosen:
@@ -112,32 +112,49 @@ class Site:
         yield
 
 
-def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> Site | None:
-    """The site that the options name; None after the spec's errors were printed. Raises ClusterwrightError."""
-    path: Path = options["spec"]
+def chosen_target(options: dict[str, Any]) -> Chosen:
+    """The target that the options name; where its state is kept is told to Pulumi."""
     if options["backend"]:
         os.environ["PULUMI_BACKEND_URL"] = options["backend"]
-    linted = lint_path(path)
-    if any(finding.severity is Severity.ERROR for finding in linted.findings):
-        click.echo(render_text(linted, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
-        return None
-    target = Chosen(options["target"], options["root"], options["access"], options["secrets"])
+    return Chosen(options["target"], options["root"], options["access"], options["secrets"])
+
+
+def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> Site | None:
+    """The site that the options name; None after the spec's errors were printed. Raises ClusterwrightError."""
+    from clusterwright.cli.formats.text import render_text
+    from clusterwright.cli.lint import source_line
+    from clusterwright.deploy.rendering import Source
+    from clusterwright.plan.build import build_plan
+    from clusterwright.rules.engine import lint_path
+    from clusterwright.spec.load import load_spec
+    from clusterwright.spec.source import noting_reads
+
+    path: Path = options["spec"]
+    target = chosen_target(options)
+    with noting_reads() as read:
+        linted = lint_path(path)
+        if any(finding.severity is Severity.ERROR for finding in linted.findings):
+            click.echo(render_text(linted, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
+            return None
+        spec = load_spec(path)
     target.carries(())  # a bad access file is refused before anything is touched
-    spec = load_spec(path)
     if spec.secrets and target.secrets is None:
         target = replace(target, secrets=path)
     plan = build_plan(spec)
     stacks = choose(cut(plan), (*options["pods"], *((UPPER,) if options["upper"] else ())))
     if asks_for_secrets:
+        from clusterwright.deploy.demand import require_secrets  # asks the renderers, which a preview may not need
+
         require_secrets(plan, target, stacks)
-    return Site(spec, plan, stacks, Deployment(path, target))
+    return Site(spec, plan, stacks, Deployment(path, target), Source(path, read))
 
 
 @contextmanager
 def interruptible(engine: Engine) -> Iterator[Callable[[], bool]]:
     """A first Ctrl-C starts nothing new; a second has what runs stop as soon as its steps are done.
 
-    Gives the question whether there was one.
+    A third raises KeyboardInterrupt: it ends a wait for devices, which is no step of the engine's. Gives the question
+    whether there was one.
     """
     presses: list[int] = []
 
@@ -145,8 +162,10 @@ def interruptible(engine: Engine) -> Iterator[Callable[[], bool]]:
         presses.append(1)
         if len(presses) == 1:
             click.echo("interrupted: what runs is finished, nothing new is started; once more stops it now", err=True)
-        else:
+        elif len(presses) == 2:
             engine.interrupt()
+        else:
+            raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, pressed)
     try:

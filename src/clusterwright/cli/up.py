@@ -28,11 +28,13 @@ from clusterwright.cli.waves import waves_text
 from clusterwright.deploy.automation import Engine
 from clusterwright.deploy.events import Event, Kind, Listener
 from clusterwright.deploy.store import Store
+from clusterwright.deploy.target import Target
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout import ledger
 from clusterwright.rollout.approval import load_approval, require_approved
 from clusterwright.rollout.audit import Answer, Approval, Trail, revision_of, rollout_name, who
 from clusterwright.rollout.execution import End, Execution, Orders, Result
+from clusterwright.rollout.gates import Gates, device_gates
 from clusterwright.rollout.health import Gate, HoldsTree, Probe, Verdicts
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.prepare import Prepared, prepare_update
@@ -99,6 +101,7 @@ def up(
     probe: str,
     jobs: Path | None,
     accept_refuted: tuple[str, ...],
+    skip_gate: tuple[str, ...],
     because: str,
     **options: Any,
 ) -> int:
@@ -107,8 +110,9 @@ def up(
     Exit status: 0 done, 1 errors in the spec, 2 refused, 3 stopped by failures, 4 paused, 130 interrupted. The same
     command goes on where it ended.
     """
-    judging = Judging(jobs, accept_refuted, because)
-    wishes = Wishes(reason, accept, approved, frozenset(pause_after), interactive, yes, verdicts, probe, judging)
+    judging = Judging(jobs, accept_refuted, skip_gate, because)
+    pauses = frozenset(pause_after)
+    wishes = Wishes(reason, accept, approved, pauses, interactive, yes, verdicts, probe, judging)
     site = open_site(options, asks_for_secrets=True)
     if site is None:
         return EXIT_FINDINGS
@@ -119,7 +123,7 @@ def up(
 
 
 def _up(site: Site, engine: Engine, wishes: Wishes, events: Path | None, at_once: int) -> int:
-    prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks)
+    prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source)
     before = ledger.load(site.root)
     names = tuple(stack.name for stack in site.stacks)
     resumed = ledger.resumed(before, prepared.digest, names)
@@ -130,22 +134,22 @@ def _up(site: Site, engine: Engine, wishes: Wishes, events: Path | None, at_once
         )
     if resumed:
         click.echo(f"rollout {rollout.name} goes on at wave {_at(rollout)}", err=True)
-    judged = judge(site, prepared, wishes.judging) if prepared.runs and not prepared.is_quiet else None
+    judged = None if prepared.is_quiet else judge(site, prepared, wishes.judging)
     if judged:
         judged.require_held()
-    told = judged.text if judged else _without_proof(site, prepared)
-    text = "\n\n".join(part for part in (told, waves_text(prepared)) if part)
+    gates = _gates(site, wishes, prepared, rollout)
+    text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared, gates)) if part)
     if text:
         click.echo(text, err=True)
     _require_allowed(site, wishes, prepared, resumed)
     reason = _reason(wishes, prepared)
     _confirm(wishes, rollout)
-    approval = _approval(site, wishes, prepared, reason, text, judged)
+    approval = _approval(site, wishes, prepared, reason, text, judged, gates)
     trail = Trail(site.root, rollout.name)
     trail.approved(approval, resumes=resumed is not None)
     with shown(events) as listen, interruptible(engine) as is_aborted:
         orders = Orders(site.spec.rollout.failure_budget, at_once, wishes.pause_after, is_aborted, _asks(wishes))
-        execution = Execution(site.root, engine, prepared, orders, _gates(site, wishes), listen, trail.wave)
+        execution = Execution(site.root, engine, prepared, orders, gates.asked, listen, trail.wave)
         listen(Event(Kind.ROLLOUT_STARTED, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
         result = execution.run(rollout)
         if result.end is End.DONE:
@@ -153,17 +157,6 @@ def _up(site: Site, engine: Engine, wishes: Wishes, events: Path | None, at_once
         _tell_end(listen, rollout, result)
     trail.ended(result)
     return _tell(site, result)
-
-
-def _without_proof(site: Site, prepared: Prepared) -> str:
-    """What is told of an update that can break nothing: no proof has to hold it back."""
-    if prepared.is_quiet:
-        return ""
-    devices = sum(len(manifest.trees) for manifest in prepared.manifests.values())
-    return (
-        f"nothing of {site.plan.name} was deployed yet: {devices} devices get their first configuration at once. "
-        "`clusterwright verify` makes the proofs."
-    )
 
 
 def _at(rollout: UnderWay) -> str:
@@ -207,22 +200,30 @@ def _asks(wishes: Wishes) -> Callable[[int, Wave], bool]:
     return asks if wishes.interactive else lambda _number, _wave: True
 
 
-def _gates(site: Site, wishes: Wishes) -> tuple[Gate, ...]:
-    gates: list[Gate] = [HoldsTree(site.target.open(), Store(site.root / "objects"))]
+def _gates(site: Site, wishes: Wishes, prepared: Prepared, rollout: UnderWay) -> Gates:
+    """Everything that is asked between waves: files, what devices say of themselves, what the site says of them."""
+    found = device_gates(site.plan, site.target.devices(), prepared.effects, rollout, site.root, wishes.judging.skipped)
+    names = {stack.layer: stack.name for stack in site.stacks}
+
+    def opened(layer: str) -> Target:
+        return (site.target.of_stack(names[layer]) if site.target.secrets else site.target).open()
+
+    gates: list[Gate] = [HoldsTree(opened, Store(site.root / "objects")), *found.asked]
     if wishes.verdicts:
         gates.append(Verdicts(wishes.verdicts))
     if wishes.probe:
         gates.append(Probe(tuple(shlex.split(wishes.probe))))
-    return tuple(gates)
+    return Gates(tuple(gates), found.unasked)
 
 
 def _approval(
-    site: Site, wishes: Wishes, prepared: Prepared, reason: str, text: str, judged: Judged | None
+    site: Site, wishes: Wishes, prepared: Prepared, reason: str, text: str, judged: Judged | None, gates: Gates
 ) -> Approval:
     user, host = who()
     path = site.deployment.spec
     shown_then = load_approval(wishes.approved).text if wishes.approved else text
-    answers = tuple(Answer(f"policy: {wave.breaks}", wishes.accept, user) for wave in prepared.breaks)
+    policy = (Answer(f"policy: {wave.breaks}", wishes.accept, user) for wave in prepared.breaks)
+    left_out = (Answer(f"gate not asked: {name}", why, user) for name, why in wishes.judging.skipped.items())
     return Approval(
         action="up",
         cluster=site.plan.name,
@@ -236,7 +237,9 @@ def _approval(
         base=prepared.base,
         text=shown_then,
         waves=prepared.waves,
-        answers=(*answers, *(judged.answers if judged else ())),
+        answers=(*policy, *left_out, *(judged.answers if judged else ())),
+        gates=gates.questions,
+        left_out=gates.left_out,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from clusterwright.rollout.gates import Gates
 from clusterwright.rollout.prepare import Prepared
 from clusterwright.rollout.waves import Wave
 
@@ -11,12 +12,15 @@ _HEADINGS = ("wave", "", "layer", "units", "devices", "effect", "racks disturbed
 _SHOWN = 3
 
 
-def waves_text(prepared: Prepared) -> str:
-    """The waves as a table, and what goes out without one; "" where nothing changes on a device that runs."""
-    return "\n".join(_lines(prepared))
+def waves_text(prepared: Prepared, gates: Gates) -> str:
+    """The waves as a table, what is asked between them, and what goes out without one.
+
+    "" where nothing changes on a device that runs.
+    """
+    return "\n".join(_lines(prepared, gates))
 
 
-def _lines(prepared: Prepared) -> Iterator[str]:
+def _lines(prepared: Prepared, gates: Gates) -> Iterator[str]:
     if prepared.waves:
         rows = [_HEADINGS, *(_row(number, wave) for number, wave in enumerate(prepared.waves, 1))]
         widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADINGS))]
@@ -26,6 +30,8 @@ def _lines(prepared: Prepared) -> Iterator[str]:
     for number, wave in enumerate(prepared.waves, 1):
         if wave.breaks:
             yield f"wave {number} breaks the policy: {wave.breaks}"
+    if prepared.waves:
+        yield from gates.lines
     if prepared.removed:
         yield f"at the end, what was put on {_some(prepared.removed)} is removed: the spec no longer has them"
 

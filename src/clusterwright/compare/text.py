@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from posixpath import dirname
 
 from clusterwright.compare.changes import CableChanges, CableMove, ConfigGroup, PlanChanges
+from clusterwright.compare.diff_lines import shown_lines
 from clusterwright.plan.model import Cable, Device
 from clusterwright.render.slurm_hostlist import hostlist
 
@@ -16,7 +19,8 @@ MOST_GROUPS = 24
 def text_lines(changes: PlanChanges, configs: Sequence[ConfigGroup] | None, most_lines: int) -> Iterator[str]:
     """The lines of the report; ``configs`` None leaves configuration out.
 
-    ``most_lines`` bounds the diff lines shown of each file, and with them the groups of devices; 0 shows all.
+    ``most_lines`` bounds the diff lines shown of each file, and with them the files of a folder and the groups of
+    devices; 0 shows all.
     """
     yield f"{changes.before} → {changes.after}"
     if not changes and not configs:
@@ -167,11 +171,17 @@ def _configuration(groups: Sequence[ConfigGroup], most_lines: int) -> Iterator[s
     for group in shown:
         count = f"{len(group.devices):,} × " if len(group.devices) > 1 else ""
         yield f"\n{count}{group.role} {_names(group.devices)}"
-        for diff in group.files:
-            yield f"  {diff.status} /{diff.path}"
-            yield from (f"    {line}" for line in (diff.lines[:most_lines] if most_lines else diff.lines))
-            if most_lines and len(diff.lines) > most_lines:
-                yield f"    … {len(diff.lines) - most_lines:,} more lines"
+        # A boot server has some files for each node: what one of them says, the others of its folder say too.
+        for (status, folder), alike in groupby(group.files, key=lambda diff: (diff.status, dirname(diff.path))):
+            files = list(alike)
+            shown_files = files[:EXAMPLES] if most_lines else files
+            for diff in shown_files:
+                yield f"  {status} /{diff.path}"
+                yield from (
+                    f"    {line}" for line in (shown_lines(diff.lines, most_lines) if most_lines else diff.lines)
+                )
+            if len(files) > len(shown_files):
+                yield f"  {status} {len(files) - len(shown_files):,} more files in /{folder}"
     rest = groups[len(shown) :]
     if rest:
         roles = Counter(role for group in rest for role in [group.role] * len(group.devices))

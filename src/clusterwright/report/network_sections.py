@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from clusterwright.report.page import Block, Cell, Section, Table, bandwidth, code, number
+from clusterwright.plan.enforcement import ZoneEnforcement, zone_enforcement
+from clusterwright.report.page import Block, Cell, Section, Table, bandwidth, code, number, plural
 from clusterwright.report.topology_svg import links_text, topology_drawing
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 _TECHNOLOGY = {"roce": "Ethernet, RoCE v2", "ethernet": "Ethernet", "infiniband": "InfiniBand"}
 _FULL_SHARE = 0.9995
+_WHO_ENFORCES = (
+    "Edges are the ports of Ethernet switches that hosts hang on: they filter what every host sends and receives. A "
+    "host with an image filters as well, by itself. What is rendered for both is proven by clusterwright verify."
+)
 _HOW_TO_READ = (
     "Oversubscription is the bandwidth of all NICs at or below a tier over that of the tier's uplinks. Bisection is "
     "what crosses between two halves of the cluster by way of a tier; full bisection is half of all NICs at full rate."
@@ -72,21 +77,24 @@ def addresses_section(plan: Plan) -> Section:
 
 
 def isolation_section(plan: Plan) -> Section:
-    """Zones, and which zone may speak to which; what is not listed is denied."""
+    """Zones with who enforces them, and which zone may speak to which; what is not listed is denied."""
     zones = plan.spec.zones
+    enforced = {each.zone: enforced_by(each) for each in zone_enforcement(plan)}
     zone_table = Table(
         "zones",
         "Zones",
-        ("Zone", "Node groups", "Fabrics", "Prefixes outside"),
+        ("Zone", "Node groups", "Fabrics", "Prefixes outside", "Enforced by"),
         tuple(
             (
                 Cell(zone.name),
                 Cell(", ".join(zone.nodes) or "–"),
                 Cell(", ".join(zone.fabrics) or "–"),
                 code(", ".join(str(prefix) for prefix in zone.prefixes) or "–"),
+                Cell(enforced[zone.name] or "–"),
             )
             for zone in zones
         ),
+        note=_WHO_ENFORCES,
     )
     matrix = Table(
         "flow-matrix",
@@ -125,6 +133,15 @@ def isolation_section(plan: Plan) -> Section:
         "Zones and flows",
         (Block("", "", (), (zone_table,)), Block("", "", (), (matrix,)), Block("", "", (), (flows,))),
     )
+
+
+def enforced_by(found: ZoneEnforcement) -> str:
+    """Who enforces a zone, in the words of ``clusterwright verify --check isolation``; "" without hosts."""
+    filtering, trusting = found.filtering, found.trusting
+    parts = [f"hosts and edges ({plural(len(filtering), 'host')})"] if filtering else []
+    if trusting:
+        parts.append(f"edges alone ({plural(len(trusting), 'host')} without an image, as {trusting[0]})")
+    return " and ".join(parts)
 
 
 def _fabric_block(plan: Plan, fabric: Fabric, tiers: tuple[TierTotals, ...]) -> Block:

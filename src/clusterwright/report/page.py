@@ -13,7 +13,10 @@ FILTER_FROM_ROWS = 20  # a table that fits on a screen needs no filter
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table cell. ``style`` is one of the style sheet's classes: number, code, good, bad, warning, quiet, head."""
+    """A table cell. ``style`` is what the style sheet has: number, code, good, bad, warning, quiet, head.
+
+    Two of them stand with a space between.
+    """
 
     text: str
     style: str = ""

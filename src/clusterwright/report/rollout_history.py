@@ -2,19 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+_APPROVED = ("started", "resumed")
+_KNOWN = {word: word for word in ("removed", "kept", "as given", "differs", "gone", "not known")}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A gate of a rollout as it was approved; ``asks`` is "" in a record that was written before gates were in it.
+
+    ``asked`` counts devices and ``wrong`` those not well by it, over every wave that was gone through.
+    """
+
+    gate: str
+    asks: str
+    deadline_s: int | None
+    budget: int | None
+    asked: int
+    wrong: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A wave that was gone through, once: ``gates`` are what each gate answered after it, as the record has it.
+
+    ``failed`` maps devices to why they are not well, ``stopped`` is why the rollout ended there, "" where it went on.
+    """
+
+    number: int
+    layer: str
+    is_canary: bool
+    devices: int
+    failed: Mapping[str, str]
+    gates: Mapping[str, Mapping[str, Any]]
+    stopped: str
+    duration_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """One rollout, its ``entries`` in order. ``end`` is ``open`` when none says how it ended: it runs, or was killed.
+    """One rollout, refresh or removal (``action``), its ``entries`` in order.
 
-    ``failed`` maps devices to why they failed, without those that a later wave or attempt brought there.
+    ``end`` is ``open`` when none says how it ended: it runs, or was killed. ``failed`` maps devices to why they failed,
+    without those that a later wave or attempt brought there. ``devices`` counts those that a refresh or removal was
+    about, by what was found on them or became of them.
     """
 
     name: str
+    action: str
     entries: tuple[Mapping[str, Any], ...]
     who: str
     host: str
@@ -27,6 +66,45 @@ class Rollout:
     waves_done: int
     failed: Mapping[str, str]
     duration_s: float
+    devices: Mapping[str, int]
+
+    @property
+    def answers(self) -> tuple[Mapping[str, str], ...]:
+        """What somebody answered for, in any approval: a rollout that went on may have got another one."""
+        every = (answer for approval in self._approvals for answer in approval["answers"])
+        return tuple({(each["what"], each["reason"], each["who"]): each for each in every}.values())
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The waves in the order in which they were gone through; one that was done again is there again."""
+        planned = self.entries[0]["waves"]
+        return tuple(_attempt(entry, planned) for entry in self.entries if entry["event"] == "wave")
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The gates of every approval, and those that answered, in the order in which they are asked."""
+        known = {each["gate"]: each for entry in self._approvals for each in entry.get("gates", ())}
+        answers = [(name, said) for attempt in self.attempts for name, said in attempt.gates.items()]
+        nothing = {"asks": "", "deadline_s": None, "budget": None}
+        return tuple(
+            Question(
+                name,
+                **{field: known.get(name, nothing)[field] for field in nothing},
+                asked=sum(said["asked"] for gate, said in answers if gate == name),
+                wrong=sum(len(said["wrong"]) for gate, said in answers if gate == name),
+            )
+            for name in dict.fromkeys((*known, *(name for name, _ in answers)))
+        )
+
+    @property
+    def left_out(self) -> tuple[tuple[str, str], ...]:
+        """The gates that an approval left out, each with why."""
+        found = ((each["gate"], each["why"]) for entry in self._approvals for each in entry.get("left_out", ()))
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def _approvals(self) -> tuple[Mapping[str, Any], ...]:
+        return tuple(entry for entry in self.entries if entry["event"] in _APPROVED)
 
 
 def rollouts(entries: Iterable[Mapping[str, Any]]) -> tuple[Rollout, ...]:
@@ -42,10 +120,13 @@ def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
     waves = [entry for entry in entries if entry["event"] == "wave"]
     devices = {device: said for wave in waves for device, said in wave["devices"].items()}
     ended = [entry for entry in entries if entry["event"] == "ended"]
+    changes = [entry for entry in entries if entry["event"] == "stack"]
+    about = Counter(_KNOWN.get(said, "failed") for entry in changes for said in entry["devices"].values())
     seconds = sum(wave["duration_s"] for wave in waves)
     seconds += sum(stack["duration_s"] for entry in ended for stack in entry["stacks"])
     return Rollout(
         name=name,
+        action=first.get("action", "up"),
         entries=entries,
         who=first["who"],
         host=first["host"],
@@ -58,4 +139,19 @@ def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
         waves_done=len({wave["wave"] for wave in waves if not wave["stopped"]}),
         failed={device: said for device, said in devices.items() if said != "ok"},
         duration_s=seconds,
+        devices=dict(sorted(about.items())),
+    )
+
+
+def _attempt(entry: Mapping[str, Any], planned: Sequence[Mapping[str, Any]]) -> Attempt:
+    wave = planned[entry["wave"] - 1]
+    return Attempt(
+        number=entry["wave"],
+        layer=wave["layer"],
+        is_canary=wave["is_canary"],
+        devices=len(entry["devices"]),
+        failed={device: said for device, said in entry["devices"].items() if said != "ok"},
+        gates={each["gate"]: each for each in entry.get("gates", ())},
+        stopped=entry["stopped"],
+        duration_s=entry["duration_s"],
     )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clusterwright.report.gates_blocks import gates_block
 from clusterwright.report.page import Block, Cell, Section, Table, plural
 
 if TYPE_CHECKING:
     from clusterwright.report.rollout_history import Rollout
 
-_COLUMNS = ("Rollout", "Began", "By", "Why", "Git revision", "Manifest", "Waves", "Devices failed", "Seconds", "End")
+_COLUMNS = ("Rollout", "Action", "Began", "By", "Why", "Git revision", "Manifest", "Waves", "Devices", "Seconds", "End")
+_DETAILED = 10  # rollouts whose waves are shown: a log of years would fill the page
 _STYLES = {"done": "good", "stopped": "bad", "aborted": "warning", "paused": "warning", "open": "warning"}
 
 
 def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
-    """The rollouts, newest first, with the overrides that somebody answered for; None without a log."""
+    """The rollouts, newest first, with what somebody answered for and the gates of the last; None without a log."""
     if not rollouts:
         return None
     newest = rollouts[::-1]
@@ -23,28 +25,40 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
         "Rollouts, newest first",
         _COLUMNS,
         tuple(_row(rollout) for rollout in newest),
-        frozenset({"Waves", "Devices failed", "Seconds"}),
+        frozenset({"Seconds"}),
     )
     answers = tuple(
         (Cell(rollout.name, "code"), Cell(each["what"]), Cell(each["reason"]), Cell(each["who"]))
         for rollout in newest
-        for each in rollout.entries[0]["answers"]
+        for each in rollout.answers
     )
     overridden = Table("overrides", "What somebody answered for", ("Rollout", "What", "Why", "Who"), answers)
     text = f"{plural(len(rollouts), 'rollout')} in the audit log, whose chain is unbroken."
-    return Section("rollouts", "Rollouts", (Block("", text, tables=(table, *((overridden,) if answers else ()))),))
+    in_waves = [block for rollout in newest if (block := gates_block(rollout)) is not None]
+    if len(in_waves) > _DETAILED:
+        text += f" Of the {len(in_waves):,} that went in waves the last {_DETAILED} are shown wave by wave."
+    first = Block("", text, tables=(table, *((overridden,) if answers else ())))
+    return Section("rollouts", "Rollouts", (first, *in_waves[:_DETAILED]))
 
 
 def _row(rollout: Rollout) -> tuple[Cell, ...]:
     return (
         Cell(rollout.name, "code"),
+        Cell(rollout.action),
         Cell(rollout.started),
         Cell(f"{rollout.who}@{rollout.host}"),
         Cell(rollout.reason),
         Cell(rollout.commit[:12], "code"),
         Cell(rollout.manifest[:12], "code"),
-        Cell(f"{rollout.waves_done} of {rollout.waves}", "number"),
-        Cell(str(len(rollout.failed)), "number"),
+        Cell(f"{rollout.waves_done} of {rollout.waves}" if rollout.waves else ""),
+        Cell(_devices(rollout)),
         Cell(f"{rollout.duration_s:.0f}", "number"),
         Cell(rollout.end, _STYLES.get(rollout.end, "")),
     )
+
+
+def _devices(rollout: Rollout) -> str:
+    """What became of devices: those that failed in waves, or what a refresh or removal says of all."""
+    if rollout.failed:
+        return f"{len(rollout.failed)} failed"
+    return ", ".join(f"{count:,} {what}" for what, count in rollout.devices.items())

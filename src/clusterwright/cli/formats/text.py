@@ -20,6 +20,7 @@ _RESET = "\x1b[0m"
 _BOLD = "\x1b[1m"
 _COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
 _MAX_WIDTH = 160
+_NOT_SHOWN = frozenset({"CW555"})  # secrets in plain text: a log that shows the line would be the next place to have it
 _WORD = re.compile(r""""[^"]*"|'[^']*'|[^\s,:\[\]{}#]+""")
 _INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
@@ -27,10 +28,14 @@ _INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2
 def render_text(result: LintResult, source_line: SourceLine, *, colour: bool = False) -> str:
     """All findings and a last line that counts them. ``colour`` adds ANSI escapes for a terminal."""
     blocks = [
-        _block(finding, source_line(finding.position.file, finding.position.line), colour)
+        _block(finding, None if finding.code in _NOT_SHOWN else source_line(*_place(finding)), colour)
         for finding in result.findings
     ]
     return "".join(f"{block}\n" for block in [*blocks, _summary(result)])
+
+
+def _place(finding: Finding) -> tuple[str, int]:
+    return finding.position.file, finding.position.line
 
 
 def visible(text: str) -> str:

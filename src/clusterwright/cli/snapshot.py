@@ -1,0 +1,46 @@
+"""``clusterwright snapshot``: the switches' files as an independent network verifier reads them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from clusterwright.cli.formats.text import render_text
+from clusterwright.cli.lint import source_line
+from clusterwright.cli.render import choose
+from clusterwright.finding import ClusterwrightError, Severity
+from clusterwright.plan.build import build_plan
+from clusterwright.render.snapshot import applies, snapshot
+from clusterwright.render.tree import write_tree
+from clusterwright.rules.engine import lint_path
+from clusterwright.spec.load import load_spec
+
+_EXIT_FINDINGS = 1
+
+
+@click.command("snapshot")
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="The folder to write; replaced whole."
+)
+@click.option("--only", multiple=True, metavar="GLOB", help="Only switches whose name matches; may be repeated.")
+def snapshot_command(spec: Path, out: Path, only: tuple[str, ...]) -> int:
+    """Writes the EOS and SONiC switches of SPEC as a snapshot that Batfish loads, with the cables between them.
+
+    What Batfish understands of it, and what it does not, stands in docs/ethernet.md.
+
+    Exit status: 0 written, 1 the spec has errors, 2 could not run.
+    """
+    result = lint_path(spec)
+    if any(finding.severity is Severity.ERROR for finding in result.findings):
+        click.echo(render_text(result, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
+        return _EXIT_FINDINGS
+    plan = build_plan(load_spec(spec))
+    switches = [name for name in choose(plan, only) if applies(plan, plan.by_name[name])]
+    if not switches:
+        raise ClusterwrightError(f"none of the chosen devices of {plan.name} runs EOS or SONiC")
+    write_tree(snapshot(plan, switches), out, plan.name)
+    click.echo(f"{plan.name}: {len(switches):,} switches, in {out}", err=True)
+    return 0

@@ -1,0 +1,120 @@
+"""What devices were asked between the waves of a rollout, and what they answered, from the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.report.page import Block, Cell, Table, code, number
+
+if TYPE_CHECKING:
+    from clusterwright.report.rollout_history import Attempt, Question, Rollout
+
+_SHOWN = 20  # complaints of a rollout; the record has all
+_LONGEST = 200  # characters of one: a node that lacks its GPUs has a page of them
+_COUNTS, _IS_TOLD = Cell("yes", "bad"), Cell("no", "quiet")
+_NOTHING = "–"
+
+
+def gates_block(rollout: Rollout) -> Block | None:
+    """The gates of a rollout, their answers wave by wave, and which devices were not well; None without waves.
+
+    A gate that was left out stands among the others, with why.
+    """
+    if not rollout.waves:
+        return None
+    questions, attempts = rollout.questions, rollout.attempts
+    tables = [_gates(rollout, questions)] if questions or rollout.left_out else []
+    tables += [_waves(rollout, questions, attempts)] if attempts else []
+    complaints = [row for attempt in attempts for row in _complaints(attempt)]
+    tables += [_complaint_table(rollout, complaints)] if complaints else []
+    text = "" if attempts else "No wave was gone through."
+    return Block(f"Between the waves of {rollout.name}", text, tables=tuple(tables))
+
+
+def _gates(rollout: Rollout, questions: tuple[Question, ...]) -> Table:
+    asked = tuple(
+        (
+            code(each.gate),
+            Cell(each.asks or "not noted in this record"),
+            Cell(_NOTHING if each.deadline_s is None else f"{each.deadline_s:,} s", "number"),
+            Cell("the rollout's" if each.budget is None else f"{each.budget:,}", "number"),
+            number(each.asked),
+            Cell(f"{each.wrong:,}", "number bad" if each.wrong else "number"),
+        )
+        for each in questions
+    )
+    nothing = Cell(_NOTHING, "number")
+    left_out = tuple(
+        (code(gate), Cell(f"not asked: {why}", "warning"), nothing, nothing, nothing, nothing)
+        for gate, why in rollout.left_out
+    )
+    return Table(
+        f"gates-{rollout.name}",
+        "What was asked after each wave",
+        ("Gate", "Asks", "Within", "May fail in a wave", "Devices asked", "Not well"),
+        (*asked, *left_out),
+        frozenset({"Within", "May fail in a wave", "Devices asked", "Not well"}),
+    )
+
+
+def _waves(rollout: Rollout, questions: tuple[Question, ...], attempts: tuple[Attempt, ...]) -> Table:
+    return Table(
+        f"gate-waves-{rollout.name}",
+        "Answers wave by wave",
+        ("Wave", "Layer", "Devices", *(each.gate for each in questions), "Seconds", "Then"),
+        tuple(
+            (
+                Cell(f"{attempt.number}, canary" if attempt.is_canary else f"{attempt.number}"),
+                Cell(attempt.layer),
+                number(attempt.devices),
+                *(_answer(attempt.gates.get(each.gate)) for each in questions),
+                Cell(f"{attempt.duration_s:,.0f}", "number"),
+                Cell(f"stopped: {attempt.stopped}", "bad") if attempt.stopped else Cell("finished", "good"),
+            )
+            for attempt in attempts
+        ),
+        frozenset({"Devices", "Seconds"}),
+        "A wave that was done again has a line for each time.",
+    )
+
+
+def _answer(said: Mapping[str, Any] | None) -> Cell:
+    if said is None:
+        return Cell("not asked", "quiet")
+    if not said["asked"]:
+        return Cell("none to ask", "quiet")
+    wrong = len(said["wrong"])
+    return Cell(f"{wrong:,} of {said['asked']:,} not well", "bad") if wrong else Cell(f"{said['asked']:,} well", "good")
+
+
+def _complaints(attempt: Attempt) -> Iterator[tuple[Cell, ...]]:
+    """Devices that did not take their files, what each gate held against one, and what it told without counting it."""
+    by_gate = {device for said in attempt.gates.values() for device in said["wrong"]}
+    wave = Cell(f"{attempt.number}")
+    for device, why in attempt.failed.items():
+        if device not in by_gate:
+            yield wave, Cell("did not take its files"), code(device), _COUNTS, _short(why)
+    for gate, said in attempt.gates.items():
+        for device, why in said["wrong"].items():
+            yield wave, code(gate), code(device), _COUNTS, _short(why)
+    for gate, said in attempt.gates.items():
+        for line in said["told"]:
+            yield wave, code(gate), Cell(_NOTHING), _IS_TOLD, _short(line)
+
+
+def _complaint_table(rollout: Rollout, rows: list[tuple[Cell, ...]]) -> Table:
+    left = max(len(rows) - _SHOWN, 0)
+    more = f"{left:,} more, and all" if left else "All"
+    return Table(
+        f"complaints-{rollout.name}",
+        "Devices that were not well, and what was told",
+        ("Wave", "Gate", "Device", "Counts", "What"),
+        tuple(rows[:_SHOWN]),
+        note=f"{more} in full: clusterwright audit show ROOT {rollout.name}",
+    )
+
+
+def _short(text: str) -> Cell:
+    return Cell(shorten(text, _LONGEST, placeholder=" …"))
