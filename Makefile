@@ -59,6 +59,7 @@ up: setup ## deploys the RoCE cluster's upper layer and first pod into up/flash,
 
 test: lint develop ## installs what the tests need, then runs lint and all tests
 	@tools/install-debian-packages
+	@for package in receptor ktls-utils libnl-genl-3-200; do tools/debian13-package $$package > /dev/null; done
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/pytest -n 2
 
 lint: develop ## ruff, mypy, yamllint, ansible-lint, j2lint

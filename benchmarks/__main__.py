@@ -12,6 +12,7 @@ SECTIONS = {
     "simulate": "Simulating collectives of 24,576 ranks",
     "ansible_hosts": "Applying a node's tree over SSH, both ends on this machine",
     "rollout": "Previewing a pod, beside what the engine costs by itself",
+    "deployment": "The whole RoCE cluster rendered, and deployed from nothing into a directory",
     "verify": "Proofs about the reference clusters at full size",
 }
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from clusterwright.data_files import folder
@@ -60,35 +62,49 @@ def report() -> str:
     (stack,) = choose(cut(build_plan(load_spec(spec))), [POD])
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
-        environment = pulumi_environment(root)
-        floor = _floor(root, environment, len(stack.units))
-        own = [str(Path(sys.executable).with_name("clusterwright")), "{action}", str(spec)]
-        own += ["--root", str(root / "up"), "--pod", POD]
-        first = _run([part.format(action="up") for part in own], dict(os.environ))
-        state = max((root / "up" / "state").rglob(f"stacks/**/{stack.name}.json"), key=lambda file: file.stat().st_size)
+        up = root / "up"
+        environment, own = pulumi_environment(root), dict(os.environ)
+        driver = [str(Path(sys.executable).with_name("clusterwright")), "{action}", str(spec)]
+        driver += ["--root", str(up), "--pod", POD]
+        first = _run([part.format(action="up") for part in driver], own)
+        state = max((up / "state").rglob(f"stacks/**/{stack.name}.json"), key=lambda file: file.stat().st_size)
         size = state.stat().st_size
-        runs = [
-            (_run(floor, environment), _run([part.format(action="preview") for part in own], dict(os.environ)))
-            for _ in range(RUNS)
-        ]
-    walls, processors = (
-        [sorted(run[which][column] for run in runs)[RUNS // 2] for which in (0, 1)] for column in (0, 1)
-    )
+        chosen = shlex.split(f"--stack {stack.name} --cwd {up / 'project'} --non-interactive")
+        plain, inner = ["pulumi", "preview", *chosen], pulumi_environment(up)
+        asked: dict[str, Callable[[], tuple[float, float]]] = {
+            "as many trivial resources": partial(_run, _floor(root, environment, len(stack.units)), environment),
+            f"a pod of {SPEC}, `pulumi preview`": partial(_run, plain, inner),
+            "the same, `clusterwright preview`": partial(_run, [part.format(action="preview") for part in driver], own),
+            "`pulumi preview` that has to render the pod": partial(_rendering, up, plain, inner),
+        }
+        runs = [[measure() for measure in asked.values()] for _ in range(RUNS)]
+    walls, processors = ([sorted(column)[RUNS // 2] for column in zip(*half, strict=True)] for half in _halves(runs))
     devices = sum(len(unit.devices) for unit in stack.units)
     return "\n".join(
         [
             f"{len(stack.units)} resources, {devices} devices; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
             "",
-            "| | wall s | processor s |",
-            "| --- | --- | --- |",
-            f"| no-op preview, as many trivial resources | {walls[0]:.1f} | {processors[0]:.1f} |",
-            f"| no-op preview, a pod of {SPEC} | {walls[1]:.1f} | {processors[1]:.1f} |",
-            f"| ratio | {walls[1] / walls[0]:.2f} | {processors[1] / processors[0]:.2f} |",
-            f"| the pod from nothing | {first[0]:.1f} | {first[1]:.1f} |",
+            "| no-op preview of | wall s | processor s | times the floor, by wall | by processor |",
+            "| --- | ---: | ---: | ---: | ---: |",
+            *(
+                f"| {what} | {wall:.1f} | {processor:.1f} | {wall / walls[0]:.2f} | {processor / processors[0]:.2f} |"
+                for what, wall, processor in zip(asked, walls, processors, strict=True)
+            ),
             "",
-            f"State of the pod: {size / 1e6:.2f} MB.",
+            f"The pod from nothing: {first[0]:.1f} s, {first[1]:.1f} s of processors; state {size / 1e6:.2f} MB.",
         ]
     )
+
+
+def _halves(runs: list[list[tuple[float, float]]]) -> tuple[list[list[float]], list[list[float]]]:
+    """The wall seconds of all runs, and their processor seconds."""
+    return [[wall for wall, _ in run] for run in runs], [[processor for _, processor in run] for run in runs]
+
+
+def _rendering(up: Path, command: list[str], environment: Mapping[str, str]) -> tuple[float, float]:
+    """As ``_run``, with nothing known of what the spec was rendered to before."""
+    shutil.rmtree(up / "manifests")
+    return _run(command, environment)
 
 
 def _floor(root: Path, environment: Mapping[str, str], count: int) -> list[str]:
