@@ -23,7 +23,7 @@ from clusterwright.lab.twin import namespace_prefix
 
 LABS = Path("/run/clusterwright-labs")
 _LIMITS = LABS / "limits.json"
-_PROGRAMS = {"ip": "iproute2", "traceroute": "traceroute", "nft": "nftables"}
+_PROGRAMS = {"ip": "iproute2", "traceroute": "traceroute", "nft": "nftables", "conntrack": "conntrack"}
 
 
 @dataclass(frozen=True, slots=True)

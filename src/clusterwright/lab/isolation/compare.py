@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -256,14 +255,10 @@ def _has_flow(stage: Stage, probe: Probe) -> bool:
 
 
 def _first_port(declared: Declared) -> int:
-    """The first of a row of ports that no flow knows; another at each call, as connection tracking remembers."""
+    """The first of a row of ports that no flow knows. Raises ClusterwrightError when there is no such row."""
     wanted = (len(_PHASES) + 2) * _PORTS_OF_A_PHASE
     taken = [bounds for flow in declared.flows if flow.ports is not None for bounds in flow.ports.bounds]
-    free = [
-        port
-        for port in range(_FIRST_PORTS.start, _FIRST_PORTS.stop - wanted, 7)
-        if all(high + 1 < port or low - 1 > port + wanted for low, high in taken)
-    ]
-    if not free:
-        raise ClusterwrightError(f"no {wanted} ports between 10000 and 28000 are free of flows, to try packets with.")
-    return free[time.monotonic_ns() // 1_000_000 % len(free)]
+    for port in range(_FIRST_PORTS.start, _FIRST_PORTS.stop - wanted, 7):
+        if all(high + 1 < port or low - 1 > port + wanted for low, high in taken):
+            return port
+    raise ClusterwrightError(f"no {wanted} ports between 10000 and 28000 are free of flows, to try packets with.")

@@ -75,6 +75,8 @@ def clear(twin: Twin) -> None:
         subprocess.run(["ip", "-n", name, "neighbour", "flush", "all"], capture_output=True, check=False)
         with inside(name):
             subprocess.run(["nft", "delete", "table", "netdev", switch_filters.TABLE], capture_output=True, check=False)
+            # A packet of an earlier matrix would count as the request that one of the next answers.
+            subprocess.run(["conntrack", "-F"], capture_output=True, check=True)
         if twin.version == 4:
             subprocess.run(
                 ["ip", "-6", "-n", name, "address", "flush", "to", f"{TWIN_PREFIX}/32"],
