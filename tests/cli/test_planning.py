@@ -1,4 +1,4 @@
-"""Commands that only read go on where a plan can still be drawn, and stop where none can."""
+"""Commands that write stop at every error; those that only read go on where a plan can still be drawn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.report.specs import spec_path
 
-from clusterwright.cli.planning import plan_with_findings
+from clusterwright.cli.planning import plan_with_findings, sound_plan
 from clusterwright.finding import SpecError
 
 if TYPE_CHECKING:
@@ -25,6 +25,23 @@ def changed(folder: Path, *changes: tuple[str, str]) -> Path:
     path = folder / "lab.yaml"
     path.write_text(text)
     return path
+
+
+def test_a_sound_spec_has_a_plan_and_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = sound_plan(spec_path("lab-roce"))
+    assert plan is not None
+    assert plan.name == "lab-roce"
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_error_leaves_no_sound_plan_and_is_told_on_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sound_plan(changed(tmp_path, INTERNET)) is None
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "error CW501" in told.err
+    assert '"::/0"' in told.err
 
 
 def test_a_clean_spec() -> None:

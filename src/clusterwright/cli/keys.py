@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -12,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clusterwright.cli.formats.text import render_text
-from clusterwright.cli.lint import source_line
+from clusterwright.cli.planning import sound_spec
 from clusterwright.durable import only_one
-from clusterwright.finding import ClusterwrightError, Severity
+from clusterwright.finding import ClusterwrightError
 from clusterwright.keys.audit import AuditError
 from clusterwright.keys.certificates import certificate_dues
 from clusterwright.keys.file_store import FileKms
@@ -23,8 +21,6 @@ from clusterwright.keys.ledger import Ledger
 from clusterwright.keys.rotation import LEDGER, Keeper
 from clusterwright.keys.schedule import Step, overdue, steps
 from clusterwright.keys.transit import TransitKms
-from clusterwright.rules.engine import lint_path
-from clusterwright.spec.load import load_spec
 
 if TYPE_CHECKING:
     from clusterwright.keys.kms import Kms
@@ -157,16 +153,14 @@ def _day(text: str | None) -> date:
         raise ClusterwrightError(f'"{text}" is no day. Write it as YYYY-MM-DD, such as 2026-12-31.') from None
 
 
-def _schedule(spec: Path) -> tuple[KeySchedule, ...] | None:
+def _schedule(path: Path) -> tuple[KeySchedule, ...] | None:
     """The key schedule; None when the spec has errors, which are then printed."""
-    result = lint_path(spec)
-    if any(finding.severity is Severity.ERROR for finding in result.findings):
-        click.echo(render_text(result, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
+    spec = sound_spec(path)
+    if spec is None:
         return None
-    found = load_spec(spec).keys
-    if not found:
-        raise ClusterwrightError(f"{spec} has no key schedule. Add `keys:`; docs/keys.md shows one.")
-    return found
+    if not spec.keys:
+        raise ClusterwrightError(f"{path} has no key schedule. Add `keys:`; docs/keys.md shows one.")
+    return spec.keys
 
 
 def _make(store: Path) -> None:

@@ -1,10 +1,17 @@
-"""From a spec's path to its plan, for commands that only read: with all findings, stopped by as few as possible."""
+"""From a spec's path to its plan: only a sound one for commands that write or prove; and for those that only read, with
+all findings, stopped by as few as possible.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
-from clusterwright.finding import Finding, Severity, SpecError
+import click
+
+from clusterwright.cli.formats.text import render_text
+from clusterwright.cli.lint import source_line
+from clusterwright.finding import Finding, SpecError
 from clusterwright.plan.build import build_plan
 from clusterwright.rules.engine import lint_path, run_rules
 from clusterwright.rules.registry import all_rules
@@ -15,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clusterwright.plan.model import Plan
+    from clusterwright.spec.model import ClusterSpec
 
 # What makes a plan impossible or meaningless, beside unreadable specs and broken references (CW1xx): sizes, ports,
 # links without an end, pools. Every other error leaves a plan that can be drawn, and the drawing helps to mend it.
@@ -23,16 +31,30 @@ _LEAVES_NO_PLAN = frozenset(
 )
 
 
+def sound_spec(path: Path) -> ClusterSpec | None:
+    """The spec at ``path``; None when lint finds an error in it: all findings then go to standard error."""
+    result = lint_path(path)
+    if result.errors:
+        click.echo(render_text(result, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
+        return None
+    return load_spec(path)
+
+
+def sound_plan(path: Path) -> Plan | None:
+    """The plan of ``sound_spec``."""
+    spec = sound_spec(path)
+    return None if spec is None else build_plan(spec)
+
+
 def plan_with_findings(path: Path) -> tuple[Plan, tuple[Finding, ...]]:
     """The plan of the spec at ``path`` and what lint finds. Raises SpecError with the errors that leave no plan."""
-    findings = lint_path(path).findings
-    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-    _refuse([error for error in errors if error.code.startswith("CW1") or error.code in _LEAVES_NO_PLAN])
+    result = lint_path(path)
+    _refuse([error for error in result.errors if error.code.startswith("CW1") or error.code in _LEAVES_NO_PLAN])
     spec = load_spec(path)
-    if errors:
+    if result.errors:
         # Lint stops after the first stage with an error; the plan needs what the later stages promise.
         _refuse(run_rules(Subject(spec), [rule for code, rule in all_rules().items() if code in _LEAVES_NO_PLAN]))
-    return build_plan(spec), findings
+    return build_plan(spec), result.findings
 
 
 def _refuse(errors: list[Finding]) -> None:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import click
 
-from clusterwright.cli.formats.text import render_text
-from clusterwright.cli.lint import source_line
-from clusterwright.finding import ClusterwrightError, Severity
-from clusterwright.plan.build import build_plan
+from clusterwright.cli.planning import sound_plan
+from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Plan
 from clusterwright.render.workers import render_tree
-from clusterwright.rules.engine import lint_path
-from clusterwright.spec.load import load_spec
 
 _EXIT_FINDINGS = 1
 
@@ -35,11 +30,9 @@ def render(spec: Path, out: Path, only: tuple[str, ...]) -> int:
 
     Exit status: 0 written, 1 the spec has errors, 2 could not run.
     """
-    result = lint_path(spec)
-    if any(finding.severity is Severity.ERROR for finding in result.findings):
-        click.echo(render_text(result, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
+    plan = sound_plan(spec)
+    if plan is None:
         return _EXIT_FINDINGS
-    plan = build_plan(load_spec(spec))
     names = choose(plan, only)
     click.echo(f"{plan.name}: rendering {len(names):,} devices", err=True)
     written = render_tree(plan, names, out)

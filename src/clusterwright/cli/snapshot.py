@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from clusterwright.cli.formats.text import render_text
-from clusterwright.cli.lint import source_line
+from clusterwright.cli.planning import sound_plan
 from clusterwright.cli.render import choose
-from clusterwright.finding import ClusterwrightError, Severity
-from clusterwright.plan.build import build_plan
+from clusterwright.finding import ClusterwrightError
 from clusterwright.render.snapshot import applies, snapshot
 from clusterwright.render.tree import write_tree
-from clusterwright.rules.engine import lint_path
-from clusterwright.spec.load import load_spec
 
 _EXIT_FINDINGS = 1
 
@@ -33,11 +28,9 @@ def snapshot_command(spec: Path, out: Path, only: tuple[str, ...]) -> int:
 
     Exit status: 0 written, 1 the spec has errors, 2 could not run.
     """
-    result = lint_path(spec)
-    if any(finding.severity is Severity.ERROR for finding in result.findings):
-        click.echo(render_text(result, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
+    plan = sound_plan(spec)
+    if plan is None:
         return _EXIT_FINDINGS
-    plan = build_plan(load_spec(spec))
     switches = [name for name in choose(plan, only) if applies(plan, plan.by_name[name])]
     if not switches:
         raise ClusterwrightError(f"none of the chosen devices of {plan.name} runs EOS or SONiC")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,6 @@ from clusterwright.deploy.order import STACKS_AT_ONCE
 from clusterwright.deploy.project import Deployment
 from clusterwright.deploy.targets import TARGETS, Chosen
 from clusterwright.deploy.units import UPPER, Stack, choose, cut
-from clusterwright.finding import Severity
 
 if TYPE_CHECKING:  # what reads and judges specs is imported where one is: a preview that finds no change does neither
     from clusterwright.deploy.rendering import Source
@@ -121,22 +119,17 @@ def chosen_target(options: dict[str, Any]) -> Chosen:
 
 def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> Site | None:
     """The site that the options name; None after the spec's errors were printed. Raises ClusterwrightError."""
-    from clusterwright.cli.formats.text import render_text
-    from clusterwright.cli.lint import source_line
+    from clusterwright.cli.planning import sound_spec
     from clusterwright.deploy.rendering import Source
     from clusterwright.plan.build import build_plan
-    from clusterwright.rules.engine import lint_path
-    from clusterwright.spec.load import load_spec
     from clusterwright.spec.source import noting_reads
 
     path: Path = options["spec"]
     target = chosen_target(options)
     with noting_reads() as read:
-        linted = lint_path(path)
-        if any(finding.severity is Severity.ERROR for finding in linted.findings):
-            click.echo(render_text(linted, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
-            return None
-        spec = load_spec(path)
+        spec = sound_spec(path)
+    if spec is None:
+        return None
     target.carries(())  # a bad access file is refused before anything is touched
     if spec.secrets and target.secrets is None:
         target = replace(target, secrets=path)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.cli.formats.text import render_text
-from clusterwright.cli.lint import source_line
+from clusterwright.cli.planning import sound_plan
 from clusterwright.cli.proofs import prove
 from clusterwright.cli.records import leave_record, show_records
-from clusterwright.finding import ClusterwrightError, Severity
-from clusterwright.plan.build import build_plan
+from clusterwright.finding import ClusterwrightError
 from clusterwright.render.engine import render_kinds
-from clusterwright.rules.engine import lint_path
-from clusterwright.spec.load import load_spec
 from clusterwright.verify.intent import intent_of
 from clusterwright.verify.registry import CHECKS
 from clusterwright.verify.tree import RenderedTree, read_folder, tree_of
@@ -107,11 +102,9 @@ def _chosen(names: Sequence[str]) -> tuple[Check, ...]:
 
 def _rendered(spec: Path, checks: Sequence[Check]) -> RenderedTree | None:
     """What the checks read, rendered in memory; None when the spec has errors, which are then printed."""
-    result = lint_path(spec)
-    if any(finding.severity is Severity.ERROR for finding in result.findings):
-        click.echo(render_text(result, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
+    plan = sound_plan(spec)
+    if plan is None:
         return None
-    plan = build_plan(load_spec(spec))
     kinds = {kind for check in checks for kind in check.kinds}
     return tree_of(plan.name, render_kinds(plan, kinds), intent_of(plan))
 

@@ -108,17 +108,12 @@ def _rendered(settings: Settings) -> Manifest:
     # Imported only here: a program that has its manifest neither plans nor renders.
     from clusterwright.deploy.rendering import Source, make_manifests
     from clusterwright.deploy.units import choose, cut
-    from clusterwright.finding import Severity, SpecError
     from clusterwright.plan.build import build_plan
-    from clusterwright.rules.engine import lint_path
-    from clusterwright.spec.load import load_spec
+    from clusterwright.rules.engine import load_sound
     from clusterwright.spec.source import noting_reads
 
     with noting_reads() as read:
-        errors = [finding for finding in lint_path(settings.spec).findings if finding.severity is Severity.ERROR]
-        if errors:
-            raise SpecError(errors)
-        plan = build_plan(load_spec(settings.spec))
+        plan = build_plan(load_sound(settings.spec))
     (stack,) = choose(cut(plan), [settings.layer])
     return make_manifests(plan, settings.target, [stack], Source(settings.spec, read))[stack.name]
 

@@ -17,13 +17,15 @@ from clusterwright.rules.suppression import Suppressed, suppress
 from clusterwright.spec.document import Document, format_path
 from clusterwright.spec.extends import read_spec_document
 from clusterwright.spec.hardware_load import load_models
-from clusterwright.spec.load import load_spec_document
+from clusterwright.spec.load import load_spec, load_spec_document
 from clusterwright.spec.reader import read_document
 from clusterwright.spec.schema import check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import date
+
+    from clusterwright.spec.model import ClusterSpec
 
 HARDWARE = "hardware"
 # What a spec names must exist: later rules rely on it, so these findings cannot be suppressed.
@@ -37,6 +39,11 @@ class LintResult:
     findings: tuple[Finding, ...]
     suppressed: tuple[Suppressed, ...]
     files: tuple[str, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings that are errors."""
+        return tuple(finding for finding in self.findings if finding.severity is Severity.ERROR)
 
 
 def lint_path(path: FilePath | str, day: date | None = None) -> LintResult:
@@ -62,6 +69,13 @@ def lint_paths(paths: Iterable[FilePath | str], day: date | None = None) -> Lint
         tuple(dict.fromkeys(suppressed for result in results for suppressed in result.suppressed)),
         tuple(dict.fromkeys(file for result in results for file in result.files)),
     )
+
+
+def load_sound(path: FilePath | str) -> ClusterSpec:
+    """The cluster spec at ``path``, in which lint finds no error. Raises SpecError with the errors otherwise."""
+    if errors := lint_path(path).errors:
+        raise SpecError(errors)
+    return load_spec(path)
 
 
 def lint_document(document: Document, day: date | None = None) -> LintResult:
