@@ -11,7 +11,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Plan
 from clusterwright.render.engine import render_kinds
 from clusterwright.verify.check import Verdict
-from clusterwright.verify.encryption import ENCRYPTION, TLSHD_UNIT
+from clusterwright.verify.encryption import ENCRYPTION, TLSHD, TLSHD_UNIT
 from clusterwright.verify.intent import intent_of
 from clusterwright.verify.tree import tree_of
 
@@ -111,6 +111,11 @@ WANTS = f"{UNITS}/multi-user.target.d/91-encryption.conf"
 MUTATIONS = [
     ("P3", NODE, HOME, put("vers=4.2", "vers=3"), "may fall back to NFSv3"),
     ("P3", NODE, HOME, put("vers=4.2,", ""), "may fall back to NFSv3"),
+    ("P3", NODE, HOME, put("vers=4.2,", "vers=4.2,nfsvers=3,"), "may fall back to NFSv3"),
+    ("P3", NODE, HOME, put("vers=4.2,", "vers=4.2,v3,"), "may fall back to NFSv3"),
+    ("P3", NODE, HOME, put("TimeoutSec=", "Options=vers=4.2,hard\nTimeoutSec="), "/home crosses the network in clear"),
+    ("P3", NODE, HOME, put("xprtsec=mtls", "xprtsec=tls"), "the spec asks for mutual TLS, and /home has less"),
+    ("P3", NODE, HOME, put("proto=tcp", "proto=tcp,rdma"), "TLS does not run over rdma"),
     ("P3", NODE, HOME, put(",xprtsec=mtls", ""), "/home crosses the network in clear"),
     ("P3", NODE, HOME, put("xprtsec=mtls", "xprtsec=none"), "/home crosses the network in clear"),
     ("P3", NODE, HOME, put("xprtsec=mtls", "xprtsec=tls"), "promised mutual TLS, and /home has less"),
@@ -118,11 +123,34 @@ MUTATIONS = [
     ("P3", NODE, HOME, put("proto=tcp", "proto=rdma"), "TLS does not run over rdma"),
     ("P3", NODE, HOME, put("Requires=tlshd.service\n", ""), "does not wait for tlshd"),
     ("P3", NODE, WANTS, put("Wants=tlshd.service\n", ""), "nothing starts tlshd"),
-    ("P3", NODE, "etc/tlshd/config", gone, "tlshd has no configuration"),
-    ("P3", NODE, "etc/tlshd/config", put("[authenticate.client]", "[authenticate.server]"), "no x509.certificate"),
-    ("P3", NODE, "etc/tlshd/config", put("x509.private_key=", "#"), "no x509.private_key"),
-    ("P3", NODE, "etc/tlshd/config", put("x509.crl=", "#"), "withdrawn certificates"),
+    ("P3", NODE, TLSHD, gone, "tlshd has no configuration"),
+    ("P3", NODE, TLSHD, put("[authenticate.client]", "[authenticate.server]"), "no x509.certificate"),
+    ("P3", NODE, TLSHD, put("x509.private_key=", "#"), "no x509.private_key"),
+    ("P3", NODE, TLSHD, put("x509.crl=", "#"), "withdrawn certificates"),
     ("P3", NODE, TLSHD_UNIT, put("tlshd -c /etc/tlshd/config", "tlshd"), "releases look in different places"),
+    (
+        "P3",
+        NODE,
+        TLSHD,
+        put("x509.crl=/etc/pki/clusterwright/withdrawn.pem", "x509.crl=/dev/null"),
+        "x509.crl is /dev/null",
+    ),
+    (
+        "P3",
+        NODE,
+        TLSHD,
+        lambda text: f"{text}x509.truststore=/etc/ssl/all.pem\n",
+        "x509.truststore is /etc/ssl/all.pem",
+    ),
+    (
+        "P3",
+        NODE,
+        TLSHD,
+        lambda text: f"{text}[debug]\n[authenticate.client]\nx509.private_key=/tmp/key\n",
+        "x509.private_key is /tmp/key",
+    ),
+    ("P3", NODE, TLSHD_UNIT, lambda text: f"{text}ExecStart=\nExecStart=/bin/true\n", "releases look in different"),
+    ("P3", NODE, WANTS, put("Wants=tlshd", "#Wants=tlshd"), "nothing starts tlshd"),
     ("P3", NODE, TLSHD_UNIT, put("ExecStartPre=", "#"), "would start and take what is withdrawn"),
     ("P3", NODE, RECORD, put("client-side-aead", "none"), "no record says is encrypted"),
     ("P3", "atsw-00", STARTUP, put("unprotected drop", "unprotected allow"), "the link fails open"),
@@ -144,8 +172,18 @@ MUTATIONS = [
     ("P7", NODE, f"{UNITS}/scratch-local.service", put("--type plain", "--type luks2"), "outlives a boot"),
     ("P7", NODE, f"{UNITS}/scratch.mount", put("/dev/mapper/scratch-local", "/dev/sda4"), "is a disk in clear"),
     ("P7", NODE, f"{UNITS}/no-swap.service", put("swapoff --all", "true"), "swapped to a disk"),
+    (
+        "P7",
+        NODE,
+        f"{UNITS}/no-swap.service",
+        lambda text: f"{text}ExecStart=\nExecStart=/bin/true\n",
+        "swapped to a disk",
+    ),
+    ("P7", NODE, WANTS, put("Wants=no-swap.service", "; Wants=no-swap.service"), "swapped to a disk"),
+    ("P7", NODE, "etc/modprobe.d/90-encryption.conf", put("install", "# install"), "GPUDirect Storage could be loaded"),
     ("P7", NODE, WANTS, put("Wants=no-swap.service\n", ""), "swapped to a disk"),
     ("P7", NODE, "etc/systemd/coredump.conf.d/90-clusterwright.conf", put("=none", "=external"), "core dumps"),
+    ("P7", NODE, "etc/systemd/coredump.conf.d/90-clusterwright.conf", lambda text: f"{text}Storage=external\n", "core"),
     ("P7", NODE, "etc/modprobe.d/90-encryption.conf", gone, "GPUDirect Storage could be loaded"),
     ("P7", NODE, "etc/modules-load.d/clusterwright.conf", lambda text: f"{text}nvidia_fs\n", "passes by the host"),
 ]
@@ -160,6 +198,15 @@ def test_a_broken_promise_is_named(
     assert told, [str(each) for each in found.counterexamples]
     assert told[0].device == device
     assert told[0].message.startswith(f"{promise}: ")
+
+
+def test_a_drop_in_that_changes_a_mount_is_named(plan: Plan) -> None:
+    verdict(plan)
+    weaker = Artifact(NODE, f"{HOME}.d/90-site.conf", b"[Mount]\nOptions=vers=4.2\n", "mounts")
+    found = ENCRYPTION.run(tree_of("lab", [*_plans[id(plan)], weaker], intent_of(plan)))
+    assert [str(each) for each in found.counterexamples] == [
+        f"{NODE}:/{HOME}.d/90-site.conf: P3: a drop-in changes a mount unit after it was judged"
+    ]
 
 
 def test_a_tree_without_its_spec_is_judged_by_its_text(plan: Plan) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
 from clusterwright.verify.macsec_text import macsec_of
 from clusterwright.verify.tree import RenderedTree
+from clusterwright.verify.unit_text import Unit, unit_of
 
 UNITS = "etc/systemd/system/"
 RECORDS = "etc/clusterwright/datasets/"
@@ -65,7 +66,7 @@ def run(tree: RenderedTree) -> Verdict:
         by_device.setdefault(device, []).append(path)
     for device, paths in sorted(by_device.items()):
         units = sorted(path for path in paths if path.startswith(UNITS) and path.endswith(".mount"))
-        mounts = {path: _options(tree.text(device, path) or "") for path in units}
+        mounts = {path: unit_of(tree.text(device, path) or "") for path in units}
         if mounts:
             _judge_node(judging, device, paths, mounts)
     _judge_links(judging)
@@ -74,23 +75,10 @@ def run(tree: RenderedTree) -> Verdict:
     return Verdict(facts, tuple(judging.found), notes)
 
 
-Options = Mapping[str, str]
-
-
-def _options(text: str) -> Options:
-    """The lines of a unit as a map; a key that stands several times has its values joined by blanks."""
-    found: dict[str, str] = {}
-    for line in text.split("\n"):
-        name, equals, value = line.partition("=")
-        if equals and not line.startswith("#"):
-            found[name] = f"{found[name]} {value}" if name in found else value
-    return found
-
-
-def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Mapping[str, Options]) -> None:
+def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Mapping[str, Unit]) -> None:
     known = frozenset(paths)
     records = {
-        path: _options(judging.tree.text(device, path) or "") for path in sorted(known) if path.startswith(RECORDS)
+        path: unit_of(judging.tree.text(device, path) or "") for path in sorted(known) if path.startswith(RECORDS)
     }
     remote = {path: unit for path, unit in mounts.items() if unit.get("Type", "") not in _LOCAL}
     for path, unit in mounts.items():
@@ -101,20 +89,22 @@ def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Ma
         else:
             _judge_local(judging, device, path, unit)
         judging.count("P3" if path in remote else "P7", before)
+    for path in sorted(known):
+        if path.startswith(UNITS) and ".mount.d/" in path:
+            judging.blame("P3", device, path, "", "a drop-in changes a mount unit after it was judged")
     for path, record in records.items():
         _judge_record(judging, device, path, record, remote)
     if remote:
         _judge_memory(judging, device, known)
 
 
-def _judge_remote(judging: _Judging, device: str, path: str, unit: Options, records: Mapping[str, Options]) -> None:
+def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records: Mapping[str, Unit]) -> None:
     """One mount over the network: how its bytes are protected on the way, from what mount(8) is told."""
-    options = dict(item.partition("=")[::2] for item in unit.get("Options", "").split(","))
+    options = _options(unit.get("Options", ""))
     needs = unit.get("Requires", "").split()
     where = unit.get("Where", path)
     if unit.get("Type", "").startswith("nfs"):
-        version = options.get("vers", options.get("nfsvers", ""))
-        if not version.startswith("4."):
+        if not options.get("vers", "").startswith("4."):
             judging.blame("P3", device, path, "^Options=", f"{where} may fall back to NFSv3, which has no TLS")
         if options.get("xprtsec") in ("tls", "mtls"):
             _judge_tls(judging, device, path, options, needs)
@@ -131,12 +121,31 @@ def _judge_remote(judging: _Judging, device: str, path: str, unit: Options, reco
             judging.blame(
                 "P5", device, path, "^Where=", f"{where} is mounted without asking whether {name} was reviewed"
             )
-        wanted = XPRTSEC.get(record.get("protection", ""))
-        if wanted == "mtls" and options.get("xprtsec") != wanted:
+        if XPRTSEC.get(record.get("protection", "")) == "mtls" and options.get("xprtsec") != "mtls":
             judging.blame("P3", device, path, "^Options=", f"{name} was promised mutual TLS, and {where} has less")
+    intent = judging.tree.intent
+    wanted = intent.protections.get(device, {}).get(where, "") if intent is not None else ""
+    if wanted == "rpc-with-mtls" and options.get("xprtsec") == "tls":
+        judging.blame("P3", device, path, "^Options=", f"the spec asks for mutual TLS, and {where} has less")
 
 
-def _judge_tls(judging: _Judging, device: str, path: str, options: Options, needs: Iterable[str]) -> None:
+def _options(text: str) -> Mapping[str, str]:
+    """What mount(8) makes of a list of options: the last of each name counts, and NFS has several names for some."""
+    found: dict[str, str] = {}
+    for item in text.split(","):
+        name, _, value = item.partition("=")
+        if name == "nfsvers":
+            found["vers"] = value
+        elif re.fullmatch(r"v[34](\.\d)?", name):
+            found["vers"] = name[1:]
+        elif name in ("rdma", "tcp", "udp"):
+            found["proto"] = name
+        else:
+            found[name] = value
+    return found
+
+
+def _judge_tls(judging: _Judging, device: str, path: str, options: Mapping[str, str], needs: Iterable[str]) -> None:
     where = f"/{path}"
     if options.get("proto", "tcp") not in ("tcp", "tcp6"):
         judging.blame("P3", device, path, "^Options=", f"TLS does not run over {options['proto']}")
@@ -146,24 +155,46 @@ def _judge_tls(judging: _Judging, device: str, path: str, options: Options, need
     if text is None:
         judging.blame("P3", device, TLSHD, "", "tlshd has no configuration and would exit")
         return
-    section = text.partition("[authenticate.client]")[2].partition("\n[")[0]
+    section = _client(text)
+    heading = r"^\[authenticate.client\]"
     for name in TLS_NEEDS if options["xprtsec"] == "mtls" else TLS_NEEDS[:1]:
-        if not re.search(rf"^{re.escape(name)}=/\S+$", section, re.MULTILINE):
-            judging.blame("P3", device, TLSHD, r"^\[authenticate.client\]", f"the client has no {name}")
-    if not re.search(r"^x509\.crl=/\S+$", section, re.MULTILINE) and options["xprtsec"] == "mtls":
-        judging.blame("P3", device, TLSHD, r"^\[authenticate.client\]", "withdrawn certificates would be accepted")
-    unit = judging.tree.text(device, TLSHD_UNIT) or ""
-    if f"\nExecStart=/usr/sbin/tlshd -c /{TLSHD}\n" not in unit:
+        if not section.get(name, "").startswith("/"):
+            judging.blame("P3", device, TLSHD, heading, f"the client has no {name}")
+    if not section.get("x509.crl", "").startswith("/") and options["xprtsec"] == "mtls":
+        judging.blame("P3", device, TLSHD, heading, "withdrawn certificates would be accepted")
+    for name, wanted in (judging.tree.intent.tls_files if judging.tree.intent is not None else {}).items():
+        if section.get(name, wanted) != wanted:
+            line = rf"^{re.escape(name)}={re.escape(section[name])}$"
+            judging.blame("P3", device, TLSHD, line, f"{name} is {section[name]}, and the spec says {wanted}")
+    unit = unit_of(judging.tree.text(device, TLSHD_UNIT) or "")
+    if unit.get("ExecStart") != f"/usr/sbin/tlshd -c /{TLSHD}":
         judging.blame("P3", device, TLSHD_UNIT, "", "tlshd is not told its file, and releases look in different places")
-    if "x509.crl" in section and not re.search(
-        r"^ExecStartPre=/bin/grep .* x509\.crl /usr/sbin/tlshd$", unit, re.MULTILINE
-    ):
+    before = unit.get("ExecStartPre", "")
+    if "x509.crl" in section and not re.search(r"^/bin/grep .* x509\.crl /usr/sbin/tlshd$", before, re.MULTILINE):
         judging.blame("P3", device, TLSHD_UNIT, "", "a tlshd without x509.crl would start and take what is withdrawn")
-    if "Wants=tlshd.service" not in (judging.tree.text(device, WANTS) or ""):
+    if "tlshd.service" not in _wanted(judging, device):
         judging.blame("P3", device, WANTS, "", "nothing starts tlshd at boot")
 
 
-def _judge_record(judging: _Judging, device: str, path: str, record: Options, mounts: Mapping[str, Options]) -> None:
+def _client(text: str) -> Mapping[str, str]:
+    """The section of tlshd's configuration that mounts use, as GKeyFile reads it: parts join, the last value counts."""
+    found: dict[str, str] = {}
+    section = ""
+    for line in text.split("\n"):
+        if line.startswith("["):
+            section = line
+        elif section == "[authenticate.client]" and not line.startswith("#") and "=" in line:
+            name, _, value = line.partition("=")
+            found[name.strip()] = value.strip()
+    return found
+
+
+def _wanted(judging: _Judging, device: str) -> list[str]:
+    """The units that a node starts at boot for its encryption."""
+    return unit_of(judging.tree.text(device, WANTS) or "").get("Wants", "").split()
+
+
+def _judge_record(judging: _Judging, device: str, path: str, record: Unit, mounts: Mapping[str, Unit]) -> None:
     """A dataset's record: what the gate will ask, and the lifetime of its key."""
     before = len(judging.found)
     for name in ("dataset", "owner", "reviewer", "reviewed", "reference"):
@@ -188,7 +219,7 @@ def _judge_record(judging: _Judging, device: str, path: str, record: Options, mo
     judging.count("P6", before)
 
 
-def _judge_local(judging: _Judging, device: str, path: str, unit: Options) -> None:
+def _judge_local(judging: _Judging, device: str, path: str, unit: Unit) -> None:
     """A local disk: its key comes from the kernel's random numbers and is written nowhere."""
     if unit.get("Type") == "tmpfs":
         return
@@ -198,7 +229,7 @@ def _judge_local(judging: _Judging, device: str, path: str, unit: Options) -> No
     if text is None or not unit.get("What", "").startswith("/dev/mapper/"):
         judging.blame("P7", device, path, "^What=", f"{where} is a disk in clear")
         return
-    opened = _options(text).get("ExecStart", "")
+    opened = unit_of(text).get("ExecStart", "")
     if "--key-file /dev/urandom" not in opened or "--type plain" not in opened:
         judging.blame("P7", device, f"{UNITS}{service}", "^ExecStart=", f"the key of {where} outlives a boot")
 
@@ -206,12 +237,12 @@ def _judge_local(judging: _Judging, device: str, path: str, unit: Options) -> No
 def _judge_memory(judging: _Judging, device: str, known: frozenset[str]) -> None:
     """Nothing takes decrypted pages to a disk, or data past the host that decrypts."""
     before = len(judging.found)
-    wants = judging.tree.text(device, WANTS) or ""
-    if "swapoff --all" not in (judging.tree.text(device, NO_SWAP) or "") or "Wants=no-swap.service" not in wants:
+    off = unit_of(judging.tree.text(device, NO_SWAP) or "").get("ExecStart", "")
+    if off != "/sbin/swapoff --all" or "no-swap.service" not in _wanted(judging, device):
         judging.blame("P7", device, NO_SWAP, "", "memory may be swapped to a disk in clear")
-    if "Storage=none" not in (judging.tree.text(device, COREDUMP) or ""):
+    if unit_of(judging.tree.text(device, COREDUMP) or "").get("Storage") != "none":
         judging.blame("P7", device, COREDUMP, "^Storage=", "core dumps would hold decrypted data")
-    if "install nvidia_fs /bin/false" not in (judging.tree.text(device, MODPROBE) or ""):
+    if "install nvidia_fs /bin/false" not in (judging.tree.text(device, MODPROBE) or "").split("\n"):
         judging.blame("P7", device, MODPROBE, "", "GPUDirect Storage could be loaded, which passes by who decrypts")
     for path in sorted(known):
         if path.startswith("etc/modules-load.d/") and re.search(

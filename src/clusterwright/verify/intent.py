@@ -32,7 +32,8 @@ class Intent:
     ``ratios`` the promised oversubscription by ``fabric.tier`` with its tolerance, ``encrypted_links`` the device and
     port at both ends of every link that is to have MACsec, ``isolation`` the matrix of zones and flows.
     ``endpoints`` are device and port of every planned GUID, ``managers`` for each fabric the hosts of which so many
-    run its subnet manager.
+    run its subnet manager. ``protections`` are the kind of protection of each node's mounts by mount point,
+    ``tls_files`` the files that tlshd is to have by its own words for them.
     """
 
     ports: Mapping[str, frozenset[int]]
@@ -45,6 +46,8 @@ class Intent:
     isolation: Declared | None = None
     endpoints: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     managers: Mapping[str, tuple[frozenset[str], int]] = field(default_factory=dict)
+    protections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    tls_files: Mapping[str, str] = field(default_factory=dict)
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -113,7 +116,32 @@ def intent_of(plan: Plan) -> Intent:
         declared_of(plan),
         endpoints,
         managers,
+        _protections(plan),
+        _tls_files(plan),
     )
+
+
+def _protections(plan: Plan) -> Mapping[str, Mapping[str, str]]:
+    """The protection of every mount by node and mount point; nodes of a group share theirs."""
+    by_group: dict[str, dict[str, str]] = {}
+    for mount in plan.spec.mounts:
+        if mount.protection is None:
+            continue
+        for group in mount.nodes:
+            by_group.setdefault(group, {})[mount.mountpoint] = mount.protection.kind
+    return {device.name: by_group[device.node_group] for device in plan.devices if device.node_group in by_group}
+
+
+def _tls_files(plan: Plan) -> Mapping[str, str]:
+    tls = plan.spec.encryption.tls
+    if tls is None:
+        return {}
+    found = {
+        "x509.truststore": tls.truststore,
+        "x509.certificate": tls.certificate,
+        "x509.private_key": tls.private_key,
+    }
+    return found if tls.crl is None else {**found, "x509.crl": tls.crl}
 
 
 def _encrypted_links(plan: Plan) -> Iterator[tuple[str, str]]:

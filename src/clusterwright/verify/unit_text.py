@@ -1,0 +1,27 @@
+"""Reading systemd units as systemd does: which values hold when a key stands several times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_LISTS = ("Wants", "Requires", "After", "Before", "ExecStartPre", "ExecStart")
+
+Unit = Mapping[str, str]
+
+
+def unit_of(text: str) -> Unit:
+    """The keys of a unit with the values that hold, those of a list joined by line ends.
+
+    The last value of a key counts. Lists grow instead; an empty value empties a list of commands, and leaves one of
+    dependencies as it is (systemd.service(5), systemd.unit(5)). Comments say nothing.
+    """
+    found: dict[str, str] = {}
+    for line in text.split("\n"):
+        name, equals, value = line.partition("=")
+        if not equals or line.startswith(("#", ";")):
+            continue
+        if name not in _LISTS or (not value and name.startswith("Exec")):
+            found[name] = value
+        elif value:
+            found[name] = f"{found[name]}\n{value}" if found.get(name) else value
+    return found
