@@ -21,6 +21,7 @@ from tests.verify.isolation.trees import (
 )
 
 from clusterwright.verify.check import VerifyError
+from clusterwright.verify.isolation.nodes import LOADING, STARTING
 from clusterwright.verify.isolation.proof import ISOLATION
 from clusterwright.verify.registry import CHECKS
 from clusterwright.verify.tree import tree_of
@@ -92,6 +93,13 @@ CASES: dict[str, tuple[str, str, str, Edit]] = {
     "a rule that matches nothing": ("lab-roce", GPU, NFT, replaced(INVALID, INVALID + IMPOSSIBLE)),
     "rules that stay from before": ("lab-roce", GPU, BOOT, replaced("flush ruleset\n", "")),
     "a node that forwards": ("lab-roce", GPU, NFT, forwarding),
+    "a filter that is not loaded": (
+        "lab-roce",
+        GPU,
+        LOADING,
+        replaced("nftables.conf\nExecReload", "other.conf\nExecReload"),
+    ),
+    "a filter that nothing starts": ("lab-roce", GPU, STARTING, replaced("Wants=nftables.service\n", "")),
     "a port without a list": ("lab-roce", "mgmt-00", EOS, replaced("   ip access-group HOSTS in\n", "")),
     "an entry of FBOSS": ("lab-roce", "rtsw-p00r00", AGENT, replaced('"l4DstPort": 4791', '"l4DstPort": 4792')),
     "a rule of SONiC": ("lab-sonic", "rtsw-p00r00", SONIC, replaced(f'{ELSE}"DROP"', f'{ELSE}"FORWARD"')),
@@ -138,10 +146,19 @@ def test_each_kind_of_counterexample_names_packet_way_and_line() -> None:
     assert_golden("isolation/counterexamples.txt", "\n".join(lines).encode())
 
 
+WIDER_SET = """\tset services_on_frontend_v6 {
+\t\ttype ipv6_addr
+\t\tflags interval
+\t\telements = { 2000::/3 }
+\t}
+"""
+WIDER = f"table inet clusterwright {{\n{WIDER_SET}}}\n"  # nft joins it to the table above
 REFUSED: dict[str, tuple[str, str, Edit]] = {
     "an unknown expression": (GPU, NFT, replaced("ct state invalid counter drop", "ct mark 5 accept")),
     "an unknown statement": (GPU, NFT, replaced("ct state invalid counter drop", "ct state invalid notrack")),
     "an unknown set": (GPU, NFT, replaced("@compute_on_backend_v6", "@nobody")),
+    "a table that is there twice": (GPU, NFT, lambda text: text + WIDER),
+    "a set that is there twice": (GPU, NFT, replaced("\tset nobody_v4", f"{WIDER_SET}\tset nobody_v4")),
     "an entry of EOS": ("mgmt-00", EOS, replaced("permit icmp ", "permit ospf ")),
     "an entry of FBOSS": ("rtsw-p00r00", AGENT, replaced('"l4DstPort": 4791', '"lookupClassL2": 10')),
 }

@@ -31,7 +31,7 @@ from clusterwright.verify.isolation.filter_model import InterfaceNumbers, Rulese
 from clusterwright.verify.isolation.nft_file import read_nft
 from clusterwright.verify.isolation.nft_values import addresses
 from clusterwright.verify.isolation.nft_words import Unreadable
-from clusterwright.verify.isolation.nodes import BOOTING, NETWORKS, RUNNING
+from clusterwright.verify.isolation.nodes import BOOTING, NETWORKS, RUNNING, unloaded
 from clusterwright.verify.isolation.packets import FOREIGN
 from clusterwright.verify.isolation.ranges import EMPTY, Ranges
 from clusterwright.verify.isolation.routes import route_faults
@@ -61,7 +61,13 @@ _EVERYTHING = frozenset({"0.0.0.0/0", "::/0", "::", "224.0.0.0/3", "ff00::/8", "
 def folder_verdict(tree: RenderedTree) -> Verdict:
     """Refuted by what is wrong under any matrix, else unjudged. Raises VerifyError for text that does not read."""
     nodes, switches = list(_nodes(tree)), list(_switches(tree))
-    found = [*_unfiltered(tree), *nodes, *switches, *route_faults(tree, _known(tree), is_declared=False)]
+    found = [
+        *_unfiltered(tree),
+        *unloaded(tree),
+        *nodes,
+        *switches,
+        *route_faults(tree, _known(tree), is_declared=False),
+    ]
     facts = (
         Fact("nodes with a filter", len(tree.devices_with(RUNNING))),
         Fact("switches whose lists were read", sum(len(tree.devices_with(file)) for file, _ in READERS)),

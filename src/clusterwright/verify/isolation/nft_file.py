@@ -63,7 +63,11 @@ class _FileReader:
                 flushes, tables = True, []
             else:
                 self.reader.expect("table")
-                tables.append(self._table())
+                own = self._table()
+                if any((own.family, own.name) == (each.family, each.name) for each in tables):
+                    # nft would join the two: elements, rules and policies of the second change the first
+                    raise Unreadable(own.line, f"table {own.family} {own.name} is there twice")
+                tables.append(own)
             self.reader.skip("\n", ";")
         return Ruleset(tuple(tables), flushes)
 
@@ -92,7 +96,9 @@ class _FileReader:
         return Table(family, name, line, chains)
 
     def _set(self, *, is_map: bool) -> None:
-        name = self.reader.next().text
+        line, name = self.reader.line, self.reader.next().text
+        if name in self.sets or name in self.maps:
+            raise Unreadable(line, f"{shown(name)} is there twice")
         kinds: list[str] = []
         elements: list[tuple[tuple[Ranges, ...], str, str]] = []
         self.reader.expect("{")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from clusterwright.verify.check import VerifyError
+from clusterwright.verify.check import Counterexample, VerifyError
 from clusterwright.verify.isolation.declared import Declared
 from clusterwright.verify.isolation.expected import STATEFUL_PACKETS, Nics, node_input, node_output
 from clusterwright.verify.isolation.filter_flow import Decision, Idle, base_chains, decide, passing
@@ -18,9 +18,12 @@ from clusterwright.verify.isolation.nft_values import addresses
 from clusterwright.verify.isolation.nft_words import Unreadable
 from clusterwright.verify.isolation.packets import NOTHING, Packet, PacketSet
 from clusterwright.verify.tree import RenderedTree
+from clusterwright.verify.unit_text import Unit, unit_of
 
 RUNNING, BOOTING = "etc/nftables.conf", "etc/nftables-boot.conf"
 NETWORKS = "etc/systemd/network/"
+LOADING = "etc/systemd/system/nftables.service.d/90-clusterwright.conf"
+STARTING = "etc/systemd/system/multi-user.target.d/90-clusterwright.conf"
 _NAME = re.compile(r"\nName=(\S+)$", re.M)
 _ADDRESS = re.compile(r"\nAddress=(\S+)/\d+$", re.M)
 
@@ -80,6 +83,26 @@ def node_filters(tree: RenderedTree, declared: Declared, interfaces: InterfaceNu
         NodeFilter(file, tuple(devices), zones, dict(nics), read[digest])
         for (file, digest, zones, nics), devices in alike.items()
     )
+
+
+def unloaded(tree: RenderedTree) -> Iterator[Counterexample]:
+    """Nodes whose filter lies on the disk, and that do not load it when they start."""
+    judged: dict[tuple[str | None, str | None], list[tuple[str, str]]] = {}
+    for device in tree.devices_with(RUNNING):
+        texts = tree.text(device, LOADING), tree.text(device, STARTING)
+        if texts not in judged:
+            judged[texts] = list(_unloaded(*(unit_of(text or "") for text in texts)))
+        yield from (Counterexample(device, path, 0, message) for path, message in judged[texts])
+
+
+def _unloaded(loading: Unit, starting: Unit) -> Iterator[tuple[str, str]]:
+    if loading.get("ExecStart") != f"/usr/sbin/nft -f /{RUNNING}":
+        yield (
+            LOADING,
+            f"nftables.service does not load /{RUNNING}, or something else besides: the filter is not in force",
+        )
+    if "nftables.service" not in starting.get("Wants", "").split():
+        yield STARTING, "nothing starts nftables.service: the filter is not in force"
 
 
 def _nics(tree: RenderedTree, declared: Declared) -> dict[str, tuple[tuple[str, tuple[str, ...]], ...]]:

@@ -28,7 +28,15 @@ from clusterwright.verify.isolation.filter_flow import Idle
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
 from clusterwright.verify.isolation.folder import folder_verdict
 from clusterwright.verify.isolation.host_firewall import firewall_faults
-from clusterwright.verify.isolation.nodes import BOOTING, NETWORKS, RUNNING, NodeFilter, judge, node_filters
+from clusterwright.verify.isolation.nodes import (
+    BOOTING,
+    NETWORKS,
+    RUNNING,
+    NodeFilter,
+    judge,
+    node_filters,
+    unloaded,
+)
 from clusterwright.verify.isolation.packets import (
     DST,
     EVERYTHING,
@@ -50,7 +58,9 @@ from clusterwright.verify.isolation.walk import Places, places_of
 from clusterwright.verify.isolation.words import count, idle_words, packet_words, version_of
 from clusterwright.verify.tree import RenderedTree
 
-KINDS = frozenset({"nftables", "node-network", "eos", "fboss", "sonic", "managed-switch", "opensm", "ufm"})
+KINDS = frozenset(
+    {"nftables", "node-system", "node-network", "eos", "fboss", "sonic", "managed-switch", "opensm", "ufm"}
+)
 _FILES = frozenset({RUNNING, BOOTING, EOS, FBOSS, SONIC, MLNX_OS, NVOS, *CONFIG_FILES})
 _SHOWN_PER_FILTER = 6
 
@@ -83,6 +93,7 @@ def _proof(tree: RenderedTree, declared: Declared, partitions: PartitionVerdict)
     places = places_of(declared, interfaces, nodes, ports)
     found = [
         *_missing(tree, declared),
+        *unloaded(tree),
         *_unnarrowed(tree, declared),
         *(example for own in nodes for example in _node(places, own)),
         *_ports(places, ports),
