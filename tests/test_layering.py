@@ -10,7 +10,9 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "src" / "clusterwright"
 
 # What every stage may use: it knows no stage itself.
-GROUND = frozenset({"__version__", "artifact", "chain", "data_files", "durable", "finding", "known_secrets"})
+GROUND = frozenset(
+    {"__version__", "artifact", "chain", "data_files", "durable", "finding", "known_secrets", "placeholder"}
+)
 
 # Stage by stage, the stages that it may import; what only reads findings or files names no other stage.
 READS: dict[str, frozenset[str]] = {

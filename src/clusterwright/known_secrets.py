@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 
+from clusterwright.placeholder import LIKE_ONE
+
 SHOWN = "(a secret)"
 
 # While patterns follow each other none reads what another put there, nor a placeholder.
 _TAKEN, _KEPT = "\0", "\1"
-_PLACEHOLDER = re.compile(r"<secret[ /][^>\n]*>")
+_PLACEHOLDER = re.compile(LIKE_ONE)
 _WORD = rf"(?![{_TAKEN}{_KEPT}])[^\s\"',}}]+"
 # The numbers by which EOS and IOS say which key it is, and how the word behind them is written: 0, 5, 7, 8a, sha512.
 _TYPE = r"(?:(?:\d+|8a|sha\d*|md5|localized|encrypted) ){0,3}+"

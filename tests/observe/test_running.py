@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from clusterwright.cli.main import cli
 from clusterwright.data_files import folder
 from clusterwright.known_secrets import value_without_secrets, without_secrets
+from clusterwright.observe.running import is_as_planned
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.render.engine import render_device
@@ -303,6 +304,15 @@ def test_a_secret_that_runs_without_being_planned_is_not_shown(
         in (line.removesuffix(" runs and is not planned") for line in shown)
     )
     assert "it holds a secret" in observe(tmp_path, "--adopt")[1]
+
+
+@pytest.mark.parametrize("at_version", ["", "@4"])
+def test_whatever_runs_in_place_of_a_secret_is_as_planned(at_version: str) -> None:
+    planned = f"neighbor CTSW password 7 <secret bgp{at_version} as eos-bgp CTSW>"
+    assert is_as_planned(planned, "neighbor CTSW password 7 3kBuZZngAaLpq7FItTCQDQ==")
+    assert not is_as_planned(planned, "neighbor ATSW password 7 3kBuZZngAaLpq7FItTCQDQ==")
+    assert is_as_planned(f"key 0 <secret tacacs{at_version}>", "key 7 0110100A4808")
+    assert not is_as_planned("key 0 <secret ...>", "key 7 0110100A4808")
 
 
 @pytest.mark.parametrize(

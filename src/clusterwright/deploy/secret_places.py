@@ -11,21 +11,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from clusterwright.artifact import Artifact
-
-PLACEHOLDER = re.compile(rb"<secret[ /]([a-z0-9][a-z0-9-]*)(?:@[A-Za-z0-9._-]+)?(?: as ([a-z0-9-]+)(?: ([^ >\n]+))?)?>")
+from clusterwright.placeholder import MARK, MARK_IN_BYTES, PLACEHOLDER, around
 
 Places = Mapping[str, str]
 """Patterns of lines with any word where a secret stands, and the lines with placeholders that are to be shown."""
 
-_LINE = re.compile(rb"[^\n]*<secret[^\n]*")
 _LEAST = 3  # characters around a placeholder by which its line is known
-_WORD, _WORD_IN_JSON = r"(?!<secret)\S+", r"(?!<secret)[^\s\\]+"  # no placeholder that stands there already
+_WORD, _WORD_IN_JSON = rf"(?!{MARK})\S+", rf"(?!{MARK})[^\s\\]+"  # no placeholder that stands there already
 
 
 def places_in(tree: Iterable[Artifact]) -> Places:
     """The places of all secrets of a device; those of a file that is a secret alone are not known by any words."""
-    lines = {line for artifact in tree if b"<secret" in artifact.content for line in _LINE.findall(artifact.content)}
-    return dict(place for line in sorted(lines) for place in _of_line(line))
+    files = (artifact.content for artifact in tree if MARK_IN_BYTES in artifact.content)
+    lines = {line for content in files for line in content.split(b"\n") if MARK_IN_BYTES in line}
+    return dict(place for line in sorted(lines) for place in _of_line(line.decode("utf-8", "replace")))
 
 
 def in_place(text: str, places: Places) -> str:
@@ -35,10 +34,10 @@ def in_place(text: str, places: Places) -> str:
     return text
 
 
-def _of_line(line: bytes) -> Iterator[tuple[str, str]]:
+def _of_line(line: str) -> Iterator[tuple[str, str]]:
     """The line as it stands in a file, and as JSON writes it."""
-    found = [each[0].decode() for each in PLACEHOLDER.finditer(line)]
-    parts = [part.decode("utf-8", "replace") for part in PLACEHOLDER.split(line)[:: PLACEHOLDER.groups + 1]]
+    found = [each[0] for each in PLACEHOLDER.finditer(line)]
+    parts = around(line)
     parts[0] = parts[0].lstrip()
     if not found or len("".join(parts)) < _LEAST:
         return

@@ -13,27 +13,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.secret_places import PLACEHOLDER
+from clusterwright.placeholder import MARK_IN_BYTES, PLACEHOLDER_IN_BYTES
 
 Versions = Mapping[str, str]
 """Labels by the secrets' names; a secret without one has none."""
 
-_MARK = b"<secret"
-_VERSION = re.compile(rb"<secret[ /]([a-z0-9][a-z0-9-]*)(?:@([A-Za-z0-9._-]+))?")
 _NONE = "none"
 
 
 def labelled(artifact: Artifact, versions: Versions) -> Artifact:
     """The file with the version of each secret behind its name; the same file where no secret of it has a version."""
-    if not versions or _MARK not in artifact.content:
+    if not versions or MARK_IN_BYTES not in artifact.content:
         return artifact
 
     def label(found: re.Match[bytes]) -> bytes:
-        version = versions.get(found[1].decode())
-        at = found.end(1) - found.start()
+        version = versions.get(found["name"].decode())
+        at = found.end("name") - found.start()
         return found[0] if version is None else b"%b@%b%b" % (found[0][:at], version.encode(), found[0][at:])
 
-    content = PLACEHOLDER.sub(label, artifact.content)
+    content = PLACEHOLDER_IN_BYTES.sub(label, artifact.content)
     return artifact if content == artifact.content else replace(artifact, content=content)
 
 
@@ -49,9 +47,8 @@ def version_changes(before: Iterable[Artifact], after: Iterable[Artifact]) -> It
 def _versions_in(tree: Iterable[Artifact]) -> Mapping[str, frozenset[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for artifact in tree:
-        if _MARK in artifact.content:
-            for placeholder in PLACEHOLDER.finditer(artifact.content):
-                named = _VERSION.match(placeholder[0])
-                if named is not None:
-                    found[named[1].decode()].add(named[2].decode() if named[2] else _NONE)
+        if MARK_IN_BYTES in artifact.content:
+            for placeholder in PLACEHOLDER_IN_BYTES.finditer(artifact.content):
+                version = placeholder["version"]
+                found[placeholder["name"].decode()].add(version.decode() if version else _NONE)
     return {name: frozenset(versions) for name, versions in found.items()}

@@ -23,12 +23,13 @@ from pathlib import Path
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible_folder import BUNDLES
 from clusterwright.deploy.secret_forms import FormError, in_form
-from clusterwright.deploy.secret_places import PLACEHOLDER, Places, in_place, places_in
+from clusterwright.deploy.secret_places import Places, in_place, places_in
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Target, Unreachable, tree_digest
 from clusterwright.finding import ClusterwrightError
 from clusterwright.known_secrets import without_secrets
+from clusterwright.placeholder import LIKE_ONE, PLACEHOLDER_IN_BYTES
 
-_LEFT = re.compile(rb"<secret[ /]\w[^>\n]*>")  # also those whose name no source could have
+_LEFT = re.compile(LIKE_ONE.encode())  # also those whose name no source could have
 PRIVATE_MODE = 0o600
 _FORBIDDEN = re.compile(r"[\s\x00-\x1f\x7f]")
 
@@ -41,7 +42,7 @@ class SecretError(ClusterwrightError):
 
 def names_in(content: bytes) -> frozenset[str]:
     """The secrets that a file's placeholders name."""
-    return frozenset(found[1].decode() for found in PLACEHOLDER.finditer(content))
+    return frozenset(found["name"].decode() for found in PLACEHOLDER_IN_BYTES.finditer(content))
 
 
 def filled(content: bytes, values: Values) -> dict[str, str]:
@@ -49,15 +50,15 @@ def filled(content: bytes, values: Values) -> dict[str, str]:
 
     Raises SecretError for a value that does not fit the form that its place asks for.
     """
-    return {found[0].decode(): _fitting(found, values) for found in PLACEHOLDER.finditer(content)}
+    return {found[0].decode(): _fitting(found, values) for found in PLACEHOLDER_IN_BYTES.finditer(content)}
 
 
 def _fitting(found: re.Match[bytes], values: Values) -> str:
-    name = found[1].decode()
-    if found[2] is None:
+    name = found["name"].decode()
+    if found["form"] is None:
         return values[name]
     try:
-        return in_form(values[name], found[2].decode(), (found[3] or b"").decode())
+        return in_form(values[name], found["form"].decode(), (found["argument"] or b"").decode())
     except FormError as error:
         raise SecretError(f'secret "{name}" {error}') from None
 
@@ -77,7 +78,7 @@ def resolve(content: bytes, values: Values, *, is_json: bool = False) -> bytes:
         text = _fitting(found, values)
         return (json.dumps(text)[1:-1] if is_json else text).encode()
 
-    return PLACEHOLDER.sub(value, content)
+    return PLACEHOLDER_IN_BYTES.sub(value, content)
 
 
 def left_in(tree: DeviceTree) -> str | None:

@@ -15,7 +15,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.known_secrets import value_without_secrets, without_secrets
+from clusterwright.known_secrets import SHOWN, value_without_secrets, without_secrets
+from clusterwright.placeholder import PLACEHOLDER, around
 
 
 class Difference(StrEnum):
@@ -74,9 +75,7 @@ OUTPUTS: Mapping[str, Output] = {
     "nft-ruleset": Output("etc/nftables.conf", "nft list ruleset"),
     "sysctl": Output("etc/sysctl.d/*.conf", "sysctl -a"),
 }
-_SHOWN = 160
-PLACEHOLDER = re.compile(r"<secret[ /][a-z0-9-]+(?: as [^>\n]+)?>")
-"""A secret's value never is in rendered text: whatever runs in its place is what is planned."""
+_LONGEST = 160
 
 
 def drifts(
@@ -117,17 +116,17 @@ def is_as_planned(planned: str, runs: str) -> bool:
     """Whether two values are one, a placeholder standing for any secret and the form in which it is kept."""
     if planned == runs:
         return True
-    if not PLACEHOLDER.search(planned):
+    parts = around(planned)
+    if len(parts) == 1:
         return False
-    parts = [re.escape(part) for part in PLACEHOLDER.split(planned)]
     # EOS keeps `key 0 SECRET` as `key 7 0110...`, and `sha SECRET` of SNMP as `sha localized-key`
-    pattern = r"(?:localized )?\S+".join(re.sub(r"(?:\\ )0(?:\\ )$", r" \\d+ ", part) for part in parts)
+    pattern = r"(?:localized )?\S+".join(re.sub(r"(?:\\ )0(?:\\ )$", r" \\d+ ", re.escape(part)) for part in parts)
     return re.fullmatch(pattern, runs) is not None
 
 
 def _shown(text: str) -> str:
-    text = PLACEHOLDER.sub("(a secret)", text)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    text = PLACEHOLDER.sub(SHOWN, text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def as_text(value: Any) -> str:

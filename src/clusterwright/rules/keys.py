@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
+from clusterwright.placeholder import PLACEHOLDER
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.encryption import DATA, MACSEC, WRAPPING
 from clusterwright.spec.model import ClusterSpec
-
-_PLACEHOLDER = re.compile(r"<secret[ /]([a-z][a-z0-9-]*)")
 
 
 @rule(
@@ -156,8 +154,8 @@ def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         if session is not None:
             yield session.secret, (*session.path, "secret")
     for item in spec.extra_config:
-        for name in _PLACEHOLDER.findall("\n".join(item.lines) + json.dumps(item.merge)):
-            yield name, item.path
+        for found in PLACEHOLDER.finditer("\n".join(item.lines) + json.dumps(item.merge)):
+            yield found["name"], item.path
     for profile in spec.encryption.macsec:
         yield profile.primary.secret, (*profile.path, "primary", "secret")
         if profile.fallback is not None:

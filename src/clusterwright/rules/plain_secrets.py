@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.finding import Severity
+from clusterwright.placeholder import MARK
 from clusterwright.rules.keys import secrets_named
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
@@ -28,7 +29,6 @@ _LINES = tuple(
     )
 )
 _KEYS = re.compile(r"pass(?:word|key|phrase)|secret|community|private_?key", re.IGNORECASE)
-_PLACEHOLDER = "<secret"
 # Names are lower case; so is hexadecimal. Sixteen digits of it are a key, or a password in EOS's form.
 _LOOKS_LIKE_A_VALUE = re.compile(r"[a-f][0-9a-f]{15,}")
 _HINT = "Name it under `secrets`, write `<secret NAME>` in its place, and choose another value: this one is known."
@@ -49,7 +49,7 @@ def plain_secrets(subject: Subject) -> Iterator[Problem]:
     for item in subject.spec.extra_config:
         for at, line in enumerate(item.lines):
             found = (pattern.match(" ".join(line.split())) for pattern in _LINES)
-            if any(each is not None and not each[1].startswith(_PLACEHOLDER) for each in found):
+            if any(each is not None and not each[1].startswith(MARK) for each in found):
                 message = f"Line {at + 1} of this configuration has a secret in clear, or in a form that gives it away."
                 yield Problem((*item.path, "lines", at), message, _HINT)
         for path in _plain_entries(item.merge, (*item.path, "merge")):
@@ -62,7 +62,7 @@ def plain_secrets(subject: Subject) -> Iterator[Problem]:
 def _plain_entries(value: Any, path: Path) -> Iterator[Path]:
     if isinstance(value, Mapping):
         for key, below in value.items():
-            if isinstance(below, str) and _KEYS.search(key) and not below.startswith(_PLACEHOLDER):
+            if isinstance(below, str) and _KEYS.search(key) and not below.startswith(MARK):
                 yield (*path, key)
             yield from _plain_entries(below, (*path, key))
     elif isinstance(value, list | tuple):

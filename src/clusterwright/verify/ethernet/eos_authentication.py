@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from clusterwright.placeholder import LIKE_ONE, PLACEHOLDER
+
 _PROFILE = re.compile(r"^   session shared-secret profile (\S+)\n((?:      .*\n)*)", re.M)
-_KEY = re.compile(r"^      secret (\S+) \d+ (<secret [^>\n]*>|\S+)", re.M)
+_KEY = re.compile(rf"^      secret (\S+) \d+ ({LIKE_ONE}|\S+)", re.M)
 _SHARED = re.compile(r"shared-secret profile (\S+) algorithm (\S+)")
-_NAMED = re.compile(r"<secret[ /]([a-z0-9-]+)(?:@([A-Za-z0-9._-]+))?[^>\n]*>")
 
 
 def shared_secrets(management: Iterable[tuple[str, str]]) -> Mapping[str, str]:
@@ -36,7 +37,8 @@ def authentication_of(password: str, profiles: Mapping[str, str]) -> str:
 
 def _secret(words: str) -> str:
     """A secret by its name and version. A value is not shown, and in a device's own form not comparable elsewhere."""
-    found = _NAMED.search(words)
+    found = PLACEHOLDER.search(words)
     if found is None:
         return "a secret"
-    return f"the secret {found[1]}, version {found[2]}" if found[2] else f"the secret {found[1]}"
+    name, version = found["name"], found["version"]
+    return f"the secret {name}, version {version}" if version else f"the secret {name}"
