@@ -74,6 +74,27 @@ def test_a_later_stage_waits_for_the_earlier(spec: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("nodes:\n  - {name: compute, zone: compuet}\n", "3 CW152"),
+        ("fabrics:\n  - {name: backend, attach: [{nodes: compuet, nics: backend}]}\n", "3 CW150"),
+        ("flows:\n  - {name: rdma, from: compute, to: storaeg}\n", "3 CW152"),
+    ],
+)
+def test_a_misspelt_name_is_told_once_and_not_by_every_rule_that_relies_on_it(spec: Path, text: str, told: str) -> None:
+    assert found(spec, text) == [told]
+
+
+def test_an_item_whose_name_misses_that_of_the_base_is_told_which_was_meant(spec: Path) -> None:
+    assert found(spec, "nodes:\n  - {name: compuet, count: 4}\n") == ["3 CW111"]
+    (finding,) = lint_path(spec).findings
+    assert finding.message == 'nodes[compuet] lacks the keys "model", "role" and "levels".'
+    assert finding.hint == (
+        'Did you mean "compute"? An item that the base does not have needs `model:`, `role:`, `levels:`.'
+    )
+
+
+@pytest.mark.parametrize(
     ("text", "left"),
     [
         (f"expect:\n  - {EXPECT} # clusterwright: ignore[CW203] a ninth node comes\n", []),

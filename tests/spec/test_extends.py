@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clusterwright import data_files
 from clusterwright.finding import SpecError
 from clusterwright.spec.document import Document
 from clusterwright.spec.extends import MAX_CHAIN, identity, merge, read_spec_document
@@ -131,3 +133,18 @@ def test_a_changed_figure_brings_its_own_origin_and_loses_the_old_one() -> None:
     below = document_of({"expect": [{"figure": "gpus", "value": 8, "source": "a paper"}]}, "base")
     above = document_of({"expect": [{"figure": "gpus", "value": 16, "assumed": "twice the paper"}]}, "overlay")
     assert merge(below, above).data == {"expect": [{"figure": "gpus", "value": 16, "assumed": "twice the paper"}]}
+
+
+@pytest.mark.parametrize("key", ["extend", "extensd", "exetnds", "Extends", "extends_"])
+def test_a_misspelt_extends_is_the_one_thing_that_is_told(key: str, tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(f"{key}: base.yaml\nname: lab\n")
+    with pytest.raises(SpecError) as caught:
+        read_spec_document(tmp_path / "spec.yaml")
+    (finding,) = caught.value.findings
+    assert (finding.code, finding.position.line, finding.hint) == ("CW110", 1, 'Did you mean "extends"?')
+
+
+def test_no_other_key_is_taken_for_a_misspelt_extends(tmp_path: Path) -> None:
+    schema = json.loads((data_files.folder("inventory") / "schema" / "cluster.schema.json").read_text())
+    (tmp_path / "spec.yaml").write_text("".join(f"{key}: 1\n" for key in schema["properties"] if key != "extends"))
+    assert "expect" in read_spec_document(tmp_path / "spec.yaml").data

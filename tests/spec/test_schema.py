@@ -27,7 +27,18 @@ SCHEMA: dict[str, Any] = {
         "kind": {"enum": ["leaf", "spine"]},
         "tags": {"type": "array", "uniqueItems": True, "items": {"type": "string"}},
         "ports": {"oneOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^[0-9]+-[0-9]+$"}]},
-        "figure": {"oneOf": [{"required": ["source"]}, {"required": ["assumed"]}], "type": "object"},
+        "figure": {
+            "type": "object",
+            "oneOf": [{"required": ["source"]}, {"required": ["assumed"]}],
+            "properties": {"value": {}, "source": {}, "assumed": {}},
+            "additionalProperties": False,
+        },
+        "pair": {
+            "type": "object",
+            "required": ["left", "right"],
+            "properties": {"left": {"type": "integer"}, "right": {"type": "integer"}},
+            "additionalProperties": False,
+        },
         "limits": {"type": "object", "propertyNames": {"enum": ["nofile", "nproc"]}},
         "shape": {
             "oneOf": [
@@ -85,6 +96,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("ports: 1-x", '2:8 CW114 ports is "1-x", but must match ^[0-9]+-[0-9]+$. | Change it.'),
         ("shape: {is: ring, size: x}", "2:25 CW112 shape.size must be a whole number, not the text"),
         ("shape: {is: ring}", '2:8 CW111 shape lacks the key "size". | Add `size:`.'),
+        ("figure: {sorce: x}", '2:10 CW110 unknown key "sorce" in figure. | Did you mean "source"?'),
+        ("count: 0.5", "2:8 CW112 count must be a whole number, not the number 0.5. | Write a whole number."),
+        ("pair: {}", '2:7 CW111 pair lacks the keys "left" and "right". | Add `left:`, `right:`.'),
+        ("pair: {left: 1, rihgt: 1}", '2:17 CW110 unknown key "rihgt" in pair. | Did you mean "right"?'),
     ],
 )
 def test_a_slip_is_said_in_words_where_it_stands(folder: Path, line: str, expected: str) -> None:
@@ -98,6 +113,13 @@ def test_the_description_in_the_schema_is_the_advice(folder: Path) -> None:
     assert finding.hint == "Lower case letters."
     (finding,) = check(parse_document("count: 1\n", "f"), "toy", folder)
     assert (finding.code, finding.hint) == ("CW111", "Add `name:`. Lower case letters.")
+
+
+def test_a_key_like_a_missing_one_is_no_slip_where_any_key_is_allowed(folder: Path) -> None:
+    schema = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
+    (folder / "open.schema.json").write_text(json.dumps(schema))
+    (finding,) = check(parse_document("nmae: x\n", "f"), "open", folder)
+    assert (finding.code, finding.message) == ("CW111", 'the top level lacks the key "name".')
 
 
 def test_a_flood_of_findings_is_cut_short(folder: Path) -> None:

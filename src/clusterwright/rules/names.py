@@ -18,6 +18,7 @@ LONGEST_LABEL = 63  # RFC 1035, 2.3.4
     title="name used twice",
     why="Two things of one name cannot be told apart by what refers to them, nor by an operator.",
     mend="Give each its own name.",
+    stage=Stage.NAMES,
 )
 def duplicate_name(subject: Subject) -> Iterator[Problem]:
     """Items of one list, or switch roles, that share a name."""

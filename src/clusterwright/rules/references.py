@@ -1,4 +1,4 @@
-"""CW150 to CW157: names that must exist. These run first; every later rule relies on them."""
+"""CW150 to CW157: names that must exist. Every later rule relies on them."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def _node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
     title="unknown node group",
     why="A fabric, mount, zone, NCCL profile, scheduler or job that names no existing nodes would serve nobody.",
     mend="Name one of the groups under `nodes:`.",
+    stage=Stage.NAMES,
 )
 def unknown_node_group(subject: Subject) -> Iterator[Problem]:
     """Node groups that are named but not described."""
@@ -69,6 +70,7 @@ def unknown_node_group(subject: Subject) -> Iterator[Problem]:
     title="unknown fabric",
     why="NCCL settings and zones are derived from the fabric they name.",
     mend="Name one of the fabrics under `fabrics:`.",
+    stage=Stage.NAMES,
 )
 def unknown_fabric(subject: Subject) -> Iterator[Problem]:
     """Fabrics that are named but not described."""
@@ -88,6 +90,7 @@ def unknown_fabric(subject: Subject) -> Iterator[Problem]:
     title="unknown zone",
     why="A flow or a partition between zones that do not exist opens nothing, and nobody notices until a job hangs.",
     mend="Name one of the zones under `zones:`.",
+    stage=Stage.NAMES,
 )
 def unknown_zone(subject: Subject) -> Iterator[Problem]:
     """Zones that are named but not described."""
@@ -109,6 +112,7 @@ def unknown_zone(subject: Subject) -> Iterator[Problem]:
     title="unknown image",
     why="Nodes cannot boot an image that nobody describes.",
     mend="Name one of the images under `images:`.",
+    stage=Stage.NAMES,
 )
 def unknown_image(subject: Subject) -> Iterator[Problem]:
     """Images that are named but not described."""
@@ -125,6 +129,7 @@ def unknown_image(subject: Subject) -> Iterator[Problem]:
     title="unknown NIC group",
     why="The NICs that a fabric serves are those that the node's hardware model lists.",
     mend="Name a NIC group of the node's model.",
+    stage=Stage.NAMES,
 )
 def unknown_nic_group(subject: Subject) -> Iterator[Problem]:
     """NIC groups that the attached node's model does not have."""
@@ -175,6 +180,7 @@ def unknown_level(subject: Subject) -> Iterator[Problem]:
     title="unknown port block or mode",
     why="Ports are taken from the blocks that the switch's hardware model lists.",
     mend="Name blocks and modes of the switch's model.",
+    stage=Stage.NAMES,
 )
 def unknown_block(subject: Subject) -> Iterator[Problem]:
     """Port blocks and modes that the tier's model does not have."""

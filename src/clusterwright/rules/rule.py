@@ -42,10 +42,15 @@ FAMILIES = {
 
 
 class Stage(IntEnum):
-    """When a rule runs: ``SKELETON`` rules only once no ``SPEC`` rule found an error, for they need resolved names."""
+    """When a rule runs: only once no rule of the stages before it found an error.
 
-    SPEC = 1
-    SKELETON = 2
+    ``NAMES`` rules come first, or one misspelt name would be told once more by every rule that relies on it;
+    ``SKELETON`` rules come last, for they need what the others promise.
+    """
+
+    NAMES = 1
+    SPEC = 2
+    SKELETON = 3
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,13 @@ class Document:
     comments: Mapping[tuple[str, int], str] = field(repr=False)
     files: tuple[str, ...] = ()
 
+    def at(self, path: Path) -> Any:
+        """The data at ``path``; None where there is none."""
+        here = self.data
+        for part in path:
+            here = _step(here, part)
+        return here
+
     def locate(self, path: Path, *, key: bool = False) -> Position:
         """The position of the value (or key) at ``path``; of its nearest known ancestor when the path is derived."""
         first = self.keys if key else self.values

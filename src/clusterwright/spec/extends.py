@@ -3,13 +3,14 @@
 Mappings merge key by key. Lists of mappings that carry an identity (``name``, ``role``, ``figure``, ``level`` or
 ``device``) merge item by item: known identities merge in place, new ones are appended, and ``remove: true`` takes the
 item of that identity away. Everything else is replaced, an empty list too. Codes given out here: CW104 (cycle or too
-long a chain), CW105 (the base does not exist, or there is nothing to remove).
+long a chain), CW105 (the base does not exist, or there is nothing to remove), CW110 (``extends`` misspelt).
 """
 
 from __future__ import annotations
 
 import os.path
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ MAX_CHAIN = 8
 IDENTITY_KEYS = ("name", "role", "figure", "level", "device")
 # Where a figure comes from: either key of an overlay replaces either key of the base.
 PROVENANCE = frozenset({"source", "assumed"})
+_MISSPELT = 0.8  # similarity, by difflib; no other key of a spec comes near
 
 Identity = tuple[str, str | int]
 
@@ -31,9 +33,9 @@ Identity = tuple[str, str | int]
 def read_spec_document(path: FilePath | str) -> Document:
     """Reads ``path`` and the files it extends, merged; the key ``extends`` itself is gone from the data.
 
-    Raises SpecError: what read_document raises, CW104 and CW105.
+    Raises SpecError: what read_document raises, CW104, CW105 and CW110.
     """
-    chain = [read_document(path)]
+    chain = [_spelt(read_document(path))]
     seen = {os.path.realpath(path)}
     while "extends" in chain[-1].data:
         overlay = chain[-1]
@@ -49,7 +51,7 @@ def read_spec_document(path: FilePath | str) -> Document:
             what = f"the base {base} does not exist"
             raise _refused("CW105", overlay, what, f"Name a file relative to {overlay.file}.")
         seen.add(real)
-        chain.append(read_document(base))
+        chain.append(_spelt(read_document(base)))
     merged = _without_extends(chain.pop())
     while chain:
         merged = merge(merged, _without_extends(chain.pop()))
@@ -170,6 +172,25 @@ def _is_identified(value: Any) -> bool:
         return False
     found = [identity(item) for item in value]
     return None not in found and len(set(found)) == len(found)
+
+
+def _spelt(document: Document) -> Document:
+    """``document``, unless its ``extends`` is misspelt: everything that the base has would be told as missing."""
+    if "extends" not in document.data:
+        for key in get_close_matches("extends", document.data, n=1, cutoff=_MISSPELT):
+            raise SpecError(
+                [
+                    Finding(
+                        "CW110",
+                        Severity.ERROR,
+                        f'unknown key "{key}" in the top level.',
+                        'Did you mean "extends"?',
+                        document.locate((key,), key=True),
+                        key,
+                    )
+                ]
+            )
+    return document
 
 
 def _base_path(overlay: Document) -> str:

@@ -13,6 +13,7 @@ from clusterwright.spec.isolation import Address, AddressWithLength, Border, Flo
 from clusterwright.spec.reading import BAD_PREFIX, Reading
 
 BAD_DATE = "CW147"
+_NO_ADDRESS = ip_interface("0.0.0.0/31")  # in the place of one that is refused
 
 
 def zone(reading: Reading, data: Mapping[str, Any], path: Path) -> Zone:
@@ -51,7 +52,7 @@ def border(reading: Reading, data: Mapping[str, Any], path: Path) -> Border:
         device=data["device"],
         port=data["port"],
         speed_gbps=data["speed_gbps"],
-        address=address,
+        address=address or _NO_ADDRESS,
         neighbour=_neighbour(reading, data["neighbour"], address, (*path, "neighbour")),
         asn=data["asn"],
         zones=tuple(data["zones"]),
@@ -73,22 +74,22 @@ def _date(reading: Reading, text: str, path: Path) -> date | None:
         return None
 
 
-def _interface(reading: Reading, text: str, path: Path) -> AddressWithLength:
+def _interface(reading: Reading, text: str, path: Path) -> AddressWithLength | None:
     try:
         return ip_interface(text)
     except ValueError as error:
         reading.problem(BAD_PREFIX, path, f'"{text}" is not an address with its length: {error}.', "Write 10.0.0.0/31.")
-        return ip_interface("0.0.0.0/31")
+        return None
 
 
-def _neighbour(reading: Reading, text: str, own: AddressWithLength, path: Path) -> Address:
+def _neighbour(reading: Reading, text: str, own: AddressWithLength | None, path: Path) -> Address:
     """The far end of the link, which must lie in the near end's network and differ from it."""
     try:
         address = ip_address(text)
     except ValueError:
         reading.problem(BAD_PREFIX, path, f'"{text}" is not an IPv4 or IPv6 address.', "Write one such as 10.0.0.1.")
-        return own.ip
-    if address not in own.network or address == own.ip:
+        return _NO_ADDRESS.ip
+    if own is not None and (address not in own.network or address == own.ip):
         hint = f"Name the other address of {own.network}."
         reading.problem(BAD_PREFIX, path, f"{address} is not the far end of a link on which the switch is {own}.", hint)
     return address

@@ -19,7 +19,7 @@ from referencing.jsonschema import DRAFT202012
 
 from clusterwright import data_files
 from clusterwright.finding import Finding, Severity
-from clusterwright.spec.schema_words import findings_of
+from clusterwright.spec.schema_words import causes, findings_of
 
 if TYPE_CHECKING:
     from clusterwright.spec.document import Document
@@ -47,7 +47,7 @@ def check(document: Document, schema_name: str, folder: FilePath | None = None) 
     """
     validator = _validator(folder or data_files.folder("inventory") / "schema", schema_name)
     found: dict[tuple[Any, ...], Finding] = {}
-    for error in islice(validator.iter_errors(document.data), _MAX_ERRORS):
+    for error in causes(list(islice(validator.iter_errors(document.data), _MAX_ERRORS))):
         for finding in findings_of(error, document):
             found.setdefault((*finding.sort_key(), finding.path), finding)
     findings = sorted(found.values(), key=Finding.sort_key)

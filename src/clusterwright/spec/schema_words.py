@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from clusterwright.finding import Finding, Severity
 from clusterwright.spec.document import Document, Path, format_path
+from clusterwright.spec.extends import identity
 from clusterwright.spec.scalars import describe
 
 # jsonschema.ValidationError, whose published types call every attribute possibly unset although none is here.
@@ -32,18 +33,46 @@ _TYPE_WORDS = {
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
 _TRUTH_WORDS = frozenset({"yes", "no", "on", "off", "y", "n"})
 _MAX_LISTED = 24
+_NAME_CUTOFF = 0.75  # similarity, by difflib: names are anybody's, and a farther one is no slip
+_FORMS = frozenset({"anyOf", "oneOf"})
+_REQUIRED = frozenset({"required", "dependentRequired"})
+_UNKNOWN = frozenset({"additionalProperties", "unevaluatedProperties"})
+
+
+def causes(errors: Sequence[SchemaError]) -> list[SchemaError]:
+    """``errors`` without those that another one brings about, so that one slip is told once.
+
+    A value of the wrong type is not measured as well. What a mapping lacks because of the form that it has is not told
+    while its keys or their values are wrong, for they decide which form it has.
+    """
+    mistyped = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
+    unsettled = {
+        tuple(error.absolute_path)[: None if error.validator in _UNKNOWN else -1]
+        for error in errors
+        if error.validator not in {*_FORMS, *_REQUIRED} and (error.absolute_path or error.validator in _UNKNOWN)
+    }
+    return [
+        error
+        for error in errors
+        if not (error.validator != "type" and tuple(error.absolute_path) in mistyped)
+        and not (_is_of_a_form(error) and tuple(error.absolute_path) in unsettled)
+    ]
+
+
+def _is_of_a_form(error: SchemaError) -> bool:
+    return error.validator in _FORMS or (error.validator in _REQUIRED and "then" in error.absolute_schema_path)
 
 
 def findings_of(error: SchemaError, document: Document) -> Iterator[Finding]:
     """The findings that one error of jsonschema amounts to; more than one where several keys share a fault."""
     path = tuple(error.absolute_path)
-    if error.validator in {"anyOf", "oneOf"}:
+    if error.validator in _FORMS:
         yield from _alternatives(error, path, document)
     elif "propertyNames" in error.relative_schema_path:
         yield _key_name(error, path, document)
-    elif error.validator in {"additionalProperties", "unevaluatedProperties"}:
+    elif error.validator in _UNKNOWN:
         yield from _unknown_keys(error, path, document)
-    elif error.validator in {"required", "dependentRequired"}:
+    elif error.validator in _REQUIRED:
         yield from _missing_keys(error, path, document)
     else:
         yield _value(error, path, document)
@@ -80,14 +109,36 @@ def _missing_keys(error: SchemaError, path: Path, document: Document) -> Iterato
     else:
         key = next(key for key, names in error.validator_value.items() if key in error.instance and names)
         wanted, because = _names(error.validator_value[key]), f", which {key}: needs beside it"
-    properties = _mapping(_mapping(error.schema).get("properties"))
-    for name in wanted:
-        if name in error.instance:
-            continue
-        description = str(_mapping(properties.get(name)).get("description", ""))
-        hint = f"Add `{name}:`. {description}".rstrip()
-        message = f'{_place(path, document)} lacks the key "{name}"{because}'
-        yield _finding(MISSING_KEY, message, hint, path, document)
+    missing = [name for name in wanted if name not in error.instance and name not in _meant(error)]
+    if not missing:
+        return
+    keys = " and ".join([", ".join(f'"{name}"' for name in missing[:-1]), f'"{missing[-1]}"'][len(missing) == 1 :])
+    message = f"{_place(path, document)} lacks the key{'s' if len(missing) > 1 else ''} {keys}{because}"
+    yield _finding(MISSING_KEY, message, _missing_hint(error, missing, path, document), path, document)
+
+
+def _meant(error: SchemaError) -> set[str]:
+    """The keys that misspelt ones stand for: the finding about these says so."""
+    schema = _mapping(error.schema)
+    if all(schema.get(word) is not False for word in _UNKNOWN):
+        return set()
+    allowed = _mapping(schema.get("properties"))
+    unused = [key for key in allowed if key not in error.instance]
+    return {close for key in error.instance if key not in allowed for close in get_close_matches(key, unused, n=1)}
+
+
+def _missing_hint(error: SchemaError, missing: Sequence[str], path: Path, document: Document) -> str:
+    keys = ", ".join(f"`{name}:`" for name in missing)
+    item = identity(error.instance)
+    if item and len(document.files) > 1 and isinstance(path[-1], int) and document.locate(path).file == document.file:
+        names = [str(found[1]) for each in document.at(path[:-1]) if (found := identity(each)) and found != item]
+        for close in get_close_matches(str(item[1]), names, n=1, cutoff=_NAME_CUTOFF):
+            return f'Did you mean "{close}"? An item that the base does not have needs {keys}.'
+    description = ""
+    if len(missing) == 1:
+        properties = _mapping(_mapping(error.schema).get("properties"))
+        description = str(_mapping(properties.get(missing[0])).get("description", ""))
+    return f"Add {keys}. {description}".rstrip()
 
 
 def _key_name(error: SchemaError, path: Path, document: Document) -> Finding:
