@@ -1,4 +1,4 @@
-"""A folder that one run changes at a time, and files in it of which a crash leaves the old or the new one."""
+"""Folders and files that one run changes at a time, and files of which a crash leaves the old or the new one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 from clusterwright.finding import ClusterwrightError
 
@@ -35,15 +36,22 @@ def flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def took_lock(file: int | IO[Any]) -> bool:
+    """Lock an open file or folder until it is closed, or the process ends; False where somebody else has the lock."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 @contextmanager
 def only_one(folder: Path) -> Iterator[None]:
     """Keep other runs out of ``folder`` while the block runs. Raises ClusterwrightError when one is in it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ClusterwrightError(f"{folder}: another run is changing this folder. Wait for it.") from None
+        if not took_lock(descriptor):
+            raise ClusterwrightError(f"{folder}: another run is changing this folder. Wait for it.")
         yield
     finally:
         os.close(descriptor)

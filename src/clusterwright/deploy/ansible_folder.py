@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from clusterwright.durable import took_lock
+
 KEPT_RUNS = 10
 
 BUNDLES = "bundles"
@@ -38,10 +40,10 @@ def abandoned_units(folder: Path) -> Iterator[str]:
     """The work units that killed processes left under way. Each is named until its run is forgotten."""
     for path in sorted(folder.glob(f"run-*/{_UNIT}")):
         # Other processes of the same deployment look too: one of them may have forgotten it, and removed the run.
-        with contextlib.suppress(BlockingIOError, FileNotFoundError), (path.parent / _LOCK).open("r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield path.read_text()
-            path.unlink()
+        with contextlib.suppress(FileNotFoundError), (path.parent / _LOCK).open("r+") as lock:
+            if took_lock(lock):
+                yield path.read_text()
+                path.unlink()
 
 
 @contextlib.contextmanager
@@ -71,9 +73,7 @@ def _tidy(folder: Path) -> None:
     runs = sorted(folder.glob("run-*"), key=lambda path: (path.stat().st_mtime_ns, path.name))
     for number, path in enumerate(runs):
         with (path / _LOCK).open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not took_lock(lock):
                 continue
             _forget(path)
             if number < len(runs) - KEPT_RUNS + 1:

@@ -8,7 +8,6 @@ attempt. Only files that this target put there are ever removed.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import hashlib
 import os
 import shutil
@@ -23,6 +22,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.deploy.changes import changed_lines
 from clusterwright.deploy.journal import OWN_FOLDER, Journal, Step, make_durable, read_record
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, holding_digest, tree_digest
+from clusterwright.durable import took_lock
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -198,14 +198,10 @@ def _locked(home: Path, end: float) -> Iterator[None]:
     home.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    raise Refused(f"another deployment is changing it; it was waited for {LOCK_WAIT_S} s") from None
-                time.sleep(0.1)
+        while not took_lock(descriptor):
+            if time.monotonic() > end:
+                raise Refused(f"another deployment is changing it; it was waited for {LOCK_WAIT_S} s")
+            time.sleep(0.1)
         yield
     finally:
         os.close(descriptor)

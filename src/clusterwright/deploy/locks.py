@@ -7,7 +7,6 @@ told whether anybody is behind it still.
 
 from __future__ import annotations
 
-import fcntl
 import getpass
 import json
 import os
@@ -24,6 +23,7 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Any
 
+from clusterwright.durable import took_lock
 from clusterwright.finding import ClusterwrightError
 
 ORPHAN_WAIT_S = 600
@@ -100,12 +100,10 @@ class StackLocks:
     def _locked(self, stack: str) -> IO[str]:
         self.folder.mkdir(parents=True, exist_ok=True)
         file = (self.folder / f"{stack}.lock").open("a+")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not took_lock(file):
             told = _by_whom(_read(file))
             file.close()
-            raise Busy(f"{stack} {told}. Wait for that to end, or stop it. Nothing was done.") from None
+            raise Busy(f"{stack} {told}. Wait for that to end, or stop it. Nothing was done.")
         return file
 
 

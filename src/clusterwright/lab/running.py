@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from clusterwright.durable import took_lock
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.cut import Cut
 from clusterwright.lab.namespaces import namespaces_named, remove_namespaces
@@ -83,10 +84,8 @@ def exclusively(name: str) -> Iterator[None]:
     """Within, no other command changes this lab. Raises ClusterwrightError when one is at it."""
     LABS.mkdir(mode=0o755, exist_ok=True)
     with (LABS / f"{name}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise ClusterwrightError(f"{name}: another command is at work on this lab. Wait until it ends.") from error
+        if not took_lock(lock):
+            raise ClusterwrightError(f"{name}: another command is at work on this lab. Wait until it ends.")
         yield
 
 

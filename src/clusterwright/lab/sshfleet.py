@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from clusterwright.durable import took_lock
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.namespaces import NETNS, inside, remove_namespaces, run_ip
 
@@ -263,11 +264,8 @@ def _remove_leftovers() -> None:
     # A fleet's owner holds its lock for as long as it lives, however it dies.
     for folder in sorted(path for path in _FLEETS.iterdir() if path.is_dir()):
         with (folder / "lock").open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            _remove_fleet(folder)
+            if took_lock(lock):
+                _remove_fleet(folder)
 
 
 def _remove_fleet(folder: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -17,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from clusterwright.durable import took_lock
 from clusterwright.finding import ClusterwrightError
 from clusterwright.render.forked import fan_out
 
@@ -216,10 +216,8 @@ def _refuse_foreign(out: Path) -> None:
 
 def _claim(lock: int, aside: Path, out: Path) -> None:
     """Make ``aside`` this run's own, and empty it of what a killed run left."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise TreeError(f"{out}: another run is writing this folder. Wait for it, or name another.") from None
+    if not took_lock(lock):
+        raise TreeError(f"{out}: another run is writing this folder. Wait for it, or name another.")
     for left in aside.iterdir():
         shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
 
