@@ -57,6 +57,21 @@ def test_the_report_shows_rollouts_and_what_somebody_answered_for() -> None:
     assert 'id="rollouts"' not in report_files(handmade_plan(), ())["index.html"]
 
 
+def test_waves_that_were_added_and_warnings_are_in_the_report() -> None:
+    lost = "done by svc-v02n0: svc-v01n0: the mesh has had no route to it for 16 s"
+    added = entry("wave", wave=3, layer="pod1", is_canary=False, devices={"z": "ok"}, duration_s=1.0, stopped="")
+    warned = {**added, "warnings": {"p00r00": [lost], "p00r01": [lost]}}
+    stacks = [{"stack": "c-pod0", "ok": True, "counts": {}, "duration_s": 1.0, "warnings": {"p00r09": [lost]}}]
+
+    (found,) = rollouts([STARTED, warned, entry("ended", end="done", stacks=stacks)])
+
+    assert (found.waves, found.attempts[0].layer) == (3, "pod1")
+    assert found.warnings == (("wave 3", lost, ("p00r00", "p00r01")), ("c-pod0", lost, ("p00r09",)))
+    page = report_files(handmade_plan(), (), (found,))["index.html"]
+    assert "p00r00 and 1 more" in page
+    assert lost in page
+
+
 def answer(gate: str, asked: int, *told: str, **wrong: str) -> dict[str, Any]:
     return {"gate": gate, "asked": asked, "wrong": wrong, "told": list(told), "duration_s": 1.0}
 

@@ -40,21 +40,36 @@ def wave_of(rack: str) -> Wave:
 
 @dataclass
 class Recorder:
-    """Stands where the engine stands: keeps what each device was given, refuses for those in ``refuse``."""
+    """Stands where the engine stands: keeps what each device was given.
+
+    Devices in ``refuse`` take nothing, the first ``times`` times. About each unit in ``warns`` something is said.
+    """
 
     refuse: frozenset[str] = frozenset()
+    times: int = 99
+    warns: frozenset[str] = frozenset()
     trees: dict[str, str] = field(default_factory=dict)
     runs: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def run(self, action: str, stack: Stack, listen: Listener, units: Collection[str] = (), manifest: str = "") -> Ran:
         assert (action, manifest) == ("up", manifest_of(stack).digest)
         self.runs.append((stack.name, tuple(units)))
-        touched = [name for unit in stack.units if unit.name in units or not units for name in unit.devices]
-        self.trees |= {name: "new" for name in touched if name not in self.refuse}
-        return Ran(stack.name, self.refuse.isdisjoint(touched), {}, 0.1, "")
+        chosen = [unit for unit in stack.units if unit.name in units or not units]
+        for unit in (each for each in chosen if each.name in self.warns):
+            listen(Event(Kind.MESSAGE, stack.name, unit.name, "rack", severity="info", text="a line of a diff"))
+            listen(Event(Kind.MESSAGE, stack.name, unit.name, "rack", severity="warning", text="done by b: a is lost"))
+        touched = {name for unit in chosen for name in unit.devices}
+        refused = touched & self.refused
+        self.times -= bool(refused)
+        self.trees |= dict.fromkeys(touched - refused, "new")
+        return Ran(stack.name, not refused, {}, 0.1, "")
+
+    @property
+    def refused(self) -> frozenset[str]:
+        return self.refuse if self.times > 0 else frozenset()
 
     def given(self, stack: Stack) -> Given:
-        return Given(self.trees, dict.fromkeys(self.refuse, "failed, full disk"))
+        return Given(self.trees, {name: "failed, full disk" for name in self.refuse if name not in self.trees})
 
 
 @dataclass(frozen=True)
@@ -94,12 +109,17 @@ def execute(
     stack = stack_of("pod0", RACKS)
     waves = tuple(wave_of(rack) for rack in RACKS)
     given = {stack.name: Given({}, {})}
-    prepared = Prepared((stack,), {stack.name: manifest_of(stack)}, given, frozenset(), {}, (), waves)
+    begins = rollout or UnderWay("first", "m", (stack.name,), waves)
+    prepared = Prepared((stack,), {stack.name: manifest_of(stack)}, given, {}, (), begins)
     told: list[Event] = []
-    orders = Orders(budget, 2, pause_after, is_aborted)
+
+    def again(effects: Mapping[str, Effect]) -> tuple[Wave, ...]:
+        return tuple(wave_of(rack) for rack in RACKS if not effects.keys().isdisjoint((f"{rack}n0", f"{rack}n1")))
+
+    orders = Orders(budget, 2, pause_after, is_aborted, again=again)
     asked = (Sick(unwell or {}),) if gates is None else gates
     execution = Execution(root, cast("Engine", engine), prepared, orders, asked, told.append)
-    return execution.run(rollout or UnderWay("first", "m", (stack.name,), waves)), told
+    return execution.run(), told
 
 
 def test_waves_go_out_one_after_another_and_the_whole_stack_last(tmp_path: Path) -> None:
@@ -125,13 +145,38 @@ def test_one_device_over_the_budget_stops_the_rollout_where_it_is(tmp_path: Path
     assert [number for number, _ in found.left] == [2, 3]
 
 
-def test_a_device_within_the_budget_is_tried_again_at_the_end(tmp_path: Path) -> None:
-    engine = Recorder(refuse=frozenset({"r1n0"}))
+def test_a_device_within_the_budget_is_tried_again_in_a_wave_with_gates(tmp_path: Path) -> None:
+    engine = Recorder(refuse=frozenset({"r1n0"}), times=1)
 
-    result, _ = execute(tmp_path, engine, budget=1)
+    result, told = execute(tmp_path, engine, budget=1)
 
-    assert [len(wave.failed) for wave in result.waves] == [0, 1, 0]
-    assert (result.end, engine.runs[-1]) == (End.STOPPED, ("c-pod0", ())), "the whole stack says so in the end"
+    assert result.end is End.DONE
+    assert [(each.number, each.wave.units, len(each.failed)) for each in result.waves] == [
+        (1, ("r0",), 0),
+        (2, ("r1",), 1),
+        (3, ("r2",), 0),
+        (4, ("r1",), 0),
+    ]
+    assert result.waves[-1].checked[0].said.asked == 2
+    assert "wave 4 of 4: 1 rack of pod0, live" in [event.text for event in told]
+
+
+def test_a_device_that_never_takes_its_tree_stops_the_rollout_before_its_last_step(tmp_path: Path) -> None:
+    result, _ = execute(tmp_path, engine := Recorder(refuse=frozenset({"r1n0"})), budget=1)
+
+    assert (result.end, result.text) == (End.STOPPED, "did not take what they are to have: r1n0")
+    assert engine.runs[-1] == ("c-pod0", ("r1",)), "nothing is written without a gate behind it"
+    left = ledger.load(tmp_path)
+    assert left is not None
+    assert (len(left.waves), left.left) == (4, ())
+
+
+def test_warnings_about_units_are_kept_with_their_wave_or_stack(tmp_path: Path) -> None:
+    result, _ = execute(tmp_path, Recorder(warns=frozenset({"r1"})))
+
+    said = {"r1": ("done by b: a is lost",)}
+    assert [each.warned for each in result.waves] == [{}, said, {}]
+    assert result.warned == {"c-pod0": said}
 
 
 def test_a_health_gate_counts_like_a_refusal(tmp_path: Path) -> None:

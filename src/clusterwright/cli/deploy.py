@@ -57,20 +57,21 @@ def preview(
         click.echo(f"{same.cluster}: nothing changes", err=options["events"] == Path("-"))
         return _drive(same, options) if by_engine else 0
     from clusterwright.cli.waves import waves_text
+    from clusterwright.rollout import ledger
     from clusterwright.rollout.approval import save_approval
     from clusterwright.rollout.gates import device_gates
-    from clusterwright.rollout.ledger import UnderWay
     from clusterwright.rollout.prepare import prepare_update
 
     site = open_site(options, asks_for_secrets=False)
     if site is None:
         return EXIT_FINDINGS
     engine = Engine(site.deployment)
-    prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source)
+    before = ledger.load(site.root)
+    prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before)
     is_judged = form == "json" or not prepared.is_quiet
     judged = judge(site, prepared, judging) if is_judged else None
-    foreseen = UnderWay("", prepared.digest, tuple(prepared.manifests), prepared.waves)
-    gates = device_gates(site.plan, site.target.devices(), prepared.effects, foreseen, site.root, judging.skipped)
+    devices, skipped = site.target.devices(), judging.skipped
+    gates = device_gates(site.plan, devices, prepared.effects, prepared.rollout, site.root, skipped)
     text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared, gates)) if part)
     shows = judged.json(gates) if judged and form == "json" else text or f"{site.plan.name}: nothing changes"
     click.echo(shows, err=options["events"] == Path("-"))

@@ -27,8 +27,9 @@ from clusterwright.deploy.events import Event
 from clusterwright.deploy.order import drive_stacks, require_none_left
 from clusterwright.deploy.units import Stack, cut
 from clusterwright.finding import ClusterwrightError
-from clusterwright.rollout.audit import Approval, Trail, revision_of, rollout_name, who
+from clusterwright.rollout.audit import Approval, Trail, revision_of, who
 from clusterwright.rollout.execution import End, Result
+from clusterwright.rollout.ledger import rollout_name
 from clusterwright.rollout.stack_change import AS_GIVEN, Said, StackChange, destroyed, refreshed
 
 _SHOWN = 5

@@ -137,6 +137,7 @@ def judge(site: Site, prepared: Prepared, judging: Judging) -> Judged:
         effects=prepared.effects,
         waves=prepared.waves,
         versions=site.target.secret_versions(),
+        next_wave=len(prepared.rollout.finished) + 1,
     )
     return Judged(preview(change, site.root, running), overrides)
 

@@ -163,7 +163,8 @@ class LiveView:
             case Kind.ROLLOUT_STARTED if event.details.get("waves"):
                 self._waves = self._progress.add_task("waves", total=event.details["waves"], now="")
             case Kind.WAVE_STARTED if self._waves is not None:
-                self._progress.update(self._waves, completed=wave - 1, now=f"wave {wave}, {event.stack}")
+                total = event.details["waves"]  # waves for those that are tried once more come behind the others
+                self._progress.update(self._waves, total=total, completed=wave - 1, now=f"wave {wave}, {event.stack}")
             case Kind.WAVE_FINISHED if self._waves is not None:
                 self._progress.update(self._waves, completed=wave, now=f"wave {wave} is well")
             case Kind.WAVE_FAILED if self._waves is not None:

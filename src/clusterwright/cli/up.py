@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,13 @@ from clusterwright.deploy.target import Target
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout import ledger
 from clusterwright.rollout.approval import load_approval, require_approved
-from clusterwright.rollout.audit import Answer, Approval, Trail, revision_of, rollout_name, who
+from clusterwright.rollout.audit import Answer, Approval, Trail, revision_of, who
 from clusterwright.rollout.execution import End, Execution, Orders, Result
 from clusterwright.rollout.gates import Gates, device_gates
 from clusterwright.rollout.health import Gate, HoldsTree, Probe, Verdicts
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.prepare import Prepared, prepare_update
-from clusterwright.rollout.waves import Wave
+from clusterwright.rollout.waves import Wave, plan_waves
 
 _STATUS = {End.DONE: 0, End.PAUSED: EXIT_PAUSED, End.STOPPED: EXIT_STOPPED, End.ABORTED: EXIT_INTERRUPTED}
 
@@ -123,35 +124,34 @@ def up(
 
 
 def _up(site: Site, engine: Engine, wishes: Wishes, events: Path | None, at_once: int) -> int:
-    prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source)
     before = ledger.load(site.root)
-    names = tuple(stack.name for stack in site.stacks)
-    resumed = ledger.resumed(before, prepared.digest, names)
-    rollout = resumed or UnderWay(rollout_name(prepared.digest), prepared.digest, names, prepared.waves)
-    if before and not resumed:
-        click.echo(
-            f"rollout {before.name} was left at wave {_at(before)}; this one starts from what was given", err=True
-        )
-    if resumed:
-        click.echo(f"rollout {rollout.name} goes on at wave {_at(rollout)}", err=True)
+    prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before)
+    rollout = prepared.rollout
+    is_resumed = before is not None and before.name == rollout.name
+    if is_resumed:
+        click.echo(f"rollout {rollout.name} goes on{_at(rollout)}", err=True)
+    elif before:
+        click.echo(f"rollout {before.name} was left{_at(before)}; this one starts from what was given", err=True)
     judged = None if prepared.is_quiet else judge(site, prepared, wishes.judging)
     if judged:
         judged.require_held()
-    gates = _gates(site, wishes, prepared, rollout)
+    gates = _gates(site, wishes, prepared)
     text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared, gates)) if part)
     if text:
         click.echo(text, err=True)
-    _require_allowed(site, wishes, prepared, resumed)
+    _require_allowed(site, wishes, prepared, is_resumed=is_resumed)
     reason = _reason(wishes, prepared)
     _confirm(wishes, rollout)
     approval = _approval(site, wishes, prepared, reason, text, judged, gates)
     trail = Trail(site.root, rollout.name)
-    trail.approved(approval, resumes=resumed is not None)
+    trail.approved(approval, resumes=is_resumed)
     with shown(events) as listen, interruptible(engine) as is_aborted:
-        orders = Orders(site.spec.rollout.failure_budget, at_once, wishes.pause_after, is_aborted, _asks(wishes))
+        budget = site.spec.rollout.failure_budget
+        again = partial(plan_waves, site.plan, site.stacks, policy=site.spec.rollout)
+        orders = Orders(budget, at_once, wishes.pause_after, is_aborted, _asks(wishes), again)
         execution = Execution(site.root, engine, prepared, orders, gates.asked, listen, trail.wave)
         listen(Event(Kind.ROLLOUT_STARTED, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
-        result = execution.run(rollout)
+        result = execution.run()
         if result.end is End.DONE:
             note_done(site, prepared)
         _tell_end(listen, rollout, result)
@@ -160,15 +160,16 @@ def _up(site: Site, engine: Engine, wishes: Wishes, events: Path | None, at_once
 
 
 def _at(rollout: UnderWay) -> str:
-    left = rollout.left
-    return f"{left[0][0]} of {len(rollout.waves)}" if left else "the end"
+    if rollout.left:
+        return f" at wave {rollout.left[0][0]} of {len(rollout.waves)}"
+    return " behind its waves" if rollout.waves else ""
 
 
-def _require_allowed(site: Site, wishes: Wishes, prepared: Prepared, resumed: UnderWay | None) -> None:
+def _require_allowed(site: Site, wishes: Wishes, prepared: Prepared, *, is_resumed: bool) -> None:
     """Raises ClusterwrightError when this is not what was approved, or breaks the policy and nobody answers for it."""
-    if wishes.approved and not resumed:
+    if wishes.approved and not is_resumed:
         require_approved(load_approval(wishes.approved), prepared, Store(site.root / "objects"))
-    if wishes.approved and resumed and load_approval(wishes.approved).manifest != resumed.manifest:
+    if wishes.approved and is_resumed and load_approval(wishes.approved).manifest != prepared.digest:
         raise ClusterwrightError("the rollout that is under way sends something else than what was approved")
     if prepared.breaks and not wishes.accept:
         raise ClusterwrightError(
@@ -190,7 +191,7 @@ def _reason(wishes: Wishes, prepared: Prepared) -> str:
 
 def _confirm(wishes: Wishes, rollout: UnderWay) -> None:
     if rollout.left and not wishes.yes and not wishes.approved and sys.stdin.isatty():
-        click.confirm(f"Start with wave {_at(rollout)}?", abort=True, err=True)
+        click.confirm(f"Start{_at(rollout)}?", abort=True, err=True)
 
 
 def _asks(wishes: Wishes) -> Callable[[int, Wave], bool]:
@@ -200,9 +201,10 @@ def _asks(wishes: Wishes) -> Callable[[int, Wave], bool]:
     return asks if wishes.interactive else lambda _number, _wave: True
 
 
-def _gates(site: Site, wishes: Wishes, prepared: Prepared, rollout: UnderWay) -> Gates:
+def _gates(site: Site, wishes: Wishes, prepared: Prepared) -> Gates:
     """Everything that is asked between waves: files, what devices say of themselves, what the site says of them."""
-    found = device_gates(site.plan, site.target.devices(), prepared.effects, rollout, site.root, wishes.judging.skipped)
+    devices, skipped = site.target.devices(), wishes.judging.skipped
+    found = device_gates(site.plan, devices, prepared.effects, prepared.rollout, site.root, skipped)
     names = {stack.layer: stack.name for stack in site.stacks}
 
     def opened(layer: str) -> Target:
@@ -236,7 +238,7 @@ def _approval(
         manifest=prepared.digest,
         base=prepared.base,
         text=shown_then,
-        waves=prepared.waves,
+        waves=prepared.rollout.waves,
         answers=(*policy, *left_out, *(judged.answers if judged else ())),
         gates=gates.questions,
         left_out=gates.left_out,

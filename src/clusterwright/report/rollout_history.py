@@ -76,7 +76,10 @@ class Rollout:
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """The waves in the order in which they were gone through; one that was done again is there again."""
+        """The waves in the order in which they were gone through; one that was done again is there again.
+
+        A record written before waves could be added says in its first line alone of which layer each one is.
+        """
         planned = self.entries[0]["waves"]
         return tuple(_attempt(entry, planned) for entry in self.entries if entry["event"] == "wave")
 
@@ -95,6 +98,19 @@ class Rollout:
             )
             for name in dict.fromkeys((*known, *(name for name, _ in answers)))
         )
+
+    @property
+    def warnings(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+        """What was warned of: the wave or the stack, the text, and the units about which it was said."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for entry in self.entries:
+            places = [(f"wave {entry['wave']}", entry)] if entry["event"] == "wave" else []
+            places += [(each["stack"], each) for each in entry["stacks"]] if entry["event"] == "ended" else []
+            for where, body in places:
+                for unit, lines in body.get("warnings", {}).items():
+                    for line in lines:
+                        found.setdefault((where, line), []).append(unit)
+        return tuple((where, line, tuple(units)) for (where, line), units in found.items())
 
     @property
     def left_out(self) -> tuple[tuple[str, str], ...]:
@@ -117,6 +133,7 @@ def rollouts(entries: Iterable[Mapping[str, Any]]) -> tuple[Rollout, ...]:
 
 def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
     first, last = entries[0], entries[-1]
+    planned = [entry for entry in entries if entry["event"] in _APPROVED][-1]["waves"]
     waves = [entry for entry in entries if entry["event"] == "wave"]
     devices = {device: said for wave in waves for device, said in wave["devices"].items()}
     ended = [entry for entry in entries if entry["event"] == "ended"]
@@ -135,7 +152,7 @@ def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
         manifest=first["manifest"],
         commit=first["revision"]["commit"],
         end=last["end"] if last["event"] == "ended" else "open",
-        waves=len(first["waves"]),
+        waves=max(len(planned), *(wave["wave"] for wave in waves), 0),
         waves_done=len({wave["wave"] for wave in waves if not wave["stopped"]}),
         failed={device: said for device, said in devices.items() if said != "ok"},
         duration_s=seconds,
@@ -144,7 +161,7 @@ def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
 
 
 def _attempt(entry: Mapping[str, Any], planned: Sequence[Mapping[str, Any]]) -> Attempt:
-    wave = planned[entry["wave"] - 1]
+    wave = entry if "layer" in entry else planned[entry["wave"] - 1]
     return Attempt(
         number=entry["wave"],
         layer=wave["layer"],

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("Rollout", "Action", "Began", "By", "Why", "Git revision", "Manifest", "Waves", "Devices", "Seconds", "End")
 _DETAILED = 10  # rollouts whose waves are shown: a log of years would fill the page
+_WARNINGS = 40  # lost execution nodes are told for each rack that they worked for
 _STYLES = {"done": "good", "stopped": "bad", "aborted": "warning", "paused": "warning", "open": "warning"}
 
 
@@ -33,11 +34,22 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
         for each in rollout.answers
     )
     overridden = Table("overrides", "What somebody answered for", ("Rollout", "What", "Why", "Who"), answers)
+    warned = [
+        (Cell(rollout.name, "code"), Cell(where), Cell(_some(units)), Cell(line))
+        for rollout in newest
+        for where, line, units in rollout.warnings
+    ]
+    left = max(len(warned) - _WARNINGS, 0)
+    note = f"{left:,} more: clusterwright audit show ROOT ROLLOUT" if left else ""
+    warnings = Table(
+        "warnings", "What was warned of", ("Rollout", "Where", "About", "What"), tuple(warned[:_WARNINGS]), note=note
+    )
     text = f"{plural(len(rollouts), 'rollout')} in the audit log, whose chain is unbroken."
     in_waves = [block for rollout in newest if (block := gates_block(rollout)) is not None]
     if len(in_waves) > _DETAILED:
         text += f" Of the {len(in_waves):,} that went in waves the last {_DETAILED} are shown wave by wave."
-    first = Block("", text, tables=(table, *((overridden,) if answers else ())))
+    more = (*((overridden,) if answers else ()), *((warnings,) if warned else ()))
+    first = Block("", text, tables=(table, *more))
     return Section("rollouts", "Rollouts", (first, *in_waves[:_DETAILED]))
 
 
@@ -55,6 +67,10 @@ def _row(rollout: Rollout) -> tuple[Cell, ...]:
         Cell(f"{rollout.duration_s:.0f}", "number"),
         Cell(rollout.end, _STYLES.get(rollout.end, "")),
     )
+
+
+def _some(units: tuple[str, ...]) -> str:
+    return units[0] if len(units) == 1 else f"{units[0]} and {len(units) - 1:,} more"
 
 
 def _devices(rollout: Rollout) -> str:

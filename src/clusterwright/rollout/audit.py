@@ -88,13 +88,14 @@ class Trail:
     def wave(self, result: WaveResult) -> None:
         """After a wave."""
         devices = dict.fromkeys(result.wave.devices, "ok") | dict(result.failed)
-        body = {"wave": result.number, "devices": devices, "duration_s": round(result.duration_s, 3)}
+        body: dict[str, Any] = {"wave": result.number, "layer": result.wave.layer, "is_canary": result.wave.is_canary}
+        body |= {"devices": devices, "duration_s": round(result.duration_s, 3)}
         gates = [
             {"gate": each.gate, "asked": each.said.asked, "wrong": dict(each.said.wrong), "told": list(each.said.told)}
             | {"duration_s": round(each.duration_s, 3)}
             for each in result.checked
         ]
-        self._append("wave", {**body, "gates": gates, "stopped": result.reason})
+        self._append("wave", {**body, "gates": gates, "stopped": result.reason, **_warnings(result.warned)})
 
     def stack(self, change: StackChange) -> None:
         """After a stack was refreshed or destroyed."""
@@ -106,6 +107,7 @@ class Trail:
         stacks = [
             {"stack": ran.stack, "ok": ran.ok, "counts": dict(ran.counts), "duration_s": round(ran.duration_s, 3)}
             | ({"reason": ran.reason} if ran.reason else {})
+            | _warnings(result.warned.get(ran.stack, {}))
             for ran in result.stacks
         ]
         self._append("ended", {"end": result.end.value, "text": result.text, "stacks": stacks})
@@ -119,11 +121,6 @@ class Trail:
 def path_of(root: Path) -> Path:
     """Where the log of a root lies."""
     return root / FOLDER / FILE
-
-
-def rollout_name(manifest: str) -> str:
-    """A name for a rollout that begins now."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{manifest[:8]}"
 
 
 def who() -> tuple[str, str]:
@@ -154,6 +151,10 @@ def _git(folder: Path, *arguments: str) -> str:
     except OSError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _warnings(warned: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    return {"warnings": {unit: list(lines) for unit, lines in warned.items()}} if warned else {}
 
 
 def _wave(wave: Wave) -> dict[str, Any]:

@@ -75,13 +75,17 @@ def disturbance(
     effects: Mapping[str, Effect],
     jobs: Sequence[RunningJob],
     notes: tuple[str, ...],
+    first: int = 1,
 ) -> Disturbance:
-    """What ``waves`` take, judged on the plan that runs (the first of ``plans``; today's where none is known)."""
+    """What ``waves`` take, judged on the plan that runs (the first of ``plans``; today's where none is known).
+
+    ``first`` is the number of the first one.
+    """
     before, after = plans
     runs = before if before is not None else after
     ways = ways_of(runs)
     drained = _drained(runs)
-    impacts = tuple(_impact(runs, ways, number, wave, effects, drained) for number, wave in enumerate(waves, 1))
+    impacts = tuple(_impact(runs, ways, number, wave, effects, drained) for number, wave in enumerate(waves, first))
     found = [_job(runs, job, impacts, effects) for job in jobs]
     met = tuple(each for each in found if each.booting or each.cut or each.slowed)
     untouched = tuple(each.job for each in found if each not in met)
@@ -92,7 +96,7 @@ def disturbance(
 def _impact(
     plan: Plan, ways: Ways, number: int, wave: Wave, effects: Mapping[str, Effect], drained: frozenset[str]
 ) -> WaveImpact:
-    away = tuple(name for name in wave.devices if effects[name] > Effect.LIVE)
+    away = tuple(name for name in wave.devices if effects.get(name, Effect.LIVE) > Effect.LIVE)
     cables = {
         (cable.a.device, cable.a.port): cable.fabric
         for name in away

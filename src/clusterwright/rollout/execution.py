@@ -1,8 +1,9 @@
 """Carrying an update out: wave by wave where devices run, a whole stack at a time where nothing runs yet.
 
 After each wave its devices are asked whether they are well; more that are not than the failure budget allows stop the
-rollout, and what was done stays recorded. The last step over every stack takes in what no wave has: new stacks, devices
-that the spec no longer has, and devices within the budget, which are tried once more.
+rollout, and what was done stays recorded. Devices within the budget that did not take their trees are tried once more,
+in waves of their own. The last step over every stack takes in what no wave has: new stacks, and devices that the spec
+no longer has.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from clusterwright.rollout import ledger
 from clusterwright.rollout.health import Checked, Gate, ask, look
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.prepare import Prepared
-from clusterwright.rollout.waves import Wave
+from clusterwright.rollout.stack_change import Said
+from clusterwright.rollout.waves import Effect, Wave
 
 _TOLD = 5  # lines of a gate about what does not count; the record has all
 
@@ -41,7 +43,8 @@ class End(Enum):
 class WaveResult:
     """One wave: ``failed`` are the devices that did not take their tree or are not well, with why.
 
-    ``checked`` is what each gate said, ``reason`` why the rollout stops here, "" when it goes on.
+    ``checked`` is what each gate said, ``reason`` why the rollout stops here, "" when it goes on. ``warned`` are the
+    warnings about units: that an execution node was lost, and who did its share.
     """
 
     number: int
@@ -50,16 +53,21 @@ class WaveResult:
     duration_s: float
     reason: str = ""
     checked: tuple[Checked, ...] = ()
+    warned: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an update did. ``text`` says why it ended before its end."""
+    """What an update did. ``text`` says why it ended before its end.
+
+    ``warned`` are the warnings about units of ``stacks``, as ``WaveResult`` has them.
+    """
 
     end: End
     waves: tuple[WaveResult, ...]
     stacks: tuple[Ran, ...]
     text: str = ""
+    warned: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,7 @@ class Orders:
     """How the operator wants it: ``pause_after`` names waves, ``budget`` is devices a wave, ``at_once`` is stacks.
 
     ``is_aborted`` is asked before anything new is started; ``goes_on`` before each wave of an interactive rollout.
+    ``again`` cuts waves for devices that are to be tried once more, by what that does to them.
     """
 
     budget: int
@@ -74,6 +83,7 @@ class Orders:
     pause_after: frozenset[int] = frozenset()
     is_aborted: Callable[[], bool] = lambda: False
     goes_on: Callable[[int, Wave], bool] = lambda _number, _wave: True
+    again: Callable[[Mapping[str, Effect]], tuple[Wave, ...]] = lambda _effects: ()
 
 
 @dataclass(slots=True)
@@ -92,14 +102,17 @@ class Execution:
     note: Callable[[WaveResult], None] = lambda _result: None
     _waves: list[WaveResult] = field(default_factory=list)
     _stacks: list[Ran] = field(default_factory=list)
+    _warned: dict[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)  # by stack that was driven whole
+    _untaken: dict[str, Effect] = field(default_factory=dict)  # what taking their trees does to those that did not
 
-    def run(self, rollout: UnderWay) -> Result:
-        """Carries out what is left of ``rollout``. Raises ClusterwrightError when nothing can be asked or noted."""
-        ledger.save(self.root, replace(rollout, paused=""))
+    def run(self) -> Result:
+        """Carries out what is left of the rollout. Raises ClusterwrightError when nothing can be asked or noted."""
+        rollout = replace(self.prepared.rollout, paused="")
+        ledger.save(self.root, rollout)
         end, text = self._run(rollout)
         if end is End.DONE:
             ledger.clear(self.root)
-        return Result(end, tuple(self._waves), tuple(self._stacks), text)
+        return Result(end, tuple(self._waves), tuple(self._stacks), text, self._warned)
 
     def _run(self, rollout: UnderWay) -> tuple[End, str]:
         # A layer above the pods that nothing runs on yet goes before any wave that leans on it.
@@ -107,6 +120,18 @@ class Execution:
         rest = [stack for stack in self.prepared.stacks if stack not in new_upper]
         stopped = self._whole(new_upper) or self._all_waves(rollout) or self._whole(rest)
         return stopped or (End.DONE, "")
+
+    def _all_waves(self, rollout: UnderWay) -> tuple[End, str] | None:
+        """The waves that are left, then more for the devices within the budget that did not take their trees."""
+        rollout, stopped = self._waves_of(rollout)
+        if stopped or not self._untaken:
+            return stopped
+        rollout = rollout.with_more(self.orders.again(self._untaken))
+        ledger.save(self.root, rollout)
+        _, stopped = self._waves_of(rollout)
+        if stopped or not self._untaken:
+            return stopped
+        return End.STOPPED, f"did not take what they are to have: {', '.join(sorted(self._untaken))}"
 
     def _is_first(self, stack: Stack) -> bool:
         return stack.name in self.prepared.first
@@ -122,25 +147,37 @@ class Execution:
         return None
 
     def _update(self, stack: Stack) -> Ran:
-        return self.engine.run("up", stack, self.listen, manifest=self.prepared.manifests[stack.name].digest)
+        ran, self._warned[stack.name] = self._run_stack(stack)
+        return ran
 
-    def _all_waves(self, rollout: UnderWay) -> tuple[End, str] | None:
+    def _run_stack(self, stack: Stack, units: tuple[str, ...] = ()) -> tuple[Ran, Mapping[str, tuple[str, ...]]]:
+        """How the engine fared with a stack, or some of its units, and the warnings about units meanwhile."""
+        warned = Said("warning")
+
+        def heard(event: Event) -> None:
+            warned(event)
+            self.listen(event)
+
+        ran = self.engine.run("up", stack, heard, units, self.prepared.manifests[stack.name].digest)
+        return ran, warned.of(stack.name)
+
+    def _waves_of(self, rollout: UnderWay) -> tuple[UnderWay, tuple[End, str] | None]:
         for number, wave in rollout.left:
             following = f"wave {number} of {len(rollout.waves)} is next"
             if self.orders.is_aborted():
-                return End.ABORTED, following
+                return rollout, (End.ABORTED, following)
             if not self.orders.goes_on(number, wave):
-                return self._pause(rollout, following)
+                return rollout, self._pause(rollout, following)
             result = self._wave(number, wave, len(rollout.waves))
             self._waves.append(result)
             self.note(result)
             if result.reason:
-                return (End.ABORTED if self.orders.is_aborted() else End.STOPPED), result.reason
+                return rollout, (End.ABORTED if self.orders.is_aborted() else End.STOPPED, result.reason)
             rollout = rollout.with_finished(number)
             ledger.save(self.root, rollout)
             if number in self.orders.pause_after and rollout.left:
-                return self._pause(rollout, f"wave {rollout.left[0][0]} of {len(rollout.waves)} is next")
-        return None
+                return rollout, self._pause(rollout, f"wave {rollout.left[0][0]} of {len(rollout.waves)} is next")
+        return rollout, None
 
     def _pause(self, rollout: UnderWay, text: str) -> tuple[End, str]:
         ledger.save(self.root, replace(rollout, paused=text))
@@ -162,10 +199,10 @@ class Execution:
             reason = f"the wave was not started: {error}"
             result = WaveResult(number, wave, untouched, time.monotonic() - started, reason)
         else:
-            ran = self.engine.run("up", stack, self.listen, wave.units, manifest.digest)
+            ran, warned = self._run_stack(stack, wave.units)
             trees = {name: manifest.trees[name] for name in wave.devices}
             checked, failed, reason = self._judge(stack, wave, trees, ran, before)
-            result = WaveResult(number, wave, failed, time.monotonic() - started, reason, checked)
+            result = WaveResult(number, wave, failed, time.monotonic() - started, reason, checked, warned)
         self.listen(_finished(stack, result, about))
         return result
 
@@ -180,6 +217,8 @@ class Execution:
                 name: given.failed.get(name, "was not reached") for name in trees if not _took(name, trees, given)
             }
             unsure |= failed
+            self._untaken = {name: effect for name, effect in self._untaken.items() if name not in trees}
+            self._untaken |= dict.fromkeys(failed, wave.effect)
             took = {name: digest for name, digest in trees.items() if name not in failed}
             checked, unwell = ask(self.gates, wave, took, before)
         except ClusterwrightError as error:

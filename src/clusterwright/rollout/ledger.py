@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ class UnderWay:
     """A rollout: ``manifest`` is the joint digest of what it sends, ``stacks`` the names of those it is over.
 
     ``finished`` are numbers of waves, from 1. ``paused`` says why nobody goes on by itself, "" while somebody does.
+    ``first`` names the stacks that go out at once, because nothing ran on them when it began.
     """
 
     name: str
@@ -32,6 +34,7 @@ class UnderWay:
     waves: tuple[Wave, ...]
     finished: tuple[int, ...] = ()
     paused: str = ""
+    first: tuple[str, ...] = ()
 
     @property
     def left(self) -> tuple[tuple[int, Wave], ...]:
@@ -41,6 +44,15 @@ class UnderWay:
     def with_finished(self, number: int) -> UnderWay:
         """The rollout after wave ``number``."""
         return replace(self, finished=(*self.finished, number), paused="")
+
+    def with_more(self, waves: Iterable[Wave]) -> UnderWay:
+        """The rollout with ``waves`` behind its own."""
+        return replace(self, waves=(*self.waves, *waves))
+
+
+def rollout_name(manifest: str) -> str:
+    """A name for a rollout that begins now."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{manifest[:8]}"
 
 
 def load(root: Path) -> UnderWay | None:
@@ -55,6 +67,7 @@ def load(root: Path) -> UnderWay | None:
             tuple(_wave(wave) for wave in data["waves"]),
             tuple(data["finished"]),
             data["paused"],
+            tuple(data.get("first", ())),
         )
     except FileNotFoundError:
         return None

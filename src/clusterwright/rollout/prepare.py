@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from clusterwright.deploy.automation import Engine, Given
 from clusterwright.deploy.manifest import Manifest, joint_digest
@@ -14,26 +15,27 @@ from clusterwright.deploy.target import DeviceTree
 from clusterwright.deploy.targets import Chosen
 from clusterwright.deploy.units import Stack
 from clusterwright.plan.model import Plan
+from clusterwright.rollout import ledger
 from clusterwright.rollout.effects import effect_of
+from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.waves import Effect, Wave, plan_waves
 from clusterwright.spec.rollout import RolloutPolicy
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prepared:
     """An update that is ready to be shown and approved.
 
-    ``manifests`` and ``given`` are by stack; ``first`` names stacks that were never deployed, which need no waves.
-    ``effects`` are those on devices that change, ``removed`` devices that the spec no longer has.
+    ``manifests`` and ``given`` are by stack. ``effects`` are those on devices that change in waves, ``removed`` devices
+    that the spec no longer has. ``rollout`` is how it goes out: a new one, or the one under way that it goes on with.
     """
 
     stacks: tuple[Stack, ...]
     manifests: Mapping[str, Manifest]
     given: Mapping[str, Given]
-    first: frozenset[str]
     effects: Mapping[str, Effect]
     removed: tuple[str, ...]
-    waves: tuple[Wave, ...]
+    rollout: UnderWay
 
     @property
     def is_quiet(self) -> bool:
@@ -41,9 +43,19 @@ class Prepared:
         return not self.effects and not self.removed and not self.first
 
     @property
+    def first(self) -> frozenset[str]:
+        """The stacks that go out at once: nothing runs on them."""
+        return frozenset(self.rollout.first)
+
+    @cached_property
+    def waves(self) -> tuple[Wave, ...]:
+        """The waves that are left to do."""
+        return tuple(wave for _, wave in self.rollout.left)
+
+    @property
     def digest(self) -> str:
         """What is to be sent: one digest over every byte."""
-        return joint_digest(self.manifests)
+        return self.rollout.manifest
 
     @property
     def base(self) -> str:
@@ -64,24 +76,45 @@ def prepare_update(
     engine: Engine,
     stacks: tuple[Stack, ...],
     source: Source | None = None,
+    begun: UnderWay | None = None,
 ) -> Prepared:
     """Renders what ``stacks`` are to have and compares it with what their state says that devices were given.
 
-    With the ``source`` of the plan, stacks that were rendered from the same before are not rendered again. Nothing is
-    changed on any device. Raises ClusterwrightError.
+    With the ``source`` of the plan, stacks that were rendered from the same before are not rendered again. ``begun`` is
+    the rollout that did not end: the same one keeps its waves, and what changes beside them gets waves behind them.
+    Nothing is changed on any device. Raises ClusterwrightError.
     """
     manifests = make_manifests(plan, target, stacks, source)
     known = engine.known()
     given = {stack.name: engine.given(stack) if stack.name in known else Given({}, {}) for stack in stacks}
-    later = tuple(stack for stack in stacks if stack.name in known)
+    first = tuple(
+        stack.name
+        for stack in stacks
+        if stack.name not in known
+        or (begun and stack.name in begun.first and not _runs(given[stack.name], manifests[stack.name]))
+    )
+    later = tuple(stack for stack in stacks if stack.name not in first)
     held = {name: digest for stack in later for name, digest in given[stack.name].trees.items()}
     wanted = {name: digest for stack in later for name, digest in manifests[stack.name].trees.items()}
     failed = frozenset(name for stack in later for name in given[stack.name].failed)
     effects = dict(_effects(plan, target, held, wanted, failed))
-    waves = plan_waves(plan, later, effects, policy)
-    removed = tuple(sorted(held.keys() - wanted.keys()))
-    first = frozenset(stack.name for stack in stacks if stack.name not in known)
-    return Prepared(stacks, manifests, given, first, effects, removed, waves)
+    every = {name for each in given.values() for name in each.trees}
+    removed = tuple(sorted(every.difference(*(manifest.trees for manifest in manifests.values()))))
+    digest, names = joint_digest(manifests), tuple(stack.name for stack in stacks)
+    rollout = ledger.resumed(begun, digest, names) or UnderWay(ledger.rollout_name(digest), digest, names, ())
+    covered = {name for _, wave in rollout.left for name in wave.devices}
+    beside = {name: effect for name, effect in effects.items() if name not in covered}
+    rollout = replace(rollout.with_more(plan_waves(plan, later, beside, policy)), first=first)
+    return Prepared(stacks, manifests, given, effects, removed, rollout)
+
+
+def _runs(given: Given, manifest: Manifest) -> bool:
+    """Whether a stack, whose first update did not end, would change on a device that got something already."""
+    return any(
+        given.trees[name] != digest and (given.trees[name] or name not in given.failed)
+        for name, digest in manifest.trees.items()
+        if name in given.trees
+    )
 
 
 def _effects(

@@ -58,7 +58,8 @@ class Change:
 
     ``held`` maps devices to the digest of the tree that each was given last ("" where it differs from it), ``wanted``
     those that the target reaches to what they are to have; both are in the object store. ``effects`` and ``waves``
-    are what the update does and how it goes out; ``versions`` are those of the secrets that there are.
+    are what the update does and how it goes out, from the wave number ``next_wave`` on; ``versions`` are those of the
+    secrets that there are.
     """
 
     plan: Plan
@@ -69,6 +70,7 @@ class Change:
     effects: Mapping[str, Effect]
     waves: Sequence[Wave]
     versions: Versions = field(default_factory=dict)
+    next_wave: int = 1
 
 
 def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None) -> Preview:
@@ -101,7 +103,7 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
         sentences=meaning,
         kinds=kinds_of(plan, before, trees, change.effects),
         waves=tuple(change.waves),
-        disturbance=disturbance((before, plan), change.waves, change.effects, placed, notes),
+        disturbance=disturbance((before, plan), change.waves, change.effects, placed, notes, change.next_wave),
         guarded=guard(plan.name, trees, (was, intent_of(plan)), change.waves),
     )
 

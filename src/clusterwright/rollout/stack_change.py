@@ -36,14 +36,15 @@ class StackChange:
 
 
 class Said:
-    """Keeps what is said of the units of each stack while they are driven."""
+    """Keeps what is said of the units of each stack while they are driven; with a ``severity``, only that."""
 
-    def __init__(self) -> None:
+    def __init__(self, severity: str = "") -> None:
+        self._severity = severity
         self._lines: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
 
     def __call__(self, event: Event) -> None:
         """Hear ``event``."""
-        if event.kind is Kind.MESSAGE and event.unit:
+        if event.kind is Kind.MESSAGE and event.unit and self._severity in ("", event.severity):
             self._lines[event.stack][event.unit] += event.text.splitlines()
 
     def of(self, stack: str) -> dict[str, tuple[str, ...]]:
