@@ -231,6 +231,21 @@ def test_the_state_is_small_and_holds_no_configuration(site: Site) -> None:
     assert not [resource for resource in own if "stackTrace" in resource or "sourcePosition" in resource]
 
 
+def test_a_program_tells_the_engine_nothing_of_its_registrations_for_debugging(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.up()
+    monkeypatch.setenv("PULUMI_DEBUG_COMMANDS", "true")  # for its log of events
+    site.pulumi("preview", "--event-log", str(tmp_path / "events.json"))
+
+    events = [json.loads(line) for line in (tmp_path / "events.json").read_text().splitlines()]
+
+    assert sum("resourcePreEvent" in event for event in events) >= 8
+    said = [event["diagnosticEvent"]["message"] for event in events if "diagnosticEvent" in event]
+    assert said, "the engine itself does say something"
+    assert not [message for message in said if "ty=clusterwright:" in message]
+
+
 def test_destroying_removes_what_was_put_on_the_devices_and_nothing_else(site: Site) -> None:
     site.up("--upper", "--pod", "pod0")
     theirs = site.root / "flash" / "gpu-p00r00n0" / "etc" / "theirs"

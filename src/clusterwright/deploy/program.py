@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pulumi
 
-from clusterwright.deploy.call_stacks import leave_out_call_stacks
 from clusterwright.deploy.manifest import VARIABLE, Manifest, load_manifest
 from clusterwright.deploy.offers import ACCEPTED, Offers, require_offers
+from clusterwright.deploy.quiet_sdk import leave_out_call_stacks, leave_out_debug_messages
 from clusterwright.deploy.remembered import Question, recall
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import DIRECTORY, Chosen
@@ -66,6 +66,7 @@ class UnitResource(pulumi.CustomResource):
 def run() -> None:
     """The whole program. A mistake in spec or configuration ends it with one message, never with a traceback."""
     leave_out_call_stacks()
+    leave_out_debug_messages()
     try:
         declare(read_settings())
     except ClusterwrightError as error:
