@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from clusterwright.plan.model import Plan
+from clusterwright.spec.fabric import Fabric
 from clusterwright.verify.isolation.declared import Declared
 from clusterwright.verify.isolation.wanted import declared_of
 
@@ -33,7 +34,8 @@ class Intent:
     port at both ends of every link that is to have MACsec, ``isolation`` the matrix of zones and flows.
     ``endpoints`` are device and port of every planned GUID, ``managers`` for each fabric the hosts of which so many
     run its subnet manager. ``protections`` are the kind of protection of each node's mounts by mount point,
-    ``tls_files`` the files that tlshd is to have by its own words for them.
+    ``tls_files`` the files that tlshd is to have by its own words for them, ``ethernet`` each switch's fabric as the
+    spec declares it.
     """
 
     ports: Mapping[str, frozenset[int]]
@@ -48,6 +50,7 @@ class Intent:
     managers: Mapping[str, tuple[frozenset[str], int]] = field(default_factory=dict)
     protections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     tls_files: Mapping[str, str] = field(default_factory=dict)
+    ethernet: Mapping[str, Fabric] = field(default_factory=dict)
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -118,7 +121,13 @@ def intent_of(plan: Plan) -> Intent:
         managers,
         _protections(plan),
         _tls_files(plan),
+        _ethernet(plan),
     )
+
+
+def _ethernet(plan: Plan) -> Mapping[str, Fabric]:
+    fabrics = {fabric.name: fabric for fabric in plan.spec.fabrics if fabric.technology != "infiniband"}
+    return {d.name: fabrics[d.fabric] for d in plan.devices if d.kind == "switch" and d.fabric in fabrics}
 
 
 def _protections(plan: Plan) -> Mapping[str, Mapping[str, str]]:

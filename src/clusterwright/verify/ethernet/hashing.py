@@ -1,4 +1,7 @@
-"""Spreading: all switches of a RoCE fabric choose among equal paths by the same parts of a packet."""
+"""Spreading: all switches of a RoCE fabric choose among equal paths by the same parts of a packet.
+
+Where the spec says that a fabric carries RoCE, the systems that can read a queue pair's number must do so.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,20 @@ from collections import Counter
 from collections.abc import Iterator
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.ethernet import eos_text, fboss_json
+from clusterwright.verify.ethernet.declared import declared
 from clusterwright.verify.ethernet.network import KINDS, has_network, network_of_tree
+from clusterwright.verify.ethernet.qos_declared import is_lossless
 from clusterwright.verify.ethernet.router import Router, example
 from clusterwright.verify.tree import RenderedTree
 
+# The destination queue pair in the base transport header behind UDP (InfiniBand specification, volume 1, annex A17).
+_QUEUE_PAIR = "bytes 5 to 7 of UDP's payload to port 4791"
+_READ_QUEUE_PAIRS = frozenset({eos_text.PATH, fboss_json.AGENT})
+
 
 def _applies(tree: RenderedTree) -> bool:
-    return has_network(tree) and any(fabric.is_lossless for fabric in network_of_tree(tree).fabrics)
+    return has_network(tree) and any(is_lossless(tree, fabric) for fabric in network_of_tree(tree).fabrics)
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -20,18 +30,27 @@ def _run(tree: RenderedTree) -> Verdict:
     found: list[Counterexample] = []
     notes: list[str] = []
     for fabric in network_of_tree(tree).fabrics:
-        if not fabric.is_lossless:
+        if not is_lossless(tree, fabric):
             continue
+        wanted = declared(tree, fabric)
         systems: dict[str, list[Router]] = {}
         for router in fabric.routers:
             systems.setdefault(router.ports_file, []).append(router)
         said = {}
         for file, routers in systems.items():
             votes = Counter(router.spreads_by for router in routers if router.spreads_by is not None)
+            usual, count = votes.most_common(1)[0] if votes else ("", 0)
+            if (
+                wanted is not None
+                and wanted.technology == "roce"
+                and file in _READ_QUEUE_PAIRS
+                and usual != _QUEUE_PAIR
+            ):
+                message = f"no queue pair is in what most of {fabric.name} spread by: {usual or 'nothing is stated'}"
+                found.append(example(tree, routers[0].device, file, routers[0].spread_mark, message))
             if not votes:
                 notes.append(f"{fabric.name}: {routers[0].device} and its like do not say by what they spread")
                 continue
-            usual, count = votes.most_common(1)[0]
             said[file] = usual
             stem = routers[0].stem
             facts.append(Fact(f"{fabric.name}: {count:,} switches like those of {stem} spread by", usual))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.ethernet.declared import declared
 from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, network_of_tree
 from clusterwright.verify.ethernet.router import Mark, Port, Router, example
 from clusterwright.verify.tree import RenderedTree
@@ -25,6 +26,7 @@ def _run(tree: RenderedTree) -> Verdict:
                 found += _unlike(tree, b, link.b_port, a, link.a_port)
         found += _nics(tree, fabric)
         longest = _mtu_bytes(fabric)
+        found += _declared_length(tree, fabric, longest)
         found += _lengths(tree, fabric, longest)
         facts.append(Fact(f"{fabric.name}: cables between switches, both ends alike", len(fabric.links)))
         if longest:
@@ -76,6 +78,16 @@ def _mtu_bytes(fabric: Fabric) -> int:
     votes = Counter(port.mtu_bytes for router in fabric.routers for port in router.ports if port.address is not None)
     votes.update(nic.mtu_bytes for nic, _ in fabric.nics)
     return max(votes.items(), key=lambda item: item[1])[0] if votes else 0
+
+
+def _declared_length(tree: RenderedTree, fabric: Fabric, longest: int) -> Iterator[Counterexample]:
+    """What most hops take against what the spec says, at the first routed port."""
+    wanted = declared(tree, fabric)
+    first = next(((r, port) for r in fabric.routers for port in r.ports if port.address is not None), None)
+    if wanted is not None and first is not None and longest != wanted.mtu:
+        router, port = first
+        message = f"most hops take packets of {longest} bytes, by the spec {wanted.mtu}"
+        yield example(tree, router.device, router.ports_file, port.mark, message)
 
 
 def _lengths(tree: RenderedTree, fabric: Fabric, longest: int) -> Iterator[Counterexample]:

@@ -1,7 +1,7 @@
 """One truth on QoS: NICs and switches mean the same by a DSCP, and pause the same priorities, on every hop.
 
 What most devices of a fabric say is taken for the truth; every device that says something else is named, with both
-values. A network with two halves that disagree is refuted either way.
+values. A network with two halves that disagree is refuted either way. The truth itself must be what the spec declares.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
 from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, network_of_tree
 from clusterwright.verify.ethernet.qos_congestion import Usual, congestion_faults, usual_treatment
+from clusterwright.verify.ethernet.qos_declared import declared_faults, is_lossless
 from clusterwright.verify.ethernet.qos_nodes import node_qos_faults
 from clusterwright.verify.ethernet.qos_ports import port_faults
 from clusterwright.verify.ethernet.qos_truth import Said, class_mark
@@ -20,14 +21,14 @@ from clusterwright.verify.tree import RenderedTree
 
 
 def _applies(tree: RenderedTree) -> bool:
-    return has_network(tree) and any(fabric.is_lossless for fabric in network_of_tree(tree).fabrics)
+    return has_network(tree) and any(is_lossless(tree, fabric) for fabric in network_of_tree(tree).fabrics)
 
 
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
     for fabric in network_of_tree(tree).fabrics:
-        if not fabric.is_lossless:
+        if not is_lossless(tree, fabric):
             continue
         truth = _truth(fabric)
         classes, queues, lossless = truth
@@ -41,6 +42,7 @@ def _run(tree: RenderedTree) -> Verdict:
         found += port_faults(tree, fabric, lossless)
         usual = usual_treatment(fabric)
         found += congestion_faults(tree, fabric, usual)
+        found += declared_faults(tree, fabric, truth, usual)
         facts += _under_pressure(fabric.name, usual)
         nodes = list(dict.fromkeys(nic.device for nic, _ in fabric.nics))
         found += node_qos_faults(tree, fabric, nodes, truth, frozenset(queue for queue, _ in usual.marking))
@@ -73,6 +75,8 @@ def _truth(fabric: Fabric) -> Said:
         lossless[priorities] += count
         for dscp in range(DSCPS):
             by_dscp[dscp][classes[dscp], queues[dscp]] += count
+    if not votes:
+        return (None,) * DSCPS, (None,) * DSCPS, frozenset()
     best = [max(each.items(), key=lambda item: item[1])[0] for each in by_dscp]
     return tuple(b[0] for b in best), tuple(b[1] for b in best), max(lossless.items(), key=lambda item: item[1])[0]
 
@@ -106,7 +110,7 @@ def _switch(tree: RenderedTree, router: Router, truth: Said) -> Iterator[Counter
 
 QOS = Check(
     "qos",
-    "On every hop, NICs included, a DSCP has one class and queue; priorities pause, mark and are watched alike.",
+    "On every hop, NICs included, a DSCP has the spec's class and queue; priorities pause, mark and are watched alike.",
     KINDS,
     _applies,
     _run,

@@ -97,11 +97,12 @@ def _faults(qos: PortQos, usual: Usual, file: str) -> Iterator[_Fault]:
         ("recovery", "restores it after", qos.watchdog.recovery_ms, usual.recovery_ms),
     ):
         if time_ms != there_ms:
-            yield key, f"the PFC watchdog {what} {_ms(time_ms)} here, {_ms(there_ms)} on most ports"
+            yield key, f"the PFC watchdog {what} {milliseconds(time_ms)} here, {milliseconds(there_ms)} on most ports"
     if qos.watchdog.manner != usual.manner[file]:
         there = usual.manner[file]
         yield "manner", f"the PFC watchdog {qos.watchdog.manner} here, {there} on most ports of this system"
 
 
-def _ms(time_ms: int | None) -> str:
+def milliseconds(time_ms: int | None) -> str:
+    """A time as people write it, also one that no line states."""
     return "a time that is not stated" if time_ms is None else f"{time_ms} ms"

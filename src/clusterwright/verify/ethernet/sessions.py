@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from clusterwright.and_more import and_more
 from clusterwright.verify.check import Check, Fact, Verdict
 from clusterwright.verify.ethernet.network import KINDS, Fabric, Network, has_network, network_of_tree
 from clusterwright.verify.ethernet.router import (
@@ -230,8 +231,7 @@ def _forgotten(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
             key = router.device, router.bgp_file, here.restart_mark, here.restart_s, there.restart_s
             found.setdefault(key, []).append(other.device)
     for (device, file, mark, here_s, there_s), others in found.items():
-        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        message = f"graceful restart is {_restart(here_s)} here, {_restart(there_s)} at {others[0]}{more}"
+        message = f"graceful restart is {_restart(here_s)} here, {_restart(there_s)} at {and_more(others, 1)}"
         yield device, file, mark, message
 
 

@@ -76,16 +76,18 @@ def port_qos(tables: Json, port: str) -> PortQos:
             headroom[priority] = reserved
     is_watched = _numbers(row.get("pfcwd_sw_enable", "")) >= headroom.keys()
     marking = _marking(tables, port)
+    shares = _shares(tables, port)
     return PortQos(
         _maps_of(row) == _main_maps(tables),
         frozenset(headroom),
         _watchdog(tables, port) if is_watched else None,
-        _shares(tables, port),
+        shares,
         min(headroom.values(), default=None),
         _cable_m(tables, port),
         tuple((queue, text) for queue, _, text in marking),
-        None,
+        tuple(queue for queue, _ in shares) if _counts_marks(tables) else (),
         (
+            *((f"queue {queue}", ('"FLEX_COUNTER_TABLE":',)) for queue, _ in shares),
             *((f"queue {queue}", ('"WRED_PROFILE":', f'"{name}":')) for queue, name, _ in marking),
             *((key, ('"PFC_WD":', f'"{port}":')) for key in ("detection", "recovery", "manner")),
         ),
@@ -113,6 +115,11 @@ def _marking(tables: Json, port: str) -> list[tuple[int, str, str]]:
             low, high, chance = (int(profile.get(f"green_{each}", 0)) for each in _GREEN)
             found.append((int(queue), row["wred_profile"], thresholds(low, high, chance)))
     return sorted(found)
+
+
+def _counts_marks(tables: Json) -> bool:
+    """True when the daemon of the counters polls those of marked packets, which it does for all queues or for none."""
+    return bool(tables.get("FLEX_COUNTER_TABLE", {}).get("WRED_ECN_QUEUE", {}).get("FLEX_COUNTER_STATUS") == "enable")
 
 
 def _headroom_bytes(tables: Json, port: str, group: str) -> int:
