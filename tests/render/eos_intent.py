@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tests.render.eos_access_intent import add_central_access
+from tests.render.eos_border_intent import add_borders
 from tests.render.eos_filter_intent import add_filters
 
 from clusterwright.plan.model import Cable, Device, Interface, Plan, fabric_of, format_address
+from clusterwright.spec.isolation import Border
 
 HOSTS_VLAN = 100
 
@@ -26,7 +28,7 @@ def structured_config(plan: Plan, device: Device) -> dict[str, Any]:
         "ip_routing": True,
         "management_api_http": {"enable_https": True, "enable_http": False},
         "ethernet_interfaces": [
-            _ethernet(_is_up(plan, cable), own, peer, fabric, version) for cable, own, peer in links
+            _ethernet(cable, _is_up(plan, cable), own, peer, fabric, version) for cable, own, peer in links
         ],
     }
     used = {own.port for _, own, _ in links}
@@ -43,6 +45,7 @@ def structured_config(plan: Plan, device: Device) -> dict[str, Any]:
     add_filters(config, plan, device)
     _classes(config, fabric)
     _routing(config, plan, device, version, links)
+    add_borders(config, plan, device)
     if fabric.technology == "roce":
         udp = {"dst_port": 4791, "payload_bytes": "5-7"}
         config["load_balance"] = {"policies": {"sand_profiles": [{"name": "ROCE", "fields": {"udp": udp}}]}}
@@ -60,7 +63,9 @@ def _own_first(a: Interface, b: Interface, device: Device) -> tuple[Interface, I
     return (a, b) if a.device == device.name else (b, a)
 
 
-def _ethernet(in_service: bool, own: Interface, peer: Interface, fabric: Any, version: int) -> dict[str, Any]:
+def _ethernet(
+    cable: Cable, in_service: bool, own: Interface, peer: Interface, fabric: Any, version: int
+) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "name": own.port,
         "description": f"to {peer.device} {peer.port}" + ("" if in_service else " (out of service)"),
@@ -72,7 +77,9 @@ def _ethernet(in_service: bool, own: Interface, peer: Interface, fabric: Any, ve
     if own.speed_gbps >= 50:
         entry["error_correction_encoding"] = {"reed_solomon": True}
     elif own.speed_gbps == 25:
-        entry["error_correction_encoding"] = {"fire_code": True}
+        # clause 91 of IEEE 802.3 beyond what clause 74 is good for: copper of 3 m, and fibres
+        is_short = cable.medium == "dac" and (cable.length_m or 0) <= 3
+        entry["error_correction_encoding"] = {"fire_code" if is_short else "reed_solomon": True}
     if fabric.classes:
         entry["service_profile"] = fabric.name.upper()
     if own.address is None:
@@ -112,8 +119,24 @@ def _services(config: dict[str, Any], plan: Plan, management: tuple[Interface, I
     ]
     config["static_routes"] = [
         {"vrf": "MGMT", "prefix": prefix, "next_hop": format_address(gateway, 4)}
-        for prefix in ("10.99.0.0/23", "10.99.240.0/24")
+        for prefix in _management_reach(plan, own.fabric)
     ]
+
+
+def _management_reach(plan: Plan, fabric: str) -> list[str]:
+    """The management network's hosts, and the zones on neither of its ends that a flow joins it with."""
+    addressing = fabric_of(plan, fabric).addressing
+    assert addressing is not None
+    inside = {zone.name for zone in plan.spec.zones if fabric in zone.fabrics}
+    met = {(flow.source, flow.target) for flow in plan.spec.flows}
+    outside = [
+        str(prefix)
+        for zone in plan.spec.zones
+        if any((zone.name, each) in met or (each, zone.name) in met for each in inside)
+        for prefix in zone.prefixes
+        if prefix.version == 4
+    ]
+    return [str(addressing.hosts), *outside]
 
 
 def _hash_of(secret: str) -> str:
@@ -209,11 +232,12 @@ def _routing(
         for cable, mine, peer in links
         if peer.side != "management" and plan.by_name[peer.device].asn
     ]
-    if not speakers:
+    if not speakers and all(border.device != device.name for border in plan.spec.borders):
         return
     addressing = fabric_of(plan, device.fabric).addressing
     assert addressing is not None
     pools = [f"{addressing.loopbacks} eq {length}", f"{addressing.hosts} eq {addressing.hosts_per_switch}"]
+    pools += [f"{prefix} eq {prefix.prefixlen}" for prefix in _learnt(plan, device.fabric)]
     config[f"{'' if version == 4 else 'ipv6_'}prefix_lists"] = [
         {"name": "FABRIC", "sequence_numbers": _sequence([f"permit {pool}" for pool in pools])},
         {"name": "OWN", "sequence_numbers": _sequence([f"permit {prefix}" for prefix in own])},
@@ -275,7 +299,7 @@ def _peer_group(
     group: dict[str, Any] = {"name": name, "route_map_in": f"FROM-{side}", "route_map_out": f"TO-{side}"}
     group["timers"] = "10 30"
     peers = {peer.device for _, _, peer in speakers if plan.by_name[peer.device].role.upper() == name}
-    if all(plan.spec.catalogue[plan.by_name[peer].model].network_os == "eos" for peer in peers):
+    if all(plan.spec.catalogue[plan.by_name[peer].model].network_os in {"eos", "sonic"} for peer in peers):
         group |= {"bfd": True, "bfd_timers": {"interval": 300, "min_rx": 300, "multiplier": 3}}
     tier = next(cable.tier for cable, _, peer in speakers if plan.by_name[peer.device].role.upper() == name)
     uplinks = fabric_of(plan, device.fabric).tiers[tier - 1].up
@@ -292,7 +316,19 @@ def _peer_group(
 def _prefixes(plan: Plan, device: Device) -> int:
     if device.loopback is None:
         return 0
-    return 2 if any(subnet.device == device.name for subnet in plan.subnets) else 1
+    own = sum(len(_behind(plan, border)) for border in plan.spec.borders if border.device == device.name)
+    return own + (2 if any(subnet.device == device.name for subnet in plan.subnets) else 1)
+
+
+def _learnt(plan: Plan, fabric: str) -> list[Any]:
+    """What a fabric learns at its borders, each prefix once."""
+    borders = [border for border in plan.spec.borders if plan.by_name[border.device].fabric == fabric]
+    return list(dict.fromkeys(prefix for border in borders for prefix in _behind(plan, border)))
+
+
+def _behind(plan: Plan, border: Border) -> list[Any]:
+    zones = [zone for name in border.zones for zone in plan.spec.zones if zone.name == name]
+    return [each for zone in zones for each in zone.prefixes if each.version == border.address.version]
 
 
 def _prefixes_down(plan: Plan, name: str) -> int:

@@ -59,6 +59,14 @@ def test_pyavd_writes_the_same_configuration(name: str) -> None:
     judge(plan_of("lab-roce"), name)
 
 
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [("lab-border", "ssw-00"), ("lab-border", "mgmt-00"), ("lab-border", "ssw-01"), ("lab-sonic", "ctsw-p00-00")],
+)
+def test_pyavd_writes_the_same_borders_and_neighbours(spec: str, name: str) -> None:
+    judge(plan_of(spec), name)
+
+
 @pytest.mark.parametrize("overlay", [RADIUS_AND_TWO_KEYS, MARKING, DRAINED, AUTHENTICATED])
 def test_pyavd_writes_the_same_for_other_choices(overlay: str, tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", overlay)
