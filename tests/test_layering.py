@@ -11,7 +11,17 @@ PACKAGE = Path(__file__).parent.parent / "src" / "clusterwright"
 
 # What every stage may use: it knows no stage itself.
 GROUND = frozenset(
-    {"__version__", "artifact", "chain", "data_files", "durable", "finding", "known_secrets", "placeholder"}
+    {
+        "__version__",
+        "and_more",
+        "artifact",
+        "chain",
+        "data_files",
+        "durable",
+        "finding",
+        "known_secrets",
+        "placeholder",
+    }
 )
 
 # Stage by stage, the stages that it may import; what only reads findings or files names no other stage.

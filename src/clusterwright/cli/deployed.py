@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from clusterwright.and_more import and_more
 from clusterwright.cli.judged import note_gone
 from clusterwright.cli.progress import shown
 from clusterwright.cli.stacks import (
@@ -155,8 +156,7 @@ def _tell_found(changes: list[StackChange]) -> None:
     if not found:
         click.echo(f"all {asked} devices hold what they were given", err=True)
         return
-    shown_names = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
-    told = f"{len(found)} of {asked} devices hold something else: {shown_names}"
+    told = f"{len(found)} of {asked} devices hold something else: {and_more(found, _SHOWN)}"
     click.echo(f"{told}. `preview` shows the lines, `up` mends them", err=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from clusterwright.and_more import and_more
 from clusterwright.deploy.units import UPPER, Stack
 from clusterwright.rollout.gates import Gates
 from clusterwright.rollout.prepare import Prepared
@@ -63,6 +64,4 @@ def _row(number: int, wave: Wave) -> tuple[str, ...]:
 
 
 def _some(names: Iterable[str]) -> str:
-    every = list(names)
-    shown = ", ".join(every[:_SHOWN])
-    return f"{shown} and {len(every) - _SHOWN} more" if len(every) > _SHOWN else shown
+    return and_more(tuple(names), _SHOWN)

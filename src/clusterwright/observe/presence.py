@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, MutableMapping, Sequence, Set
 
+from clusterwright.and_more import and_more
 from clusterwright.observe.difference import Difference, Kind, Place
 from clusterwright.observe.expected import Expected
 from clusterwright.observe.identity import Identities
@@ -107,7 +108,7 @@ def twins(
         guid = subnet.nodes[node].guid
         shown = Speaker(expected, subnet, found)
         places = [shown.place(end) for end in ends]
-        listed = ", ".join(map(str, places[:4])) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
+        listed = and_more([str(place) for place in places], 4)
         message = f"GUID {format_guid(guid)} is answered by more than one node: also at {listed}"
         yield Difference(Kind.DUPLICATE_GUID, places[0], message)
         for end in ends:

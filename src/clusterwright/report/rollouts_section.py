@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clusterwright.and_more import and_more
 from clusterwright.report.gates_blocks import gates_block
 from clusterwright.report.page import Block, Cell, Section, Table, plural
 
@@ -35,7 +36,7 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
     )
     overridden = Table("overrides", "What somebody answered for", ("Rollout", "What", "Why", "Who"), answers)
     warned = [
-        (Cell(rollout.name, "code"), Cell(where), Cell(_some(units)), Cell(line))
+        (Cell(rollout.name, "code"), Cell(where), Cell(and_more(units, 1)), Cell(line))
         for rollout in newest
         for where, line, units in rollout.warnings
     ]
@@ -67,10 +68,6 @@ def _row(rollout: Rollout) -> tuple[Cell, ...]:
         Cell(f"{rollout.duration_s:.0f}", "number"),
         Cell(rollout.end, _STYLES.get(rollout.end, "")),
     )
-
-
-def _some(units: tuple[str, ...]) -> str:
-    return units[0] if len(units) == 1 else f"{units[0]} and {len(units) - 1:,} more"
 
 
 def _devices(rollout: Rollout) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clusterwright import durable
+from clusterwright.and_more import and_more
 from clusterwright.deploy.manifest import load_manifest
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.finding import ClusterwrightError
@@ -87,5 +88,4 @@ def _different(approved: Approved, prepared: Prepared, store: Store) -> str:
             names.append(stack)
             continue
         names += sorted(name for name in was.keys() | will.keys() if was.get(name) != will.get(name))
-    shown = ", ".join(names[:5])
-    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
+    return and_more(names, 5)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from clusterwright.and_more import and_more
 from clusterwright.render.slurm_hostlist import hostlist
 from clusterwright.rollout.disturbance import Disturbance, JobImpact, WaveImpact
 from clusterwright.rollout.file_text import file_lines
@@ -165,9 +166,7 @@ def _disturbs(found: Disturbance, limits: Bounds) -> Iterator[str]:
         yield f"  job {job.job.name}: {'; '.join(_job(job))}"
     yield from _more(found.jobs, limits.items, "jobs")
     if found.untouched:
-        names = ", ".join(job.name for job in found.untouched[: limits.items])
-        more = f" and {len(found.untouched) - limits.items:,} more" if len(found.untouched) > limits.items else ""
-        yield f"  jobs that notice nothing: {names}{more}"
+        yield f"  jobs that notice nothing: {and_more([job.name for job in found.untouched], limits.items)}"
     yield from (f"  note: {note}" for note in found.notes)
 
 

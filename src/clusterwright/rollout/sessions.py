@@ -13,6 +13,7 @@ from functools import cached_property
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
+from clusterwright.and_more import and_more
 from clusterwright.deploy.asking import Answer, Question
 from clusterwright.deploy.target import Unreachable
 from clusterwright.render.switch_links import links_of
@@ -79,9 +80,8 @@ class Sessions(DeviceGate):
                 down, excused = _compare(name, own, before, now, later)
                 told.update(dict.fromkeys(excused if own else [f"{name}: nobody can be asked for its BGP sessions"]))
                 if down:
-                    more = f" and {len(down) - _SHOWN} more" if len(down) > _SHOWN else ""
                     count = f"{len(down)} of {len(own)} ends of its BGP sessions are not well"
-                    wrong[name] = f"{count}: {', '.join(down[:_SHOWN])}{more}"
+                    wrong[name] = f"{count}: {and_more(down, _SHOWN)}"
             return wrong
 
         wrong = until_well(changed, self.policy.deadline_s, complaints)

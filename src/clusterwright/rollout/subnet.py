@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from clusterwright.and_more import and_more
 from clusterwright.deploy.asking import Question
 from clusterwright.deploy.target import Unreachable
 from clusterwright.finding import ClusterwrightError
@@ -79,7 +80,9 @@ class SubnetScan(DeviceGate):
             own = [name for name in changed if name == place or name in _WORD.findall(message)]
             for name in own or changed:
                 by_device.setdefault(name, []).append(message)
-        return {name: f"{fabric} is not as before: {_listed(lines)}" for name, lines in by_device.items()}
+        return {
+            name: f"{fabric} is not as before: {and_more(lines, _SHOWN, '; ')}" for name, lines in by_device.items()
+        }
 
     def _fabrics(self, names: Iterable[str]) -> dict[str, list[str]]:
         """The InfiniBand fabrics that a change of these devices may reach, each with those devices."""
@@ -138,8 +141,3 @@ def _key(difference: Difference) -> tuple[str, str]:
 
 def _first(hosts: Iterator[tuple[str, str]], most: int) -> Iterator[tuple[str, str]]:
     return (host for _, host in zip(range(most), hosts, strict=False))
-
-
-def _listed(lines: Sequence[str]) -> str:
-    more = f" and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
-    return "; ".join(lines[:_SHOWN]) + more

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
+from clusterwright.and_more import and_more
 from clusterwright.finding import Finding, Severity
 from clusterwright.spec.document import Document, Path, format_path
 from clusterwright.spec.extends import identity
@@ -262,9 +263,7 @@ def _suggestion(word: str, known: Sequence[str]) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    if len(words) <= _MAX_LISTED:
-        return ", ".join(words) or "nothing"
-    return ", ".join(words[:_MAX_LISTED]) + f" and {len(words) - _MAX_LISTED} more"
+    return and_more(words, _MAX_LISTED) or "nothing"
 
 
 def _shown(value: Any) -> str:
