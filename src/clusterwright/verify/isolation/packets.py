@@ -6,7 +6,7 @@ apart, and every set starts from ``EVERYTHING``, which keeps IPv4 addresses with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from clusterwright.verify.isolation.ranges import Ranges, ranges, values
@@ -189,12 +189,3 @@ def _oddness(packet: Packet) -> tuple[int, ...]:
     likely = sum(packet[at] not in wanted for at, wanted in _LIKELY.items())
     rank = _LIKELY[PROTO].index(packet[PROTO]) if packet[PROTO] in _LIKELY[PROTO] else len(_LIKELY[PROTO])
     return (packet[FRAGMENT], packet[ORIGIN], likely, rank, *packet)
-
-
-def corners(found: Box) -> Iterator[Packet]:
-    """The packets at both ends of every field's intervals, one field after another, from the box's witness."""
-    base = _witness(found)
-    for at, field in enumerate(found):
-        for bounds in field.bounds:
-            for value in bounds:
-                yield (*base[:at], value, *base[at + 1 :])
