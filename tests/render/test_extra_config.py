@@ -53,6 +53,16 @@ def test_lines_join_their_sections(tmp_path: Path) -> None:
     assert text(plan_with(tmp_path, "lab-roce", LINES), "ctsw-p00-00", path).endswith("\nend\n")
 
 
+def test_lines_for_bgp_join_each_switchs_own_process(tmp_path: Path) -> None:
+    lines = '["router bgp", "   neighbor RTSW next-hop-self"]'
+    plan = plan_with(tmp_path, "lab-roce", f'extra_config:\n  - {{role: ctsw, lines: {lines}, reason: "a test"}}\n')
+    for name in ("ctsw-p00-00", "ctsw-p01-00"):
+        after = text(plan, name, "mnt/flash/startup-config")
+        assert after.count("\nrouter bgp") == 1
+        _, _, process = after.partition(f"\nrouter bgp {plan.by_name[name].asn}\n")
+        assert "   neighbor RTSW next-hop-self\n" in process.partition("\n!")[0] + "\n"
+
+
 def test_patches_change_their_file_alone(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", PATCH)
     before = json.loads(text(plan_of("lab-roce"), "rtsw-p00r00", "etc/coop/agent.conf"))

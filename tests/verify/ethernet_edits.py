@@ -66,6 +66,7 @@ NAMED: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("default route out", r"(?=^qos map dscp 48)", "ipv6 route ::/0 fd00:1ab:b:fffe::2\n"),
         ("static route past BGP", r"(?=^qos map dscp 48)", "ipv6 route fd00:1ab:f::/56 fd00:1ab:b:fffe::2\n"),
         ("default originated", r"(?=^   maximum-paths )", "   neighbor RTSW default-originate\n"),
+        ("second BGP process", r"^end$", "router bgp 65000\n   router-id 10.9.9.9\n!\nend"),
         ("VRF in BGP", r"(?=^   address-family )", "   vrf MGMT\n"),
         (
             "leak between VRFs",

@@ -1,7 +1,8 @@
 """What the spec adds to a switch's configuration by hand, merged into what is rendered.
 
 Entries apply in the order of the spec. EOS takes lines: a section that exists gets the new ones at its end, any other
-is added before the end of the file. JSON files take merge patches (RFC 7396).
+is added before the end of the file; ``router bgp`` without a number is the switch's own. JSON files take merge patches
+(RFC 7396).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from clusterwright.spec.ethernet import ExtraConfig
 
 END = "end"
+BGP = "router bgp"
 SEPARATOR = "!"
 
 
@@ -65,6 +67,8 @@ def _sections(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def _add(lines: list[str], header: str, body: list[str]) -> None:
+    if header == BGP:
+        header = next((line for line in lines if line.startswith(f"{BGP} ")), header)
     if header not in lines:
         at = lines.index(END)
         lines[at:at] = [header, *body, SEPARATOR]

@@ -94,6 +94,8 @@ def _leaks(bgp: str, addressing: list[Body], routers: list[Body]) -> Iterator[tu
         yield ("router bgp ", f"\n{line}"), f"{line.strip()} brings routes into BGP that no policy of the fabric names"
     for line in re.findall(r"^   vrf \S+$", bgp, re.M):
         yield ("router bgp ", f"\n{line}\n"), f"BGP of the fabric runs in {line.strip()} too"
+    for header, _ in [each for each in routers if each[0].startswith("router bgp ")][1:]:
+        yield (f"{header}\n",), f"{header} is a second BGP process, of which EOS takes one"
     for header, body in routers:
         for line in re.findall(r"^ +leak routes .*$", body, re.M):
             yield (f"{header}\n", line), f"{line.strip()} carries routes from one VRF to another"
