@@ -224,6 +224,18 @@ def test_the_classes_are_those_of_fboss() -> None:
     }
 
 
+def test_weights_beyond_what_the_models_take_keep_their_proportions(tmp_path: Path) -> None:
+    classes = "[{name: default, weight: 50}, {name: rdma, weight: 200}, {name: monitoring, weight: 1}]"
+    plan = plan_with(tmp_path, "lab-sonic", f"fabrics:\n  - {{name: backend, classes: {classes}}}\n")
+    schedulers = config(plan)["SCHEDULER"]
+    assert {name: row.get("weight") for name, row in schedulers.items()} == {
+        "scheduler.default": "25",
+        "scheduler.rdma": "100",
+        "scheduler.monitoring": "1",
+        "scheduler.control": None,
+    }
+
+
 def test_the_headroom_of_all_ports_fits_the_chip() -> None:
     plan = plan_of("lab-sonic")
     tables = config(plan)

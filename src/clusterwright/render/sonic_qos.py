@@ -8,6 +8,8 @@ from clusterwright.render.sonic_buffers import buffer_tables
 from clusterwright.render.switch_view import traffic_classes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clusterwright.render.switch_view import ClassView, SwitchView
 
 MAP = "CLASSES"
@@ -16,6 +18,7 @@ SHORTEST_MS, LONGEST_DETECTION_MS, LONGEST_RESTORATION_MS, LONGEST_POLL_MS = 100
 # Addresses and ports as on the other systems; the destination queue pair is no field that SONiC's models know.
 HASH_FIELDS = ("IP_PROTOCOL", "SRC_IP", "DST_IP", "L4_SRC_PORT", "L4_DST_PORT")
 KBYTE = 1000
+MOST_WEIGHT = 100  # sonic-scheduler.yang
 
 
 def qos_tables(view: SwitchView) -> dict[str, Any]:
@@ -28,13 +31,14 @@ def qos_tables(view: SwitchView) -> dict[str, Any]:
     ports = [link.port.port for link in view.links]
     same = {str(item.number): str(item.number) for item in classes}
     queues = {str(item.number): str(item.entry.queue) for item in classes}
+    scale = _scale(classes)
     port_map = {"dscp_to_tc_map": MAP, "tc_to_queue_map": MAP, "tc_to_pg_map": MAP}
     tables: dict[str, Any] = {
         **spread,
         "DSCP_TO_TC_MAP": {MAP: {str(dscp): str(item.number) for item in classes for dscp in item.dscp}},
         "TC_TO_QUEUE_MAP": {MAP: queues},
         "TC_TO_PRIORITY_GROUP_MAP": {MAP: same},
-        "SCHEDULER": {_scheduler_name(item): _scheduler(item) for item in classes},
+        "SCHEDULER": {_scheduler_name(item): _scheduler(item, scale) for item in classes},
         "QUEUE": {f"{port}|{item.entry.queue}": _queue(item) for port in ports for item in classes},
         "WRED_PROFILE": {item.entry.name: _marking(item) for item in classes if item.entry.marking is not None},
     }
@@ -53,10 +57,15 @@ def _scheduler_name(item: ClassView) -> str:
     return f"scheduler.{item.entry.name}"
 
 
-def _scheduler(item: ClassView) -> dict[str, str]:
+def _scale(classes: Sequence[ClassView]) -> float:
+    """By what weights are multiplied so that they keep their proportions and fit the models."""
+    return min(1, MOST_WEIGHT / max(1, *(item.entry.weight for item in classes)))
+
+
+def _scheduler(item: ClassView, scale: float) -> dict[str, str]:
     if item.entry.strict:
         return {"type": "STRICT"}
-    return {"type": "DWRR", "weight": str(min(100, item.entry.weight))}
+    return {"type": "DWRR", "weight": str(max(1, round(item.entry.weight * scale)))}
 
 
 def _queue(item: ClassView) -> dict[str, str]:
