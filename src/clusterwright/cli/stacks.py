@@ -17,6 +17,7 @@ from clusterwright.cli.progress import counted
 from clusterwright.deploy.automation import Engine, Ran
 from clusterwright.deploy.locks import StackLocks
 from clusterwright.deploy.order import STACKS_AT_ONCE
+from clusterwright.deploy.passphrase import require_passphrase
 from clusterwright.deploy.project import Deployment
 from clusterwright.deploy.targets import TARGETS, Chosen
 from clusterwright.deploy.units import UPPER, Stack, choose, cut
@@ -104,9 +105,13 @@ class Site:
 
     @contextmanager
     def alone(self, action: str) -> Iterator[None]:
-        """Nobody else changes this cluster from this root meanwhile. Raises Busy, which names who does."""
+        """Nobody else changes this cluster from this root meanwhile. Raises Busy, which names who does.
+
+        Raises ClusterwrightError as well when the passphrase is not that of the stacks.
+        """
         locks = StackLocks(self.root / "locks")  # lives as long as the block, and its locks with it
         locks.take(self.plan.name, action)
+        require_passphrase(self.root / "project", (stack.name for stack in self.stacks), os.environ)
         yield
 
 

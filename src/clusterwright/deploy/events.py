@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _UNIT_TYPES = {f"clusterwright:index:{name}": kind for kind, name in KINDS.items()}
 _COLOUR = re.compile(r"<\{%.*?%\}>")
 _NO_ROOM_FOR_STATE = re.compile(r"\.pulumi/.*(no space left on device|disk quota exceeded)", re.IGNORECASE | re.DOTALL)
+_SEALED = re.compile(r"incorrect passphrase")
 
 
 class Kind(StrEnum):
@@ -101,6 +102,11 @@ def for_people(text: str) -> str:
         return (
             "the disk on which the state is kept is full. Every device has its previous configuration or the new one; "
             f"make room, and the same command finds out which and goes on. The engine says: {text}"
+        )
+    if _SEALED.search(text):
+        return (
+            "the stack was made with another passphrase than PULUMI_CONFIG_PASSPHRASE, or the file that "
+            f"PULUMI_CONFIG_PASSPHRASE_FILE names, gives. Nothing was touched. The engine says: {text}"
         )
     return text
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import yaml
 
+from clusterwright.deploy.passphrase import FILE_VARIABLE, VARIABLE
 from clusterwright.deploy.targets import Chosen
 from clusterwright.deploy.units import Stack
 from clusterwright.finding import ClusterwrightError
@@ -45,7 +46,7 @@ def pulumi_environment(root: Path) -> dict[str, str]:
     (root / "state").mkdir(parents=True, exist_ok=True)
     return {
         # State holds digests, never secrets, so an empty passphrase protects all there is; a user's own wins.
-        "PULUMI_CONFIG_PASSPHRASE": "",
+        **({} if os.environ.get(FILE_VARIABLE) else {VARIABLE: ""}),
         **os.environ,
         "PATH": path,
         "PULUMI_BACKEND_URL": os.environ.get("PULUMI_BACKEND_URL") or _file_backend(root),

@@ -1,0 +1,77 @@
+"""The passphrase of a deployment's stacks, tried before anything is begun: the engine asks for it in the middle.
+
+A stack's configuration carries ``encryptionsalt``, ``v1:SALT:v1:NONCE:TEXT`` in base64: the text is ``pulumi``, sealed
+by AES-GCM with a key made of passphrase and salt (pulumi/sdk, resource/config/crypt.go).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import yaml
+
+from clusterwright.finding import ClusterwrightError
+
+VARIABLE, FILE_VARIABLE = "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"
+_ROUNDS, _KEY_BYTES = 1_000_000, 32
+
+
+def require_passphrase(project: Path, stacks: Iterable[str], environment: Mapping[str, str]) -> None:
+    """Raises ClusterwrightError when the passphrase of ``environment`` opens one of ``stacks`` not.
+
+    ``project`` holds the stacks' configurations; one that has no salt yet takes any passphrase.
+    """
+    salts: dict[str, str] = {}
+    for stack in stacks:
+        salts.setdefault(_salt(project / f"Pulumi.{stack}.yaml"), stack)
+    salts.pop("", None)
+    phrase = _passphrase(environment) if salts else ""
+    for salt, stack in salts.items():
+        if not _opens(phrase, salt):
+            source = next((name for name in (VARIABLE, FILE_VARIABLE) if environment.get(name)), "")
+            given = f"{source} holds another one" if source else f"{VARIABLE} is empty"
+            raise ClusterwrightError(
+                f"{stack} was made with another passphrase: {given}. Set {VARIABLE}, or {FILE_VARIABLE}, to that which "
+                "the stack was first deployed with. Nothing was touched."
+            )
+
+
+def _passphrase(environment: Mapping[str, str]) -> str:
+    """As the engine finds it: the variable wins where it is set, though it be empty."""
+    if VARIABLE in environment or not environment.get(FILE_VARIABLE):
+        return environment.get(VARIABLE, "")
+    path = Path(environment[FILE_VARIABLE])
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise ClusterwrightError(f"{FILE_VARIABLE}: {path} cannot be read: {error}. Nothing was touched.") from None
+
+
+def _salt(file: Path) -> str:
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, yaml.YAMLError):  # torn off while it was written: that is told where it is read next
+        return ""
+    return str(content.get("encryptionsalt") or "") if isinstance(content, dict) else ""
+
+
+def _opens(phrase: str, state: str) -> bool:
+    """Whether ``phrase`` opens what is sealed in a salt; a form that is not known is the engine's to judge."""
+    # Not imported by a preview that finds no change, which asks nothing here.
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    match state.split(":"):
+        case ["v1", salt, "v1", nonce, text]:
+            try:
+                key = hashlib.pbkdf2_hmac("sha256", phrase.encode(), base64.b64decode(salt), _ROUNDS, _KEY_BYTES)
+                AESGCM(key).decrypt(base64.b64decode(nonce), base64.b64decode(text), None)
+            except InvalidTag:
+                return False
+            except binascii.Error:
+                return True
+    return True
