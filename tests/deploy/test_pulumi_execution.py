@@ -13,9 +13,11 @@ from tests.deploy.receptor_mesh import ReceptorMesh, program
 from tests.deploy.test_execution_nodes import once
 from tests.deploy.test_pulumi_ansible import EXEMPT, frontend_address
 
-from clusterwright import data_files
+from clusterwright import chain, data_files
 from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.plan.build import build_plan
+from clusterwright.report.rollout_history import rollouts
+from clusterwright.rollout.audit import path_of
 from clusterwright.spec.load import load_spec
 
 BIN = Path(sys.executable).parent
@@ -27,6 +29,7 @@ nodes:
 execution:
   controller: {CONTROLLER}
   fabric: frontend
+  lost_after_s: 5
   nodes:
     - {{device: {FIRST}, pods: [p00]}}
     - {{device: {SECOND}}}
@@ -84,6 +87,10 @@ def test_two_pods_are_brought_up_while_the_execution_node_of_one_dies(tmp_path: 
         racks = first.stdout.split("create rack ")
         told = {rack[:6] for rack in racks if f"    done by {SECOND}: {FIRST}: the mesh has had no route to it" in rack}
         assert told == {"p00r00", "p00r01"}, first.stdout
+        (record,) = rollouts(chain.read(path_of(tmp_path / "up")))
+        assert {where for where, _, _ in record.warnings} == {"lab-roce-pod0"}
+        assert all(f"{FIRST}: the mesh has had no route to it for " in line for _, line, _ in record.warnings)
+        assert {unit for _, _, units in record.warnings for unit in units} == told
 
         assert "nothing changed" in run("up").stderr
 

@@ -81,6 +81,19 @@ def test_shells_take_the_worker_script(plan: Plan) -> None:
     assert subprocess.run(["sh", "-n"], input=script.content, check=False).returncode == 0
 
 
+def test_a_deployment_reads_when_a_node_counts_as_lost(plan: Plan, tmp_path: Path) -> None:
+    file = tmp_path / "execution.json"
+    file.write_text(files(plan, "svc-v00n0")[SHARES])
+    usual = read_execution(file)
+    assert (usual.lost_after_s, usual.silent_after_s) == (15, 60)
+
+    limits = "  fabric: frontend\n  lost_after_s: 40\n  silent_after_s: 90\n"
+    patient = plan_with(tmp_path, "lab-roce", OVERLAY.replace("  fabric: frontend\n", limits))
+    file.write_text(files(patient, "svc-v00n0")[SHARES])
+    found = read_execution(file)
+    assert (found.lost_after_s, found.silent_after_s) == (40, 90)
+
+
 def test_a_deployment_reads_who_has_which_share(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "execution.json").write_text(files(plan, "svc-v00n0")[SHARES])
     execution = read_execution(tmp_path / "execution.json")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.spec.execution import MESH_TLS
+from clusterwright.spec.execution import LOST_AFTER_S, MESH_TLS, SILENT_AFTER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Execution:
     nodes: tuple[ExecutionNode, ...]
     pods: Mapping[str, str]
     tls: str = MESH_TLS
-    lost_after_s: float = 15
-    silent_after_s: float = 60
+    lost_after_s: float = LOST_AFTER_S
+    silent_after_s: float = SILENT_AFTER_S
 
     def partition(self, devices: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """Execution node -> those of ``devices`` that it is to reach, in their order; no node without devices.
@@ -58,7 +58,13 @@ def read_execution(path: Path) -> Execution:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         nodes = tuple(ExecutionNode(str(name), tuple(pods)) for name, pods in found["nodes"].items())
-        execution = Execution(path.parent / found["control_socket"], nodes, dict(found["pods"]))
+        execution = Execution(
+            path.parent / found["control_socket"],
+            nodes,
+            dict(found["pods"]),
+            lost_after_s=float(found.get("lost_after_s", LOST_AFTER_S)),
+            silent_after_s=float(found.get("silent_after_s", SILENT_AFTER_S)),
+        )
     except OSError as error:
         raise ClusterwrightError(f"{path}: the file of execution nodes cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -127,10 +127,13 @@ def _units() -> tuple[tuple[str, bytes], ...]:
 def _shares(plan: Plan) -> bytes:
     """Who is there, and every device's pod, for deployments whose access file names it as ``execution``."""
     mesh = plan.spec.execution
-    nodes = mesh.nodes if mesh is not None else ()
+    if mesh is None:
+        return b""
     document = {
         "control_socket": f"{_STATE}/control.sock",
-        "nodes": {node.device: list(node.pods) for node in nodes},
+        "lost_after_s": mesh.lost_after_s,
+        "silent_after_s": mesh.silent_after_s,
+        "nodes": {node.device: list(node.pods) for node in mesh.nodes},
         "pods": {device.name: device.pod for device in plan.devices if device.pod},
     }
     return dump_lines(document, 2)

@@ -9,6 +9,9 @@ from clusterwright.spec.document import Path
 MESH_PORT = 27199
 """Where receptor listens by convention: what Ansible Automation Platform opens for it."""
 
+LOST_AFTER_S, SILENT_AFTER_S = 15, 60
+"""Some seconds more than receptor takes to find another route, and a dozen of a worker's signs of life."""
+
 WORK_TYPE = "clusterwright"
 """What receptor calls the one kind of work that an execution node takes: ``ansible-runner worker``."""
 
@@ -27,12 +30,18 @@ class ExecutionNode:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMesh:
-    """The execution nodes, the ``controller`` that gives them work, and the fabric and TCP port they speak over."""
+    """The execution nodes, the ``controller`` that gives them work, and the fabric and TCP port they speak over.
+
+    A node counts as lost when the mesh had no route to it for ``lost_after_s`` seconds, or when its worker said nothing
+    for ``silent_after_s``.
+    """
 
     controller: str
     nodes: tuple[ExecutionNode, ...]
     fabric: str
     port: int
+    lost_after_s: int
+    silent_after_s: int
     path: Path
 
     @property

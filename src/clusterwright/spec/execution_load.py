@@ -6,14 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from clusterwright.spec.document import Path
-from clusterwright.spec.execution import MESH_PORT, ExecutionMesh, ExecutionNode
+from clusterwright.spec.execution import LOST_AFTER_S, MESH_PORT, SILENT_AFTER_S, ExecutionMesh, ExecutionNode
 from clusterwright.spec.reading import Reading
 
 
 def execution(reading: Reading, data: Mapping[str, Any], path: Path) -> ExecutionMesh:
     """The section ``execution`` at ``path``."""
     nodes = reading.each(data, "nodes", _node, path)
-    return ExecutionMesh(data["controller"], nodes, data["fabric"], data.get("port", MESH_PORT), path)
+    return ExecutionMesh(
+        data["controller"],
+        nodes,
+        data["fabric"],
+        data.get("port", MESH_PORT),
+        data.get("lost_after_s", LOST_AFTER_S),
+        data.get("silent_after_s", SILENT_AFTER_S),
+        path,
+    )
 
 
 def _node(data: Mapping[str, Any], path: Path) -> ExecutionNode:
