@@ -10,9 +10,8 @@ from clusterwright.plan.model import Device, Plan
 from clusterwright.render.boot_script import boot_script
 from clusterwright.render.boot_server import server_urls
 from clusterwright.render.image_identity import ImageIdentity, identity_of
-from clusterwright.render.image_only import image_only_files
 from clusterwright.render.image_packages import all_packages
-from clusterwright.render.image_tree import overlay_files, shared_files
+from clusterwright.render.image_tree import overlay_files
 from clusterwright.render.newc import newc
 from clusterwright.render.node_nics import is_managed
 from clusterwright.render.registry import device_files
@@ -23,15 +22,14 @@ from clusterwright.spec.distribution import distribution_of
 class Fetched:
     """What nodes of one image fetch, in bytes: ``image`` is the built one and its kernel, 0 while nobody measured it.
 
-    ``tree`` is the archive of the files that all have alike, which only installers fetch; ``overlay`` and ``script``
-    are those of the largest of the nodes that were looked at: the first and the last of each pod.
+    ``overlay`` and ``script`` are those of the largest of the nodes that were looked at: the first and the last of each
+    pod.
     """
 
     identity: ImageIdentity
     nodes: int
     packages: int
     image_bytes: int
-    tree_bytes: int
     overlay_bytes: int
     script_bytes: int
 
@@ -75,13 +73,11 @@ def _fetched(plan: Plan, name: str, nodes: list[Device]) -> Fetched | None:
     racks, urls = servers_by_rack(plan), server_urls(plan)
     servers = {rack: tuple(urls[name] for name in names if name in urls) for rack, names in racks.items()}
     scripts = [boot_script(node.name, image, distribution, identity, servers[node.rack]) for node in samples]
-    shared = (*shared_files(plan, name, device_files), *image_only_files(plan, name))
     return Fetched(
         identity,
         len(nodes),
         len(all_packages(plan, image, distribution)),
         image.size_bytes or 0,
-        len(newc(shared)),
         max(len(newc(overlay_files(plan, node, device_files))) for node in samples),
         max(len(script.encode()) for script in scripts),
     )
