@@ -74,7 +74,12 @@ def _direction(
     if joined is None:
         yield text.find("router bgp"), f"there is no session with {neighbour}"
         return
-    applied = re.search(rf"^   neighbor {re.escape(joined[1])} route-map (\S+) {direction}$", text, re.M)
+    # a neighbour's own map stands before that of its group
+    maps = (
+        re.search(rf"^   neighbor {re.escape(of)} route-map (\S+) {direction}$", text, re.M)
+        for of in (neighbour, joined[1])
+    )
+    applied = next((found for found in maps if found is not None), None)
     if applied is None:
         yield joined.start(), f"the session has no route map {direction}: every prefix is {what}"
         return

@@ -100,6 +100,7 @@ class Declared:
     ``fabrics_of`` the fabrics that it is attached to, ``addresses`` all hosts'
     addresses with device and port. ``management`` are the management ports of switches: device to fabric. ``plumbing``
     are other addresses that routes may lead to, with their version: switches' own, and the site's servers.
+    ``linked`` are the ports of each switch that a cable or a border is planned for.
     ``collecting`` is the port at which collectors ask switches, None where the spec has no telemetry.
     """
 
@@ -114,6 +115,7 @@ class Declared:
     management: Mapping[str, str]
     plumbing: tuple[tuple[int, Ranges], ...]
     addresses: Mapping[tuple[int, int], tuple[str, str]]
+    linked: Mapping[str, frozenset[str]]
     collecting: int | None = None
 
     @cached_property

@@ -29,7 +29,8 @@ class EosLists:
     """The lists of a switch: rules by word (``ip`` or ``ipv6``) and name, with the lines counted from 1.
 
     ``sources`` are the lists of sources alone, which services ask; their rules look at nothing but the source.
-    ``groups`` are, for each interface, its lists by word and direction; ``lines`` where each interface begins.
+    ``groups`` are, for each interface, its lists by word and direction; ``lines`` where each interface begins. ``live``
+    are the interfaces that are not shut down, with where they begin in the text and what they say.
     """
 
     lists: Mapping[tuple[str, str], tuple[Rule, ...]]
@@ -37,6 +38,7 @@ class EosLists:
     lines: Mapping[str, int]
     bodies: Mapping[tuple[str, str], str]
     sources: Mapping[tuple[str, str], tuple[Rule, ...]]
+    live: Mapping[str, tuple[int, str]]
 
     def management_ports(self) -> tuple[str, ...]:
         """The interfaces to the management network."""
@@ -80,14 +82,18 @@ def read_eos_lists(text: str) -> EosLists:
         raise Unreadable(0, "an access list is there twice, or has no name")
     groups: dict[str, dict[tuple[str, str], str]] = {}
     lines: dict[str, int] = {}
+    live: dict[str, tuple[int, str]] = {}
     line, at = 0, 0
     for found in _INTERFACE.finditer(lined):
         line += lined.count("\n", at, found.start(1))
         at = found.start(1)
         lines[found[1]] = line
-        if "access-group" in found[2]:
-            groups[found[1]] = {(word, direction): name for word, name, direction in _GROUP.findall(found[2])}
-    return EosLists(lists, groups, lines, bodies, sources)
+        if "\n   shutdown" not in found[2]:
+            live[found[1]] = found.start(), found[2]
+        if "access-group" in found[2]:  # a section that stands twice is one
+            own = {(word, direction): name for word, name, direction in _GROUP.findall(found[2])}
+            groups[found[1]] = {**groups.get(found[1], {}), **own}
+    return EosLists(lists, groups, lines, bodies, sources, live)
 
 
 @lru_cache(maxsize=8192)

@@ -32,6 +32,7 @@ from clusterwright.verify.isolation.nft_file import read_nft
 from clusterwright.verify.isolation.nft_values import addresses
 from clusterwright.verify.isolation.nft_words import Unreadable
 from clusterwright.verify.isolation.nodes import BOOTING, NETWORKS, RUNNING, unloaded
+from clusterwright.verify.isolation.openings import opening_faults, unknown_notes
 from clusterwright.verify.isolation.packets import FOREIGN
 from clusterwright.verify.isolation.ranges import EMPTY, Ranges
 from clusterwright.verify.isolation.routes import route_faults
@@ -67,12 +68,13 @@ def folder_verdict(tree: RenderedTree) -> Verdict:
         *nodes,
         *switches,
         *route_faults(tree, _known(tree), is_declared=False),
+        *opening_faults(tree, None),
     ]
     facts = (
         Fact("nodes with a filter", len(tree.devices_with(RUNNING))),
         Fact("switches whose lists were read", sum(len(tree.devices_with(file)) for file, _ in READERS)),
     )
-    return Verdict(facts, tuple(found), (_NOTE,), UNJUDGED)
+    return Verdict(facts, tuple(found), (_NOTE, *unknown_notes(tree)), UNJUDGED)
 
 
 def _unfiltered(tree: RenderedTree) -> Iterator[Counterexample]:

@@ -37,6 +37,7 @@ from clusterwright.verify.isolation.nodes import (
     node_filters,
     unloaded,
 )
+from clusterwright.verify.isolation.openings import opening_faults, unknown_notes
 from clusterwright.verify.isolation.packets import (
     DST,
     EVERYTHING,
@@ -102,9 +103,12 @@ def _proof(tree: RenderedTree, declared: Declared, partitions: PartitionVerdict)
         *service_faults(tree, declared),
         *firewall_faults(tree, declared),
         *route_faults(tree, declared.known),
+        *opening_faults(tree, declared),
     ]
     return Verdict(
-        (*_facts(declared, nodes, ports), *partitions.facts), tuple(found), tuple(enforcement_notes(tree, declared))
+        (*_facts(declared, nodes, ports), *partitions.facts),
+        tuple(found),
+        (*enforcement_notes(tree, declared), *unknown_notes(tree)),
     )
 
 

@@ -31,9 +31,12 @@ def declared_of(plan: Plan) -> Declared:
     addresses: dict[tuple[int, int], tuple[str, str]] = {}
     management: dict[str, str] = {}
     fabrics_of: dict[str, set[str]] = {}
+    linked: dict[str, set[str]] = {}
     addressed = {fabric.name: fabric for fabric in plan.spec.fabrics if fabric.addressing is not None}
     for cable in plan.cables:
         fabric = addressed.get(cable.fabric)
+        linked.setdefault(cable.a.device, set()).add(cable.a.port)
+        linked.setdefault(cable.b.device, set()).add(cable.b.port)
         if fabric is None or cable.a.side not in _HOST_SIDES:
             continue
         device = plan.by_name[cable.a.device]
@@ -45,6 +48,8 @@ def declared_of(plan: Plan) -> Declared:
             own = tenants.setdefault(cable.fabric, {}).setdefault(cable.b.device, {})
             own.setdefault(device.node_group, []).append(cable.a.address)
             addresses[_version(fabric), cable.a.address] = (cable.a.device, cable.a.port)
+    for border in plan.spec.borders:
+        linked.setdefault(border.device, set()).add(border.port)
     zones = tuple(_zone(plan, zone, tenants) for zone in plan.spec.zones)
     return Declared(
         zones=zones,
@@ -83,6 +88,7 @@ def declared_of(plan: Plan) -> Declared:
         management=management,
         plumbing=tuple((each.version, _range([each])) for each in _plumbing(plan)),
         addresses=addresses,
+        linked={name: frozenset(ports) for name, ports in linked.items()},
         collecting=None if plan.spec.site.telemetry is None else plan.spec.site.telemetry.port,
     )
 
