@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
 import pytest
 from ansible.parsing.vault import VaultLib, VaultSecret
 
-from clusterwright.artifact import Artifact
 from clusterwright.data_files import folder
-from clusterwright.deploy.ansible_folder import BUNDLES
-from clusterwright.deploy.directory import DirectoryTarget
 from clusterwright.deploy.project import pulumi_environment
 from clusterwright.deploy.secret_forms import in_form
-from clusterwright.deploy.secret_sources import SecretFile
-from clusterwright.deploy.secrets import ResolvingTarget, SecretError, checked, names_in, resolve, scrub
-from clusterwright.deploy.target import Holding, Outcome, Status, tree_digest
-from clusterwright.finding import ClusterwrightError
 from clusterwright.keys.file_store import FileKms
 from clusterwright.keys.rotation import Keeper, newest
 from clusterwright.spec.encryption import KeySchedule
@@ -268,103 +258,3 @@ def test_a_source_that_gives_nothing_is_one_error_before_anything_is_touched(
     assert lacking in done.stderr
     assert not (site.root / "flash").exists()
     assert not site.found_in(done.stdout.encode() + done.stderr.encode())
-
-
-VALUES = {"one": "first", "two": 'se"cond\\'}
-
-
-def test_every_placeholder_is_replaced_where_it_stands() -> None:
-    assert resolve(b"a <secret one> b <secret two> <secret one>", VALUES) == b'a first b se"cond\\ first'
-    assert json.loads(resolve(b'{"key": "<secret two>"}', VALUES, is_json=True)) == {"key": VALUES["two"]}
-    assert names_in(b"## <secret ...> is no placeholder, <secret one> is") == {"one"}
-
-
-def test_all_missing_secrets_are_named_at_once() -> None:
-    with pytest.raises(SecretError, match='no source gives secret "four", secret "three"'):
-        resolve(b"<secret three> <secret one> <secret four>", VALUES)
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"), [("", "is empty"), ("tw o", "blank"), ("a\nb", "line end"), ("a\x07", "control")]
-)
-def test_a_value_that_breaks_out_of_its_line_is_refused_without_being_shown(value: str, reason: str) -> None:
-    with pytest.raises(SecretError, match=reason) as caught:
-        checked({"one": value})
-    assert not value or value not in str(caught.value)
-
-
-def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "one.txt").write_text("first")
-    (tmp_path / "one.txt").chmod(0o644)
-    (tmp_path / "secrets.yaml").write_text("secrets:\n  - {name: one, source: file, file: one.txt}\n")
-    with pytest.raises(SecretError, match=r'secret "one": .*chmod 600'):
-        SecretFile(tmp_path / "secrets.yaml").fetch(None)
-
-
-def test_a_file_of_another_form_is_refused_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "secrets.yaml").write_text("secrets:\n  - {name: one, source: memory}\n")
-    with pytest.raises(ClusterwrightError, match=r"secrets\.yaml:2:\d+"):
-        SecretFile(tmp_path / "secrets.yaml").fetch(None)
-
-
-class Talkative:
-    """A target whose devices repeat what they were given, in answers and in a file of the run."""
-
-    def __init__(self, folder_of_runs: Path) -> None:
-        self._folder = folder_of_runs
-
-    def apply(self, batch: Mapping[str, tuple[Artifact, ...]], *, check: bool = False) -> Mapping[str, Outcome]:
-        text = "".join(artifact.content.decode() for tree in batch.values() for artifact in tree)
-        self._folder.mkdir(exist_ok=True)
-        (self._folder / "stdout").write_text(text)
-        (self._folder / "event.json").write_text(json.dumps({"diff": text}))
-        return {device: Outcome(Status.FAILED, message=text, diff=text) for device in batch}
-
-    def read(self, devices: object) -> Mapping[str, Holding]:
-        return {}
-
-
-def test_what_devices_repeat_has_its_placeholders_back(tmp_path: Path) -> None:
-    target = ResolvingTarget(
-        Talkative(tmp_path / "runs"), lambda: {"one": "first", "two": 'se"cond'}, tmp_path / "runs"
-    )
-    tree = (Artifact("sw", "config", b"key <secret one> <secret two>", "eos"),)
-    outcome = target.apply({"sw": tree})["sw"]
-    assert outcome.message == outcome.diff == "key <secret one> <secret two>"
-    for path in (tmp_path / "runs").iterdir():
-        assert "first" not in path.read_text()
-        assert "cond" not in path.read_text()
-
-
-def test_a_device_that_holds_its_secret_holds_what_it_was_given(tmp_path: Path) -> None:
-    target = ResolvingTarget(DirectoryTarget(tmp_path), lambda: VALUES)
-    tree = (Artifact("sw", "config", b"key <secret one>", "eos"), Artifact("sw", "run", b"<secret two>", "x", 0o755))
-    outcome = target.apply({"sw": tree})["sw"]
-    assert outcome.status is Status.APPLIED
-    assert outcome.digest == tree_digest(tree)
-    again = target.apply({"sw": tree}, check=True)["sw"]
-    assert (again.status, again.changed) == (Status.UNCHANGED, ())
-    assert (tmp_path / "sw/config").read_bytes() == b"key first"
-    assert (tmp_path / "sw/config").stat().st_mode & 0o777 == 0o600
-    assert (tmp_path / "sw/run").stat().st_mode & 0o777 == 0o700
-
-
-def test_trees_without_secrets_never_ask_their_sources(tmp_path: Path) -> None:
-    def never() -> Mapping[str, str]:
-        raise AssertionError
-
-    target = ResolvingTarget(DirectoryTarget(tmp_path), never)
-    assert target.apply({"sw": (Artifact("sw", "config", b"plain", "eos"),)})["sw"].status is Status.APPLIED
-
-
-def test_scrubbing_leaves_other_files_as_they_are(tmp_path: Path) -> None:
-    (tmp_path / "plain").write_text("nothing here")
-    under_way = tmp_path / "run-of-another-stack" / BUNDLES / "device"
-    under_way.parent.mkdir(parents=True)
-    under_way.write_text("first")
-    before = (tmp_path / "plain").stat().st_mtime_ns
-    scrub(tmp_path, {"<secret one>": "first"})
-    scrub(tmp_path / "absent", {"<secret one>": "first"})
-    assert (tmp_path / "plain").stat().st_mtime_ns == before
-    assert under_way.read_text() == "first"
-    shutil.rmtree(tmp_path)

@@ -1,0 +1,167 @@
+"""A user's own catalogue file: its models are used, and what is wrong with it is said where it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clusterwright.finding import SpecError
+from clusterwright.spec.catalogue import load_catalogue
+
+if TYPE_CHECKING:
+    pass
+
+
+SWITCH = """\
+version: 1
+kind: hardware
+models:
+  - name: my-switch
+    kind: switch
+    manufacturer: Acme
+    part: X1
+    technology: [ethernet]
+    network_os: eos
+    units: {value: 1, source: data sheet}
+    power_w: {value: 100, source: data sheet}
+    weight_kg: {value: 9.5, source: data sheet}
+    ports:
+      - block: "odd"
+        cages: "E[1-7:2]"
+        connector: qsfp-dd
+        source: data sheet
+        modes:
+          - {name: 1x400, speed_gbps: 400, subports: [""], disables: even}
+      - block: "even"
+        cages: "E[2-8:2]"
+        connector: qsfp-dd
+        source: data sheet
+        modes:
+          - {name: 1x200, speed_gbps: 200, subports: [""]}
+"""
+
+NODE = """\
+version: 1
+kind: hardware
+models:
+  - name: my-node
+    kind: node
+    manufacturer: Acme
+    part: N1
+    technology: [roce]
+    units: {value: 4, source: data sheet}
+    power_w: {value: 4000, source: data sheet}
+    weight_kg: {value: 60, source: data sheet}
+    gpus: {count: 2, model: G, memory_gb: 80, source: data sheet}
+    nics:
+      - group: backend
+        speed_gbps: 400
+        source: data sheet
+        devices:
+          - {interface: be0, rdma_device: mlx5_0, pci: "0000:01:00.0", gpu: 0}
+          - {interface: be1, rdma_device: mlx5_1, pci: "0000:02:00.0", gpu: 1}
+"""
+
+
+def problems(folder: Path, text: str) -> list[str]:
+    """``line:column code message`` of every finding about a user's catalogue file with this text."""
+    path = folder / "mine.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SpecError) as caught:
+        load_catalogue(extra=[path])
+    assert all(finding.position.file == str(path) and finding.hint for finding in caught.value.findings)
+    return [f"{f.position.line}:{f.position.column} {f.code} {f.message}" for f in caught.value.findings]
+
+
+def test_a_spec_can_bring_its_own_models(tmp_path: Path) -> None:
+    (tmp_path / "switch.yaml").write_text(SWITCH, encoding="utf-8")
+    (tmp_path / "node.yaml").write_text(NODE, encoding="utf-8")
+
+    catalogue = load_catalogue(extra=[tmp_path / "switch.yaml", tmp_path / "node.yaml"])
+
+    assert sum(len(block.cages) for block in catalogue["my-switch"].blocks) == 8
+    assert "my-node" in catalogue
+    assert "minipack2" in catalogue
+    assert set(load_catalogue(tmp_path)) == {"my-switch", "my-node"}
+
+
+@pytest.mark.parametrize(
+    ("text", "change", "expected"),
+    [
+        (
+            SWITCH,
+            ("name: my-switch", "name: minipack2"),
+            '4:11 CW130 The catalogue has a model "minipack2" already, at ',
+        ),
+        (SWITCH, ("disables: even", "disables: evne"), '19:70 CW131 There is no block "evne" to disable.'),
+        (SWITCH, ("E[2-8:2]", "E[2-6:2]"), '19:70 CW131 A cage of "odd" (4 cages) cannot disable the one with the'),
+        (
+            SWITCH,
+            ("disables: even", "disables: odd"),
+            '19:70 CW131 A cage of "odd" (4 cages) cannot disable the one with',
+        ),
+        (SWITCH, ("E[2-8:2]", "E[1-8:2]"), '21:16 CW131 The cage "E1" comes twice.'),
+        (
+            SWITCH,
+            ("E[2-8:2]", "E[8-2:2]"),
+            '21:16 CW131 "E[8-2:2]" cannot be expanded: the range [8-2:2] runs backwards',
+        ),
+        (SWITCH, ('"even"', '"odd"'), '20:16 CW131 The block "odd" comes twice.'),
+        (SWITCH, ('"even"', '"even[1-3]"'), "21:16 CW131 4 cages cannot be dealt evenly to 3 blocks."),
+        (
+            SWITCH,
+            ("disables: even", 'disables: "even[1-2]"'),
+            "19:70 CW131 disables: stands for 2 of the blocks, block: for 1.",
+        ),
+        (SWITCH, ("network_os: eos", "platform: x"), "4:5 CW131 A switch needs network_os:."),
+        (SWITCH, ("kind: switch", "kind: director"), "4:5 CW131 A director needs chips:."),
+        (SWITCH, ("kind: switch", "kind: storage"), "4:5 CW131 A storage needs nics: to be cabled by."),
+        (NODE, ("gpu: 1", "gpu: 2"), "19:77 CW131 The NIC sits beside GPU 2, but the model has 2."),
+        (NODE, ("interface: be1", "interface: be0"), '19:25 CW131 The interface "be0" comes twice.'),
+        (NODE, ("0000:02:00.0", "0000:01:00.0"), '19:56 CW131 The pci "0000:01:00.0" comes twice.'),
+        (NODE, ("units: {value: 4, source: data sheet}", "units: {value: 4}"), "9:12 CW111 "),
+        (NODE, ("source: data sheet}", "source: data sheet, assumed: because it fits}"), "9:43 CW113 "),
+        (NODE, ("value: 4,", "value: -4,"), "9:20 CW114 "),
+        (NODE, ("    gpus:", "    gpu:"), "12:5 CW110 "),
+    ],
+)
+def test_a_bad_file_gives_a_positioned_finding(
+    tmp_path: Path, text: str, change: tuple[str, str], expected: str
+) -> None:
+    changed = text.replace(*change, 1)
+    assert changed != text
+
+    found = problems(tmp_path, changed)
+
+    assert any(line.startswith(expected) for line in found), found
+
+
+def test_a_director_without_enough_cages_is_refused(tmp_path: Path) -> None:
+    chips = "    chips: {leaves: 3, external: 4, spines: 4, source: data sheet}\n"
+    director = SWITCH.replace("kind: switch", "kind: director").replace("    ports:\n", f"{chips}    ports:\n")
+
+    assert problems(tmp_path, director) == [
+        "13:12 CW131 3 leaf chips with 4 front ports each make 12 ports, but the model has 8 cages."
+    ]
+
+
+def test_leaf_chips_that_do_not_divide_by_their_modules_are_refused(tmp_path: Path) -> None:
+    chips = "    chips: {leaves: 4, external: 2, spines: 2, modules: 3, source: data sheet}\n"
+    director = SWITCH.replace("kind: switch", "kind: director").replace("    ports:\n", f"{chips}    ports:\n")
+
+    assert problems(tmp_path, director) == ["13:57 CW131 4 leaf chips do not divide by 3 modules."]
+
+
+def test_every_mistake_of_a_stage_is_shown_at_once(tmp_path: Path) -> None:
+    both = SWITCH.replace("disables: even", "disables: evne").replace("network_os: eos", "platform: x")
+
+    assert len(problems(tmp_path, both)) == 2
+
+
+def test_a_missing_file_is_a_finding(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        load_catalogue(extra=[tmp_path / "nowhere.yaml"])
+
+    assert [finding.code for finding in caught.value.findings] == ["CW101"]
