@@ -1,0 +1,52 @@
+"""Mistakes in overlays of the labs: what one is, how fragments of them are written, and that it is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.rules.overlays import codes, findings_of
+
+
+class Mistake(NamedTuple):
+    """An overlay of a lab, the only code that it gives, where (in words of the spec), and a part of the message."""
+
+    code: str
+    base: str
+    text: str
+    path: str
+    message: str
+
+
+ROCE, IB = "lab-roce", "lab-ib"
+
+
+def tier(fabric: str, text: str) -> str:
+    return f"fabrics:\n  - name: {fabric}\n    tiers:\n      - {{{text}}}\n"
+
+
+def fabric(name: str, text: str) -> str:
+    return f"fabrics:\n  - {{name: {name}, {text}}}\n"
+
+
+def nccl(text: str) -> str:
+    return f"nccl: {{{text}}}\n"
+
+
+def by_hand(line: str) -> str:
+    return f"extra_config:\n  - {{role: ctsw, lines: [{line}], reason: by mistake}}\n"
+
+
+def is_refused(mistake: Mistake, folder: Path) -> None:
+    """Asserts the one code that is given, the value that it points at, and what it says."""
+    findings = findings_of(folder, mistake.text, mistake.base)
+    assert codes(findings) == [mistake.code], [str(finding) for finding in findings]
+    first = findings[0]
+    assert first.path.startswith(mistake.path), first
+    assert mistake.message in first.message, first
+    assert first.hint.endswith((".", "?")), first
+
+
+def named(mistake: Mistake) -> str:
+    """What the test of a mistake is called."""
+    return f"{mistake.code} {mistake.path} {mistake.message}"
