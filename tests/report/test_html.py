@@ -79,6 +79,12 @@ def test_everything_a_spec_says_is_escaped() -> None:
     assert structure(html).scripts == 1
 
 
+def test_a_long_value_breaks_instead_of_pushing_the_columns_behind_it_off_the_page() -> None:
+    page = report_files(plan_of("lab-roce"), ())["index.html"]
+    assert re.search(r'<td class="code long">=mlx5_0,mlx5_1,[^<]*</td>', page)
+    assert re.search(r"td\.long \{[^}]*overflow-wrap: anywhere", page)
+
+
 def test_figures_that_are_met_and_those_that_are_not() -> None:
     html = report_files(handmade_plan(), ())["index.html"]
     assert re.search(r'gpus</td>\s*<td class="number">64</td>.*?<td class="good">met</td>', html, re.DOTALL)

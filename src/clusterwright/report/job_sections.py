@@ -8,7 +8,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.place.placement import linear, place, shuffled
 from clusterwright.place.room import NODE, Room, room_for
 from clusterwright.render.nccl import settings_by_node
-from clusterwright.report.page import Block, Cell, Section, Table, code, number
+from clusterwright.report.page import Block, Cell, Section, Table, code, long_code, number
 from clusterwright.spec.document import format_path
 from clusterwright.spec.model import CLUSTER
 
@@ -42,11 +42,11 @@ def _settings_table(plan: Plan, settings: tuple[Setting, ...], name: str, node: 
     rows = tuple(
         (
             code(each.name),
-            code(each.value),
+            long_code(each.value),
             Cell("environment" if each.environment else "nccl.conf"),
-            Cell(each.reason),
-            code(format_path(each.origin, document.data)),
-            code(str(document.locate(each.origin))),
+            Cell(each.reason, "prose"),
+            long_code(format_path(each.origin, document.data)),
+            long_code(str(document.locate(each.origin))),
         )
         for each in settings
     )
@@ -75,7 +75,7 @@ def _job_block(plan: Plan, job: Job) -> Block:
         columns,
         _layer_rows(room, placements),
         frozenset(columns[1:]),
-        "`clusterwright place` names the nodes and the ranks on them.",
+        "The command clusterwright place names the nodes and the ranks on them.",
     )
     axes = " × ".join(f"{size} {axis}" for axis, size in job.sizes.items() if size > 1)
     return Block(job.name, f"{job.ranks:,} ranks on {job.nodes}: {axes or 'one rank'}.", (), (table,))

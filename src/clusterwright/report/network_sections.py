@@ -175,7 +175,7 @@ def _fabric_block(plan: Plan, fabric: Fabric, tiers: tuple[TierTotals, ...]) -> 
     )
     return Block(
         fabric.name,
-        f"{_TECHNOLOGY.get(fabric.technology, fabric.technology)}, MTU {fabric.mtu:,}",
+        f"{_TECHNOLOGY.get(fabric.technology, fabric.technology)}, MTU {fabric.mtu:,} bytes",
         (topology_drawing(plan, fabric),),
         (table,),
     )

@@ -13,7 +13,8 @@ FILTER_FROM_ROWS = 20  # a table that fits on a screen needs no filter
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table cell. ``style`` is what the style sheet has: number, code, good, bad, warning, quiet, head.
+    """A table cell. ``style`` is what the style sheet has: number, code, long, prose, good, bad,
+    warning, quiet, head.
 
     Two of them stand with a space between.
     """
@@ -117,6 +118,11 @@ def distance(metres: float) -> str:
 def code(text: str) -> Cell:
     """A name as it is written in files."""
     return Cell(text, "code")
+
+
+def long_code(text: str) -> Cell:
+    """The same, where it may be longer than a column is wide: it breaks anywhere."""
+    return Cell(text, "code long")
 
 
 def plural(count: int, noun: str) -> str:

@@ -21,8 +21,8 @@ _MOST_NODES = 384
 _HOW_TO_READ = (
     "The ideal is what the fabric carries when every switch spreads evenly. A collective waits for its slowest flow; "
     "the average connection waits for nobody. More queue pairs cut a connection into more, smaller flows, which "
-    "collide more often and more gently; each costs the NIC memory and completions. The command `clusterwright "
-    "simulate` asks about other jobs, placements and failures."
+    "collide more often and more gently; each costs the NIC memory and completions. The command clusterwright "
+    "simulate asks about other jobs, placements and failures."
 )
 
 
