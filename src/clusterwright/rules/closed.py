@@ -8,6 +8,7 @@ from typing import Any
 
 from clusterwright.finding import Severity
 from clusterwright.rules.flows import promised
+from clusterwright.rules.isolation import zones_of
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.isolation import MANAGEMENT
 from clusterwright.spec.model import ClusterSpec
@@ -132,6 +133,33 @@ def ras_listener(subject: Subject) -> Iterator[Problem]:
             message = f"Flow {flow.name} opens TCP port {RAS_PORT} of {target.name}, on which NCCL's RAS listens."
             key = "ports" if flow.ports else "protocol"
             yield Problem((*flow.path, key), message, f"Leave {RAS_PORT} out.")
+
+
+@rule(
+    code="CW537",
+    severity=Severity.WARNING,
+    title="hosts that only their switches keep closed",
+    why="One wrong list on one switch opens them, and nothing behind it judges the packet once more.",
+    mend="Give the node group an `image`, which filters as well; or accept it on this line with the reason.",
+    docs="Machines with an image judge every packet themselves, besides the port that they hang on. Appliances and"
+    " machines that somebody else installs do not. Where the spec promises `no-internet` or `owner-only`, groups"
+    " without an image in an `isolated` zone are named. `clusterwright verify --check isolation` says who enforces each"
+    " zone. To accept it: `# clusterwright: ignore[CW537] the vendor's system takes no packet filter of ours`.",
+)
+def closed_by_edges_alone(subject: Subject) -> Iterator[Problem]:
+    """Node groups without an image in isolated zones of a spec that promises to be closed."""
+    spec = subject.spec
+    if not any(item.promise in ("no-internet", "owner-only") for item in spec.promises):
+        return
+    isolated = {zone.name for zone in spec.zones if zone.isolated}
+    zones = zones_of(spec)
+    for group in spec.node_groups:
+        own = [name for name in zones[group.name] if name in isolated]
+        if group.image is None and own:
+            message = (
+                f"{group.name} has no image: what keeps zone {own[0]} closed there are the lists of its switches alone."
+            )
+            yield Problem((*group.path, "name"), message, "Give it an `image`, or accept this here with the reason.")
 
 
 @rule(

@@ -25,7 +25,7 @@ Lack = tuple[str, str]  # what is missing, what to do
     why="A promise without a check behind it is broken unnoticed.",
     mend="Add what the promise is about, so that its checks have something to judge; or do not make it.",
     docs="| promise | what must be there | checks |\n| --- | --- | --- |\n"
-    "| `no-internet` | every zone inside is `isolated` | CW501, CW520, CW528, `verify --check isolation` |\n"
+    "| `no-internet` | every zone inside is `isolated` | CW501, CW520, CW528, CW537, `verify --check isolation` |\n"
     "| `owner-only` | the same, and a zone of kind `production` that sends | CW521; `verify --check isolation` |\n"
     "| `encrypted-path` | mounts, each with a protection | CW540 to CW544, CW546 to CW548 |\n"
     "| `verified-always` | an image on every node group that runs jobs, which carries the checks | CW507;"
