@@ -118,7 +118,7 @@ def _asked_why() -> str:
 def _drive(action: str, site: Site, engine: Engine, reason: str, options: dict[str, Any]) -> int:
     """The action over every stack, with its record: what each had, what was found or removed, how it ended."""
     click.echo(f"{action}: {', '.join(stack.name for stack in site.stacks)}", err=True)
-    before = {stack.name: engine.given(stack) for stack in site.stacks}
+    before = engine.all_given(site.stacks)
     approval = _approval(action, site, reason, before)
     trail = Trail(site.root, rollout_name(approval.base))
     trail.approved(approval, resumes=False)

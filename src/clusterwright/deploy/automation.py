@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -40,6 +40,9 @@ _KILLED = re.compile(r"\s*code: -(\d+)")
 
 RESOURCES_AT_ONCE = 64
 """As many racks at a time make about as many hosts as one run of Ansible is best at (128 to 256)."""
+
+STATES_AT_ONCE = 4
+"""Each is read by a command of Pulumi's of its own, which waits for the backend as long as it computes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +209,12 @@ class Engine:
         if stack.layer == UPPER and self._offered is None:
             self._offered = found.offers
         return found
+
+    def all_given(self, stacks: Iterable[Stack]) -> dict[str, Given]:
+        """As ``given`` for each of ``stacks``, by its name."""
+        every = tuple(stacks)
+        with ThreadPoolExecutor(STATES_AT_ONCE, "state") as pool:
+            return {stack.name: given for stack, given in zip(every, pool.map(self.given, every), strict=True)}
 
     def run(
         self,

@@ -86,7 +86,8 @@ def prepare_update(
     """
     manifests = make_manifests(plan, target, stacks, source)
     known = engine.known()
-    given = {stack.name: engine.given(stack) if stack.name in known else Given({}, {}) for stack in stacks}
+    read = engine.all_given(stack for stack in stacks if stack.name in known)
+    given = {stack.name: read.get(stack.name, Given({}, {})) for stack in stacks}
     first = tuple(
         stack.name
         for stack in stacks
