@@ -23,6 +23,7 @@ def environment() -> Environment:
     )
 
 
+@cache
 def template(name: str) -> Template:
     """The compiled template ``name`` (``eos/switch.j2``). Raises jinja2.TemplateNotFound when there is none."""
     return environment().get_template(name)

@@ -13,6 +13,7 @@ import os
 import shutil
 from collections import Counter
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 MANIFEST_VERSION = 1
 
-_quote = json.JSONEncoder().encode
+_quote = lru_cache(maxsize=4096)(json.JSONEncoder().encode)
 _MANY_DEVICES = 256
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -192,9 +193,14 @@ def _cannot_write(out: Path, error: OSError) -> TreeError:
 
 
 def _refuse_unsafe(artifact: Artifact) -> None:
-    parts = [artifact.device, *artifact.path.split("/")]
-    if "/" in artifact.device or any(part in {"", ".", ".."} for part in parts):
+    if "/" in artifact.device or not (_is_inside(artifact.device) and _is_inside(artifact.path)):
         raise TreeError(f"{artifact.device}: {artifact.path!r} would be written outside the device's folder")
+
+
+@lru_cache(maxsize=4096)
+def _is_inside(path: str) -> bool:
+    """True for a path that leads to below where it starts. Remembered: devices of a kind have the same paths."""
+    return not any(part in {"", ".", ".."} for part in path.split("/"))
 
 
 def _refuse_foreign(out: Path) -> None:
