@@ -4,7 +4,7 @@ What matters are the ratios, taken from processor time, which a busy machine dis
 cost about four times the work beyond the start of the process.
 
 The kernel's part of it is shown beside, for it is the file system's, and depends on what happened there before: ext4
-without a journal takes no inode that was freed in the last minutes (up to six), and passes over each of them whenever it
+without a journal takes no inode that was freed in the last minutes (up to six), and passes over each of them when it
 looks for a free one. There the second and third rendering, which replace the one before, cost several times the first.
 """
 
