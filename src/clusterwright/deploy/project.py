@@ -52,6 +52,8 @@ def pulumi_environment(root: Path) -> dict[str, str]:
         "PULUMI_BACKEND_URL": os.environ.get("PULUMI_BACKEND_URL") or _file_backend(root),
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
+        # Pulumi has pip list what is installed; one as old as Python 3.11's own looks for a newer pip as it does.
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
 
 
