@@ -11,11 +11,8 @@ from json import JSONEncoder, encoder
 from typing import Any
 
 _quote = encoder.encode_basestring_ascii
-# What JSONEncoder.encode makes anew for each call, which costs as much as a line: without memory of cycles and without
-# indent, ": " and ", " between what it writes, keys in their order, none left out, infinities as they are.
-_pieces = encoder.c_make_encoder(  # type: ignore[attr-defined]
-    None, JSONEncoder().default, _quote, None, ": ", ", ", False, False, True
-)
+# Rendered documents are trees, so nothing has to be looked for that holds itself.
+_encode = JSONEncoder(check_circular=False).encode
 
 
 def dump_lines(document: Mapping[str, Any], depth: int = 2) -> bytes:
@@ -29,7 +26,7 @@ def dump_lines(document: Mapping[str, Any], depth: int = 2) -> bytes:
 def _add(pieces: list[str], value: Any, depth: int, margin: str) -> None:
     """Add a value's text to ``pieces``; ``margin`` is the line break and the indent of the line that it stands on."""
     if depth == 0 or not isinstance(value, (dict, list, tuple)) or not value:
-        pieces += _pieces(value, 0)
+        pieces.append(_encode(value))
         return
     inner = f"{margin}  "
     if isinstance(value, dict):
@@ -42,7 +39,7 @@ def _add(pieces: list[str], value: Any, depth: int, margin: str) -> None:
     for start, entry in zip(starts, entries, strict=False):
         pieces.append(f"{opening}{start}")
         if depth == 1:
-            pieces += _pieces(entry, 0)
+            pieces.append(_encode(entry))
         else:
             _add(pieces, entry, depth - 1, inner)
         opening = ","
