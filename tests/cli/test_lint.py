@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import resource
 import shutil
 import subprocess
@@ -94,6 +95,7 @@ def test_every_format_can_be_written_to_a_file(wrong: Path, form: str) -> None:
         (["lint", "wrong.yaml", "--output", "nowhere/report"], "nowhere/report: cannot be written"),
         (["lint", "--format", "yaml"], "'yaml' is not one of"),
         (["lnit"], 'Did you mean "lint"?'),
+        (["keys", "paln"], 'There is no command "paln". Did you mean "plan"?'),
         (["explain", "CW1O2"], 'Did you mean "CW102"?'),
     ],
 )
@@ -173,6 +175,69 @@ def test_every_command_exists_and_explains_itself(command: str) -> None:
     done = run(command, "--help")
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) > 5
+
+
+@pytest.mark.parametrize("group", [[], ["audit"], ["keys"], ["lab"]])
+def test_the_help_of_a_group_cuts_no_sentence_short(group: list[str]) -> None:
+    listing = run(*group, "--help").stdout.partition("Commands:\n")[2]
+    assert listing.strip()
+    assert "..." not in listing
+
+
+def test_help_keeps_its_lists_as_lists() -> None:
+    said = run("inventory", "--help").stdout
+    assert "\n  csv      devices.csv, cables.csv, addresses.csv in the folder --out\n" in said
+    assert "\\b" not in said
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report", "--out", "out"],
+        ["inventory"],
+        ["place"],
+        ["nccl"],
+        ["simulate", "--ranks", "8"],
+        ["render", "--out", "out"],
+    ],
+)
+def test_every_command_shows_a_mistake_in_the_spec_where_it_stands(wrong: Path, command: list[str]) -> None:
+    done = run(*command, "wrong.yaml", cwd=wrong)
+    assert done.returncode in {1, 2}
+    assert done.stderr.splitlines()[:3] == [
+        'wrong.yaml:2:1: error CW110: unknown key "colour" in the top level.',
+        "  2 | colour: rot",
+        "    | ^^^^^^",
+    ]
+    assert not done.stdout
+    assert not (wrong / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"TERM": "xterm", "NO_COLOR": "1"}, False)],
+)
+@pytest.mark.parametrize("command", ["lint", "nccl", "verify"])
+def test_colours_are_for_terminals_whose_owners_want_them(
+    wrong: Path, command: str, environment: dict[str, str], coloured: bool
+) -> None:
+    clean = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "TERM"}}
+    master, terminal = pty.openpty()
+    subprocess.run(
+        [COMMAND, command, "wrong.yaml"],
+        cwd=wrong,
+        env={**clean, **environment},
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        check=False,
+        timeout=60,
+    )
+    said = os.read(master, 65536)
+    os.close(terminal)
+    os.close(master)
+    assert b"CW110" in said
+    assert (b"\x1b[1;31m" in said) is coloured
 
 
 def test_linting_loads_nothing_heavy() -> None:

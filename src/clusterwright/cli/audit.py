@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from clusterwright import chain
+from clusterwright.cli.command_group import CommandGroup
 from clusterwright.report.rollout_history import Rollout, rollouts
 from clusterwright.rollout.audit import path_of
 
 _ROOT = click.argument("root", type=click.Path(path_type=Path, file_okay=False))
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def audit() -> None:
     """Show, check and export the record of the rollouts under ROOT."""
 

@@ -25,7 +25,7 @@ FORMATS = ("json", "csv", "ansible")
 @click.option("--out", type=click.Path(path_type=Path), help="A file to write instead of stdout; for csv, a folder.")
 @click.option("--pod", help="Only what lies in this pod (or other group), and the cables that end there.")
 def inventory(spec: Path, form: str, out: Path | None, pod: str | None) -> int:
-    r"""Lists every device, cable and address of SPEC.
+    """Lists every device, cable and address of SPEC.
 
     \b
     json     one document, described by inventory/schema/inventory.schema.json
@@ -33,7 +33,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None) -> int:
     ansible  an inventory for `ansible-inventory -i FILE.json`
 
     Exit status: 0 written, 2 could not run.
-    """
+    """  # noqa: D301  # click reads the backspace itself: what follows it is a list
     if form == "csv" and out is None:
         raise ClusterwrightError("csv is three files: name the folder for them with --out DIR.")
     plan, _ = plan_with_findings(spec)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clusterwright.cli.command_group import CommandGroup
 from clusterwright.cli.planning import sound_spec
 from clusterwright.durable import only_one
 from clusterwright.finding import ClusterwrightError
@@ -31,7 +32,7 @@ _EXIT_CANNOT_RUN = 2
 TOKEN = "VAULT_TOKEN"  # noqa: S105 - the variable's name
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def keys() -> None:
     """Rotate, re-wrap and destroy the keys of SPEC's schedule, and keep a log that shows every change."""
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from clusterwright import data_files
+from clusterwright.cli.command_group import CommandGroup
 from clusterwright.cli.formats.isolation import isolation_json, isolation_text
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.bringup import bring_up
@@ -44,7 +45,7 @@ _FORMAT = click.option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def lab() -> None:
     """Runs a twin of a fabric on this machine: network namespaces, FRR as the switches. Needs root.
 

@@ -15,7 +15,7 @@ from clusterwright.cli.formats.github import render_github
 from clusterwright.cli.formats.json_report import render_json
 from clusterwright.cli.formats.junit import render_junit
 from clusterwright.cli.formats.sarif import render_sarif
-from clusterwright.cli.formats.text import render_text
+from clusterwright.cli.formats.text import render_text, wants_colour
 from clusterwright.finding import ClusterwrightError, Severity
 from clusterwright.rules.engine import LintResult, lint_paths
 from clusterwright.rules.registry import all_rules
@@ -53,7 +53,7 @@ def lint(paths: tuple[str, ...], form: str, fail_on: str, output: Path | None, o
     threshold = Severity[fail_on.upper()]
     day = datetime.now(UTC).date() if on is None else on.date()
     result = lint_paths(_files(paths), day)
-    text = _render(result, form, threshold, colour=output is None and _wants_colour())
+    text = _render(result, form, threshold, colour=output is None and wants_colour(sys.stdout))
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -108,10 +108,6 @@ def _lines(file: str) -> tuple[str, ...]:
     except (OSError, ValueError):
         return ()
     return tuple(text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"))
-
-
-def _wants_colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _write(output: Path, text: str) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from clusterwright import __version__
-from clusterwright.finding import ClusterwrightError
+from clusterwright.cli.command_group import CommandGroup
+from clusterwright.finding import ClusterwrightError, SpecError
 
 # Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use.
 COMMANDS = {
@@ -50,7 +51,7 @@ EXIT_CANNOT_RUN = 2
 EXIT_INTERRUPTED = 130
 
 
-class LazyGroup(click.Group):
+class LazyGroup(CommandGroup):
     """A click group over COMMANDS."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -64,18 +65,6 @@ class LazyGroup(click.Group):
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with a suggestion for a misspelt name."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            close = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f' Did you mean "{close[0]}"?' if close else f" There are: {', '.join(sorted(COMMANDS))}."
-            ctx.fail(f'There is no command "{args[0]}".{hint}')
-        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -122,11 +111,24 @@ def _run(arguments: list[str]) -> Any:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         click.echo(f"the output cannot be written: {error.strerror}. Make room, or send it elsewhere.", err=True)
         return EXIT_CANNOT_RUN
+    except SpecError as error:
+        click.echo(_excerpts(error), err=True, nl=False)
+        return EXIT_CANNOT_RUN
     except ClusterwrightError as error:
         click.echo(str(error), err=True)
         return EXIT_CANNOT_RUN
     except Exception as error:  # the last resort: whatever else happens is a defect to be reported
         return _tell_defect(error)
+
+
+def _excerpts(error: SpecError) -> str:
+    """What is wrong with the spec as ``lint`` shows it, on its lines."""
+    from clusterwright.cli.formats.text import render_text, wants_colour
+    from clusterwright.cli.lint import source_line
+    from clusterwright.rules.engine import LintResult
+
+    files = tuple(dict.fromkeys(finding.position.file for finding in error.findings))
+    return render_text(LintResult(error.findings, (), files), source_line, colour=wants_colour(sys.stderr))
 
 
 def _tell_defect(error: Exception) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.cli.formats.text import render_text
+from clusterwright.cli.formats.text import render_text, wants_colour
 from clusterwright.cli.lint import source_line
 from clusterwright.finding import Finding, SpecError
 from clusterwright.plan.build import build_plan
@@ -35,7 +35,7 @@ def sound_spec(path: Path) -> ClusterSpec | None:
     """The spec at ``path``; None when lint finds an error in it: all findings then go to standard error."""
     result = lint_path(path)
     if result.errors:
-        click.echo(render_text(result, source_line, colour=sys.stderr.isatty()), nl=False, err=True)
+        click.echo(render_text(result, source_line, colour=wants_colour(sys.stderr)), nl=False, err=True)
         return None
     return load_spec(path)
 

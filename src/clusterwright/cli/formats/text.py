@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from clusterwright.finding import Finding, Severity
 
@@ -32,6 +33,11 @@ def render_text(result: LintResult, source_line: SourceLine, *, colour: bool = F
         for finding in result.findings
     ]
     return "".join(f"{block}\n" for block in [*blocks, _summary(result)])
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether ``stream`` is a terminal whose owner does not forbid colours (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _place(finding: Finding) -> tuple[str, int]:

@@ -1,0 +1,32 @@
+"""Groups of subcommands whose help says whole sentences and that know which command was meant."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+import click
+
+_WHOLE_SENTENCE = 500  # characters; click cuts the summaries of commands at the first line's end
+
+
+class CommandGroup(click.Group):
+    """A click group with whole summaries, wrapped, and a suggestion for a misspelt name."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes each subcommand with the first sentence of its help."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, command.get_short_help_str(_WHOLE_SENTENCE)) for name, command in commands if command]
+            )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with a suggestion for a misspelt name."""
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            close = get_close_matches(args[0], known, n=1)
+            hint = f' Did you mean "{close[0]}"?' if close else f" There are: {', '.join(known)}."
+            ctx.fail(f'There is no command "{args[0]}".{hint}')
+        return super().resolve_command(ctx, args)
