@@ -108,7 +108,6 @@ def _faults(text: str, routes: str, address: str) -> Iterator[tuple[Mark, str]]:
         yield ("[Network]",), "takes addresses and default routes from whoever sends router advertisements"
 
 
-@lru_cache(maxsize=65536)
 def _routes(text: str, nic: str) -> tuple[tuple[tuple[Prefix, bytes | None], ...], tuple[Mark, ...]]:
     """Routes of the sections from the first ``[Route]`` on; hops over other NICs are theirs to answer for."""
     routes, defaults = [], []

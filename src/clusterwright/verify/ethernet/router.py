@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from clusterwright.verify.check import Counterexample
@@ -232,6 +233,7 @@ def shown_prefix(prefix: Prefix) -> str:
     return f"{shown(prefix[0])}/{prefix[1]}"
 
 
+@lru_cache(maxsize=65536)
 def prefix_of(text: str) -> Prefix:
     """``address/length`` as a network, host bits cleared. Raises ValueError."""
     address, _, length = text.partition("/")
