@@ -27,11 +27,9 @@ class Kind(StrEnum):
     """What an event says."""
 
     ROLLOUT_STARTED = "rollout-started"
-    WAVES_PLANNED = "waves-planned"
     WAVE_STARTED = "wave-started"
     WAVE_FINISHED = "wave-finished"
     WAVE_FAILED = "wave-failed"
-    HEALTH = "health"
     STACK_STARTED = "stack-started"
     UNIT_STARTED = "unit-started"
     UNIT_FINISHED = "unit-finished"
