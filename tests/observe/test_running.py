@@ -137,6 +137,8 @@ def test_what_was_adopted_is_planned_from_then_on(
     plan: Plan, tmp_path: Path, place: Callable[[str, str, str], None]
 ) -> None:
     said = as_eos_prints(text(plan, EOS, "mnt/flash/startup-config"))
+    mtu = said.index("mtu 9000")
+    said = f"{said[:mtu]}mtu 1500\n   logging event link-status{said[mtu + len('mtu 9000') :]}"  # of one interface
     place(EOS, "running-config", said.replace("\nend\n", "\ninterface Loopback77\n   description a test\n!\nend\n"))
     agent = json.loads(text(plan, FBOSS, "etc/coop/agent.conf"))
     agent["sw"]["switchSettings"]["maxRouteCounterIDs"] = 5

@@ -10,6 +10,9 @@ from clusterwright.observe.running import Difference, Found, is_as_planned
 
 _ACL = re.compile(r"(ip|ipv6|mac) access-list\b")
 _NUMBERED = re.compile(r"\d+ ")
+_ONE_VALUE = re.compile(r"(description|mtu|speed|error-correction encoding|service-profile|router-id|hostname) ")
+"""Settings of which a section has one: a later line takes the place of an earlier one, as those of a spec's
+``extra_config`` do."""
 ACL_STEP = 10  # EOS numbers entries that have no number by tens
 
 Tree = dict[str, "Tree"]
@@ -17,7 +20,7 @@ Tree = dict[str, "Tree"]
 
 def compare_eos(planned: str, runs: str) -> Iterator[Found]:
     """EOS text section by section; the order counts in access lists alone, where EOS gives each entry a number."""
-    yield from _sections(eos_tree(planned), eos_tree(runs), ())
+    yield from _sections(_as_taken(eos_tree(planned)), eos_tree(runs), ())
 
 
 def eos_tree(text: str) -> Tree:
@@ -36,6 +39,16 @@ def eos_tree(text: str) -> Tree:
         if _ACL.match(header):
             root[header] = _numbered(entries)
     return root
+
+
+def _as_taken(planned: Tree) -> Tree:
+    """What a switch has after it read the lines in their order: of settings with one value, the last."""
+    last = {found[1]: line for line in planned if (found := _ONE_VALUE.match(line))}
+    return {
+        line: _as_taken(below)
+        for line, below in planned.items()
+        if (found := _ONE_VALUE.match(line)) is None or last[found[1]] == line
+    }
 
 
 def _numbered(entries: Tree) -> Tree:
