@@ -14,6 +14,7 @@ from tests.render.plans import plan_of
 
 from clusterwright import data_files
 from clusterwright.lab.namespaces import run_ip
+from clusterwright.node_watch.record import append
 from clusterwright.render import nftables, node_health, node_watch
 
 NAMESPACE = f"cwtest-watch-{os.getpid()}"  # tests of this module may run in several processes at once
@@ -184,6 +185,13 @@ def test_proofs_leave_records_too(node: Node) -> None:
     assert "lab-ib: 2 records from " in node.verify()
     assert "name both" in run(*command, status=2)
     assert "no record was left: openssl does not sign" in run(*command, "--key", node.record, status=2)
+
+
+def test_a_watch_that_was_stopped_shows_in_the_longest_time_without_a_record(node: Node) -> None:
+    for at in ("14:00:07", "14:15:11", "18:00:11", "18:15:11"):
+        entry = {"time": f"2026-11-20T{at}Z", "node": NODE, "ok": True, "checks": [], "differences": []}
+        append(str(node.record), str(node.key), entry)
+    assert "longest time without a record: 3:45:00, after 2026-11-20T14:15:11Z\n" in node.verify()
 
 
 def test_systemd_takes_the_units(node: Node, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -66,6 +67,7 @@ def show_records(path: Path, public_key: Path, form: str) -> int:
             f"{found.node}: {found.count:,} records from {found.first} to {found.last}, each signed and in place"
         )
         click.echo(f"  last digest: {found.digest}")
+        click.echo(f"  longest time without a record: {timedelta(seconds=found.pause_s)}, after {found.paused}")
         for text in found.wrong:
             click.echo(f"  {text}")
     return _EXIT_REFUTED if found.wrong else 0

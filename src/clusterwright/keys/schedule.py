@@ -81,7 +81,8 @@ def _steps_under(wrapping: KeySchedule, wrapped: list[KeySchedule], ledger: Ledg
         yield from _new_version(key, ledger, kept, on)
     over = [version for version in live if version.number < latest and (_is_over(wrapping, version, on))]
     if over or any(version.number in tainted for version in live if version.number < latest):
-        why = "their last day is past" if over else "destroyed data keys were wrapped under them"
+        ends = "are past their last day" if over else "wrapped data keys that are destroyed"
+        why = f"versions below it {ends}"
         yield Step(Action.FORGET, wrapping.name, latest, why)
 
 

@@ -6,6 +6,8 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,8 @@ from clusterwright.finding import ClusterwrightError
 class Records:
     """A log that is whole: how many records, the first and the last one's time, the node, the last digest.
 
-    ``wrong`` says, record by record, what was found open.
+    ``wrong`` says, record by record, what was found open. ``pause_s`` is the longest time between two records, in
+    seconds, and ``paused`` when it began: a watch that was stopped leaves no record of that.
     """
 
     count: int
@@ -30,6 +33,8 @@ class Records:
     last: str
     digest: str
     wrong: tuple[str, ...]
+    pause_s: int
+    paused: str
 
 
 def read_records(path: Path, public_key: Path) -> Records:
@@ -58,7 +63,20 @@ def read_records(path: Path, public_key: Path) -> Records:
         except (KeyError, TypeError):
             raise chain.ChainError(f"{path}:{number}: this is no record of proofs or of the isolation watch") from None
     head = chain.head_of(entries)
-    return Records(head.count, entries[0]["node"], entries[0]["time"], entries[-1]["time"], head.digest, tuple(wrong))
+    times = [entry["time"] for entry in entries]
+    try:
+        pause, paused = _pause(times)
+    except (TypeError, ValueError):
+        raise chain.ChainError(f"{path}: a record has no date that reads") from None
+    return Records(head.count, entries[0]["node"], times[0], times[-1], head.digest, tuple(wrong), pause, paused)
+
+
+def _pause(times: list[str]) -> tuple[int, str]:
+    """The longest time between two records in seconds, and the record that it follows."""
+    read = [datetime.fromisoformat(each) for each in times]
+    pauses = [(int((later - earlier).total_seconds()), at) for at, (earlier, later) in enumerate(pairwise(read))]
+    pause, at = max(pauses, key=lambda each: each[0], default=(0, 0))
+    return pause, times[at]
 
 
 def _key(path: Path) -> Ed25519PublicKey:
