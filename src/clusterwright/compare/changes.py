@@ -97,7 +97,8 @@ class CableChanges:
     """The cables of one fabric.
 
     ``kept`` counts those that nobody touches; ``replaced`` keep both ports and get another cable (medium, speed or
-    length); ``stopped`` and ``started`` are kept ones that go out of service or come back.
+    length); ``stopped`` and ``started`` are kept ones that carry no traffic from now on (out of service, or an end is
+    drained and its links stay up), or do again.
     """
 
     fabric: str

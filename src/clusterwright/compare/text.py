@@ -108,7 +108,11 @@ def _cables(fabric: CableChanges) -> Iterator[str]:
         yield f"  move {moved(move)}"
     if len(fabric.moved) > EXAMPLES:
         yield f"  … and {len(fabric.moved) - EXAMPLES:,} more moves"
-    for sign, cables in (("-", fabric.removed), ("out of service:", fabric.stopped), ("back:", fabric.started)):
+    for sign, cables in (
+        ("-", fabric.removed),
+        ("no more traffic:", fabric.stopped),
+        ("traffic again:", fabric.started),
+    ):
         if cables:
             shown = [_between(cable) for cable in cables[:EXAMPLES]]
             yield f"  {sign} {_and_more(shown, len(cables))}"
@@ -123,8 +127,8 @@ def summary(fabric: CableChanges) -> str:
     parts.append(f"{len(fabric.removed):,} removed")
     rare = (
         (fabric.replaced, "replaced"),
-        (fabric.stopped, "taken out of service"),
-        (fabric.started, "back in service"),
+        (fabric.stopped, "without traffic from now on"),
+        (fabric.started, "with traffic again"),
     )
     return ", ".join([*parts, *(f"{len(cables):,} {word}" for cables, word in rare if cables)])
 
