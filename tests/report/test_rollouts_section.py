@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
 from tests.report.handmade import handmade_plan
 
+from clusterwright import chain
+from clusterwright.cli.audit import audit
 from clusterwright.report.html import report_files
 from clusterwright.report.rollout_history import rollouts
 from clusterwright.report.rollouts_section import rollouts_section
+from clusterwright.rollout.audit import path_of
 
 NAME = "20260301T021109-4bfb52aa"
 
@@ -44,6 +50,32 @@ def test_a_rollout_is_put_together_from_its_entries() -> None:
     (found,) = rollouts([STARTED, first, again])
 
     assert (found.end, found.waves, found.waves_done, found.failed, found.duration_s) == ("open", 2, 1, {}, 5.0)
+
+
+def test_whoever_had_a_rollout_go_on_is_named_with_why() -> None:
+    again = {**STARTED, "event": "resumed", "who": "ben", "reason": "the host is back"}
+
+    (found,) = rollouts([STARTED, again, {**again}])
+
+    assert (found.by, found.reason) == ("ines@control; ben@control", "deeper <queues>; the host is back")
+
+
+def test_what_is_exported_is_what_the_report_shows(tmp_path: Path) -> None:
+    head = chain.EMPTY
+    path_of(tmp_path).parent.mkdir()
+    for each in (STARTED, AGAIN, entry("ended", end="done", stacks=[])):
+        head = chain.append(path_of(tmp_path), head, each)
+    done = CliRunner().invoke(audit, ["export", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+
+    exported = json.loads(done.output)
+    assert exported["head"] == {"count": head.count, "digest": head.digest}
+    (again,) = exported["rollouts"]
+    (shown,) = rollouts(chain.read(path_of(tmp_path)))
+    assert rollouts(again["entries"]) == (shown,)
+    page = report_files(handmade_plan(), (), (shown,))["index.html"]
+    for text in (again["rollout"], "ines@control", "4bfb52aa4bfb", "0123456789ab", "1 of 2", "done"):
+        assert text in page
 
 
 def test_the_report_shows_rollouts_and_what_somebody_answered_for() -> None:

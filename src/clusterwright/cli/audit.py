@@ -90,9 +90,7 @@ def _line(rollout: Rollout) -> str:
         waves = "devices " + ", ".join(f"{count} {what}" for what, count in rollout.devices.items())
     failed = f", {len(rollout.failed)} devices failed" if rollout.failed else ""
     reason = f": {rollout.reason}" if rollout.reason else ""
-    return (
-        f"{rollout.name}  {rollout.action:<7}  {rollout.end:<8}  {rollout.who}@{rollout.host}  {waves}{failed}{reason}"
-    )
+    return f"{rollout.name}  {rollout.action:<7}  {rollout.end:<8}  {rollout.by}  {waves}{failed}{reason}"
 
 
 def _show(rollout: Rollout) -> None:

@@ -48,15 +48,15 @@ class Rollout:
     """One rollout, refresh or removal (``action``), its ``entries`` in order.
 
     ``end`` is ``open`` when none says how it ended: it runs, or was killed. ``failed`` maps devices to why they failed,
-    without those that a later wave or attempt brought there. ``devices`` counts those that a refresh or removal was
-    about, by what was found on them or became of them.
+    without those that a later wave or attempt brought there. ``by`` and ``reason`` are those of everybody who started
+    it or had it go on. ``devices`` counts those that a refresh or removal was about, by what was found on them or
+    became of them.
     """
 
     name: str
     action: str
     entries: tuple[Mapping[str, Any], ...]
-    who: str
-    host: str
+    by: str
     reason: str
     started: str
     manifest: str
@@ -133,7 +133,8 @@ def rollouts(entries: Iterable[Mapping[str, Any]]) -> tuple[Rollout, ...]:
 
 def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
     first, last = entries[0], entries[-1]
-    planned = [entry for entry in entries if entry["event"] in _APPROVED][-1]["waves"]
+    approvals = [entry for entry in entries if entry["event"] in _APPROVED]
+    planned = approvals[-1]["waves"]
     waves = [entry for entry in entries if entry["event"] == "wave"]
     devices = {device: said for wave in waves for device, said in wave["devices"].items()}
     ended = [entry for entry in entries if entry["event"] == "ended"]
@@ -145,9 +146,8 @@ def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
         name=name,
         action=first.get("action", "up"),
         entries=entries,
-        who=first["who"],
-        host=first["host"],
-        reason=first["reason"],
+        by=_listed(f"{entry['who']}@{entry['host']}" for entry in approvals),
+        reason=_listed(entry["reason"] for entry in approvals),
         started=first["at"],
         manifest=first["manifest"],
         commit=first["revision"]["commit"],
@@ -158,6 +158,10 @@ def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
         duration_s=seconds,
         devices=dict(sorted(about.items())),
     )
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(text for text in texts if text))
 
 
 def _attempt(entry: Mapping[str, Any], planned: Sequence[Mapping[str, Any]]) -> Attempt:

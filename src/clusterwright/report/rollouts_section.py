@@ -59,7 +59,7 @@ def _row(rollout: Rollout) -> tuple[Cell, ...]:
         Cell(rollout.name, "code"),
         Cell(rollout.action),
         Cell(rollout.started),
-        Cell(f"{rollout.who}@{rollout.host}"),
+        Cell(rollout.by),
         Cell(rollout.reason),
         Cell(rollout.commit[:12], "code"),
         Cell(rollout.manifest[:12], "code"),
