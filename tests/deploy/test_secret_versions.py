@@ -14,6 +14,7 @@ import pytest
 from tests.deploy.test_secrets import STACK, Site
 
 from clusterwright.artifact import Artifact
+from clusterwright.deploy.changes import drift_lines
 from clusterwright.deploy.directory import DirectoryTarget
 from clusterwright.deploy.project import pulumi_environment
 from clusterwright.deploy.secret_forms import in_form
@@ -22,6 +23,7 @@ from clusterwright.deploy.secret_sources import SecretFile
 from clusterwright.deploy.secret_versions import labelled, version_changes
 from clusterwright.deploy.secrets import ResolvingTarget, names_in, resolve, scrub
 from clusterwright.deploy.store import Store
+from clusterwright.deploy.target import Outcome, Status
 from clusterwright.finding import ClusterwrightError
 from clusterwright.keys.file_store import FileKms
 from clusterwright.keys.rotation import Keeper, newest
@@ -138,6 +140,10 @@ def test_a_scheduled_key_has_its_number_by_itself_and_pulumi_alone_does_the_same
 def test_a_device_is_asked_for_what_no_version_tells_and_repeats_no_old_value(steps: Steps) -> None:
     assert "1 of 5 devices hold something else: ssw-00" in steps.printed["refresh"]
     assert "<secret bgp-site@4 as eos-type-7>" in steps.printed["refresh"]
+    assert (
+        "  mnt/flash/startup-config holds bgp-site: where a value was changed at its source,"
+        in steps.printed["refresh"]
+    )
 
 
 def test_no_value_old_or_new_is_anywhere_but_on_devices(steps: Steps) -> None:
@@ -157,6 +163,26 @@ def test_no_value_old_or_new_is_anywhere_but_on_devices(steps: Steps) -> None:
 def test_state_holds_the_label(steps: Steps) -> None:
     root = steps.site.root / "objects"
     assert any(b"<secret bgp-site@4 as eos-type-7>" in path.read_bytes() for path in root.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("diff", "named"),
+    [
+        ("~ etc/a\n  -key <secret one>\n  +key <secret one>\n", "one"),
+        ("--- /etc/a\n+++ /etc/a\n", "one, two"),  # withheld
+        ("--- /etc/a\n+++ /etc/a\n@@ -1 +1 @@\n-mtu 1500\n+mtu 9000\n", ""),
+        ("~ etc/b\n  -key <secret one>\n  +key <secret one>\n", ""),
+    ],
+)
+def test_a_finding_names_the_secrets_whose_values_may_differ_and_says_how_to_mend_them(diff: str, named: str) -> None:
+    given = (Artifact("d", "etc/a", b"key <secret one>\npassword <secret two>\n", "test"),)
+    path = "etc/a" if "etc/a" in diff else "etc/b"
+
+    lines = list(drift_lines("d", Outcome(Status.APPLIED, (path,), diff=diff), given))
+
+    told = [line for line in lines if "where a value was changed at its source" in line]
+    assert told == ([f"  etc/a holds {named}: where a value was changed at its source,"] if named else [])
+    assert lines[-1].startswith("    `up` sends it; give it another `version` there") is bool(named)
 
 
 PLAIN = b"key <secret one> <secret two as eos-bgp G>\n<secret/three> ## <secret ...>\n"

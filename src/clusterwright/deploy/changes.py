@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.target import DeviceTree, Outcome
 from clusterwright.known_secrets import without_secrets
+from clusterwright.placeholder import PLACEHOLDER_IN_BYTES
 
 CONTEXT_LINES = 1
 SHOWN_COLUMNS = 160
@@ -29,12 +31,28 @@ def changed_lines(before: DeviceTree, after: DeviceTree) -> Iterator[str]:
             yield from _changed_file(old[path], new[path])
 
 
-def drift_lines(device: str, outcome: Outcome) -> Iterator[str]:
-    """Lines for people about a device that differs: what differs, then how; lines with ``-`` are what it runs."""
+def drift_lines(device: str, outcome: Outcome, given: DeviceTree) -> Iterator[str]:
+    """Lines for people about a device that differs: what differs, then how; lines with ``-`` are what it runs.
+
+    ``given`` is its tree with placeholders: of a file that holds secrets, another value may be all that differs.
+    """
     yield f"{device}: what it holds differs from what it was given"
     yield from (f"  ~ {name}" for name in outcome.changed)
     for line in without_secrets(outcome.diff).splitlines():
         yield f"    {line}" if len(line) <= SHOWN_COLUMNS else f"    {line[:SHOWN_COLUMNS]}..."
+    lines = (line for line in outcome.diff.splitlines() if line.strip().startswith(("-", "+")))
+    shown = _secrets_in("\n".join(lines).encode())
+    for item in given:
+        # A file that not everybody may read is named without its lines: any secret in it may be another one.
+        is_withheld = re.search(rf"^\+\+\+ \S*{re.escape(item.path)}\b.*\n(?!@@)", f"{outcome.diff}\n", re.MULTILINE)
+        names = _secrets_in(item.content) if is_withheld else _secrets_in(item.content) & shown
+        if names and item.path in outcome.changed:
+            yield f"  {item.path} holds {', '.join(sorted(names))}: where a value was changed at its source,"
+            yield "    `up` sends it; give it another `version` there, and previews see it without asking devices"
+
+
+def _secrets_in(content: bytes) -> set[str]:
+    return {found["name"].decode() for found in PLACEHOLDER_IN_BYTES.finditer(content)}
 
 
 def bounded(lines: Iterator[str], limit: int) -> list[str]:

@@ -146,8 +146,8 @@ class ClusterwrightProvider(Provider):
         await self._warn(request.urn, compared)
         drift = {name: outcome for name, outcome in compared.items() if outcome.changed}
         if drift:
-            shown = (line for name, outcome in sorted(drift.items()) for line in drift_lines(name, outcome))
-            await self._log.info(request.urn, "\n".join(bounded(shown, SHOWN_LINES)))
+            shown = await asyncio.to_thread(self._drift_lines, wanted, drift)
+            await self._log.info(request.urn, "\n".join(shown))
         held = {name: "" if name in drift else digest for name, digest in wanted.items()}
         state = {"devices": as_map(held), **_offers(request.properties)}
         return ReadResponse(request.resource_id, state, state)
@@ -209,11 +209,17 @@ class ClusterwrightProvider(Provider):
         if old == "":
             # What the device holds is not in the store: ask the device itself.
             outcome = target.apply({name: after}, check=True)[name]
-            yield from drift_lines(name, outcome)
+            yield from drift_lines(name, outcome, after)
             return
         yield f"{name}:"
         yield from (f"  {words}" for words in version_changes(before, after))
         yield from (f"  {line}" for line in changed_lines(before, after))
+
+    def _drift_lines(self, wanted: Mapping[str, str], drift: Mapping[str, Outcome]) -> list[str]:
+        store, _, _ = self._opened()
+        given = {name: store.get_tree(name, wanted[name]) for name in drift}
+        lines = (line for name, found in sorted(drift.items()) for line in drift_lines(name, found, given[name]))
+        return bounded(lines, SHOWN_LINES)
 
     def _opened(self) -> tuple[Store, Target, Gathering]:
         if self._store is None or self._target is None or self._gathering is None:
