@@ -85,6 +85,15 @@ def test_a_misspelt_name_is_told_once_and_not_by_every_rule_that_relies_on_it(sp
     assert found(spec, text) == [told]
 
 
+def test_two_borders_of_one_name_on_one_port_are_told_apart(spec: Path) -> None:
+    lines = (INVENTORY / "lab-border.yaml").read_text().splitlines()
+    first = next(at for at, line in enumerate(lines) if line.startswith("  - {name: production-a,"))
+    lines[first:first] = lines[first : first + 2]
+    shutil.copy(LAB, spec.with_name("lab-roce.yaml"))
+    spec.write_text("\n".join(lines) + "\n")
+    assert [(finding.code, finding.position.line) for finding in lint_path(spec).findings] == [("CW158", first + 3)]
+
+
 def test_an_item_whose_name_misses_that_of_the_base_is_told_which_was_meant(spec: Path) -> None:
     assert found(spec, "nodes:\n  - {name: compuet, count: 4}\n") == ["3 CW111"]
     (finding,) = lint_path(spec).findings

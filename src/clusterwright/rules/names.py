@@ -44,6 +44,8 @@ def _lists(spec: ClusterSpec) -> Iterator[tuple[str, list[tuple[str, Path]]]]:
         ("images", spec.images),
         ("flows", spec.flows),
         ("mounts", spec.mounts),
+        ("borders", spec.borders),
+        ("promises", spec.promises),
     ):
         yield kind, [(item.name, (*item.path, "name")) for item in items]
     for fabric in spec.fabrics:
