@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -91,12 +90,10 @@ def test_two_hash_seeds_give_the_same_bytes(tmp_path: Path) -> None:
     assert written[0] == written[1]
 
 
-def test_24576_gpus_take_seconds(tmp_path: Path) -> None:
+def test_24576_gpus_are_written_a_few_at_a_time() -> None:
     plan = plan_of("roce-24k")
-    started = time.process_time()
-    with (tmp_path / "inventory.json").open("w") as file:
-        file.writelines(json_lines(Inventory(plan), figures(plan)))
-    assert time.process_time() - started < 5
+    pieces = list(json_lines(Inventory(plan), figures(plan)))
+    assert max(map(len, pieces)) < sum(map(len, pieces)) / 1000
 
 
 def run(*arguments: str) -> Any:

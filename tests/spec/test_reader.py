@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -158,11 +157,9 @@ def test_what_is_no_readable_file_is_refused(tmp_path: Path) -> None:
 def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     file = tmp_path / "huge.yaml"
     with file.open("wb") as stream:
-        stream.truncate(100 * 1024 * 1024)
-    start = time.perf_counter()
+        stream.truncate(1 << 40)  # a hole that no memory would hold
     with pytest.raises(SpecError, match="larger than 4 MiB"):
         read_document(file)
-    assert time.perf_counter() - start < 0.05
     file.write_text("a: " + "x" * MAX_BYTES)
     with pytest.raises(SpecError, match="larger than 4 MiB"):
         read_document(file)
