@@ -1,16 +1,19 @@
-"""CW549 to CW553: keys end, somebody answers for them, and every name of a key or secret means something."""
+"""CW549 to CW553 and CW557: keys end, somebody answers for them, and every name of a key or secret means something."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.placeholder import PLACEHOLDER
+from clusterwright.placeholder import LIKE_ONE, PLACEHOLDER
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.encryption import DATA, MACSEC, WRAPPING
 from clusterwright.spec.model import ClusterSpec
+
+_LIKE_ONE = re.compile(LIKE_ONE)
 
 
 @rule(
@@ -132,6 +135,25 @@ def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
             if found is None or found.kind not in (DATA, MACSEC):
                 message = f'Secret {source.name} comes from "{source.key or source.name}", which is no such key.'
                 yield Problem((*source.path, "source"), message, "Name a data or macsec key of the schedule in `key`.")
+
+
+@rule(
+    code="CW557",
+    severity=Severity.ERROR,
+    title="placeholder that names no secret",
+    why="Nothing would take its place: the deployment refuses to start, or the device would get the words themselves.",
+    mend="Write `<secret NAME>`, or `<secret NAME as FORM>` where a device keeps the value in a form of its own.",
+    docs="A name has lower-case letters, digits and hyphens; docs/secrets.md lists the forms.",
+)
+def unreadable_placeholder(subject: Subject) -> Iterator[Problem]:
+    """Text in added configuration that is meant as a placeholder, with a name or form that there cannot be."""
+    for item in subject.spec.extra_config:
+        texts = [((*item.path, "lines", at), line) for at, line in enumerate(item.lines)]
+        texts.append(((*item.path, "merge"), json.dumps(item.merge)))
+        for path, text in texts:
+            for found in _LIKE_ONE.findall(text):
+                if not PLACEHOLDER.fullmatch(found):
+                    yield Problem(path, f"{found} names no secret.", "Write <secret NAME> or <secret NAME as FORM>.")
 
 
 def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:

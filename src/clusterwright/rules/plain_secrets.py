@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.finding import Severity
-from clusterwright.placeholder import MARK
+from clusterwright.placeholder import LIKE_ONE, MARK
 from clusterwright.rules.keys import secrets_named
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
@@ -31,6 +31,7 @@ _LINES = tuple(
 _KEYS = re.compile(r"pass(?:word|key|phrase)|secret|community|private_?key", re.IGNORECASE)
 # Names are lower case; so is hexadecimal. Sixteen digits of it are a key, or a password in EOS's form.
 _LOOKS_LIKE_A_VALUE = re.compile(r"[a-f][0-9a-f]{15,}")
+_PLACEHOLDERS = re.compile(LIKE_ONE)
 _HINT = "Name it under `secrets`, write `<secret NAME>` in its place, and choose another value: this one is known."
 
 
@@ -48,7 +49,9 @@ def plain_secrets(subject: Subject) -> Iterator[Problem]:
     """Secrets in added configuration, and values where a name is expected."""
     for item in subject.spec.extra_config:
         for at, line in enumerate(item.lines):
-            found = (pattern.match(" ".join(line.split())) for pattern in _LINES)
+            # The words of a placeholder are none of the line's.
+            shown = _PLACEHOLDERS.sub(f"{MARK}>", " ".join(line.split()))
+            found = (pattern.match(shown) for pattern in _LINES)
             if any(each is not None and not each[1].startswith(MARK) for each in found):
                 message = f"Line {at + 1} of this configuration has a secret in clear, or in a form that gives it away."
                 yield Problem((*item.path, "lines", at), message, _HINT)
