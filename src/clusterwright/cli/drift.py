@@ -96,12 +96,16 @@ def _show_text(plan: Plan, spec: Path, running: Iterable[str], found: Sequence[D
         click.echo(f"{drift.device} {drift.file}: {drift.message}")
     devices = {drift.device for drift in found}
     compared = len(list(running))
-    click.echo(f"{len(found)} differences on {len(devices)} of {compared} devices" if found else
-               f"no differences on {compared} devices")  # fmt: skip
-    if found:
+    everywhere = f"{compared:,} device{'' if compared == 1 else 's'}"
+    if not found:
+        click.echo(f"no differences on {everywhere}")
+    else:
+        differences = f"{len(found):,} difference{'' if len(found) == 1 else 's'}"
+        click.echo(f"{differences} on {len(devices):,} of {everywhere}")
         layers = sorted({_layer_of(plan, device) for device in devices})
         pods = " ".join("--upper" if layer == "upper" else f"--pod {layer}" for layer in layers)
         click.echo(f"revert: clusterwright refresh {spec} {pods} && clusterwright up {spec} {pods}")
+        click.echo("note:   revert with the --root and --target that the cluster is deployed with")
         click.echo("adopt:  the same command with --adopt prints the lines of the spec")
 
 
