@@ -170,6 +170,8 @@ def test_each_is_told_word_for_word() -> None:
     ("name", "device", "path", "edit", "what"),
     [
         ("lab-roce", SSW, EOS, added("sand rate-limiter 5"), "sand rate-limiter 5"),
+        # many sites run a program of their own or Arista's there: said, so that somebody looks, but no fault
+        ("lab-roce", SSW, EOS, added("daemon TerminAttr", "   no shutdown"), "daemon TerminAttr"),
         ("lab-roce", RTSW, AGENT, patched(lambda file: file["sw"].update(novelty={})), "novelty"),
         ("lab-sonic", RTSW, SONIC, patched(lambda file: file.update(NOVELTY={})), "NOVELTY"),
     ],
