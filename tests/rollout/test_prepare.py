@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -31,8 +31,8 @@ class State:
     def known(self) -> frozenset[str]:
         return frozenset(self.stacks)
 
-    def given(self, stack: Stack) -> Given:
-        return self.stacks[stack.name]
+    def all_given(self, stacks: Iterable[Stack]) -> dict[str, Given]:
+        return {stack.name: self.stacks[stack.name] for stack in stacks}
 
 
 @dataclass(frozen=True)
