@@ -14,7 +14,7 @@ from clusterwright.finding import ClusterwrightError, SpecError
 
 if TYPE_CHECKING:
     from clusterwright.deploy.asking import Devices
-    from clusterwright.deploy.secret_sources import PulumiStack
+    from clusterwright.deploy.secret_sources import PulumiStack, SecretFile
     from clusterwright.deploy.secrets import Values
     from clusterwright.deploy.ssh import Access
     from clusterwright.deploy.target import Target
@@ -75,27 +75,25 @@ class Chosen:
 
     def fetch_secrets(self) -> Values:
         """Every secret of the sources, none where no source is named. Raises ClusterwrightError."""
-        if self.secrets is None:
-            return {}
-        from clusterwright.deploy.secret_sources import SecretFile
-
-        return SecretFile(self.secrets, self.root / "keys").fetch(self.stack)
+        sources = self._sources()
+        return sources.fetch(self.stack) if sources else {}
 
     def secret_versions(self) -> Mapping[str, str]:
         """The labels of the secrets' present values, which the files of a manifest carry. Raises ClusterwrightError."""
-        if self.secrets is None:
-            return {}
-        from clusterwright.deploy.secret_sources import SecretFile
-
-        return SecretFile(self.secrets, self.root / "keys").versions()
+        sources = self._sources()
+        return sources.versions() if sources else {}
 
     def secret_version_files(self) -> Mapping[Path, str]:
         """What ``secret_versions`` is read from, with SHA-256. Raises ClusterwrightError."""
+        sources = self._sources()
+        return sources.version_files() if sources else {}
+
+    def _sources(self) -> SecretFile | None:
         if self.secrets is None:
-            return {}
+            return None
         from clusterwright.deploy.secret_sources import SecretFile
 
-        return SecretFile(self.secrets, self.root / "keys").version_files()
+        return SecretFile(self.secrets, self.root / "keys")
 
     def carries(self, devices: Collection[str]) -> tuple[str, ...]:
         """Those of ``devices`` that the target can reach, in their order. Raises as ``open`` does."""

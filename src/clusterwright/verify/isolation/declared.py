@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -130,6 +131,19 @@ class Declared:
         for version, own in self.plumbing:
             found[version] |= own
         return found
+
+    def knows(self, text: str) -> bool:
+        """True for a prefix, or an address with or without the length of its network, that begins on a planned network.
+
+        Raises ValueError for what is no address.
+        """
+        version = 6 if ":" in text else 4
+        first, _, length = text.partition("/")
+        try:
+            number = int.from_bytes(socket.inet_pton(socket.AF_INET6 if version == 6 else socket.AF_INET, first), "big")
+        except OSError as error:
+            raise ValueError(f'"{text}" is no IPv{version} address') from error
+        return length != "0" and number in self.known[version]
 
     @cached_property
     def zone(self) -> Mapping[str, DeclaredZone]:

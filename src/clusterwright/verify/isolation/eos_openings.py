@@ -7,7 +7,6 @@ by name; a section of a name that is not known is told apart, so that nobody tak
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Iterator
 
 from clusterwright.verify.isolation.declared import Declared
@@ -94,7 +93,7 @@ def eos_openings(text: str, device: str, lists: EosLists, declared: Declared | N
         yield from _unplanned(device, lists, declared)
         yield from _sessions(lined, device, declared)
         for found in _RELAY.finditer(lined) if "helper-address" in lined or "dhcp relay" in lined else ():
-            if not is_known(found[1], declared):
+            if not declared.knows(found[1]):
                 yield found.start(), f"what hosts ask by DHCP goes to {found[1]}, which is on no planned network"
 
 
@@ -125,7 +124,7 @@ def _unplanned(device: str, lists: EosLists, declared: Declared) -> Iterator[Fau
         if not name.startswith(("Loopback", "Vlan", "Management")):
             yield start, f"{name} is in service, and the plan has no cable there"
         for own in _ADDRESS.findall(body):
-            if own != "dhcp" and not is_known(own, declared):
+            if own != "dhcp" and not declared.knows(own):
                 yield start, f"{name} has the address {own}, which is on no planned network"
 
 
@@ -133,11 +132,11 @@ def _sessions(lined: str, device: str, declared: Declared) -> Iterator[Fault]:
     """BGP sessions with addresses that are on no planned link, and announcements of what is no planned network."""
     told = {address(border.version, border.neighbour) for border in declared.borders if border.switch == device}
     for found in _PEER.finditer(lined):
-        if found[1] not in told and not is_known(found[1], declared):
+        if found[1] not in told and not declared.knows(found[1]):
             told.add(found[1])
             yield found.start(), f"a BGP session with {found[1]}, which is on no planned link and at no border"
     for found in _ANNOUNCED.finditer(lined):
-        if not is_known(found[2], declared):
+        if not declared.knows(found[2]):
             yield found.start(), f'"{found[1]} {found[2]}" announces addresses of no zone and no fabric'
 
 
@@ -159,17 +158,3 @@ def _services(lined: str) -> Iterator[Fault]:
             )
         if "      ssl profile " not in found[2]:
             yield found.start(), f"gNMI's transport {found[1]} answers without TLS"
-
-
-def is_known(text: str, declared: Declared) -> bool:
-    """True for a prefix, or an address with or without the length of its network, that begins on a planned network.
-
-    Raises ValueError for what is no address.
-    """
-    version = 6 if ":" in text else 4
-    first, _, length = text.partition("/")
-    try:
-        number = int.from_bytes(socket.inet_pton(socket.AF_INET6 if version == 6 else socket.AF_INET, first), "big")
-    except OSError as error:
-        raise ValueError(f'"{text}" is no IPv{version} address') from error
-    return length != "0" and number in declared.known[version]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.verify.isolation.declared import Declared
-from clusterwright.verify.isolation.eos_openings import Fault, is_known
+from clusterwright.verify.isolation.eos_openings import Fault
 
 _ELSEWHERE = "takes packets past the tables of their ports"
 _COPIES = "sends copies of packets elsewhere"
@@ -86,7 +86,7 @@ def fboss_openings(text: str, device: str, declared: Declared | None) -> Iterato
         if found[1] not in planned:
             yield found.start(), f"{found[1]} is in service, and the plan has no cable there"
     for found in _FBOSS_RELAY.finditer(text) if "dhcpRelay" in text else ():
-        if not is_known(found[1], declared):
+        if not declared.knows(found[1]):
             yield found.start(), f"what hosts ask by DHCP goes to {found[1]}, which is on no planned network"
 
 
@@ -96,7 +96,7 @@ def fboss_sessions(text: str, device: str, declared: Declared | None) -> Iterato
     if declared is None:
         return
     for found in _FBOSS_PEER.finditer(text):
-        if not is_known(found[1], declared):
+        if not declared.knows(found[1]):
             yield found.start(), f"a BGP session with {found[1]}, which is on no planned link"
 
 
@@ -128,11 +128,11 @@ def _sonic_unplanned(text: str, document: Mapping[str, Json], device: str, decla
     for table in ("INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "MGMT_INTERFACE"):
         for key in document.get(table, {}):
             port, bar, own = key.partition("|")
-            if bar and not is_known(own, declared):
+            if bar and not declared.knows(own):
                 yield text.find(f'"{key}"'), f"{port} has the address {own}, which is on no planned network"
     for key in document.get("BGP_NEIGHBOR", {}):
         peer = key.rpartition("|")[2]
-        if (":" in peer or "." in peer) and not is_known(peer, declared):
+        if (":" in peer or "." in peer) and not declared.knows(peer):
             yield text.find(f'"{key}"'), f"a BGP session with {peer}, which is on no planned link"
 
 
