@@ -1,0 +1,25 @@
+"""Every size that the benchmarks measure is a spec that lints clean, or `make bench` stops at its first stage."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from clusterwright.rules.engine import lint_path
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("pods", [1, 4, 16])
+def test_a_scaled_spec_lints_clean(pods: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(CHECKOUT), *sys.path])
+    from benchmarks.scaled_spec import write_scaled_spec
+    from benchmarks.stages import SIZES
+
+    assert pods in SIZES
+
+    findings = lint_path(write_scaled_spec(pods, tmp_path)).findings
+
+    assert [f"{finding.code} {finding.message}" for finding in findings] == []
