@@ -9,22 +9,47 @@ from pathlib import Path
 
 import networkx
 import pytest
-from tests.render.plans import plan_of
+from tests.render.plans import plan_of, plan_with
 from tests.render.subnet import routed_subnet
+from tests.rules.overlays import findings_of
 from tests.verify.trees import PARTITIONS, text_of, tree, verdict
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render import opensm
-from clusterwright.verify.infiniband.subnet import subnets
+from clusterwright.render.engine import render_kinds
+from clusterwright.verify.infiniband.subnet import KINDS, subnets
+from clusterwright.verify.intent import intent_of
+from clusterwright.verify.tree import RenderedTree, tree_of
 
 LAB = "lab-ib"
 
 
-def test_opensm_routes_what_is_proven(tmp_path: Path) -> None:
+DRAIN = """exceptions:
+  - {device: %s, state: drained, reason: "fan tray to be replaced"}
+"""
+ENGINE = "  - {name: backend, subnet_manager: {routing_engine: %s}}\n"
+# Spines in each unit below a tier of cores.
+THREE_TIERS = """  - name: backend
+    tiers:
+      - {role: spine, per: su, join: all, up: {links: 16, speed_gbps: 400, medium: mmf, length_m: 20}}
+      - {role: core, model: qm9790, per: cluster, count: 4, down: {medium: mmf, length_m: 20}}
+"""
+
+
+def tree_of_plan(plan: Plan) -> RenderedTree:
+    return tree_of(plan.name, render_kinds(plan, KINDS), intent_of(plan))
+
+
+@pytest.mark.parametrize(
+    ("overlay", "uplinks", "is_even"),
+    # ftree shares 64 nodes among six uplinks as unevenly as when the drained spine is unplugged
+    [("", 128, True), (DRAIN % "spine-01", 96, False)],
+)
+def test_opensm_routes_what_is_proven(overlay: str, uplinks: int, is_even: bool, tmp_path: Path) -> None:
     """Follow every pair's path through the forwarding tables: up, then down, as short as proven, without a loop."""
-    plan = plan_of(LAB)
-    (proven,) = subnets(tree(LAB))
+    plan = plan_with(tmp_path, LAB, overlay) if overlay else plan_of(LAB)
+    (proven,) = subnets(tree_of_plan(plan))
     fabric, rank = proven.fabric, proven.rank
     ends = {(int(a), int(p)): ("switch", int(b)) for a, p, b, _, _, _ in fabric.trunks}
     ends |= {(int(b), int(q)): ("switch", int(a)) for a, _, b, q, _, _ in fabric.trunks}
@@ -54,8 +79,46 @@ def test_opensm_routes_what_is_proven(tmp_path: Path) -> None:
             dependencies.add_edges_from(pairwise(channels))
             load.update((a, port) for a, port, b in channels if rank[b] < rank[a])
     assert networkx.is_directed_acyclic_graph(dependencies)
-    assert len(load) == 128
-    assert max(load.values()) == min(load.values())
+    assert len(load) == uplinks
+    assert (max(load.values()) == min(load.values())) is is_even
+
+
+@pytest.mark.parametrize(
+    ("fabrics", "name", "is_avoided"),
+    [
+        (ENGINE % "ftree", "spine-01", True),
+        (ENGINE % "updn", "spine-01", True),
+        (ENGINE % "minhop", "spine-01", False),
+        (ENGINE % "dnup", "spine-01", False),
+        (ENGINE % "dfsssp", "spine-01", False),
+        (ENGINE % "sssp", "spine-01", False),
+        (ENGINE % "nue", "spine-01", False),
+        (THREE_TIERS, "core-02", True),
+        (THREE_TIERS, "spine-s00-01", False),
+    ],
+)
+def test_lint_lets_drain_what_opensm_avoids(fabrics: str, name: str, is_avoided: bool, tmp_path: Path) -> None:
+    """Entries of all other switches' tables that lead through the drained one, to anything but itself."""
+    text = f"fabrics:\n{fabrics}{DRAIN % name}"
+    plan = plan_with(tmp_path, LAB, text)
+    (proven,) = subnets(tree_of_plan(plan))
+    fabric = proven.fabric
+    drained = next(at for at, switch in enumerate(fabric.switches) if switch.name == name)
+    ends = {(int(a), int(p)): int(b) for a, p, b, _, _, _ in fabric.trunks}
+    ends |= {(int(b), int(q)): int(a) for a, _, b, q, _, _ in fabric.trunks}
+    assert drained in ends.values(), "a drained switch stays cabled"
+    with routed_subnet(plan, "backend", tmp_path) as subnet:
+        own = subnet.lids[fabric.switches[drained].guid]
+        through = sum(
+            ends.get((at, port)) == drained
+            for at, switch in enumerate(fabric.switches)
+            if at != drained
+            for lid, port in subnet.forwarding(switch.guid).items()
+            if lid != own
+        )
+    assert (through == 0) is is_avoided
+    refused = [each for each in findings_of(tmp_path, text, LAB) if each.code == "CW216"]
+    assert (not refused) is is_avoided
 
 
 def lines_of(plan: Plan) -> Iterator[int]:

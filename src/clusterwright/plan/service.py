@@ -8,13 +8,14 @@ that is out of service moves to a spare port where the switch has one.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from clusterwright.plan.model import Device, Interface
+from clusterwright.plan.model import Cable, Device, Interface, Plan
 from clusterwright.spec.model import ClusterSpec
 
 ACTIVE = "active"
+DRAINED = "drained"
 OUT_OF_SERVICE = "out-of-service"
 
 
@@ -43,6 +44,22 @@ def service_of(spec: ClusterSpec, devices: Iterable[Device]) -> Service:
         frozenset(device.name for device in known if device.state == OUT_OF_SERVICE),
         frozenset((item.device, item.port) for item in spec.exceptions if item.device and item.port and item.state),
     )
+
+
+def cabled(plan: Plan, fabric: str) -> Iterator[Cable]:
+    """The cables of a fabric that are plugged in: all but those of devices and ports that are out of service.
+
+    A drained device keeps its cables, and its links are up: an InfiniBand switch announces nothing that it could
+    withdraw, so whoever routes must be told to go around it.
+    """
+    gone = frozenset(device.name for device in plan.devices if device.state == OUT_OF_SERVICE)
+    dead = dead_ports(plan.spec)
+    for cable in plan.cables:
+        ends = (cable.a, cable.b)
+        if cable.fabric == fabric and not any(
+            end.device in gone or end.port in dead.get(end.device, ()) for end in ends
+        ):
+            yield cable
 
 
 def stated(spec: ClusterSpec) -> Mapping[str, str]:

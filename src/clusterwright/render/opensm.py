@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from clusterwright.artifact import Artifact
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Device, Plan, fabric_of, format_guid
-from clusterwright.render.node_nics import nics_by_fabric
+from clusterwright.plan.service import ACTIVE, OUT_OF_SERVICE, cabled
 from clusterwright.render.opensm_partitions import partition_views
 from clusterwright.render.opensm_qos import QosView, qos_view
 from clusterwright.render.opensm_sizes import SubnetSizes, subnet_sizes
@@ -77,10 +77,9 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
         hosts = manager_hosts(plan, fabric.name)
         if device.name not in hosts or fabric.subnet_manager is None:
             continue
-        guid = next((nic.guid for nic in nics_by_fabric(plan, device).get(fabric.name, ()) if nic.guid is not None), 0)
         view = ManagerView(
             fabric=fabric.name,
-            guid=format_guid(guid),
+            guid=format_guid(manager_guids(plan, fabric.name).get(device.name, 0)),
             priority=HIGHEST_PRIORITY - min(hosts.index(device.name), HIGHEST_PRIORITY),
             subnet_prefix=format_guid(fabric.subnet_manager.subnet_prefix),
             routing_engine=routing_engines(fabric.subnet_manager.routing_engine),
@@ -139,12 +138,16 @@ def routing_engines(engine: str) -> str:
 
 @per_plan
 def root_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
-    """Node GUIDs of the top tier's switches; of a director its spine chips, the roots that a subnet manager sees."""
+    """Node GUIDs of the top tier's switches; of a director its spine chips, the roots that a subnet manager sees.
+
+    A drained switch is none: ftree and updn lead every path up to a root and down again, so they pass by a switch that
+    hangs below the leaves, while its links stay up and it stays managed (tried with opensm 3.3.23).
+    """
     top = max((d.tier for d in _switches(plan, fabric_name)), default=0)
     return tuple(
         chip.guid
         for device in _switches(plan, fabric_name)
-        if device.tier == top
+        if device.tier == top and device.state == ACTIVE
         for chip in chips_of(plan, device)
         if chip.kind != "leaf"
     )
@@ -155,8 +158,8 @@ def compute_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
     """Port GUIDs of the adapters of nodes with GPUs, in rank and rail order."""
     return tuple(
         cable.a.guid
-        for cable in plan.cables
-        if cable.fabric == fabric_name and cable.a.guid is not None and plan.by_name[cable.a.device].rank is not None
+        for cable in cabled(plan, fabric_name)
+        if cable.a.guid is not None and plan.by_name[cable.a.device].rank is not None
     )
 
 
@@ -174,8 +177,8 @@ def storage_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
     """Port GUIDs of the adapters of nodes without GPUs: storage and services, which ftree keeps out of its balance."""
     return tuple(
         cable.a.guid
-        for cable in plan.cables
-        if cable.fabric == fabric_name and cable.a.guid is not None and plan.by_name[cable.a.device].rank is None
+        for cable in cabled(plan, fabric_name)
+        if cable.a.guid is not None and plan.by_name[cable.a.device].rank is None
     )
 
 
@@ -185,7 +188,7 @@ def fabric_files(plan: Plan, fabric_name: str, folder: str) -> tuple[tuple[str, 
     fabric = fabric_of(plan, fabric_name)
     roots = [format_guid(guid) for guid in root_guids(plan, fabric_name)]
     nodes = [format_guid(guid) for guid in compute_guids(plan, fabric_name)]
-    managers = _manager_guids(plan, fabric_name)
+    managers = [format_guid(guid) for guid in manager_guids(plan, fabric_name).values()]
     storage = [format_guid(guid) for guid in storage_guids(plan, fabric_name)]
     partitions = partition_views(plan, fabric_name)
     default = fabric.subnet_manager.default_membership if fabric.subnet_manager else "limited"
@@ -204,15 +207,24 @@ def fabric_files(plan: Plan, fabric_name: str, folder: str) -> tuple[tuple[str, 
     return (*found, (f"{folder}/io_guids.conf", template("opensm/guids.conf.j2").render(guids=storage).encode()))
 
 
-def _manager_guids(plan: Plan, fabric_name: str) -> list[str]:
-    """The ports that subnet managers run on: full members of the default partition, whoever is master."""
-    found: list[str] = []
-    for host in manager_hosts(plan, fabric_name):
-        nics = nics_by_fabric(plan, plan.by_name[host]).get(fabric_name, ())
-        found.extend(format_guid(nic.guid) for nic in nics[:1] if nic.guid is not None)
-    return found
+@per_plan
+def manager_guids(plan: Plan, fabric_name: str) -> dict[str, int]:
+    """The port that each subnet manager runs on, by host: the first of its adapters that is plugged in.
+
+    All of them are full members of the default partition, whoever is master.
+    """
+    first: dict[str, int] = {}
+    for cable in cabled(plan, fabric_name):
+        if cable.a.guid is not None:
+            first.setdefault(cable.a.device, cable.a.guid)
+    return {host: first[host] for host in manager_hosts(plan, fabric_name) if host in first}
 
 
 @per_plan
 def _switches(plan: Plan, fabric_name: str) -> tuple[Device, ...]:
-    return tuple(d for d in plan.devices if d.kind == "switch" and d.fabric == fabric_name and d.guid is not None)
+    """The switches that are there; those out of service are not."""
+    return tuple(
+        d
+        for d in plan.devices
+        if d.kind == "switch" and d.fabric == fabric_name and d.guid is not None and d.state != OUT_OF_SERVICE
+    )

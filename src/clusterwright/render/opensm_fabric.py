@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from clusterwright.artifact import Artifact
 from clusterwright.plan.chips import Chip, chip_ports, chips_of, internal_links
 from clusterwright.plan.model import Device, Interface, Plan
+from clusterwright.plan.service import OUT_OF_SERVICE, cabled
 from clusterwright.render.opensm import FOLDER, manager_hosts
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.ufm import SUBNET_FOLDER
@@ -49,11 +50,15 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 @per_plan
 def fabric_file(plan: Plan, fabric: str) -> FabricFile:
-    """One InfiniBand fabric of a plan. Cables out of service are left out, as if unplugged.
+    """One InfiniBand fabric of a plan: what is plugged in. What is out of service is not; what is drained is.
 
     The chips of a director have its GUID as their system image GUID in common, as in a real one.
     """
-    switches = [d for d in plan.devices if d.kind == "switch" and d.fabric == fabric and d.guid is not None]
+    switches = [
+        d
+        for d in plan.devices
+        if d.kind == "switch" and d.fabric == fabric and d.guid is not None and d.state != OUT_OF_SERVICE
+    ]
     chips: dict[str, tuple[Chip, ...]] = {device.name: chips_of(plan, device) for device in switches}
     places = {
         model: chip_ports(plan.spec.catalogue[model], split=model in plan.split_models)
@@ -67,9 +72,7 @@ def fabric_file(plan: Plan, fabric: str) -> FabricFile:
         index, port = places[models[interface.device]][interface.port]
         return chips[interface.device][index], port
 
-    for cable in plan.cables:
-        if cable.fabric != fabric or not cable.in_service:
-            continue
+    for cable in cabled(plan, fabric):
         upper, upper_port = end(cable.b)
         if cable.a.guid is not None:
             adapters.append(_adapter(cable.a, cable.a.guid, upper, upper_port))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from clusterwright.artifact import Artifact
 from clusterwright.plan.chips import chip_ports, internal_links
 from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.service import cabled
 from clusterwright.render.opensm import manager_hosts
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
@@ -76,13 +77,12 @@ def _files(plan: Plan, fabric: str) -> tuple[tuple[str, bytes], ...]:
 def _systems(plan: Plan, fabric: str) -> tuple[System, ...]:
     """Every device of the fabric, each cable at its upper end only."""
     cables: dict[str, list[tuple[str, str, str, str]]] = {}
-    for cable in plan.cables:
-        if cable.fabric == fabric and cable.in_service:
-            far = plan.by_name[cable.a.device]
-            cables.setdefault(far.name, [])
-            cables.setdefault(cable.b.device, []).append(
-                (port_name(cable.b.port), far.model, far.name, port_name(cable.a.port))
-            )
+    for cable in cabled(plan, fabric):
+        far = plan.by_name[cable.a.device]
+        cables.setdefault(far.name, [])
+        cables.setdefault(cable.b.device, []).append(
+            (port_name(cable.b.port), far.model, far.name, port_name(cable.a.port))
+        )
     return tuple(
         System(device.model, device.name, tuple(cables[device.name]))
         for device in plan.devices

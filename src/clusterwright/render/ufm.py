@@ -12,8 +12,14 @@ from dataclasses import dataclass
 from clusterwright.artifact import Artifact
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Device, Plan, format_guid
-from clusterwright.render.node_nics import nics_by_fabric
-from clusterwright.render.opensm import HIGHEST_PRIORITY, fabric_files, manager_hosts, root_guids, storage_guids
+from clusterwright.render.opensm import (
+    HIGHEST_PRIORITY,
+    fabric_files,
+    manager_guids,
+    manager_hosts,
+    root_guids,
+    storage_guids,
+)
 from clusterwright.render.opensm_qos import QosView, qos_view
 from clusterwright.render.opensm_sizes import SubnetSizes, subnet_sizes
 from clusterwright.render.per_plan import per_plan
@@ -59,10 +65,9 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
         hosts = manager_hosts(plan, fabric.name)
         if device.name not in hosts or fabric.subnet_manager is None:
             continue
-        guid = next((nic.guid for nic in nics_by_fabric(plan, device).get(fabric.name, ()) if nic.guid is not None), 0)
         view = UfmView(
             fabric=fabric.name,
-            guid=format_guid(guid),
+            guid=format_guid(manager_guids(plan, fabric.name).get(device.name, 0)),
             priority=HIGHEST_PRIORITY - min(hosts.index(device.name), HIGHEST_PRIORITY),
             manager=fabric.subnet_manager,
             subnet_prefix=format_guid(fabric.subnet_manager.subnet_prefix),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan
 from clusterwright.spec.fabric import Fabric
 from clusterwright.verify.isolation.declared import Declared
@@ -30,6 +31,8 @@ class Intent:
 
     ``non_blocking`` are the fabrics whose spec promises an oversubscription of 1, ``open_default`` those whose spec
     wants full membership in the default partition for everybody. ``drained`` are devices that carry no traffic,
+    ``drained_chips`` the GUIDs of the InfiniBand switch chips among them, ``idle`` by InfiniBand fabric the switches
+    and ports that the spec drains or takes out of service,
     ``ratios`` the promised oversubscription by ``fabric.tier`` with its tolerance, ``encrypted_links`` the device and
     port at both ends of every link that is to have MACsec, ``isolation`` the matrix of zones and flows.
     ``endpoints`` are device and port of every planned GUID, ``managers`` for each fabric the hosts of which so many
@@ -43,6 +46,8 @@ class Intent:
     non_blocking: frozenset[str]
     open_default: frozenset[str]
     drained: frozenset[str] = frozenset()
+    drained_chips: frozenset[int] = frozenset()
+    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ratios: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     encrypted_links: frozenset[tuple[str, str]] = frozenset()
     isolation: Declared | None = None
@@ -114,6 +119,13 @@ def intent_of(plan: Plan) -> Intent:
         frozenset(full),
         frozenset(opened),
         drained,
+        frozenset(
+            chip.guid
+            for device in plan.devices
+            if device.name in drained and device.guid is not None
+            for chip in chips_of(plan, device)
+        ),
+        {fabric.name: tuple(_idle(plan, fabric)) for fabric in plan.spec.fabrics if fabric.technology == "infiniband"},
         ratios,
         links,
         declared_of(plan),
@@ -123,6 +135,17 @@ def intent_of(plan: Plan) -> Intent:
         _tls_files(plan),
         _ethernet(plan),
     )
+
+
+def _idle(plan: Plan, fabric: Fabric) -> Iterator[str]:
+    for device in plan.devices:
+        if device.kind == "switch" and device.fabric == fabric.name and device.state != "active":
+            yield device.name
+    for item in plan.spec.exceptions:
+        if item.device and item.port and item.state:
+            ends = (end for c in plan.cables_of.get(item.device, ()) for end in (c.a, c.b))
+            if any(end.fabric == fabric.name and end.device == item.device for end in ends):
+                yield f"{item.device} port {item.port}"
 
 
 def _ethernet(plan: Plan) -> Mapping[str, Fabric]:

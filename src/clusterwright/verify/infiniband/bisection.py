@@ -15,6 +15,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.infiniband.idle import excused
 from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
 from clusterwright.verify.infiniband.units import Units, units_of
 from clusterwright.verify.tree import RenderedTree
@@ -39,11 +40,14 @@ class _Cut:
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    notes: list[str] = []
+    unjudged = ""
     for subnet in subnets(tree):
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
             continue
         units = units_of(subnet)
+        short: list[Counterexample] = []
         is_promised = tree.intent is not None and (
             tree.intent.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) in tree.intent.non_blocking
         )
@@ -57,8 +61,12 @@ def _run(tree: RenderedTree) -> Verdict:
             best, worst = max(cut.ratio for cut in cuts), min(cut.ratio for cut in cuts)
             facts.append(Fact(f"bandwidth between {title}, worst of {len(cuts)}, 1 is full", round(worst, 4)))
             wanted = 1.0 if is_promised else best
-            found += [_narrow(subnet, cut, wanted) for cut in cuts if cut.ratio < wanted]
-    return Verdict(tuple(facts), tuple(found))
+            short += [_narrow(subnet, cut, wanted) for cut in cuts if cut.ratio < wanted]
+        refuting, noted, why = excused(tree, subnet, short)
+        found += refuting
+        notes += noted
+        unjudged = unjudged or why
+    return Verdict(tuple(facts), tuple(found), tuple(notes), unjudged)
 
 
 def _each_unit(subnet: Subnet, units: Units) -> Iterator[_Cut]:
@@ -90,7 +98,7 @@ def _cut(subnet: Subnet, name: str, near: NDArray[np.bool_], far: NDArray[np.boo
     count = len(subnet.fabric.switches)
     source, sink = count, count + 1
     senders, receivers = np.flatnonzero(near & (subnet.endpoints > 0)), np.flatnonzero(far & (subnet.endpoints > 0))
-    links: coo_array = subnet.links.tocoo()
+    links: coo_array = subnet.carrying_links.tocoo()
     rows = np.concatenate([links.row, np.full(len(senders), source), receivers])
     columns = np.concatenate([links.col, senders, np.full(len(receivers), sink)])
     sizes = np.concatenate([links.data, subnet.endpoints[senders], subnet.endpoints[receivers]]).astype(np.int32)

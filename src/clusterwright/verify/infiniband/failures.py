@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.infiniband.idle import excused
 from clusterwright.verify.infiniband.net_file import Integers
 from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
 from clusterwright.verify.infiniband.units import Units, units_of
@@ -36,6 +37,8 @@ class _Failure:
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    notes: list[str] = []
+    unjudged = ""
     for subnet in subnets(tree):
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
@@ -48,8 +51,11 @@ def _run(tree: RenderedTree) -> Verdict:
         healthy = _shares(subnet, np.zeros((len(gone), 1), bool))
         left = _shares(subnet, gone)[subnet.leaves] / np.maximum(healthy[subnet.leaves], 1e-9)
         facts += _worst_cases(subnet, units, failures, left)
-        found += _cut_off(subnet, failures, gone, left)
-    return Verdict(tuple(facts), tuple(found))
+        refuting, noted, why = excused(tree, subnet, list(_cut_off(subnet, failures, gone, left)))
+        found += refuting
+        notes += noted
+        unjudged = unjudged or why
+    return Verdict(tuple(facts), tuple(found), tuple(notes), unjudged)
 
 
 def _failures(subnet: Subnet) -> Iterator[_Failure]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.infiniband.idle import excused
 from clusterwright.verify.infiniband.net_file import Integers
 from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
 from clusterwright.verify.tree import RenderedTree
@@ -17,20 +18,25 @@ from clusterwright.verify.tree import RenderedTree
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    notes: list[str] = []
+    unjudged = ""
     for subnet in subnets(tree):
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
             continue
         uneven = list(_uneven_switches(subnet))
-        found += uneven
         is_exact = not uneven and _divides(subnet)
         for distance, low, high, pairs, worst in _classes(subnet):
             shown = low if low == high else f"{low} to {high}"
             facts.append(Fact(f"shortest paths between leaves {distance} links apart ({pairs:,} pairs)", shown))
             if is_exact and low != high:
-                found.append(_uneven_pair(subnet, worst, distance, low, high))
+                uneven.append(_uneven_pair(subnet, worst, distance, low, high))
         facts.append(Fact("load of an uplink, most against least of its rank", _load_ratio(subnet)))
-    return Verdict(tuple(facts), tuple(found))
+        refuting, noted, why = excused(tree, subnet, uneven)
+        found += refuting
+        notes += noted
+        unjudged = unjudged or why
+    return Verdict(tuple(facts), tuple(found), tuple(notes), unjudged)
 
 
 def _ranks(subnet: Subnet) -> Iterator[Integers]:

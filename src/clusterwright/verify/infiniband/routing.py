@@ -8,7 +8,7 @@ ranks, up channels before down channels, so the graph has no cycle as long as ev
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -26,6 +26,7 @@ _UP_DOWN_ENGINES = frozenset({"ftree", "updn", "ar_ftree", "ar_updn"})
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    notes: list[str] = []
     for subnet in subnets(tree):
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
@@ -37,7 +38,9 @@ def _run(tree: RenderedTree) -> Verdict:
             Fact("pairs of compute adapters with an up–down path", pairs),
             Fact("channels in the dependency graph, without a cycle", 2 * len(subnet.fabric.trunks)),
         ]
-        found += [*_engines(subnet), *_ranks(subnet), *unreachable]
+        drained = tree.intent.drained_chips if tree.intent is not None else None
+        found += [*_engines(subnet), *_ranks(subnet, drained), *unreachable]
+        notes += _idle_notes(subnet, drained)
         for row in flat.tolist():
             rank = int(subnet.rank[subnet.fabric.trunks[row, 0]])
             found.append(
@@ -47,7 +50,7 @@ def _run(tree: RenderedTree) -> Verdict:
                 )
             )
         found += _credit_loop(subnet, flat)
-    return Verdict(tuple(facts), tuple(found))
+    return Verdict(tuple(facts), tuple(found), tuple(notes))
 
 
 def _engines(subnet: Subnet) -> Iterator[Counterexample]:
@@ -61,27 +64,21 @@ def _engines(subnet: Subnet) -> Iterator[Counterexample]:
         yield subnet.at_config(option, "without no_fallback, opensm routes by minhop when the tree is not as planned")
 
 
-def _ranks(subnet: Subnet) -> Iterator[Counterexample]:
+def _ranks(subnet: Subnet, drained: Set[int] | None) -> Iterator[Counterexample]:
+    """Roots and ranks. ``drained`` are the chips that the spec drains, None where there is only a folder."""
     switches = subnet.fabric.switches
+    for guid in sorted(subnet.roots.keys() & (drained or set())):
+        at = next(at for at, switch in enumerate(switches) if switch.guid == guid)
+        message = f"{switches[at].name} is a root, so that paths lead through it; the spec drains it"
+        yield Counterexample(subnet.device, subnet.roots_file, subnet.roots[guid], message)
     if not subnet.roots:
         yield Counterexample(subnet.device, subnet.roots_file, 0, "no root is listed: ranks have no beginning")
         return
     for at in np.flatnonzero(subnet.rank < 0).tolist():
         yield subnet.at_fabric(switches[at].line, f"{switches[at].name} is connected to no root")
-    # A switch as near to the leaves as the roots are could be one: unlisted, it hangs below those it should join.
-    # Spare switches, such as a director's unused leaf chips, lie further away.
-    height = hops_from(subnet.fabric, subnet.leaves)
-    below = subnet.up.T.tocsr()
-    adapters = np.bincount(subnet.fabric.taps[:, 1], minlength=len(switches))
-    leaf_rank = int(subnet.rank[subnet.leaves].max(initial=0))
-    idle = (
-        (subnet.rank > 0)
-        & (height <= leaf_rank)
-        & (np.diff(below.indptr) == 0)
-        & (adapters == 0)
-        & (np.diff(subnet.up.indptr) > 0)
-    )
-    for at in np.flatnonzero(idle).tolist():
+    for at in _idle(subnet).tolist():
+        if drained is None or switches[at].guid in drained:
+            continue
         yield Counterexample(
             subnet.device,
             subnet.roots_file,
@@ -96,6 +93,22 @@ def _ranks(subnet: Subnet) -> Iterator[Counterexample]:
             f"{switches[at].name} has compute adapters at rank {int(subnet.rank[at])}, the others have theirs at rank "
             f"{_commonest(ranks)}",
         )
+
+
+def _idle(subnet: Subnet) -> Integers:
+    """Switches through which no path leads because they are no roots.
+
+    A switch as near to the leaves as the roots are could be one: unlisted, it hangs below those it should join. Spare
+    switches, such as a director's unused leaf chips, lie further away.
+    """
+    height = hops_from(subnet.fabric, subnet.leaves)
+    leaf_rank = int(subnet.rank[subnet.leaves].max(initial=0))
+    return np.flatnonzero((subnet.rank > 0) & (height <= leaf_rank) & ~subnet.carries)
+
+
+def _idle_notes(subnet: Subnet, drained: Set[int] | None) -> Iterator[str]:
+    for at in _idle(subnet).tolist() if drained is None else ():
+        yield f"{subnet.fabric.switches[at].name} is no root: it carries nothing, as a drained switch does"
 
 
 def _where(subnet: Subnet, switch: int) -> str:

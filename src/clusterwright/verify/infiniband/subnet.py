@@ -69,9 +69,31 @@ class Subnet:
 
     @cached_property
     def up(self) -> csr_array:
-        """Links from each switch to those one rank nearer to the roots: row below, column above."""
+        """Links that packets climb, from each switch to those one rank nearer to the roots: row below, column above.
+
+        Only switches that carry something have any: a path climbs before it descends, so none leads through a switch
+        below which no adapter hangs.
+        """
         both = self.links.tocoo()
-        keep = (self.rank[both.row] == self.rank[both.col] + 1) & (self.rank[both.col] >= 0)
+        keep = self.carries[both.row] & (self.rank[both.row] == self.rank[both.col] + 1) & (self.rank[both.col] >= 0)
+        return csr_array((both.data[keep], (both.row[keep], both.col[keep])), shape=both.shape)
+
+    @cached_property
+    def carries(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """For each switch, whether adapters hang at it or below it, so that paths lead through it."""
+        found = np.bincount(self.fabric.taps[:, 1], minlength=len(self.fabric.switches)) > 0
+        one, other = self.fabric.trunks[:, 0], self.fabric.trunks[:, 2]
+        for rank in range(int(self.rank.max(initial=0)), 0, -1):
+            for below, above in ((one, other), (other, one)):
+                climbing = (self.rank[below] == rank) & (self.rank[above] == rank - 1) & found[below]
+                found[above[climbing]] = True
+        return found
+
+    @cached_property
+    def carrying_links(self) -> csr_array:
+        """The links of ``links`` between two switches that carry something."""
+        both = self.links.tocoo()
+        keep = self.carries[both.row] & self.carries[both.col]
         return csr_array((both.data[keep], (both.row[keep], both.col[keep])), shape=both.shape)
 
     @cached_property
