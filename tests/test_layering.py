@@ -28,20 +28,21 @@ GROUND = frozenset(
 READS: dict[str, frozenset[str]] = {
     "spec": frozenset(),
     "plan": frozenset({"spec"}),
-    "rules": frozenset({"spec", "plan"}),
+    "intent": frozenset({"spec", "plan"}),  # what devices are told, free of vendors' words
+    "rules": frozenset({"spec", "plan", "intent"}),
     "node_watch": frozenset({"node_health"}),
     "node_health": frozenset(),  # runs where no other stage is
-    "render": frozenset({"spec", "plan"}),
+    "render": frozenset({"spec", "plan", "intent"}),
     "keys": frozenset({"spec"}),
     "verify": frozenset({"spec", "plan"}),  # what is wanted; what is there it reads from rendered text alone
     "lab": frozenset({"spec", "plan", "render", "verify"}),  # what is wanted, and what switches' lists say
     "deploy": frozenset({"spec", "plan", "rules", "render", "keys"}),
     "rollout": frozenset({"spec", "plan", "rules", "render", "verify", "place", "compare", "deploy", "observe"}),
     "observe": frozenset({"spec", "plan", "verify"}),  # packet filters that run are read as the proof reads them
-    "bringup": frozenset({"spec", "plan", "render"}),
-    "simulate": frozenset({"spec", "plan"}),
+    "bringup": frozenset({"spec", "plan", "intent", "render"}),
+    "simulate": frozenset({"spec", "plan", "intent"}),
     "place": frozenset({"spec", "plan", "simulate"}),
-    "report": frozenset({"spec", "plan", "rules", "render", "verify", "observe", "simulate", "place"}),
+    "report": frozenset({"spec", "plan", "intent", "rules", "render", "verify", "observe", "simulate", "place"}),
     "compare": frozenset({"spec", "plan", "render", "report"}),
 }
 # The command line, on the far right, may use every stage.

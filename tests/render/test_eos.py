@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from tests.render.plans import plan_of
 
+from clusterwright.intent.traffic_classes import traffic_classes
 from clusterwright.plan.model import fabric_of
 from clusterwright.render.engine import render_device
-from clusterwright.render.switch_view import in_port_order, spare_ports, traffic_classes
+from clusterwright.render.switch_view import in_port_order, spare_ports
 
 
 def test_a_cage_at_400g_hides_the_one_it_disables() -> None:

@@ -195,10 +195,11 @@ cat /sys/class/net/*/ecn/roce_*/enable/* | sort | uniq -c > {tmp_path}/dcqcn
     assert (tmp_path / "dcqcn").read_text().split() == ["16", "0"]
 
 
-def test_dscps_outside_a_class_leave_the_lossless_priority() -> None:
+def test_dscps_outside_a_class_have_the_number_of_the_default_class() -> None:
     fabric = plan_of("roce-24k").spec.fabric("backend")
     assert fabric is not None
-    assert dscp_moves(fabric.classes)[0] == tuple(range(16, 24))
+    named = {dscp for each in fabric.classes for dscp in each.dscp}
+    assert dscp_moves(fabric)[0] == tuple(dscp for dscp in range(8, 64) if dscp not in named)
 
 
 @pytest.mark.parametrize(

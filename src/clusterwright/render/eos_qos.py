@@ -8,10 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clusterwright.render.switch_view import traffic_classes
+from clusterwright.intent.traffic_classes import traffic_classes
 
 if TYPE_CHECKING:
-    from clusterwright.render.switch_view import ClassView, SwitchView
+    from collections.abc import Sequence
+
+    from clusterwright.intent.traffic_classes import NumberedClass
+    from clusterwright.render.switch_view import SwitchView
     from clusterwright.spec.ethernet import Marking
 
 
@@ -47,24 +50,37 @@ def eos_qos(view: SwitchView) -> EosQos | None:
     classes = traffic_classes(view.fabric)
     if not classes:
         return None
-    total = sum(item.entry.weight for item in classes)
+    percents = _percents(classes)
     watchdog = view.fabric.pfc_watchdog
     return EosQos(
         profile=view.fabric.name.upper(),
-        queues=tuple(_queue(item, total) for item in classes),
-        lossless=tuple(item.number for item in classes if item.entry.priority is not None),
+        queues=tuple(_queue(item, percents.get(item.number)) for item in classes),
+        lossless=tuple(item.number for item in classes if item.is_lossless),
         watchdog_timeout=f"{watchdog.detection_ms / 1000:.2f}",
         watchdog_recovery=f"{watchdog.recovery_ms / 1000:.2f}",
         watchdog_polling=f"{watchdog.detection_ms / 2000:.3f}".removesuffix("0"),
     )
 
 
-def _queue(item: ClassView, total: int) -> EosQueue:
+def _percents(classes: Sequence[NumberedClass]) -> dict[int, int]:
+    """Whole percents of the bandwidth by the number of a class with a weight: at least 1 each, and 100 at most in all.
+
+    What the smallest have too much, the largest has less.
+    """
+    weighted = [item for item in classes if not item.entry.strict]
+    total = sum(item.entry.weight for item in weighted)
+    found = {item.number: max(1, 100 * item.entry.weight // total) for item in weighted}
+    while sum(found.values()) > 100:
+        found[max(found, key=lambda number: found[number])] -= 1
+    return found
+
+
+def _queue(item: NumberedClass, percent: int | None) -> EosQueue:
     return EosQueue(
         traffic_class=item.number,
         dscp=" ".join(map(str, item.dscp)),
         queue=item.entry.queue,
-        percent=None if item.entry.strict else max(1, 100 * item.entry.weight // total),
+        percent=percent,
         marking=item.entry.marking,
         counts_marks=item.entry.ecn != "none",
     )

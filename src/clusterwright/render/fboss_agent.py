@@ -10,19 +10,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.intent.traffic_classes import traffic_classes
 from clusterwright.plan.model import format_address
 from clusterwright.render import fboss_classes
 from clusterwright.render.fboss_filters import COMMAND_LINE
 from clusterwright.render.fboss_ports import platform_port
 from clusterwright.render.headroom import headroom_cells
-from clusterwright.render.switch_view import in_port_order, traffic_classes
+from clusterwright.render.switch_view import in_port_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from clusterwright.intent.traffic_classes import NumberedClass
     from clusterwright.render.fboss_filters import FbossFilters
     from clusterwright.render.switch_links import Link
-    from clusterwright.render.switch_view import ClassView, SwitchView
+    from clusterwright.render.switch_view import SwitchView
 
 DEFAULT_VLAN = 1
 LOOPBACK_VLAN = 10
@@ -58,7 +60,7 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
     classes = traffic_classes(view.fabric)
     is_roce = view.fabric.technology == "roce"
     buffers = fboss_classes.BUFFERS.get(view.model.asic or "")
-    is_lossless = buffers is not None and any(item.entry.priority is not None for item in classes)
+    is_lossless = buffers is not None and any(item.is_lossless for item in classes)
     vlans = _link_vlans(view)
     discards = [{"routerID": 0, "prefix": origin.text} for origin in view.origins if not origin.is_connected]
     config: dict[str, Any] = {
@@ -99,7 +101,7 @@ def _link_vlans(view: SwitchView) -> tuple[int, ...]:
 
 
 def _ports(
-    view: SwitchView, vlans: tuple[int, ...], classes: tuple[ClassView, ...], *, is_lossless: bool
+    view: SwitchView, vlans: tuple[int, ...], classes: tuple[NumberedClass, ...], *, is_lossless: bool
 ) -> list[dict[str, Any]]:
     ports = []
     for link, vlan in zip(view.links, vlans, strict=True):

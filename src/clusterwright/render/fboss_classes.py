@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clusterwright.render.switch_view import ClassView
+    from clusterwright.intent.traffic_classes import NumberedClass
     from clusterwright.spec.ethernet import PfcWatchdog
 
 UNICAST, MULTICAST = 0, 1
@@ -55,11 +55,11 @@ BUFFERS = {
 }
 
 
-def qos_policy(name: str, classes: Sequence[ClassView]) -> dict[str, Any]:
+def qos_policy(name: str, classes: Sequence[NumberedClass]) -> dict[str, Any]:
     """A QosPolicy: DSCP to traffic class, class to queue and priority group, PFC priority to group and queue."""
     groups = {str(item.number): item.number for item in classes}
     queues = {str(item.number): item.entry.queue for item in classes}
-    lossless = {str(item.number): item.number for item in classes if item.entry.priority is not None}
+    lossless = {str(item.number): item.number for item in classes if item.is_lossless}
     qos_map: dict[str, Any] = {
         "dscpMaps": [
             {"internalTrafficClass": item.number, "fromDscpToTrafficClass": list(item.dscp)} for item in classes
@@ -74,7 +74,7 @@ def qos_policy(name: str, classes: Sequence[ClassView]) -> dict[str, Any]:
     return {"name": name, "rules": [], "qosMap": qos_map}
 
 
-def port_queues(classes: Sequence[ClassView]) -> list[dict[str, Any]]:
+def port_queues(classes: Sequence[NumberedClass]) -> list[dict[str, Any]]:
     """The unicast queues: strict, or weighted as the spec says; marking ones with their thresholds.
 
     A queue's counter of marked packets is always there, so classes that only count need nothing.
@@ -82,7 +82,7 @@ def port_queues(classes: Sequence[ClassView]) -> list[dict[str, Any]]:
     return [_port_queue(item) for item in sorted(classes, key=lambda item: item.entry.queue)]
 
 
-def _port_queue(item: ClassView) -> dict[str, Any]:
+def _port_queue(item: NumberedClass) -> dict[str, Any]:
     entry = item.entry
     queue: dict[str, Any] = {"id": entry.queue, "streamType": UNICAST}
     if entry.strict:
@@ -115,7 +115,7 @@ def port_pfc(side: str, watchdog: PfcWatchdog) -> dict[str, Any]:
 
 
 def priority_groups(
-    classes: Sequence[ClassView], buffers: Buffers, headroom_cells: Mapping[str, int]
+    classes: Sequence[NumberedClass], buffers: Buffers, headroom_cells: Mapping[str, int]
 ) -> dict[str, list[dict[str, Any]]]:
     """The portPgConfigs of the sides (``down``, ``up``) in ``headroom_cells``, whose cables differ in length."""
     return {
@@ -125,7 +125,7 @@ def priority_groups(
                 "name": item.entry.name,
                 "scalingFactor": SCALING_FACTOR_ONE,
                 "minLimitBytes": buffers.minimum_cells * buffers.cell_bytes,
-                "headroomLimitBytes": cells * buffers.cell_bytes if item.entry.priority is not None else 0,
+                "headroomLimitBytes": cells * buffers.cell_bytes if item.is_lossless else 0,
                 "resumeOffsetBytes": buffers.resume_cells * buffers.cell_bytes,
                 "bufferPoolName": POOL,
             }

@@ -10,6 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.traffic_classes import (
+    NUMBERS,
+    data_class_of,
+    lossless_numbers,
+    marked_numbers,
+    traffic_class_byte,
+)
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.image_definition import boot_digest_of
 from clusterwright.render.image_packages import has_direct_paths
@@ -18,7 +25,7 @@ from clusterwright.render.mounts import mounted
 from clusterwright.render.nftables import RUNNING_PATH
 from clusterwright.render.nftables import render as render_filter
 from clusterwright.render.node_nics import HostNic, is_managed, nics_of
-from clusterwright.render.node_qos import DSCPS, PRIORITIES, data_class_of, dscp_moves, is_lossless, traffic_class_byte
+from clusterwright.render.node_qos import is_lossless, nic_priorities
 from clusterwright.render.node_system import boot_services, is_red_hat_family, kernel_command_line, shape_of
 from clusterwright.render.node_system import kernel_settings as kernel_settings_of
 from clusterwright.render.per_plan import per_plan
@@ -211,18 +218,16 @@ def _lossless(plan: Plan, name: str) -> dict[str, Any]:
     fabric = plan.spec.fabric(name)
     if fabric is None:
         return {}
-    moves = {dscp: priority for priority, dscps in dscp_moves(fabric.classes).items() for dscp in dscps}
     by_priority: dict[str, list[int]] = {}
-    for dscp in range(DSCPS):
-        by_priority.setdefault(str(moves.get(dscp, dscp * PRIORITIES // DSCPS)), []).append(dscp)
-    lossless = sorted({each.priority for each in fabric.classes if each.priority is not None})
-    marked = {each.priority for each in fabric.classes if each.ecn == "mark"}
+    for dscp, priority in enumerate(nic_priorities(fabric)):
+        by_priority.setdefault(str(priority), []).append(dscp)
+    lossless, marked = lossless_numbers(fabric), marked_numbers(fabric)
     data = data_class_of(plan, fabric)
     nccl = plan.spec.nccl
     several = nccl is not None and nccl.fabric == name and nccl.control_dscp is not None
     forced = data is not None and bool(data.dscp) and not several
     return {
-        "pfc": ",".join("1" if priority in lossless else "0" for priority in range(PRIORITIES)),
+        "pfc": ",".join("1" if priority in lossless else "0" for priority in range(NUMBERS)),
         "priorities": dict(sorted(by_priority.items())),
         "dcqcn": {str(priority): priority in marked for priority in lossless},
         "traffic_class": traffic_class_byte(data.dscp[0]) if data is not None and forced else None,

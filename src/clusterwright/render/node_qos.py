@@ -1,8 +1,8 @@
 """The lossless class on a node's RoCE NICs: trust in DSCP, its priority, PFC, and DCQCN off on it.
 
 The NIC's own map takes a packet's priority from the upper three bits of its DSCP (DSCP 50 is priority 6), which is
-almost never the class that the switches mean. So every DSCP of a class is mapped, and every DSCP that would fall into a
-lossless priority without belonging there is moved out. ``mlnx_qos`` has no ECN option: DCQCN is switched in sysfs.
+almost never the class that the switches mean. So every DSCP gets the number of its class, those that no class names
+included. ``mlnx_qos`` has no ECN option: DCQCN is switched in sysfs.
 """
 
 from __future__ import annotations
@@ -12,16 +12,23 @@ from dataclasses import dataclass
 from math import ceil
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.traffic_classes import (
+    DSCPS,
+    NUMBERS,
+    class_numbers,
+    data_class_of,
+    lossless_numbers,
+    marked_numbers,
+    traffic_class_byte,
+)
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.node_nics import is_managed, nics_by_fabric
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
-from clusterwright.spec.fabric import Fabric, TrafficClass
+from clusterwright.spec.fabric import Fabric
 
 KIND = "node-qos"
-PRIORITIES = 8
-DSCPS = 64
-ECN_BITS = 2  # below the DSCP in the traffic class byte
+DSCPS_PER_NUMBER = DSCPS // NUMBERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,41 +71,29 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 @per_plan
 def is_lossless(plan: Plan, fabric_name: str) -> bool:
-    """True for a RoCE fabric with a class that has a PFC priority."""
+    """True for an Ethernet fabric, whatever it carries, with a class that has a PFC priority."""
     fabric = plan.spec.fabric(fabric_name)
-    return fabric is not None and fabric.technology == "roce" and any(c.priority is not None for c in fabric.classes)
+    return fabric is not None and fabric.technology != "infiniband" and bool(lossless_numbers(fabric))
 
 
-def priority_of(traffic_class: TrafficClass) -> int:
-    """The NIC priority of a class: its PFC priority, or for a lossy class the number of its queue."""
-    return traffic_class.queue if traffic_class.priority is None else traffic_class.priority
+def nic_priorities(fabric: Fabric) -> tuple[int, ...]:
+    """The priority that a NIC gives each of the 64 DSCPs: the number of its class.
+
+    A DSCP that no class takes keeps what the NIC does by itself (DSCP / 8), but for the lossless priorities.
+    """
+    lossless = lossless_numbers(fabric)
+    other = next(number for number in range(NUMBERS) if number not in lossless)
+    own = tuple(other if dscp // DSCPS_PER_NUMBER in lossless else dscp // DSCPS_PER_NUMBER for dscp in range(DSCPS))
+    return tuple(own[dscp] if number is None else number for dscp, number in enumerate(class_numbers(fabric)))
 
 
-def dscp_moves(classes: tuple[TrafficClass, ...]) -> dict[int, tuple[int, ...]]:
-    """Priority to DSCPs, for every DSCP whose priority differs from what the NIC does by itself (DSCP / 8)."""
-    wanted = {dscp: priority_of(each) for each in classes for dscp in each.dscp}
-    lossless = {each.priority for each in classes if each.priority is not None}
-    fallback = next(priority for priority in range(PRIORITIES) if priority not in lossless)
+def dscp_moves(fabric: Fabric) -> dict[int, tuple[int, ...]]:
+    """Priority to DSCPs, for every DSCP that the NIC gives another priority by itself."""
     moves: dict[int, list[int]] = {}
-    for dscp in range(DSCPS):
-        default = dscp * PRIORITIES // DSCPS
-        priority = wanted.get(dscp, fallback if default in lossless else default)
-        if priority != default:
+    for dscp, priority in enumerate(nic_priorities(fabric)):
+        if priority != dscp // DSCPS_PER_NUMBER:
             moves.setdefault(priority, []).append(dscp)
     return {priority: tuple(dscps) for priority, dscps in sorted(moves.items())}
-
-
-def data_class_of(plan: Plan, fabric: Fabric) -> TrafficClass | None:
-    """The class that data travels in: the NCCL profile's choice on its fabric, else the first lossless one."""
-    nccl = plan.spec.nccl
-    if nccl is not None and nccl.fabric == fabric.name and nccl.data_class is not None:
-        return next((each for each in fabric.classes if each.name == nccl.data_class), None)
-    return next((each for each in fabric.classes if each.priority is not None), None)
-
-
-def traffic_class_byte(dscp: int) -> int:
-    """The traffic class byte of a DSCP, with the ECN bits clear: not ECN-capable, as DCQCN is off."""
-    return dscp << ECN_BITS
 
 
 Shape = tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]
@@ -119,8 +114,7 @@ def _files(plan: Plan, shape: Shape) -> tuple[bytes, bytes]:
 
 
 def _view(plan: Plan, fabric: Fabric, nics: tuple[tuple[str, str | None], ...]) -> NicQos:
-    lossless = sorted({each.priority for each in fabric.classes if each.priority is not None})
-    marked = {each.priority for each in fabric.classes if each.ecn == "mark"}
+    lossless, marked = lossless_numbers(fabric), marked_numbers(fabric)
     data = data_class_of(plan, fabric)
     nccl = plan.spec.nccl
     separate_control = nccl is not None and nccl.fabric == fabric.name and nccl.control_dscp is not None
@@ -128,11 +122,11 @@ def _view(plan: Plan, fabric: Fabric, nics: tuple[tuple[str, str | None], ...]) 
         fabric=fabric.name,
         interfaces=" ".join(interface for interface, _ in nics),
         rdma_devices=" ".join(rdma for _, rdma in nics if rdma is not None),
-        pfc=",".join("1" if priority in lossless else "0" for priority in range(PRIORITIES)),
+        pfc=",".join("1" if priority in lossless else "0" for priority in range(NUMBERS)),
         cable_m=ceil(_cable_length_m(plan, fabric.name)),
         unmarked=" ".join(str(priority) for priority in lossless if priority not in marked),
         marked=" ".join(str(priority) for priority in lossless if priority in marked),
-        moves=tuple((priority, " ".join(map(str, dscps))) for priority, dscps in dscp_moves(fabric.classes).items()),
+        moves=tuple((priority, " ".join(map(str, dscps))) for priority, dscps in dscp_moves(fabric).items()),
         traffic_class=traffic_class_byte(data.dscp[0]) if data is not None and data.dscp else None,
         forced=not separate_control,
     )

@@ -14,8 +14,9 @@ from clusterwright.render.headroom import headroom_cells
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clusterwright.intent.traffic_classes import NumberedClass
     from clusterwright.render.switch_links import Link
-    from clusterwright.render.switch_view import ClassView, SwitchView
+    from clusterwright.render.switch_view import SwitchView
 
 INGRESS, EGRESS = "ingress_lossless_pool", "egress_lossless_pool"
 LOSSY_IN, LOSSY_OUT, LOSSLESS_OUT = "ingress_lossy_profile", "egress_lossy_profile", "egress_lossless_profile"
@@ -28,7 +29,7 @@ SHARE = "0"
 CABLE_LIST = "AZURE"
 
 
-def buffer_tables(view: SwitchView, classes: Sequence[ClassView]) -> dict[str, Any]:
+def buffer_tables(view: SwitchView, classes: Sequence[NumberedClass]) -> dict[str, Any]:
     """The tables; none for a chip whose memory the catalogue does not know."""
     buffer = view.model.buffer
     if buffer is None:
@@ -53,7 +54,7 @@ def buffer_tables(view: SwitchView, classes: Sequence[ClassView]) -> dict[str, A
             "xoff": str(xoff),
         }
         for item in classes:
-            is_lossless = item.entry.priority is not None
+            is_lossless = item.is_lossless
             headroom += xoff if is_lossless else 0
             groups[f"{link.port.port}|{item.number}"] = {"profile": name if is_lossless else LOSSY_IN}
             queues[f"{link.port.port}|{item.entry.queue}"] = {"profile": LOSSLESS_OUT if is_lossless else LOSSY_OUT}

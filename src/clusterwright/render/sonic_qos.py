@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.intent.traffic_classes import traffic_classes
 from clusterwright.render.sonic_buffers import buffer_tables
-from clusterwright.render.switch_view import traffic_classes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clusterwright.render.switch_view import ClassView, SwitchView
+    from clusterwright.intent.traffic_classes import NumberedClass
+    from clusterwright.render.switch_view import SwitchView
 
 MAP = "CLASSES"
 # What the watchdog of a port may not be told: SONiC's limits in milliseconds (sonic-pfcwd.yang).
@@ -27,7 +28,7 @@ def qos_tables(view: SwitchView) -> dict[str, Any]:
     spread = {"SWITCH_HASH": {"GLOBAL": {"ecmp_hash": list(HASH_FIELDS), "ecmp_hash_algorithm": "CRC"}}}
     if not classes:
         return spread
-    lossless = [item for item in classes if item.entry.priority is not None]
+    lossless = [item for item in classes if item.is_lossless]
     ports = [link.port.port for link in view.links]
     same = {str(item.number): str(item.number) for item in classes}
     queues = {str(item.number): str(item.entry.queue) for item in classes}
@@ -53,27 +54,27 @@ def qos_tables(view: SwitchView) -> dict[str, Any]:
     return tables
 
 
-def _scheduler_name(item: ClassView) -> str:
+def _scheduler_name(item: NumberedClass) -> str:
     return f"scheduler.{item.entry.name}"
 
 
-def _scale(classes: Sequence[ClassView]) -> float:
+def _scale(classes: Sequence[NumberedClass]) -> float:
     """By what weights are multiplied so that they keep their proportions and fit the models."""
     return min(1, MOST_WEIGHT / max(1, *(item.entry.weight for item in classes)))
 
 
-def _scheduler(item: ClassView, scale: float) -> dict[str, str]:
+def _scheduler(item: NumberedClass, scale: float) -> dict[str, str]:
     if item.entry.strict:
         return {"type": "STRICT"}
     return {"type": "DWRR", "weight": str(max(1, round(item.entry.weight * scale)))}
 
 
-def _queue(item: ClassView) -> dict[str, str]:
+def _queue(item: NumberedClass) -> dict[str, str]:
     marks = {} if item.entry.marking is None else {"wred_profile": item.entry.name}
     return {"scheduler": _scheduler_name(item)} | marks
 
 
-def _marking(item: ClassView) -> dict[str, str]:
+def _marking(item: NumberedClass) -> dict[str, str]:
     marking = item.entry.marking
     if marking is None:
         return {}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clusterwright.plan.model import Device, Plan, Subnet
-    from clusterwright.spec.fabric import Fabric, TrafficClass
+    from clusterwright.spec.fabric import Fabric
     from clusterwright.spec.hardware import HardwareModel, PortMode
 
 DRAINED = "drained"
@@ -126,39 +126,6 @@ def _relays(plan: Plan) -> dict[str, str]:
     boot = plan.spec.boot
     version = plan.address_version(boot.fabric) if boot is not None else 0
     return {switch: format_address(address, version) for switch, address in relay_targets(plan).items()}
-
-
-@dataclass(frozen=True, slots=True)
-class ClassView:
-    """A class of service with its traffic class ``number`` and every DSCP that it takes."""
-
-    number: int
-    dscp: tuple[int, ...]
-    entry: TrafficClass
-
-
-def traffic_classes(fabric: Fabric) -> tuple[ClassView, ...]:
-    """The classes of a fabric, by traffic class number; together they take all 64 DSCPs.
-
-    A switch pauses by traffic class, so a lossless class takes its PFC priority as number; a lossy one takes its queue,
-    or the lowest number still free. DSCPs that the spec gives to no class go to the lossy class with the lowest queue:
-    left to a switch's default (the upper three bits), some would land in a lossless queue.
-    """
-    numbers: dict[int, TrafficClass] = {}
-    for entry in fabric.classes:
-        if entry.priority is not None:
-            numbers[entry.priority] = entry
-    lossy = [entry for entry in fabric.classes if entry.priority is None]
-    for entry in lossy:
-        free = (number for number in range(8) if number not in numbers)
-        numbers[entry.queue if entry.queue not in numbers else next(free)] = entry
-    named = {dscp for entry in fabric.classes for dscp in entry.dscp}
-    rest = tuple(dscp for dscp in range(64) if dscp not in named)
-    default = min(lossy, key=lambda entry: entry.queue, default=None)
-    return tuple(
-        ClassView(number, tuple(sorted(entry.dscp + (rest if entry is default else ()))), entry)
-        for number, entry in sorted(numbers.items(), key=lambda item: item[0])
-    )
 
 
 def spare_ports(model: HardwareModel, used: Mapping[str, int]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from clusterwright.finding import Severity
+from clusterwright.intent.traffic_classes import DSCPS, default_class
 from clusterwright.rules.rule import Problem, Subject, rule
 
 # RoCE MTU 4096 plus Ethernet, IPv6, UDP, BTH, RETH and ICRC fit an Ethernet MTU of 4,200 bytes with room to spare.
@@ -18,7 +19,7 @@ ROCE_MTU = 4200
     why="Two hops that read one code point differently drop RDMA packets that one of them meant to keep.",
     mend="Put each DSCP into one class.",
     docs="Switches and NICs map a packet to a queue and a PFC priority by its DSCP alone. The class without code"
-    " points takes all that no other class names.",
+    " points takes all that no other class names (CW430).",
 )
 def dscp_twice(subject: Subject) -> Iterator[Problem]:
     """Code points that two classes of a fabric claim."""
@@ -63,6 +64,42 @@ def queue_twice(subject: Subject) -> Iterator[Problem]:
 def _free(taken: Iterable[int | None]) -> str:
     """Which of the eight queues or priorities are left."""
     return ", ".join(str(number) for number in sorted(set(range(8)) - set(taken))) or "none"
+
+
+@rule(
+    code="CW430",
+    severity=Severity.ERROR,
+    title="DSCPs that no class takes",
+    why="What no class takes is treated by each system in its own way, and by some as lossless.",
+    mend="Add a lossy class without code points, or name every DSCP.",
+    docs="The lossy class without code points takes all DSCPs that no class names; without one it is the lossy class in"
+    " the lowest queue. Where every class is lossless nothing takes them: EOS and NICs then go by the upper three bits"
+    " of the DSCP, which may be the number of a lossless class, while FBOSS and SONiC take class 0.",
+)
+def dscp_in_no_class(subject: Subject) -> Iterator[Problem]:
+    """Ethernet fabrics whose classes are all lossless and leave DSCPs out."""
+    for fabric in subject.spec.fabrics:
+        if fabric.technology == "infiniband" or not fabric.classes or default_class(fabric) is not None:
+            continue
+        named = {code for item in fabric.classes for code in item.dscp}
+        left = [code for code in range(DSCPS) if code not in named]
+        if left:
+            yield Problem(
+                (*fabric.path, "classes"),
+                f"No class of {fabric.name} takes DSCP {spans(left)}: all its classes are lossless.",
+                "Add a class without `priority` and with `dscp: []`.",
+            )
+
+
+def spans(codes: Iterable[int]) -> str:
+    """Numbers in order as people write them, runs as 4-7."""
+    runs: list[list[int]] = []
+    for code in codes:
+        if runs and code == runs[-1][-1] + 1:
+            runs[-1].append(code)
+        else:
+            runs.append([code])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 @rule(

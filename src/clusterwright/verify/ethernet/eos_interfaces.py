@@ -228,4 +228,4 @@ def read_qos_map(statements: tuple[Body, ...], profiles: tuple[str, ...]) -> Qos
     lossless = frozenset(priority for body in profiles for priority in _paused(body))
     for priority in lossless:
         marks[f"priority {priority}"] = (f"   priority-flow-control priority {priority} no-drop",)
-    return QosMap(tuple(class_of), queue_of, lossless, marks)
+    return QosMap(tuple(class_of), queue_of, lossless, marks, {}, lossless)

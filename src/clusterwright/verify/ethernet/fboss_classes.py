@@ -115,4 +115,9 @@ def _qos_map(text: str) -> QosMap:
     lossless = frozenset(map(int, policy.get("pfcPriorityToQueueId", {})))
     for priority in lossless:
         marks[f"priority {priority}"] = ('"qosPolicies"', '"pfcPriorityToQueueId"')
-    return QosMap(tuple(class_of), queue_of, lossless, marks)
+    group_of = {int(number): group for number, group in policy.get("trafficClassToPgId", {}).items()}
+    for number in group_of:
+        marks[f"group {number}"] = ('"qosPolicies"', '"trafficClassToPgId"')
+    groups = policy.get("pfcPriorityToPgId", {})
+    paused = frozenset(groups.get(str(priority), priority) for priority in lossless)
+    return QosMap(tuple(class_of), queue_of, lossless, marks, group_of, paused)

@@ -124,8 +124,17 @@ def _routes(text: str, nic: str) -> tuple[tuple[tuple[Prefix, bytes | None], ...
 
 
 @lru_cache(maxsize=256)
-def read_qos_script(text: str) -> NicQos:
-    """What the script does, by its own words. Raises ValueError where it does not set PFC at all."""
+def read_qos_script(text: str) -> tuple[NicQos, ...]:
+    """What the script does on each group of interfaces that it goes through, by its own words.
+
+    Raises ValueError where it does not set PFC at all.
+    """
+    starts = [found.start() for found in re.finditer(r"^for interface in ", text, re.M)] or [0]
+    ends = [*starts[1:], len(text)]
+    return tuple(_nic_qos(text[start:end]) for start, end in zip(starts, ends, strict=True))
+
+
+def _nic_qos(text: str) -> NicQos:
     pfc = re.search(r"--pfc ([01](?:,[01]){7})", text)
     if pfc is None:
         raise ValueError("no PFC setting is made")
@@ -156,8 +165,13 @@ def read_qos_script(text: str) -> NicQos:
         tuple(sorted(_congestion_control(text).items())),
         int(cable[1]) if cable else 0,
         frozenset(devices[1].split()) if devices else frozenset(),
-        tuple(marks.items()),
+        tuple((key, _within(marks["interfaces"], mark)) for key, mark in marks.items()),
     )
+
+
+def _within(block: Mark, mark: Mark) -> Mark:
+    """The place of a mark behind the line that begins its block."""
+    return mark if not mark or mark == block else (*block, *mark)
 
 
 def _congestion_control(text: str) -> dict[int, bool]:

@@ -86,6 +86,7 @@ def _switch(tree: RenderedTree, router: Router, truth: Said) -> Iterator[Counter
     if router.qos is None:
         yield example(tree, router.device, router.ports_file, (), "has no map from DSCP to traffic class")
         return
+    yield from _shared_fate(tree, router, router.qos)
     said = _said(router.qos)
     if said == truth:
         return
@@ -106,6 +107,19 @@ def _switch(tree: RenderedTree, router: Router, truth: Said) -> Iterator[Counter
         here, there = ("lossless", "not") if priority in said[2] else ("not lossless", "lossless")
         message = f"priority {priority} is {here} here, {there} on the other switches"
         yield example(tree, router.device, router.ports_file, mark, message)
+
+
+def _shared_fate(tree: RenderedTree, router: Router, qos: QosMap) -> Iterator[Counterexample]:
+    """Classes that may be lost and stand in a priority group or a queue that a lossless class pauses."""
+    held = {qos.queue_of.get(priority): priority for priority in sorted(qos.lossless, reverse=True)}
+    for number in sorted({number for number in qos.class_of if number is not None} - qos.lossless):
+        if qos.group_of.get(number, number) in qos.paused:
+            message = f"class {number} is lossy and in priority group {qos.group_of.get(number, number)}, which pauses"
+            yield example(tree, router.device, router.ports_file, qos.marks.get(f"group {number}", ()), message)
+        queue = qos.queue_of.get(number)
+        if queue in held:
+            message = f"class {number} is lossy and in queue {queue}, that of lossless priority {held[queue]}"
+            yield example(tree, router.device, router.ports_file, qos.marks.get(f"class {number}", ()), message)
 
 
 QOS = Check(

@@ -24,31 +24,50 @@ def node_qos_faults(
 
     Raises VerifyError for a script without PFC.
     """
-    scripts = {device: _script(tree, device) for device in nodes}
-    found = [script for script in scripts.values() if script is not None]
-    usual_class = _most(Counter(_connections(script) for script in found), None)
-    usual_settings = _most(Counter(_marks_of(read_nccl(tree.text(device, NCCL) or "")) for device in nodes), ())
     names: dict[str, list[str]] = {}
     for nic, _ in fabric.nics:
         names.setdefault(nic.device, []).append(nic.name)
-    for device, script in scripts.items():
-        if script is None:
+    every = {device: _blocks(tree, device) for device in nodes}
+    # NICs on other fabrics may be told something else
+    blocks = {
+        device: [block for block in each if not block.interfaces.isdisjoint(names[device])]
+        for device, each in every.items()
+    }
+    found = [block for own in blocks.values() for block in own]
+    usual_class = _most(Counter(_connections(block) for block in found), None)
+    usual_settings = _most(Counter(_marks_of(read_nccl(tree.text(device, NCCL) or "")) for device in nodes), ())
+    for device, own in blocks.items():
+        if not own:
             message = "the node has NICs on a lossless fabric, but nothing sets their priorities"
             yield Counterexample(device, SCRIPT, 0, message)
             continue
-        marks = dict(script.marks)
-        if _connections(script) != usual_class:
-            here, there = (value or "no class" for value in (_connections(script), usual_class))
-            message = f"connections get {here} on the first port of their devices, {there} on most nodes"
-            yield example(tree, device, SCRIPT, marks.get("connection", marks["interfaces"]), message)
-        for message, key in _nic_faults(script, names[device], truth, marking):
-            number = key.rpartition(" ")[2]
-            mark = marks.get(key) or (class_mark(marks, truth[0], int(number)) if number.isdigit() else ())
-            yield example(tree, device, SCRIPT, mark, message)
+        reached = frozenset(name for block in own for name in block.interfaces)
+        for name in names[device]:
+            if name not in reached:
+                mark = dict(own[0].marks)["interfaces"]
+                yield example(tree, device, SCRIPT, mark, f"nothing sets the priorities of {name}")
+        for block in own:
+            yield from _block_faults(tree, device, block, truth, marking, usual_class)
         settings = read_nccl(tree.text(device, NCCL) or "")
-        faults = [*_nccl_faults(settings, truth), *_devices(settings, script)]
+        if _is_elsewhere(settings, own, every[device]):
+            continue
+        faults = [*_nccl_faults(settings, truth), *_devices(settings, own)]
         for name, message in (*faults, *_unusual(settings, usual_settings)):
             yield example(tree, device, NCCL, (f"{name}=",), message)
+
+
+def _block_faults(
+    tree: RenderedTree, device: str, block: NicQos, truth: Said, marking: frozenset[int], usual_class: int | None
+) -> Iterator[Counterexample]:
+    marks = dict(block.marks)
+    if _connections(block) != usual_class:
+        here, there = (value or "no class" for value in (_connections(block), usual_class))
+        message = f"connections get {here} on the first port of their devices, {there} on most nodes"
+        yield example(tree, device, SCRIPT, marks.get("connection", marks["interfaces"]), message)
+    for message, key in _nic_faults(block, truth, marking):
+        number = key.rpartition(" ")[2]
+        mark = marks.get(key) or (class_mark(marks, truth[0], int(number)) if number.isdigit() else ())
+        yield example(tree, device, SCRIPT, mark, message)
 
 
 def _most(votes: Counter[T], default: T) -> T:
@@ -60,28 +79,23 @@ def _connections(script: NicQos) -> int | None:
     return script.connection_class if script.devices else None
 
 
-def _script(tree: RenderedTree, device: str) -> NicQos | None:
+def _blocks(tree: RenderedTree, device: str) -> tuple[NicQos, ...]:
     text = tree.text(device, SCRIPT)
     if text is None:
-        return None
+        return ()
     try:
         return read_qos_script(text)
     except ValueError as error:
         raise VerifyError(f"{device}:/{SCRIPT}: {error}. Render the spec again.") from None
 
 
-def _nic_faults(
-    nic: NicQos, interfaces: Sequence[str], truth: Said, marking: frozenset[int]
-) -> Iterator[tuple[str, str]]:
+def _nic_faults(nic: NicQos, truth: Said, marking: frozenset[int]) -> Iterator[tuple[str, str]]:
     """What a NIC does otherwise than the switches, with the name of the mark for it."""
     classes, queues, lossless = truth
     if not nic.trusts_dscp:
         yield "the NICs do not trust the DSCP", "interfaces"
     if not nic.cable_m:
         yield "the NICs size their headroom for no cable at all", "cable"
-    for name in interfaces:
-        if name not in nic.interfaces:
-            yield f"nothing sets the priorities of {name}", "interfaces"
     for priority in sorted(lossless):
         own = dict(nic.congestion_control).get(priority)
         used = {queue for number, queue in zip(classes, queues, strict=True) if number == priority}
@@ -93,10 +107,9 @@ def _nic_faults(
         yield f"the NICs pause {priorities(nic.lossless)}, the switches {priorities(lossless)}", "pfc"
     for dscp in range(DSCPS):
         given, wanted = nic.priority_of[dscp], classes[dscp]
-        # what is in no class of its own may have any priority that may be lost
-        is_default = wanted == classes[0] and wanted not in lossless
-        if (given in lossless) if is_default else (given != wanted):
-            yield f"DSCP {dscp} has priority {given} here, traffic class {wanted} on the switches", f"dscp {dscp}"
+        if given != wanted:
+            there = "no traffic class" if wanted is None else f"traffic class {wanted}"
+            yield f"DSCP {dscp} has priority {given} here, {there} on the switches", f"dscp {dscp}"
     if nic.connection_class is not None and nic.connection_class % (1 << _ECN_BITS):
         yield f"{nic.connection_class} is no DSCP times 4", "connection"
     if nic.connection_class is not None and classes[nic.connection_class >> _ECN_BITS] not in lossless:
@@ -115,12 +128,24 @@ def _unusual(settings: dict[str, str], usual: tuple[tuple[str, str | None], ...]
             yield name, f"{name} is {settings.get(name) or 'not set'} here, {value or 'not set'} on most nodes"
 
 
-def _devices(settings: dict[str, str], script: NicQos) -> Iterator[tuple[str, str]]:
-    """RDMA devices that NCCL uses and whose connections bear no class, and the other way round."""
+def _used(settings: dict[str, str]) -> frozenset[str]:
+    """The RDMA devices that NCCL is told by whole names."""
     named = settings.get("NCCL_IB_HCA", "")
-    used = frozenset(each.partition(":")[0] for each in named[1:].split(",")) if named.startswith("=") else frozenset()
-    if used and script.devices and used != script.devices:
-        odd = ", ".join(sorted(used ^ script.devices))
+    return frozenset(each.partition(":")[0] for each in named[1:].split(",")) if named.startswith("=") else frozenset()
+
+
+def _is_elsewhere(settings: dict[str, str], own: Sequence[NicQos], every: Sequence[NicQos]) -> bool:
+    """True when NCCL uses the NICs of another fabric, whose classes are what its settings have to fit."""
+    others = frozenset(device for block in every if block not in own for device in block.devices)
+    return bool(_used(settings)) and _used(settings) <= others
+
+
+def _devices(settings: dict[str, str], blocks: Sequence[NicQos]) -> Iterator[tuple[str, str]]:
+    """RDMA devices that NCCL uses and whose connections bear no class, and the other way round."""
+    used = _used(settings)
+    devices = frozenset(device for block in blocks for device in block.devices)
+    if used and devices and used != devices:
+        odd = ", ".join(sorted(used ^ devices))
         yield "NCCL_IB_HCA", f"NCCL and {SCRIPT} do not name the same RDMA devices: {odd}"
 
 

@@ -151,14 +151,17 @@ class Session(NamedTuple):
 class QosMap:
     """How a switch treats a packet by its DSCP: traffic class, the class's queue, and which PFC priorities exist.
 
-    ``class_of`` has 64 entries, None where nothing is said. ``pfc_queue`` maps PFC priorities to queues where the text
-    does; ``marks`` leads to what says so, by ``dscp N``, ``class N`` and ``priority N``.
+    ``class_of`` has 64 entries, None where nothing is said. ``group_of`` maps classes to priority groups, which decide
+    about a pause; a class that is not in it is its own group. ``paused`` are the groups that pause. ``marks`` leads to
+    what says so, by ``dscp N``, ``class N``, ``group N`` and ``priority N``.
     """
 
     class_of: tuple[int | None, ...]
     queue_of: Mapping[int, int]
     lossless: frozenset[int]
     marks: Mapping[str, Mark]
+    group_of: Mapping[int, int]
+    paused: frozenset[int]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

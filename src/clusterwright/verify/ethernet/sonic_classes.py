@@ -18,7 +18,7 @@ from clusterwright.verify.ethernet.router import (
 
 Json = Mapping[str, Any]
 _GREEN = ("min_threshold", "max_threshold", "drop_probability")
-_PORT_MAPS = ("dscp_to_tc_map", "tc_to_queue_map")
+_PORT_MAPS = ("dscp_to_tc_map", "tc_to_queue_map", "tc_to_pg_map", "pfc_to_pg_map")
 
 
 def qos_map(tables: Json) -> QosMap | None:
@@ -28,7 +28,7 @@ def qos_map(tables: Json) -> QosMap | None:
         return None
     classes, queues = (
         tables.get(table, {}).get(name, {})
-        for table, name in zip(("DSCP_TO_TC_MAP", "TC_TO_QUEUE_MAP"), names, strict=True)
+        for table, name in zip(("DSCP_TO_TC_MAP", "TC_TO_QUEUE_MAP"), names, strict=False)
     )
     class_of: list[int | None] = [None] * DSCPS
     marks: dict[str, Mark] = {}
@@ -42,7 +42,18 @@ def qos_map(tables: Json) -> QosMap | None:
     )
     for priority in lossless:
         marks[f"priority {priority}"] = ('"PORT_QOS_MAP":', f'"pfc_enable": "{priority}"')
-    return QosMap(tuple(class_of), {int(number): int(queue) for number, queue in queues.items()}, lossless, marks)
+    groups = tables.get("TC_TO_PRIORITY_GROUP_MAP", {}).get(names[2], {})
+    for number in groups:
+        marks[f"group {int(number)}"] = ('"TC_TO_PRIORITY_GROUP_MAP":', f'"{names[2]}":', f'"{number}":')
+    group_of_pause = tables.get("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", {}).get(names[3], {})
+    return QosMap(
+        tuple(class_of),
+        {int(number): int(queue) for number, queue in queues.items()},
+        lossless,
+        marks,
+        {int(number): int(group) for number, group in groups.items()},
+        frozenset(int(group_of_pause.get(str(priority), priority)) for priority in lossless),
+    )
 
 
 def _main_maps(tables: Json) -> tuple[str, ...] | None:

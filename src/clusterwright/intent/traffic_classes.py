@@ -1,0 +1,105 @@
+"""Traffic classes and their numbers: the one numbering that switches of every system, NICs, checks and NCCL use.
+
+A class has one number, and every device takes it for whatever it numbers classes by: the traffic class and the
+priority group of a switch, the priority of a NIC. Pauses name a priority, so a lossless class has its PFC priority as
+its number; a lossy one has its queue's, or the lowest that is left. Queues are as the spec says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusterwright.finding import ClusterwrightError
+
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.fabric import Fabric, TrafficClass
+
+NUMBERS = 8
+DSCPS = 64
+_ECN_BITS = 2  # below the DSCP in the traffic class byte
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedClass:
+    """A class of service with its ``number`` and every DSCP that it takes, whether the spec names it or not."""
+
+    number: int
+    dscp: tuple[int, ...]
+    entry: TrafficClass
+
+    @property
+    def is_lossless(self) -> bool:
+        """True when the class is paused rather than dropped."""
+        return self.entry.priority is not None
+
+
+def default_class(fabric: Fabric) -> TrafficClass | None:
+    """The class of all DSCPs that no class names: the lossy one without any, else the lossy one in the lowest queue.
+
+    None without a lossy class: then each system does with these DSCPs what it likes, and may pause them (CW430).
+    """
+    lossy = [entry for entry in fabric.classes if entry.priority is None]
+    return min(lossy, key=lambda entry: (bool(entry.dscp), entry.queue), default=None)
+
+
+def traffic_classes(fabric: Fabric) -> tuple[NumberedClass, ...]:
+    """The classes of an Ethernet fabric, by number. Raises ClusterwrightError for classes that cannot be told apart."""
+    numbers: dict[int, TrafficClass] = {}
+    queues: set[int] = set()
+    for entry in fabric.classes:
+        if entry.queue in queues or (entry.priority is not None and entry.priority in numbers):
+            raise ClusterwrightError(
+                f"Class {entry.name} of {fabric.name} shares its queue or its priority with another class (CW402), so "
+                "no device can tell the two apart. Give each class its own."
+            )
+        queues.add(entry.queue)
+        if entry.priority is not None:
+            numbers[entry.priority] = entry
+    lossy = [entry for entry in fabric.classes if entry.priority is None]
+    moved = [entry for entry in lossy if entry.queue in numbers]
+    numbers |= {entry.queue: entry for entry in lossy if entry not in moved}
+    free = (number for number in range(NUMBERS) if number not in numbers)
+    numbers |= dict(zip(tuple(free), moved, strict=False))
+    named = {dscp for entry in fabric.classes for dscp in entry.dscp}
+    rest = tuple(dscp for dscp in range(DSCPS) if dscp not in named)
+    default = default_class(fabric)
+    return tuple(
+        NumberedClass(number, tuple(sorted(entry.dscp + (rest if entry is default else ()))), entry)
+        for number, entry in sorted(numbers.items(), key=lambda item: item[0])
+    )
+
+
+def class_numbers(fabric: Fabric) -> tuple[int | None, ...]:
+    """For each of the 64 DSCPs the number of its class, None where no class takes it.
+
+    Raises ClusterwrightError as ``traffic_classes`` does.
+    """
+    by_dscp = {dscp: item.number for item in traffic_classes(fabric) for dscp in item.dscp}
+    return tuple(by_dscp.get(dscp) for dscp in range(DSCPS))
+
+
+def lossless_numbers(fabric: Fabric) -> tuple[int, ...]:
+    """The PFC priorities of an Ethernet fabric, in order."""
+    return tuple(sorted({entry.priority for entry in fabric.classes if entry.priority is not None}))
+
+
+def marked_numbers(fabric: Fabric) -> tuple[int, ...]:
+    """The PFC priorities whose packets are marked, so that senders slow down (DCQCN)."""
+    return tuple(
+        sorted(entry.priority for entry in fabric.classes if entry.priority is not None and entry.ecn == "mark")
+    )
+
+
+def data_class_of(plan: Plan, fabric: Fabric) -> TrafficClass | None:
+    """The class that data travels in: the NCCL profile's choice on its fabric, else the first lossless one."""
+    nccl = plan.spec.nccl
+    if nccl is not None and nccl.fabric == fabric.name and nccl.data_class is not None:
+        return next((each for each in fabric.classes if each.name == nccl.data_class), None)
+    return next((each for each in fabric.classes if each.priority is not None), None)
+
+
+def traffic_class_byte(dscp: int) -> int:
+    """The traffic class byte of a DSCP, with the ECN bits clear: not ECN-capable, as DCQCN is off."""
+    return dscp << _ECN_BITS
