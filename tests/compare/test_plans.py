@@ -14,11 +14,12 @@ from clusterwright import data_files
 from clusterwright.compare.changes import AccessChange, FieldChange, TermsChange
 from clusterwright.compare.configuration import config_changes
 from clusterwright.compare.devices import device_changes
-from clusterwright.compare.isolation import isolation_changes, subtract, union
+from clusterwright.compare.isolation import isolation_changes, subtract
 from clusterwright.compare.plans import compare_plans
 from clusterwright.compare.text import text_lines
 from clusterwright.plan.build import build_plan
 from clusterwright.render.engine import render_device
+from clusterwright.spec.isolation import joined
 from clusterwright.spec.load import load_spec
 
 SSH_FROM_COMPUTE = """flows:
@@ -77,7 +78,7 @@ def test_a_zone_that_is_no_longer_isolated_is_told(tmp_path: Path) -> None:
 
 
 def test_port_arithmetic() -> None:
-    assert union([(5, 9), (1, 4), (20, 30), (22, 25)]) == ((1, 9), (20, 30))
+    assert joined([(5, 9), (1, 4), (20, 30), (22, 25)]) == ((1, 9), (20, 30))
     assert subtract([(0, 100)], [(10, 20), (30, 30), (90, 100)]) == ((0, 9), (21, 29), (31, 89))
     assert subtract([(10, 20)], [(0, 100)]) == ()
 

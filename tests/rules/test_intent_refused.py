@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 from tests.rules.mistakes import IB, ROCE, Mistake, is_refused, named, nccl, tier
 
+EXECUTION = """
+nodes:
+  - {name: services, count: 2}
+execution: {controller: svc-v00n0, fabric: frontend, nodes: [{device: svc-v01n0}]}
+"""
+
 MISTAKES = [
     # lossless classes and NCCL
     Mistake(
@@ -49,14 +55,14 @@ MISTAKES = [
     Mistake(
         "CW501",
         ROCE,
-        "zones:\n  - {name: site-services, prefixes: [0.0.0.0/1, 128.0.0.0/1]}\n",
+        "zones:\n  - {name: site-services, prefixes: [0.0.0.0/1, 128.0.0.0/1, 'fd00:1ab:f:fff0::/64']}\n",
         "zones[site-services].prefixes[0]",
         "0.0.0.0/1 takes in the internet",
     ),
     Mistake(
         "CW501",
         ROCE,
-        "zones:\n  - {name: site-services, prefixes: ['2000::/3']}\n",
+        "zones:\n  - {name: site-services, prefixes: ['2000::/3', 'fd00:1ab:f:fff0::/64']}\n",
         "zones[site-services].prefixes[0]",
         "2000::/3",
     ),
@@ -70,7 +76,7 @@ MISTAKES = [
     Mistake(
         "CW502",
         ROCE,
-        "zones:\n  - {name: site-services, prefixes: ['fd00:1ab:f:1::/64']}\n",
+        "zones:\n  - {name: site-services, prefixes: ['fd00:1ab:f:1::/64', 'fd00:1ab:f:fff0::/64']}\n",
         "zones[site-services].prefixes[0]",
         "hosts of frontend",
     ),
@@ -110,6 +116,37 @@ MISTAKES = [
         "  - {name: rdma, remove: true}\n  - {name: nccl-bootstrap, remove: true}\n",
         "nodes[compute].zone",
         "No flow leads to compute",
+    ),
+    Mistake(
+        "CW506",
+        ROCE,
+        "flows:\n  - {name: names, protocol: any, ports: [53, 123]}\n",
+        "flows[names].ports",
+        "Flow names is any",
+    ),
+    Mistake(
+        "CW621",
+        ROCE,
+        EXECUTION + "zones:\n  - {name: services, nodes: []}\n",
+        "execution.nodes[0].device",
+        "No flow leads from services to services over TCP port 27199",
+    ),
+    Mistake(
+        "CW621",
+        ROCE,
+        EXECUTION + "zones:\n  - {name: services, nodes: [], fabrics: [management]}\n"
+        "  - {name: boot, nodes: [storage]}\n"
+        "flows:\n  - {name: slurmctld, remove: true}\n  - {name: slurmd, remove: true}\n"
+        "  - {name: ssh, remove: true}\n",
+        "execution.controller",
+        "svc-v00n0 is in no zone on frontend",
+    ),
+    Mistake(
+        "CW614",
+        ROCE,
+        "nodes:\n  - {name: compute, zone: storage}\nflows:\n  - {name: nccl-bootstrap, ports: [40000-50000]}\n",
+        "nccl.sockets",
+        "no TCP flow inside storage covers",
     ),
     # images, scheduler, space
     Mistake("CW602", ROCE, "scheduler: {plugin: block}\n", "scheduler.plugin", "needs `block_sizes`"),

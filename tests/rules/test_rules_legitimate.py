@@ -181,7 +181,11 @@ def test_small_clusters_lint_clean(text: str, tmp_path: Path) -> None:
             "flows:\n  - {name: nfs-login, from: services, to: storage, protocol: tcp, ports: [2049], "
             "reason: homes, owner: ops}\n"
             "  - {name: ssh-login, from: site-services, to: services, protocol: tcp, ports: [22], "
-            "reason: log in, owner: ops}\n",
+            "reason: log in, owner: ops}\n"
+            "  - {name: names-login, from: services, to: site-services, protocol: udp, ports: [53, 123], "
+            "reason: names and time, owner: ops}\n"
+            "  - {name: logs-login, from: services, to: site-services, protocol: tcp, ports: [6514], "
+            "reason: logs, owner: ops}\n",
             id="a group that only its zone names",
         ),
         pytest.param(
@@ -243,3 +247,17 @@ def test_small_clusters_lint_clean(text: str, tmp_path: Path) -> None:
 )
 def test_legitimate_changes_lint_clean(base: str, text: str, tmp_path: Path) -> None:
     assert not findings_of(tmp_path, text, base)
+
+
+OVERLAPPING = """
+zones:
+  - {name: everybody, kind: compute, isolated: true, nodes: [compute], fabrics: [frontend]}
+flows:
+  - {name: names, from: everybody}
+  - {name: syslog, from: everybody}
+"""
+
+
+def test_a_server_may_be_reached_by_any_zone_of_the_nodes(tmp_path: Path) -> None:
+    """Nodes are in the zone that their group names and in all that list them."""
+    assert findings_of(tmp_path, OVERLAPPING, "lab-roce") == ()

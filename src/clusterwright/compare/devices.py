@@ -11,7 +11,7 @@ from clusterwright.plan.model import Device, Plan, format_address, format_guid
 
 # Properties that people act on. ``index``, ``position`` and ``groups`` follow from names and are not told again.
 FIELDS = (
-    "model", "role", "rack", "unit", "pod", "zone", "image", "state", "asn", "loopback", "guid", "rank", "plane",
+    "model", "role", "rack", "unit", "pod", "zones", "image", "state", "asn", "loopback", "guid", "rank", "plane",
     "rail",
 )  # fmt: skip
 
@@ -74,8 +74,10 @@ def _changed_chips(before: Plan, old: Device, after: Plan, new: Device) -> Itera
 
 def _text(plan: Plan, device: Device, field: str) -> str:
     value = getattr(device, field)
-    if value is None or value == "":
+    if value is None or value in ("", ()):
         return "none"
+    if field == "zones":
+        return ", ".join(value)
     if field == "loopback":
         return format_address(value, _loopback_version(plan, device.fabric))
     if field == "guid":

@@ -9,14 +9,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from clusterwright.compare.changes import AccessChange, IsolationChanges, MembershipChange, TermsChange
-from clusterwright.spec.isolation import Flow
+from clusterwright.spec.isolation import WITH_PORTS, Flow, joined
 from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import members_of
 
 Range = tuple[int, int]
 Cell = tuple[str, str, str]  # source zone, target zone, protocol
 
 ALL_PORTS: Range = (0, 65535)
-PORTLESS = frozenset({"icmp", "any"})
 
 
 def isolation_changes(before: ClusterSpec, after: ClusterSpec) -> IsolationChanges:
@@ -64,7 +64,7 @@ def _only_in(
 
 
 def _traffic(protocol: str, ports: Iterable[Range]) -> str:
-    if protocol in PORTLESS:
+    if protocol not in WITH_PORTS:
         return protocol
     texts = [
         "all ports" if part == ALL_PORTS else str(part[0]) if part[0] == part[1] else f"{part[0]}-{part[1]}"
@@ -82,18 +82,7 @@ def _meet(one: Range, other: Range) -> bool:
 
 
 def _ports(flows: Iterable[Flow]) -> tuple[Range, ...]:
-    return union(part for flow in flows for part in _own(flow))
-
-
-def union(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """The same inclusive integers in the fewest ranges, in order."""
-    joined: list[Range] = []
-    for first, last in sorted(ranges):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
-        else:
-            joined.append((first, last))
-    return tuple(joined)
+    return joined(part for flow in flows for part in _own(flow))
 
 
 def subtract(ranges: Iterable[Range], taken: Iterable[Range]) -> tuple[Range, ...]:
@@ -117,8 +106,7 @@ def _members(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
         yield owner, f"is of kind {zone.kind}"
         if zone.isolated:
             yield owner, "is isolated"
-        members = {group.name for group in spec.node_groups if group.zone == zone.name} | set(zone.nodes)
-        yield from ((owner, f"holds the nodes {name}") for name in members)
+        yield from ((owner, f"holds the nodes {name}") for name in members_of(spec, zone))
         yield from ((owner, f"is on the fabric {name}") for name in zone.fabrics)
         yield from ((owner, f"holds {network}") for network in zone.prefixes)
     for border in spec.borders:
@@ -129,4 +117,6 @@ def _members(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
         for partition in fabric.partitions:
             owner = f"partition {partition.name} of {fabric.name}"
             yield owner, f"has P_Key {partition.pkey:#06x}"
-            yield from ((owner, f"has {partition.membership} members from zone {zone}") for zone in partition.zones)
+            yield from (
+                (owner, f"has {partition.membership_of(zone)} members from zone {zone}") for zone in partition.zones
+            )

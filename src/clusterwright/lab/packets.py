@@ -62,12 +62,12 @@ def probe_port(twin: Twin) -> int | None:
 
     Without one the nodes' packet filters would drop every probe, so they are not loaded.
     """
-    kinds = {(node.node_group, node.zone) for node in twin.nodes}
+    kinds = {(node.node_group, node.zones) for node in twin.nodes}
     if len(kinds) != 1:
         return None
-    group, zone = kinds.pop()
-    for contact in contacts_of(twin.plan, group, zone):
-        if contact.flow.protocol == "udp" and contact.peer.name == zone and twin.fabric in contact.fabrics:
+    group, zones = kinds.pop()
+    for contact in contacts_of(twin.plan, group):
+        if contact.flow.protocol == "udp" and contact.peer.name in zones and twin.fabric in contact.fabrics:
             return contact.flow.ports[0][0] if contact.flow.ports else _ANY_PORT
     return None
 

@@ -19,13 +19,12 @@ class ZoneEnforcement:
 def zone_enforcement(plan: Plan) -> tuple[ZoneEnforcement, ...]:
     """Every zone in the spec's order, hosts sorted; a zone outside of the cluster has none.
 
-    A node is in the zone of its group and in those that name its group. Only an image carries a packet filter.
+    A node is in the zones of its group. Only an image carries a packet filter.
     """
     found: dict[tuple[str, bool], list[str]] = {}
     for device in sorted((each for each in plan.devices if each.kind == "node"), key=lambda each: each.name):
-        for zone in plan.spec.zones:
-            if zone.name == device.zone or device.node_group in zone.nodes:
-                found.setdefault((zone.name, device.image is not None), []).append(device.name)
+        for zone in device.zones:
+            found.setdefault((zone, device.image is not None), []).append(device.name)
     return tuple(
         ZoneEnforcement(zone.name, tuple(found.get((zone.name, True), ())), tuple(found.get((zone.name, False), ())))
         for zone in plan.spec.zones

@@ -43,7 +43,8 @@ class Device:
     groups around it from the smallest to the largest.
     ``index`` counts within the role, ``position`` within its group and plane; ``plane`` is its rail or plane, None
     where
-    its tier has one plane. ``rank`` is a node's first GPU rank. ``state`` is
+    its tier has one plane. ``rank`` is a node's first GPU rank. ``zones`` are those of its node group, the group's own
+    `zone` first. ``state`` is
     ``active``, ``drained`` (carries nothing, stays managed) or ``out-of-service``.
     """
 
@@ -67,7 +68,7 @@ class Device:
     asn: int | None
     loopback: int | None
     guid: int | None
-    zone: str | None
+    zones: tuple[str, ...]
     image: str | None
     state: str
 

@@ -13,6 +13,7 @@ from clusterwright.plan.service import state_of, stated
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
 from clusterwright.spec.fabric import Fabric, Tier
 from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import zones_of
 
 
 def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[Device, ...]:
@@ -20,6 +21,7 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
     layout = skeleton.layout
     images = _images(spec)
     states = stated(spec)
+    zones = {group.name: zones_of(spec, group.name) for group in spec.node_groups}
     placed: list[Device] = []
     rank = 0
     for number, slot in enumerate(layout.nodes):
@@ -50,7 +52,7 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
                 asn=None,
                 loopback=None,
                 guid=None,
-                zone=group.zone,
+                zones=zones[group.name],
                 image=override,
                 state=state_of(states, slot.name, around),
             )
@@ -97,7 +99,7 @@ def _switch(
         asn=_asn(tier, seat, fabric),
         loopback=fabric_addresses(addressing).loopback(number) if addressing else None,
         guid=_guid(fabric.fabric, seat),
-        zone=None,
+        zones=(),
         image=None,
         state=state_of(states, seat.name, around),
     )

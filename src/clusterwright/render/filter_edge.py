@@ -21,6 +21,7 @@ from clusterwright.render.filter_entries import (
 )
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.zone_networks import collapse
+from clusterwright.spec.zone_reach import members_of
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
@@ -103,7 +104,5 @@ def _holders(plan: Plan, fabric_name: str) -> tuple[str, ...]:
     return tuple(
         zone.name
         for zone, _ in zones_on(plan, fabric_name)
-        if fabric_name in zone.fabrics
-        and not zone.nodes
-        and not any(group.zone == zone.name for group in plan.spec.node_groups)
+        if fabric_name in zone.fabrics and not members_of(plan.spec, zone)
     )

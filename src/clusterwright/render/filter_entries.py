@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.zone_networks import is_rdma, zone_covers, zone_networks
+from clusterwright.spec.isolation import WITH_PORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +102,7 @@ def judged(flow: Flow, version: int, *, reply: bool) -> Permit:
     name = f"{flow.name} replies" if reply else flow.name
     if flow.protocol == ICMP:
         return Permit(name, version, ICMP, types=((ECHO_REPLY if reply else ECHO_REQUEST)[version],))
-    if flow.protocol not in (TCP, UDP):
+    if flow.protocol not in WITH_PORTS:
         return Permit(name, version, ANY)
     if reply:
         return Permit(name, version, flow.protocol, source_ports=flow.ports, established=flow.protocol == TCP)

@@ -24,10 +24,10 @@ Files = Callable[[Plan, Device], tuple[Artifact, ...]]
 @per_plan
 def shared_files(plan: Plan, image: str, files: Files) -> tuple[Artifact, ...]:
     """The files that all nodes of ``image`` have alike, by path. Empty for an image that no node runs."""
-    ends: dict[tuple[str, str | None, str], list[Device]] = {}
+    ends: dict[tuple[str, str], list[Device]] = {}
     for device in plan.devices:
         if is_managed(device) and device.image == image:
-            same = ends.setdefault((device.node_group, device.zone, device.model), [])
+            same = ends.setdefault((device.node_group, device.model), [])
             same[1:] = [device]
     samples = [files(plan, device) for same in ends.values() for device in same]
     if not samples:

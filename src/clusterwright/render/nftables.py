@@ -67,7 +67,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     )
     for path, booting in ((RUNNING_PATH, False), (BOOT_PATH, True)):
         if not booting or any(zone.kind == BOOT for zone in plan.spec.zones):
-            content = _file(plan, device.node_group, device.zone, interfaces, booting=booting)
+            content = _file(plan, device.node_group, interfaces, booting=booting)
             yield Artifact(device.name, path, content, KIND)
     drop_in = "etc/systemd/system/nftables.service.d/90-clusterwright.conf"
     yield Artifact(device.name, drop_in, _service(plan), KIND)
@@ -80,15 +80,13 @@ def _service(plan: Plan) -> bytes:
 
 
 @per_plan
-def _file(plan: Plan, node_group: str, zone: str | None, interfaces: Interfaces, *, booting: bool) -> bytes:
-    view = filter_view(plan, node_group, zone, interfaces, booting=booting)
+def _file(plan: Plan, node_group: str, interfaces: Interfaces, *, booting: bool) -> bytes:
+    view = filter_view(plan, node_group, interfaces, booting=booting)
     return template("nftables/nftables.conf.j2").render(view=view).encode()
 
 
-def filter_view(
-    plan: Plan, node_group: str, zone: str | None, interfaces: Interfaces, *, booting: bool = False
-) -> FilterView:
-    """The rules of nodes of a group in a zone; ``interfaces`` are its addressed NICs by fabric.
+def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting: bool = False) -> FilterView:
+    """The rules of nodes of a group; ``interfaces`` are its addressed NICs by fabric.
 
     ``booting`` gives those of the boot image: flows with zones of kind ``boot``, which the running system has not.
     """
@@ -96,7 +94,7 @@ def filter_view(
     sets: dict[str, AddressSet] = {}
     incoming: list[Accept] = []
     outgoing: list[Accept] = []
-    for contact in contacts_of(plan, node_group, zone):
+    for contact in contacts_of(plan, node_group):
         if (contact.peer.kind == BOOT) is not booting:
             continue
         nic, field, chain = ("oifname", "daddr", outgoing) if contact.outbound else ("iifname", "saddr", incoming)

@@ -92,7 +92,7 @@ def node_address(plan: Plan, device: Device) -> str | None:
 
 
 @per_plan
-def reachable(plan: Plan, node_group: str, zone: str | None, fabric_name: str) -> tuple[str, ...]:
+def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
     """The prefixes that nodes of a group reach over a fabric, none inside another.
 
     They are the pools of the zones that flows name, as far as those live on this fabric; over a plain Ethernet fabric
@@ -102,7 +102,7 @@ def reachable(plan: Plan, node_group: str, zone: str | None, fabric_name: str) -
     if fabric.addressing is None:
         return ()
     found: list[Network] = [fabric.addressing.hosts] if fabric.technology == "roce" else []
-    for contact in contacts_of(plan, node_group, zone):
+    for contact in contacts_of(plan, node_group):
         if fabric_name not in contact.fabrics:
             continue
         for other in plan.spec.fabrics:
@@ -126,7 +126,7 @@ def _view(plan: Plan, device: Device, nic: HostNic) -> NetworkView:
         siblings = nics_by_fabric(plan, device)[nic.fabric.name]
         if nic.fabric.addressing is not None and nic.fabric.addressing.host_links == "shared":
             routes.append(Route(_own_subnet(nic), None, (), nic.table, None, None))
-        for prefix in reachable(plan, device.node_group, device.zone, nic.fabric.name):
+        for prefix in reachable(plan, device.node_group, nic.fabric.name):
             routes.append(Route(prefix, gateway, (), nic.table, None, None))
             if nic.fabric.technology == "ethernet":
                 routes.append(Route(prefix, gateway, (), None, SINGLE_METRIC + siblings.index(nic), address))

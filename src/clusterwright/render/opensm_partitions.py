@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan, format_guid
 from clusterwright.render.per_plan import per_plan
-from clusterwright.spec.infiniband import Partition
+from clusterwright.spec.zone_reach import memberships_of
 
 DEFAULT_PKEY = 0x7FFF
 FIRST_INDEX = 1  # index 0 of every port holds the default partition
@@ -33,7 +33,7 @@ def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
         return ()
     found = []
     for partition in sorted(fabric.partitions, key=lambda each: each.pkey):
-        membership = group_memberships(plan, partition)
+        membership = memberships_of(plan.spec, partition)
         members = tuple(
             (format_guid(guid), membership[group])
             for group, guids in _nic_guids(plan, fabric_name).items()
@@ -57,23 +57,10 @@ def partition_indexes(plan: Plan, fabric_name: str) -> dict[str, int]:
         return found
     partitions = sorted((each for each in fabric.partitions if each.pkey != DEFAULT_PKEY), key=lambda each: each.pkey)
     for group in plan.spec.node_groups:
-        memberships = [group_memberships(plan, partition).get(group.name) for partition in partitions]
+        memberships = [memberships_of(plan.spec, partition).get(group.name) for partition in partitions]
         own = [membership for membership in memberships if membership is not None]
         if "full" in own:
             found[group.name] = FIRST_INDEX + own.index("full")
-    return found
-
-
-def group_memberships(plan: Plan, partition: Partition) -> dict[str, str]:
-    """``full`` or ``limited`` for each node group in a partition; full where any of its zones is."""
-    found: dict[str, str] = {}
-    for name in partition.zones:
-        zone = plan.spec.zone(name)
-        groups = dict.fromkeys(zone.nodes if zone is not None else ())
-        groups.update(dict.fromkeys(group.name for group in plan.spec.node_groups if group.zone == name))
-        for group in groups:
-            if found.get(group) != "full":
-                found[group] = partition.membership_of(name)
     return found
 
 

@@ -13,7 +13,7 @@ from clusterwright.plan.model import Plan
 from clusterwright.render.per_plan import per_plan
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.isolation import Flow, Network, Zone
-from clusterwright.spec.zone_reach import covers, members_of
+from clusterwright.spec.zone_reach import covers, members_of, zones_of
 
 ROCE_PORT = 4791
 
@@ -60,11 +60,10 @@ def zone_covers(plan: Plan, zone: Zone, fabric: Fabric) -> bool:
 
 
 @per_plan
-def contacts_of(plan: Plan, node_group: str, zone_name: str | None) -> tuple[Contact, ...]:
-    """The flows that touch a node of this group and zone, in the spec's order."""
+def contacts_of(plan: Plan, node_group: str) -> tuple[Contact, ...]:
+    """The flows that touch a node of this group, in the spec's order."""
     zones = {zone.name: zone for zone in plan.spec.zones}
-    own = [z for z in plan.spec.zones if z.name == zone_name or node_group in z.nodes]
-    names = {zone.name for zone in own}
+    names = frozenset(zones_of(plan.spec, node_group))
     found: list[Contact] = []
     for flow in plan.spec.flows:
         for outbound, mine, other in ((True, flow.source, flow.target), (False, flow.target, flow.source)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from clusterwright.plan.enforcement import ZoneEnforcement, zone_enforcement
 from clusterwright.report.page import Block, Cell, Section, Table, bandwidth, code, number, plural
 from clusterwright.report.topology_svg import links_text, topology_drawing
+from clusterwright.spec.zone_reach import members_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +88,7 @@ def isolation_section(plan: Plan) -> Section:
         tuple(
             (
                 Cell(zone.name),
-                Cell(", ".join(zone.nodes) or "–"),
+                Cell(", ".join(members_of(plan.spec, zone)) or "–"),
                 Cell(", ".join(zone.fabrics) or "–"),
                 code(", ".join(str(prefix) for prefix in zone.prefixes) or "–"),
                 Cell(enforced[zone.name] or "–"),

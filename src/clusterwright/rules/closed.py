@@ -8,11 +8,10 @@ from typing import Any
 
 from clusterwright.finding import Severity
 from clusterwright.rules.flows import promised
-from clusterwright.rules.isolation import zones_of
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.isolation import MANAGEMENT
 from clusterwright.spec.model import ClusterSpec
-from clusterwright.spec.zone_reach import covers
+from clusterwright.spec.zone_reach import covers, zones_of
 
 # NCCL's listener for its own state (RAS); it asks nobody who they are.
 RAS_PORT = 28028
@@ -38,8 +37,8 @@ def management_open(subject: Subject) -> Iterator[Problem]:
         source, target = spec.zone(flow.source), spec.zone(flow.target)
         if source is None or target is None or target.kind != MANAGEMENT or not target.fabrics:
             continue
-        ports = [p for p in MANAGING_PORTS if not flow.ports or any(low <= p <= high for low, high in flow.ports)]
-        if source.kind in ("compute", "storage") and ports and flow.protocol != "icmp":
+        ports = [port for port in MANAGING_PORTS if flow.opens("tcp", port) or flow.opens("udp", port)]
+        if source.kind in ("compute", "storage") and ports:
             message = f"Flow {flow.name} lets {source.name} reach {flow.protocol} port {ports[0]} of {target.name}."
             yield Problem((*flow.path, "from"), message, "Let the operators' stations in instead.")
 
@@ -126,10 +125,7 @@ def ras_listener(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     for flow in spec.flows:
         target = spec.zone(flow.target)
-        opens = flow.protocol in ("tcp", "any") and (
-            not flow.ports or any(low <= RAS_PORT <= high for low, high in flow.ports)
-        )
-        if opens and target is not None and target.kind == "compute":
+        if flow.opens("tcp", RAS_PORT) and target is not None and target.kind == "compute":
             message = f"Flow {flow.name} opens TCP port {RAS_PORT} of {target.name}, on which NCCL's RAS listens."
             key = "ports" if flow.ports else "protocol"
             yield Problem((*flow.path, key), message, f"Leave {RAS_PORT} out.")
@@ -152,9 +148,8 @@ def closed_by_edges_alone(subject: Subject) -> Iterator[Problem]:
     if not any(item.promise in ("no-internet", "owner-only") for item in spec.promises):
         return
     isolated = {zone.name for zone in spec.zones if zone.isolated}
-    zones = zones_of(spec)
     for group in spec.node_groups:
-        own = [name for name in zones[group.name] if name in isolated]
+        own = [name for name in zones_of(spec, group.name) if name in isolated]
         if group.image is None and own:
             message = (
                 f"{group.name} has no image: what keeps zone {own[0]} closed there are the lists of its switches alone."

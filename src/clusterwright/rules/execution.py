@@ -10,8 +10,9 @@ from clusterwright.rules.references import unknown
 from clusterwright.rules.rule import Problem, Stage, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.execution import ExecutionMesh
-from clusterwright.spec.isolation import Flow
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import covers, zones_of
 
 
 @rule(
@@ -72,15 +73,26 @@ def execution_flow(subject: Subject) -> Iterator[Problem]:
     spec, mesh = subject.spec, subject.spec.execution
     if mesh is None or not spec.zones:
         return
+    fabric = spec.fabric(mesh.fabric)
     group_of = {node.name: spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes}
-    sources = _zones(spec, group_of.get(mesh.controller), mesh.fabric)
+    sources = _zones(spec, group_of.get(mesh.controller), fabric)
     told: set[str] = set()
     for node in mesh.nodes:
         group = group_of.get(node.device)
-        targets = _zones(spec, group, mesh.fabric)
-        if group is None or group in told or not sources or not targets:
-            continue
-        if not any(_opens(flow, sources, targets, mesh.port) for flow in spec.flows):
+        targets = _zones(spec, group, fabric)
+        if group is None or group in told or fabric is None or mesh.controller not in group_of:
+            continue  # CW620 says so
+        if not any(covers(spec, zone, fabric) for zone in spec.zones):
+            continue  # a fabric in no zone is filtered nowhere, which CW539 says
+        if not sources or not targets:
+            told.add(group)
+            name = node.device if sources else mesh.controller
+            path = (*node.path, "device") if sources else (*mesh.path, "controller")
+            message = f"{name} is in no zone on {fabric.name}, so that no flow can allow TCP port {mesh.port} there."
+            yield Problem(path, message, "Give its node group a zone on that fabric, and the mesh a flow.")
+        elif not any(
+            flow.source in sources and flow.target in targets and flow.opens("tcp", mesh.port) for flow in spec.flows
+        ):
             told.add(group)
             source, target = sources[0], targets[0]
             message = f"No flow leads from {source} to {target} over TCP port {mesh.port}, on which it waits for work."
@@ -94,16 +106,10 @@ def _devices(mesh: ExecutionMesh) -> Iterator[tuple[str, Path]]:
         yield node.device, (*node.path, "device")
 
 
-def _zones(spec: ClusterSpec, group: str | None, fabric: str) -> tuple[str, ...]:
+def _zones(spec: ClusterSpec, group: str | None, fabric: Fabric | None) -> tuple[str, ...]:
+    """The zones of a group that have addresses on the mesh's fabric; none where one of them is unknown."""
+    if group is None or fabric is None:
+        return ()
     return tuple(
-        zone.name for zone in spec.zones if group in zone.nodes and (not zone.fabrics or fabric in zone.fabrics)
-    )
-
-
-def _opens(flow: Flow, sources: tuple[str, ...], targets: tuple[str, ...], port: int) -> bool:
-    return (
-        flow.source in sources
-        and flow.target in targets
-        and flow.protocol in ("tcp", "any")
-        and (not flow.ports or any(low <= port <= high for low, high in flow.ports))
+        name for name in zones_of(spec, group) if (zone := spec.zone(name)) is not None and covers(spec, zone, fabric)
     )

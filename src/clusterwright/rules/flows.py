@@ -146,8 +146,8 @@ def _within(flow: Flow, other: Flow, *, later: bool) -> bool:
     if other.protocol not in (flow.protocol, "any"):
         return False
     mine, theirs = (flow.ports or EVERY_PORT), (other.ports or EVERY_PORT)
-    if other.protocol == "any":
-        return flow.protocol != "any" or later
+    if other.protocol != flow.protocol:
+        return _inside(mine, theirs)
     return _inside(mine, theirs) and (later or not _inside(theirs, mine))
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from ipaddress import IPv6Network
 
 from clusterwright.finding import Severity
 from clusterwright.plan.model import network_bounds
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.isolation import Flow, Network
-from clusterwright.spec.model import ClusterSpec, Mount
+from clusterwright.spec.isolation import WITH_PORTS, Flow, Network
+from clusterwright.spec.model import Mount
+from clusterwright.spec.zone_reach import zones_of
 
 DEFAULT_PKEY = 0x7FFF
 # An owner's networks are prefixes; anything this short takes in half the internet.
@@ -146,7 +147,7 @@ def pkey_twice(subject: Subject) -> Iterator[Problem]:
 def mount_without_flow(subject: Subject) -> Iterator[Problem]:
     """Mounts whose nodes have no flow to the storage they mount, or none that carries NFS."""
     spec = subject.spec
-    zones = zones_of(spec)
+    zones = {group.name: zones_of(spec, group.name) for group in spec.node_groups}
     flows: dict[tuple[str, str], list[Flow]] = defaultdict(list)
     for flow in spec.flows:
         flows[flow.source, flow.target].append(flow)
@@ -169,18 +170,6 @@ def mount_without_flow(subject: Subject) -> Iterator[Problem]:
             yield Problem((*mount.path, "nodes", at), message, hint)
 
 
-def zones_of(spec: ClusterSpec) -> Mapping[str, tuple[str, ...]]:
-    """The zones of every node group: the one that it names, and those that name it."""
-    found: dict[str, dict[str, None]] = {group.name: {} for group in spec.node_groups}
-    for group in spec.node_groups:
-        if group.zone is not None:
-            found[group.name][group.zone] = None
-    for zone in spec.zones:
-        for name in zone.nodes:
-            found.setdefault(name, {})[zone.name] = None
-    return {name: tuple(zones) for name, zones in found.items()}
-
-
 def port_of(mount: Mount) -> int:
     """The TCP port that an NFS mount goes to: its last `port=` option, or 2049."""
     ports = [option.partition("=")[2] for option in mount.options if option.startswith("port=")]
@@ -190,24 +179,26 @@ def port_of(mount: Mount) -> int:
 def _carries(flow: Flow, mount: Mount) -> bool:
     if mount.type not in NFS_TYPES or "proto=rdma" in mount.options:
         return True
-    port = port_of(mount)
-    return flow.protocol == "tcp" and (not flow.ports or any(low <= port <= high for low, high in flow.ports))
+    return flow.opens("tcp", port_of(mount))
 
 
 @rule(
     code="CW506",
     severity=Severity.ERROR,
     title="ports on a protocol that has none",
-    why="ICMP has types and no ports; the author believed that the flow is narrower, or another one, than it is.",
+    why="Filters would let everything pass, or nothing; the author believed that the flow is narrower than that.",
     mend="Take `ports` away, or choose tcp or udp.",
+    docs="Only tcp and udp have ports. ICMP has types; `any` takes in protocols without ports, so that a filter that"
+    " asks for one could pass nothing of them. Whoever means one port over both writes two flows.",
 )
 def ports_without_protocol(subject: Subject) -> Iterator[Problem]:
-    """Flows of icmp with ports."""
+    """Flows with ports of a protocol other than tcp and udp."""
+    lacks = {"icmp": "which has no ports", "any": "every protocol, of which most have no ports"}
     for flow in subject.spec.flows:
-        if flow.protocol == "icmp" and flow.ports:
+        if flow.protocol not in WITH_PORTS and flow.ports:
             yield Problem(
                 (*flow.path, "ports"),
-                f"Flow {flow.name} is icmp, which has no ports.",
+                f"Flow {flow.name} is {flow.protocol}, {lacks[flow.protocol]}.",
                 "Take `ports` away, or choose tcp or udp as `protocol`.",
             )
 
@@ -224,15 +215,16 @@ def ports_without_protocol(subject: Subject) -> Iterator[Problem]:
 def cut_off_nodes(subject: Subject) -> Iterator[Problem]:
     """Node groups with an image that are in no zone, or whose zones no flow leads to."""
     spec = subject.spec
-    zones = zones_of(spec)
     entered = {flow.target for flow in spec.flows}
     for group in spec.node_groups:
-        if group.image is None or entered.intersection(zones[group.name]):
+        zones = zones_of(spec, group.name)
+        if group.image is None or entered.intersection(zones):
             continue
-        if zones[group.name]:
+        if zones:
             message = f"No flow leads to {group.name}: its firewall would deny everything, SSH too."
-            hint = f"Add a flow to zone {zones[group.name][0]}, such as SSH from the services."
-            yield Problem((*group.path, "zone"), message, hint)
+            hint = f"Add a flow to zone {zones[0]}, such as SSH from the services."
+            key = "zone" if group.zone is not None else "name"
+            yield Problem((*group.path, key), message, hint)
         else:
             message = f"{group.name} has an image and no zone: its firewall would deny everything, SSH too."
             yield Problem((*group.path, "image"), message, "Give it a `zone`.")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 
 from clusterwright.finding import Severity
-from clusterwright.rules.isolation import DEFAULT_PKEY, zones_of
+from clusterwright.rules.isolation import DEFAULT_PKEY
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.job import NcclProfile
 from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import memberships_of
 
 
 @rule(
@@ -73,11 +74,10 @@ def _partition(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> str | No
     manager = fabric.subnet_manager
     if value is None or manager is None:
         return None
-    zones = zones_of(spec).get(nccl.nodes, ())
     member = [
-        (partition.pkey, any(zone in zones and partition.membership_of(zone) == "full" for zone in partition.zones))
+        (partition.pkey, membership == "full")
         for partition in fabric.partitions
-        if partition.pkey != DEFAULT_PKEY and any(zone in zones for zone in partition.zones)
+        if partition.pkey != DEFAULT_PKEY and (membership := memberships_of(spec, partition).get(nccl.nodes))
     ]
     is_full = [manager.default_membership == "full", *(full for _, full in sorted(member))]
     if not value.isdecimal() or int(value) >= len(is_full):

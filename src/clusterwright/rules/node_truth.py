@@ -8,8 +8,9 @@ from ipaddress import ip_address
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.image import Image
-from clusterwright.spec.isolation import Flow, Zone
+from clusterwright.spec.isolation import Flow
 from clusterwright.spec.model import ClusterSpec, NodeGroup
+from clusterwright.spec.zone_reach import lives_on, zones_of
 
 # Services that every node with an image is told to use, with the protocol and port that its files say.
 _SERVICES = (("dns", "udp", 53), ("ntp", "udp", 123), ("syslog", "tcp", 6514))
@@ -52,34 +53,25 @@ def _has_verbs(spec: ClusterSpec, group: NodeGroup) -> bool:
 def unreachable_service(subject: Subject) -> Iterator[Problem]:
     """The site's servers against the flows that leave zones with nodes that have an image."""
     spec = subject.spec
-    zones = dict.fromkeys(group.zone for group, _ in _nodes_with_images(spec) if group.zone)
+    kinds = dict.fromkeys(zones for group, _ in _nodes_with_images(spec) if (zones := zones_of(spec, group.name)))
     for key, protocol, port in _SERVICES:
         servers = {"dns": spec.site.dns, "ntp": spec.site.ntp, "syslog": spec.site.syslog}[key]
         for at, server in enumerate(servers):
-            for zone in zones if any(_covers(spec, each, server) for each in spec.zones) else ():
-                if not any(_allows(spec, flow, zone, protocol, port, server) for flow in spec.flows):
-                    message = f"No flow lets {zone} reach {server} on {protocol} {port}."
-                    yield Problem(("site", key, at), message, f"Add a flow from {zone} to the zone of {server}.")
+            for zones in kinds:
+                leaving = [flow for flow in spec.flows if flow.source in zones and flow.opens(protocol, port)]
+                if not any(_leads_to(spec, flow, server) for flow in leaving):
+                    message = f"No flow lets {zones[0]} reach {server} on {protocol} {port}."
+                    yield Problem(("site", key, at), message, f"Add a flow from {zones[0]} to the zone of {server}.")
 
 
-def _allows(spec: ClusterSpec, flow: Flow, zone: str, protocol: str, port: int, server: str) -> bool:
+def _leads_to(spec: ClusterSpec, flow: Flow, server: str) -> bool:
+    """Whether the addresses of a flow's target take in those of ``server``."""
     target = spec.zone(flow.target)
-    if flow.source != zone or flow.protocol not in (protocol, "any") or target is None:
+    if target is None:
         return False
-    if flow.ports and not any(low <= port <= high for low, high in flow.ports):
-        return False
-    return _covers(spec, target, server)
-
-
-def _covers(spec: ClusterSpec, zone: Zone, server: str) -> bool:
-    """Whether the addresses of a zone take in those of ``server``."""
     address = ip_address(server)
-    pools = [
-        fabric.addressing.hosts
-        for fabric in spec.fabrics
-        if fabric.name in zone.fabrics and fabric.addressing is not None
-    ]
-    return any(address in network for network in (*zone.prefixes, *pools))
+    pools = [fabric.addressing.hosts for fabric in lives_on(spec, target) if fabric.addressing is not None]
+    return any(address in network for network in (*target.prefixes, *pools))
 
 
 @rule(
@@ -197,9 +189,10 @@ def bootstrap_ports(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     group = spec.node_group(spec.nccl.nodes) if spec.nccl is not None else None
     image = spec.image(group.image) if group is not None and group.image is not None else None
-    if spec.nccl is None or group is None or image is None or group.zone is None or not _has_verbs(spec, group):
+    if spec.nccl is None or group is None or image is None or not _has_verbs(spec, group):
         return
-    if not any(flow.target == group.zone for flow in spec.flows):
+    zones = zones_of(spec, group.name)
+    if not any(flow.target in zones for flow in spec.flows):
         return  # nothing reaches these nodes, which CW507 says
     said = next((value for name, value in image.sysctl.items() if name.replace("/", ".") == _PORT_RANGE), None)
     try:
@@ -208,13 +201,11 @@ def bootstrap_ports(subject: Subject) -> Iterator[Problem]:
         message = f'"{said}" is not two ports.'
         yield Problem((*image.path, "sysctl", _PORT_RANGE), message, 'Write the first and the last one: "32768 60999".')
         return
-    inside = [
-        flow for flow in spec.flows if flow.source == flow.target == group.zone and flow.protocol in ("tcp", "any")
-    ]
-    if not any(not flow.ports or any(a <= low and high <= b for a, b in flow.ports) for flow in inside):
+    inside = [flow for flow in spec.flows if flow.source in zones and flow.target in zones]
+    if not any(flow.opens("tcp", low, high) for flow in inside):
         path = (*image.path, "sysctl", _PORT_RANGE) if said is not None else (*spec.nccl.path, "sockets")
-        message = f"Jobs listen on ports {low} to {high}, and no TCP flow inside {group.zone} covers all of them."
-        yield Problem(path, message, f'Add `ports: ["{low}-{high}"]` to a TCP flow from {group.zone} to {group.zone}.')
+        message = f"Jobs listen on ports {low} to {high}, and no TCP flow inside {zones[0]} covers all of them."
+        yield Problem(path, message, f'Add `ports: ["{low}-{high}"]` to a TCP flow from {zones[0]} to {zones[0]}.')
 
 
 @rule(

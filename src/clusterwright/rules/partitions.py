@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from clusterwright.finding import Severity
-from clusterwright.rules.isolation import zones_of
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import memberships_of, zones_of
 
 
 def _zones_on(spec: ClusterSpec, fabric: Fabric) -> dict[str, list[str]]:
     """The node groups that a fabric attaches, by zone, in the spec's order."""
     attached = {attach.nodes for attach in fabric.attach}
     found: dict[str, list[str]] = {}
-    for group, zones in zones_of(spec).items():
-        for zone in zones if group in attached else ():
-            found.setdefault(zone, []).append(group)
+    for group in spec.node_groups:
+        for zone in zones_of(spec, group.name) if group.name in attached else ():
+            found.setdefault(zone, []).append(group.name)
     return found
 
 
@@ -111,14 +111,13 @@ def nobody_full(subject: Subject) -> Iterator[Problem]:
 def outside_partitions(subject: Subject) -> Iterator[Problem]:
     """Node groups on a fabric with limited default membership that no partition of it takes in."""
     spec = subject.spec
-    zones = zones_of(spec)
     for fabric in spec.fabrics:
         manager = fabric.subnet_manager
         if manager is None or manager.default_membership != "limited":
             continue
-        inside = {zone for partition in fabric.partitions for zone in partition.zones}
+        inside = {group for partition in fabric.partitions for group in memberships_of(spec, partition)}
         for attach in fabric.attach:
             group = attach.nodes or ""
-            if group != manager.nodes and not inside.intersection(zones.get(group, ())):
+            if group != manager.nodes and group not in inside:
                 message = f"{group} is in no partition of {fabric.name}, and reaches its subnet manager alone."
                 yield Problem((*attach.path, "nodes"), message, "Add its zone to a partition.")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.rules.isolation import zones_of
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.job import NcclProfile
+from clusterwright.spec.zone_reach import memberships_of
 
 INFINIBAND = "infiniband"
 MANAGEMENT_LEVEL = 0
@@ -120,7 +120,6 @@ def nccl_partition(subject: Subject) -> Iterator[Problem]:
     if target is None:
         return
     nccl, fabric = target
-    zones = zones_of(subject.spec).get(nccl.nodes, ())
     manager = fabric.subnet_manager
     if manager is None or manager.default_membership == "full":
         return
@@ -129,7 +128,7 @@ def nccl_partition(subject: Subject) -> Iterator[Problem]:
     full = [
         partition.name
         for partition in fabric.partitions
-        if any(zone in zones and partition.membership_of(zone) == "full" for zone in partition.zones)
+        if memberships_of(subject.spec, partition).get(nccl.nodes) == "full"
     ]
     if not full:
         message = f"{nccl.nodes} is a full member of no partition of {fabric.name}: its nodes do not reach each other."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
@@ -18,6 +19,8 @@ BOOT = "boot"
 MANAGEMENT = "management"
 # Outside the cluster and the owner's own: what may send into an isolated zone.
 OWNERS = frozenset({"production", "ingest-gateway", "services", "management", "boot"})
+# The protocols of a flow whose packets name ports: `icmp` has types, and `any` takes in protocols without ports.
+WITH_PORTS = frozenset({"tcp", "udp"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,10 @@ class Zone:
 class Flow:
     """Traffic that is allowed from one zone to another; everything else is denied.
 
-    ``protocol`` is ``tcp``, ``udp``, ``icmp`` or ``any``. ``ports`` are inclusive ranges of destination ports, empty
-    for every port (and for protocols without). ``owner`` answers for it; ``expires`` is the last day on which it is
-    wanted, None for no end. A flow stays open beyond that day until the spec drops it: rendering knows no clock.
+    ``protocol`` is ``tcp``, ``udp``, ``icmp`` or ``any``. ``ports`` are inclusive ranges of destination ports in order
+    and without overlap, empty for every port (and for protocols without). ``owner`` answers for it; ``expires`` is the
+    last day on which it is wanted, None for no end. A flow stays open beyond that day until the spec drops it:
+    rendering knows no clock.
     """
 
     name: str
@@ -55,6 +59,15 @@ class Flow:
     owner: str | None
     expires: date | None
     path: Path
+
+    def opens(self, protocol: str, low: int, high: int | None = None) -> bool:
+        """True when it lets a protocol (``tcp`` or ``udp``) reach port ``low``, or every port from there to ``high``.
+
+        ``ports`` hold no overlap and no neighbours, so that ports in a row lie within one of them.
+        """
+        last = low if high is None else high
+        inside = not self.ports or any(first <= low and last <= end for first, end in self.ports)
+        return self.protocol in (protocol, "any") and inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +94,14 @@ class Promise:
     promise: str
     says: str
     path: Path
+
+
+def joined(ports: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same ports in the fewest inclusive ranges, in order: a port that is written twice is one port."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(ports):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], high))
+        else:
+            found.append((low, high))
+    return tuple(found)

@@ -9,7 +9,7 @@ from typing import Any
 
 from clusterwright.spec.authentication import session_authentication
 from clusterwright.spec.document import Path
-from clusterwright.spec.isolation import Address, AddressWithLength, Border, Flow, Promise, Zone
+from clusterwright.spec.isolation import Address, AddressWithLength, Border, Flow, Promise, Zone, joined
 from clusterwright.spec.reading import BAD_PREFIX, Reading
 
 BAD_DATE = "CW147"
@@ -36,7 +36,7 @@ def flow(reading: Reading, data: Mapping[str, Any], path: Path) -> Flow:
         source=data["from"],
         target=data["to"],
         protocol=data["protocol"],
-        ports=reading.ranges(data.get("ports", ()), (*path, "ports"), 65535),
+        ports=joined(reading.ranges(data.get("ports", ()), (*path, "ports"), 65535)),
         reason=data["reason"],
         owner=data.get("owner"),
         expires=_date(reading, data["expires"], (*path, "expires")) if "expires" in data else None,

@@ -1,11 +1,18 @@
-"""Where zones live and where two of them can meet, as far as the spec itself says so."""
+"""Who belongs to a zone, where zones live and where two of them can meet, as far as the spec itself says so.
+
+Rules, writers, proofs, reports and the lab all ask here: what a zone is belongs to the meaning of the spec, and is
+decided once.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from clusterwright.spec.fabric import Fabric
+    from clusterwright.spec.infiniband import Partition
     from clusterwright.spec.isolation import Zone
     from clusterwright.spec.model import ClusterSpec
 
@@ -13,6 +20,27 @@ if TYPE_CHECKING:
 def members_of(spec: ClusterSpec, zone: Zone) -> tuple[str, ...]:
     """The node groups of a zone: those that it lists and those that name it, in the spec's order."""
     return tuple(group.name for group in spec.node_groups if group.name in zone.nodes or group.zone == zone.name)
+
+
+def zones_of(spec: ClusterSpec, group: str) -> tuple[str, ...]:
+    """The zones of a node group: the one that its `zone` names first, then those that list it, in the spec's order.
+
+    Empty for a group that is in none, and for a name that no group has.
+    """
+    own = next((item.zone for item in spec.node_groups if item.name == group), None)
+    found = [zone.name for zone in spec.zones if group in members_of(spec, zone)]
+    return tuple(sorted(found, key=lambda name: name != own))
+
+
+def memberships_of(spec: ClusterSpec, partition: Partition) -> Mapping[str, str]:
+    """``full`` or ``limited`` for each node group in an InfiniBand partition; full where any of its zones is."""
+    found: dict[str, str] = {}
+    for name in partition.zones:
+        zone = spec.zone(name)
+        for group in members_of(spec, zone) if zone is not None else ():
+            if found.get(group) != "full":
+                found[group] = partition.membership_of(name)
+    return found
 
 
 def covers(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.zone_reach import memberships_of
 from clusterwright.verify.isolation.declared import Declared
 from clusterwright.verify.isolation.wanted import declared_of
 
@@ -75,17 +76,8 @@ def intent_of(plan: Plan) -> Intent:
     for fabric in plan.spec.fabrics:
         own = ports.get(fabric.name, {})
         for partition in fabric.partitions:
-            by_group: dict[str, set[str]] = {}
-            for name in partition.zones:
-                zone = plan.spec.zone(name)
-                for group in plan.spec.node_groups:
-                    if group.zone == name or (zone is not None and group.name in zone.nodes):
-                        by_group.setdefault(group.name, set()).add(partition.membership_of(name))
-            members = {
-                guid: "full" if "full" in by_group[group] else "limited"
-                for guid, group in own.items()
-                if group in by_group
-            }
+            by_group = memberships_of(plan.spec, partition)
+            members = {guid: by_group[group] for guid, group in own.items() if group in by_group}
             wanted.append(WantedPartition(fabric.name, partition.name, partition.pkey & 0x7FFF, members))
     full = {
         item.figure.split(".")[1]

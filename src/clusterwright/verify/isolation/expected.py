@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from clusterwright.spec.isolation import WITH_PORTS
 from clusterwright.verify.isolation.declared import OUTSIDE, Declared, DeclaredBorder, DeclaredFlow
 from clusterwright.verify.isolation.filter_model import InterfaceNumbers
 from clusterwright.verify.isolation.nft_values import addresses
@@ -40,6 +41,7 @@ from clusterwright.verify.isolation.packets import (
 from clusterwright.verify.isolation.ranges import EMPTY, Ranges, values
 
 BOOT = "boot"
+_NUMBERS = {"tcp": TCP, "udp": UDP}
 # Neighbour discovery and listener messages, which Linux never tracks (nf_conntrack_proto_icmpv6.c).
 _UNTRACKED_TYPES = values(130, 131, 132, 133, 134, 135, 136, 143)
 _NEIGHBOURS = values(135, 136)
@@ -254,16 +256,23 @@ def _stateless(flow: DeclaredFlow, version: int, source: Ranges, target: Ranges,
         return []
     family = V4 if version == 4 else V6
     if flow.protocol == "icmp":
+        if flow.ports is not None:
+            return []  # no echo has a port
         return [_icmp(version, (_ECHO_REPLY if reply else _ECHO_REQUEST)[version], src=source, dst=target)]
-    if flow.protocol not in {"tcp", "udp"}:
+    if flow.protocol not in WITH_PORTS and flow.ports is None:
         return [box(family=family, src=source, dst=target)]
-    number = values(TCP if flow.protocol == "tcp" else UDP)
-    made = {"family": family, "proto": number, "src": source, "dst": target}
+    numbers = [number for name, number in _NUMBERS.items() if flow.protocol in (name, "any")]
+    return [_ported(flow, number, family, source, target, reply=reply) for number in numbers]
+
+
+def _ported(flow: DeclaredFlow, number: int, family: Ranges, source: Ranges, target: Ranges, *, reply: bool) -> Box:
+    """The packets of a flow over TCP or UDP; ports of a flow of any protocol name nothing but theirs."""
+    made = {"family": family, "proto": values(number), "src": source, "dst": target}
     if flow.ports is not None:
         made |= {"sport" if reply else "dport": flow.ports, "fragment": _NOT_LATER}
-    if reply and flow.protocol == "tcp":
+    if reply and number == TCP:
         made |= {"flags": _ACK_OR_RST, "fragment": _NOT_LATER}
-    return [box(**made)]
+    return box(**made)
 
 
 def _coarse(found: Box, flow: DeclaredFlow) -> Box:

@@ -8,6 +8,7 @@ from ipaddress import ip_network
 from clusterwright.plan.model import Plan
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.isolation import Network, Zone
+from clusterwright.spec.zone_reach import covers, members_of
 from clusterwright.verify.isolation.declared import (
     OUTSIDE,
     Declared,
@@ -62,13 +63,7 @@ def declared_of(plan: Plan) -> Declared:
             for fabric in addressed.values()
             if fabric.addressing is not None
         ),
-        zones_of={
-            device.name: tuple(
-                zone.name for zone in plan.spec.zones if zone.name == device.zone or device.node_group in zone.nodes
-            )
-            for device in plan.devices
-            if device.kind == "node"
-        },
+        zones_of={d.name: d.zones for d in plan.devices if d.kind == "node"},
         imaged=frozenset(device.name for device in plan.devices if device.kind == "node" and device.image is not None),
         fabrics_of={name: frozenset(found) for name, found in fabrics_of.items()},
         edges=tuple(_edge(plan, fabric, switch, own) for (fabric, switch), own in sorted(ports.items())),
@@ -118,13 +113,10 @@ def _edge(plan: Plan, fabric: str, switch: str, ports: Mapping[str, tuple[str, s
 
 
 def _zone(plan: Plan, zone: Zone, tenants: Mapping[str, _Tenants]) -> DeclaredZone:
-    members = frozenset(g.name for g in plan.spec.node_groups if g.name in zone.nodes or g.zone == zone.name)
+    members = frozenset(members_of(plan.spec, zone))
     parts = []
     for fabric in plan.spec.fabrics:
-        if fabric.addressing is None:
-            continue
-        attached = fabric.name in zone.fabrics if zone.fabrics else any(a.nodes in members for a in fabric.attach)
-        if attached:
+        if covers(plan.spec, zone, fabric):
             found = _part(plan, fabric, members, tenants.get(fabric.name, {}))
             if found:
                 parts.append(ZonePart(fabric.name, _version(fabric), found))
