@@ -5,6 +5,7 @@ Each golden file is the whole output of the command.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from tests.golden_files import assert_golden
 from tests.observe.netfile import NetFile, hdr_lab, hdr_plan, scan
 
 from clusterwright.cli.observe import observe
+from clusterwright.observe.compare import compare
+from clusterwright.observe.difference import Kind
+from clusterwright.observe.ibnetdiscover import parse
 
 
 def _output(spec: Path, listing: Path, *more: str) -> tuple[int, str]:
@@ -121,6 +125,42 @@ def _replaced_adapter(net: NetFile) -> None:
     _other_adapter(net, "MT4123 ConnectX6   Mellanox Technologies")
 
 
+def _dead(net: NetFile, silent: str, alive: str, *ports: str) -> None:
+    """A switch is down, and somebody has moved cables of its to the same ports of another one."""
+    far = {port: net.peers[net.end(silent, port)] for port in ports}
+    net.remove(net.names[silent])
+    for port, end in far.items():
+        net.cut(net.end(alive, port))
+        net.join(end, net.end(alive, port))
+
+
+def _dead_leaf(net: NetFile) -> None:
+    _dead(net, "leaf-s00-03", "leaf-s00-02", "3")
+
+
+def _dead_leaf_and_a_fault(net: NetFile) -> None:
+    _dead(net, "leaf-s00-03", "leaf-s00-02", "3")
+    net.cut(net.end("leaf-s00-02", "9"))
+
+
+def _dead_spine(net: NetFile) -> None:
+    _dead(net, "spine-01", "spine-02", "5", "7")
+
+
+def _two_dead_leaves(net: NetFile) -> None:
+    net.remove(net.names["leaf-s00-04"])
+    _dead(net, "leaf-s00-03", "leaf-s00-02", "3")
+
+
+def _dead_leaf_and_swapped(net: NetFile) -> None:
+    """Two cables of a dead leaf in each other's ports of another one."""
+    far = {port: net.peers[net.end("leaf-s00-03", port)] for port in ("3", "4")}
+    net.remove(net.names["leaf-s00-03"])
+    for port, end in (("4", far["3"]), ("3", far["4"])):
+        net.cut(net.end("leaf-s00-02", port))
+        net.join(end, net.end("leaf-s00-02", port))
+
+
 def _everything(net: NetFile) -> None:
     for fault in (_swap_uplinks, _swap_hosts, _missing_uplink, _rail_crossed, _wrong_port, _unexpected_link):
         fault(net)
@@ -145,6 +185,11 @@ FAULTS: dict[str, Callable[[NetFile], None]] = {
     "replaced-switch": _replaced_switch,
     "foreign-host": _foreign_host,
     "replaced-adapter": _replaced_adapter,
+    "dead-leaf": _dead_leaf,
+    "dead-leaf-and-a-fault": _dead_leaf_and_a_fault,
+    "dead-spine": _dead_spine,
+    "two-dead-leaves": _two_dead_leaves,
+    "dead-leaf-and-swapped": _dead_leaf_and_swapped,
     "everything": _everything,
 }
 
@@ -176,6 +221,21 @@ def test_a_doubled_guid_is_told(fault: str, twin: str, original: str, tmp_path: 
     status, output = _output(hdr_lab(tmp_path), scan(net, tmp_path, *commands))
     assert status == 1
     assert_golden(f"observe/{fault}.txt", output.encode())
+
+
+@pytest.mark.parametrize("described", ["", "Quantum Mellanox Technologies"])
+@pytest.mark.parametrize("fault", [name for name in FAULTS if name.startswith(("dead", "two-dead"))])
+def test_a_guid_that_stands_in_for_a_real_one_is_never_named(fault: str, described: str, tmp_path: Path) -> None:
+    """Devices answer with GUIDs of their own; switches by name, or without any."""
+    net = NetFile.of(hdr_plan(tmp_path))
+    FAULTS[fault](net)
+    text = re.sub(r"\b(0x)?0?2c1a5([0-9a-f]{10})\b", r"\g<1>b8cef6\2", net.text("").replace("-02c1a5", "-2c1a5"))
+    text = re.sub(r'# "(?:leaf|spine)[^"]*"', f'# "{described}"', text) if described else text
+    found = compare(net.plan, "backend", [parse(text, "scan")], rates=False)
+    assert found
+    assert not [item.message for item in found if "2c1a5" in item.message]
+    assert Kind.DUPLICATE_GUID not in {item.kind for item in found}
+    assert Kind.EXCHANGED_DEVICES not in {item.kind for item in found}
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])

@@ -107,6 +107,18 @@ def test_silence_is_a_missing_link_and_a_stranger_is_named(plan: Plan) -> None:
     assert any("somebodys-laptop en0 is cabled to" in item.message for item in found)
 
 
+def test_a_port_that_two_others_hear_is_ambiguous_and_moves_nothing(plan: Plan) -> None:
+    """Two devices with one name, or a bridge between: the first that was read is no better than the second."""
+    for devices in ([SWITCH, "ctsw-p00-01"], ["ctsw-p00-01", SWITCH]):
+        heard = {name: planned(plan, name) for name in devices}
+        one, *rest = heard["ctsw-p00-01"]
+        twin = heard[SWITCH][0]
+        heard["ctsw-p00-01"] = [Neighbour(one.port, twin.neighbour, twin.neighbour_port), *rest]
+        (found,) = compare_neighbours(plan, heard)
+        assert found.kind == Kind.AMBIGUOUS
+        assert f"{twin.neighbour} {twin.neighbour_port} is heard at {SWITCH} {twin.port}, ctsw-p00-01" in found.message
+
+
 def test_a_cable_at_another_port_is_moved_and_one_too_many_is_taken_out(plan: Plan) -> None:
     one, *rest = planned(plan, SWITCH)
     free = "Ethernet9/36/1"

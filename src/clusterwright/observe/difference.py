@@ -23,6 +23,7 @@ class Kind(StrEnum):
     DISPLACED_DEVICE = "displaced-device"
     OTHER_GUID = "other-guid"
     DUPLICATE_GUID = "duplicate-guid"
+    AMBIGUOUS = "ambiguous"
     WRONG_MODEL = "wrong-model"
     INTERNAL_LINK = "internal-link"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from clusterwright.and_more import and_more
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.cabling import Edge, Move, repair
 from clusterwright.observe.difference import Difference, Kind, Place, in_walking_order
@@ -23,7 +24,7 @@ def compare_neighbours(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> 
     if unknown:
         raise ClusterwrightError(f"no device of {plan.name} is called {unknown[0]}; name each dump after its device")
     comparison = _Comparison(plan, heard)
-    return in_walking_order([*comparison.strangers(), *comparison.cables()])
+    return in_walking_order([*comparison.strangers(), *comparison.doubled(), *comparison.cables()])
 
 
 class _Comparison:
@@ -46,6 +47,7 @@ class _Comparison:
                 self.optional |= {a, b}
         self.observed: dict[int, int] = {}
         self.foreign: list[tuple[_Port, Neighbour]] = []
+        self.rivals: dict[int, list[int]] = {}  # a port to those that hear it besides the first
         for device in sorted(heard):
             for neighbour in heard[device]:
                 self.hear(device, neighbour)
@@ -78,6 +80,10 @@ class _Comparison:
         there = self.number((name, port))
         if here not in self.observed and there not in self.observed:
             self.observed |= {here: there, there: here}
+        elif here not in self.observed:
+            self.rivals.setdefault(there, []).append(here)
+            ends = (here, there, self.observed[there])
+            self.optional |= {*ends, *(self.planned[end] for end in ends if end in self.planned)}
 
     def place(self, end: int) -> Place:
         """A port, with rack and unit of its device."""
@@ -95,6 +101,18 @@ class _Comparison:
                 Place(name, port, device.rack, device.unit),
                 f"{what} is cabled to {name} {port}, and no plan knows it",
             )
+
+    def doubled(self) -> Iterator[Difference]:
+        """Ports that several others hear: nobody can tell from here who is cabled to them, so no cable is moved."""
+        for there, rivals in self.rivals.items():
+            listeners = sorted([self.observed.pop(there), *rivals])
+            self.observed = {end: other for end, other in self.observed.items() if other != there}
+            heard = and_more([str(self.place(end)) for end in listeners], 4)
+            message = (
+                f"{self.place(there)} is heard at {heard}: two devices call themselves {self.place(there).device}, or"
+                " something between them passes LLDP on; look which of the two it is"
+            )
+            yield Difference(Kind.AMBIGUOUS, self.place(there), message)
 
     def cables(self) -> Iterator[Difference]:
         """Cables to move, those that are missing, and those that are too many."""

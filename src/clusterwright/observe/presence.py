@@ -128,7 +128,8 @@ def doubled_switches(
     """Switches that are silent while another one answers with their cables beside its own; adds them to ``told``.
 
     ibnetdiscover takes two switches with one GUID for a single one, and of two cables at the same port number it lists
-    the one it met last.
+    the one it met last: of a doubled leaf that may be one cable. A dead switch whose cable somebody has moved to the
+    same port of another one reads the same, so that both are said. The GUID is the one that answers, not a planned one.
     """
     for at, site in enumerate(expected.sites):
         if not site.switch or found.seen[at] or site.unit in told:
@@ -145,16 +146,20 @@ def doubled_switches(
         if twin is None or set(wrong) != set(claimed):
             continue
         silent, name = site.names[0], expected.sites[twin].names[0]
+        shown = Speaker(expected, subnet, found)
+        listed = and_more([str(shown.place(observed[end])) for end in claimed], 4)
+        where = "cable from {} ends at the same port" if len(claimed) == 1 else "cables from {} end at the same ports"
+        guid = format_guid(subnet.nodes[node].guid)
         message = (
-            f"{silent} does not answer, but {name} does in its place, with {len(claimed)} of its cables: both have"
-            f" the GUID {format_guid(expected.sites[twin].guid)}, or these cables were moved"
+            f"{silent} does not answer, and its {where.format(listed)} of {name}: {silent} is down and somebody moved"
+            f" {'it' if len(claimed) == 1 else 'them'}, or both switches answer as GUID {guid}; look which of the two"
+            " it is"
         )
-        yield Difference(Kind.DUPLICATE_GUID, site.place(), message)
+        yield Difference(Kind.AMBIGUOUS, site.place(), message)
         told.add(silent)
-        for end in subnet.ends_of(node):
+        for end in claimed:
             _strike(observed, end)
-        for port in range(1, site.ports + 1):
-            _strike(planned, (node << PORT_BITS) + port)
+            _strike(planned, end)
 
 
 def absent_switches(expected: Expected, found: Identities, planned: _Peers, told: Set[str]) -> Iterator[Difference]:
