@@ -11,7 +11,7 @@ from clusterwright.data_files import folder
 from clusterwright.plan.build import build_plan
 from clusterwright.render.engine import render_devices
 from clusterwright.spec.load import load_spec
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict, VerifyError
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict, VerifyError
 from clusterwright.verify.intent import intent_of
 from clusterwright.verify.registry import CHECKS
 from clusterwright.verify.tree import RenderedTree, tree_of
@@ -27,7 +27,7 @@ def _always(_: RenderedTree) -> bool:
 
 
 def _process(_: RenderedTree) -> Verdict:
-    return Verdict((Fact("process", os.getpid()),), ())
+    return Verdict((Fact("process", os.getpid()),), (), Cases("processes", 1))
 
 
 def _unreadable(_: RenderedTree) -> Verdict:
@@ -64,7 +64,7 @@ def test_text_that_does_not_parse_is_told_whichever_process_read_it(monkeypatch:
 
 def test_a_counterexample_survives_the_way_between_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Counterexample("rtsw-p00r00", "etc/coop/agent.conf", 3, "maps DSCP 26 to class 0")
-    refuted = Check("refuted", "", frozenset(), _always, lambda _: Verdict((), (found,)))
+    refuted = Check("refuted", "", frozenset(), _always, lambda _: Verdict((), (found,), Cases("cases", 1)))
     monkeypatch.setattr(proofs, "_WORTH_FORKING", 1)
 
     assert [verdict.counterexamples for _, verdict in proofs.prove(_lab(), [refuted] * 3)] == [(found,)] * 3

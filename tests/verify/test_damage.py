@@ -37,7 +37,7 @@ def damage(text: str, chosen: random.Random) -> str:
 
 def is_proven(subject: RenderedTree) -> bool:
     try:
-        return all(check.run(subject).is_proven for check in CHECKS if check.applies(subject))
+        return all(check.run(subject).is_settled for check in CHECKS if check.applies(subject))
     except VerifyError:
         return False
 

@@ -33,7 +33,7 @@ def devices_with(path: str) -> list[str]:
 def judge(subject: RenderedTree) -> str | None:
     """The check that refutes a tree, None when all prove it."""
     try:
-        return next((check.name for check in JUDGES if not check.run(subject).is_proven), None)
+        return next((check.name for check in JUDGES if not check.run(subject).is_settled), None)
     except VerifyError:
         return "refused"
 

@@ -46,7 +46,7 @@ def verdicts(artifacts: tuple[Artifact, ...]) -> dict[str, Verdict]:
 def test_a_cluster_of_ipv4_is_proven(overlay: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     found = verdicts(artifacts_with(overlay, tmp_path_factory.getbasetemp()))
     assert set(found) == set(CHECKED)
-    assert {name: verdict.counterexamples for name, verdict in found.items() if not verdict.is_proven} == {}
+    assert {name: verdict.counterexamples for name, verdict in found.items() if not verdict.is_settled} == {}
 
 
 def test_the_interface_of_a_vlan_limits_the_packets_of_its_hosts(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -89,7 +89,7 @@ FRONTEND_PLANES = """
 )
 def test_two_planes_are_proven(overlay: str, tmp_path: Path) -> None:
     found = verdicts(artifacts_with(overlay, tmp_path))
-    assert {name: verdict.counterexamples for name, verdict in found.items() if not verdict.is_proven} == {}
+    assert {name: verdict.counterexamples for name, verdict in found.items() if not verdict.is_settled} == {}
 
 
 def test_a_node_in_one_plane_only_does_not_meet_the_other(tmp_path: Path) -> None:

@@ -27,14 +27,14 @@ def leave_record(path: Path, key: Path, cluster: str, verdicts: Sequence[tuple[C
     entry = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "node": cluster,
-        "ok": all(verdict.is_proven for _, verdict in verdicts),
+        "ok": all(verdict.is_settled for _, verdict in verdicts),
         "checks": [
             {
                 "name": check.name,
                 "expected": "proven",
-                "observed": _word(verdict),
-                "reason": "" if verdict.is_proven else _word(verdict),
-                "ok": verdict.is_proven,
+                "observed": verdict.word,
+                "reason": "" if verdict.is_settled else verdict.word,
+                "ok": verdict.is_settled,
             }
             for check, verdict in verdicts
         ],
@@ -45,10 +45,6 @@ def leave_record(path: Path, key: Path, cluster: str, verdicts: Sequence[tuple[C
     except (OSError, RecordError) as error:
         raise ClusterwrightError(f"no record was left: {error}") from None
     click.echo(f"record {line['sequence']} of {path}, digest {line['digest']}", err=True)
-
-
-def _word(verdict: Verdict) -> str:
-    return "refuted" if verdict.is_refuted else verdict.unjudged or "proven"
 
 
 def show_records(path: Path, public_key: Path, form: str) -> int:

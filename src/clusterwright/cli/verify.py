@@ -55,7 +55,10 @@ def verify(
     such a log of their own isolation, by a timer in their image. --records checks that no record of a log was changed,
     moved or left out, and tells what they say.
 
-    Exit status: 0 proven, 1 refuted, 2 could not run, 3 nothing refuted, but a claim that only a spec lets judge.
+    A claim about nothing, such as bandwidth between units where there is one, is not called proven.
+
+    Exit status: 0 proven or nothing to prove, 1 refuted, 2 could not run, 3 nothing refuted, but a claim that could not
+    be judged.
     """
     if (subject is None) is (records is None) or (records is None) is not (public_key is None):
         raise ClusterwrightError(
@@ -86,7 +89,7 @@ def verify(
         leave_record(continuous, key, tree.cluster, verdicts)
     if any(verdict.is_refuted for _, verdict in verdicts):
         return _EXIT_REFUTED
-    return 0 if all(verdict.is_proven for _, verdict in verdicts) else _EXIT_UNJUDGED
+    return 0 if all(verdict.is_settled for _, verdict in verdicts) else _EXIT_UNJUDGED
 
 
 def _chosen(names: Sequence[str]) -> tuple[Check, ...]:
@@ -111,7 +114,7 @@ def _rendered(spec: Path, checks: Sequence[Check]) -> RenderedTree | None:
 
 def _text(verdicts: Sequence[tuple[Check, Verdict]]) -> Iterator[str]:
     for check, verdict in verdicts:
-        yield f"{check.name}: {'REFUTED' if verdict.is_refuted else verdict.unjudged or 'proven'}. {check.claim}"
+        yield f"{check.name}: {'REFUTED' if verdict.is_refuted else verdict.word}. {check.claim}"
         if not verdict.is_refuted:
             for fact in verdict.facts:
                 shown = f"{fact.value:,}" if isinstance(fact.value, int) else fact.value
@@ -127,13 +130,16 @@ def _text(verdicts: Sequence[tuple[Check, Verdict]]) -> Iterator[str]:
 def _json(tree: RenderedTree, verdicts: Sequence[tuple[Check, Verdict]]) -> str:
     document = {
         "cluster": tree.cluster,
-        "proven": all(verdict.is_proven for _, verdict in verdicts),
+        "proven": all(verdict.is_settled for _, verdict in verdicts) and any(v.is_proven for _, v in verdicts),
         "checks": [
             {
                 "name": check.name,
                 "claim": check.claim,
                 "proven": verdict.is_proven,
                 "unjudged": verdict.unjudged,
+                "answer": verdict.word,
+                "cases": verdict.cases.count,
+                "cases_are": verdict.cases.what,
                 "facts": [{"name": fact.name, "value": fact.value} for fact in verdict.facts if not verdict.is_refuted],
                 "counterexamples": [
                     {"device": each.device, "file": f"/{each.file}", "line": each.line, "message": each.message}

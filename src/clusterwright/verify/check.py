@@ -39,15 +39,25 @@ class Counterexample:
 
 
 @dataclass(frozen=True, slots=True)
+class Cases:
+    """On how many things a claim was tried, and what they are, in the plural: 8,128 ``pairs of adapters``."""
+
+    what: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The answer of one check: proven when there is no counterexample, and nothing that the claim needs was lacking.
 
     ``facts`` hold where it is not refuted; ``notes`` say what it could not compare with. ``unjudged`` says in a
-    few words why the claim itself could not be judged, "" where it was.
+    few words why the claim itself could not be judged, "" where it was. A claim about no ``cases`` is true and says
+    nothing, so it is never called proven.
     """
 
     facts: tuple[Fact, ...]
     counterexamples: tuple[Counterexample, ...]
+    cases: Cases
     notes: tuple[str, ...] = ()
     unjudged: str = ""
 
@@ -58,8 +68,22 @@ class Verdict:
 
     @property
     def is_proven(self) -> bool:
-        """True when nothing contradicts the claim, and all of it was judged."""
+        """True when there was something to prove, nothing contradicts the claim, and all of it was judged."""
+        return self.is_settled and self.cases.count > 0
+
+    @property
+    def is_settled(self) -> bool:
+        """True when the claim is proven, or there was nothing to prove."""
         return not self.counterexamples and not self.unjudged
+
+    @property
+    def word(self) -> str:
+        """The answer in a few words, which every output has: proven, refuted, or why it is neither."""
+        if self.is_refuted:
+            return "refuted"
+        if self.unjudged:
+            return self.unjudged
+        return "proven" if self.is_proven else f"nothing to prove: no {self.cases.what}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.macsec_text import macsec_of
 from clusterwright.verify.tree import RenderedTree
 from clusterwright.verify.unit_text import Unit, unit_of
@@ -72,7 +72,7 @@ def run(tree: RenderedTree) -> Verdict:
     _judge_links(judging)
     facts = tuple(Fact(f"{name} ({promise})", judging.held[promise]) for promise, name in _PROMISES.items())
     notes = () if tree.intent is not None else ("which links must be encrypted only a spec can say",)
-    return Verdict(facts, tuple(judging.found), notes)
+    return Verdict(facts, tuple(judging.found), Cases("mounts or links to encrypt", sum(judging.held.values())), notes)
 
 
 def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Mapping[str, Unit]) -> None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, network_of_tree
 from clusterwright.verify.ethernet.router import example
 from clusterwright.verify.tree import RenderedTree
@@ -19,6 +19,7 @@ Gbps = NDArray[np.float64]
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    tried = 0
     for fabric in network_of_tree(tree).fabrics:
         down, up = sides(fabric)
         for name, routers in fabric.tiers:
@@ -31,8 +32,9 @@ def _run(tree: RenderedTree) -> Verdict:
             facts.append(
                 Fact(f"{fabric.name}: {name} oversubscription", f"{low}" if low == high else f"{low} to {high}")
             )
+            tried += _promise(tree, name) is not None
             found += _above_promise(tree, fabric, name, routers)
-    return Verdict(tuple(facts), tuple(found))
+    return Verdict(tuple(facts), tuple(found), Cases("tiers with a promise", tried))
 
 
 @lru_cache(maxsize=16)
@@ -54,12 +56,17 @@ def sides(fabric: Fabric) -> tuple[Gbps, Gbps]:
     return down, up
 
 
+def _promise(tree: RenderedTree, tier: str) -> tuple[float, float] | None:
+    """The oversubscription that the spec promises of a tier, with its tolerance."""
+    promises = tree.intent.ratios if tree.intent is not None else {}
+    return next((value for name, value in promises.items() if name.rpartition(".")[2] == tier), None)
+
+
 def _above_promise(
     tree: RenderedTree, fabric: Fabric, tier: str, routers: NDArray[np.int64]
 ) -> Iterator[Counterexample]:
     """A tier whose uplinks carry less of the hosts' bandwidth than the spec promises, at its narrowest switch."""
-    promises = tree.intent.ratios if tree.intent is not None else {}
-    promised = next((value for name, value in promises.items() if name.rpartition(".")[2] == tier), None)
+    promised = _promise(tree, tier)
     if promised is None:
         return
     value, tolerance = promised

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.ethernet.jobs import JobSize, job_sizes, worst_job
 from clusterwright.verify.ethernet.network import KINDS, Integers, has_network, network_of_tree
 from clusterwright.verify.ethernet.router import example
@@ -37,10 +37,12 @@ _AT_ONCE = 2000  # columns, to bound the memory
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    tried = 0
     for fabric in network_of_tree(tree).fabrics:
         if not fabric.links:
             continue
         uplinks = uplinks_of(fabric)
+        tried += len(fabric.links)
         healthy = _shares(uplinks, [Failure()])[:, 0]
         sizes = job_sizes(uplinks)
         for title, failures in (
@@ -61,7 +63,7 @@ def _run(tree: RenderedTree) -> Verdict:
                     message = f"is cut off when {name_of(fabric, failures[column])} fails"
                     found.append(example(tree, router.device, router.ports_file, (), message))
             found += _jobs(tree, sizes, name, failures, facts, may_end=not is_single)
-    return Verdict(tuple(facts), tuple(found))
+    return Verdict(tuple(facts), tuple(found), Cases("cables between switches", tried))
 
 
 def _jobs(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.ethernet import eos_text, fboss_json
 from clusterwright.verify.ethernet.declared import declared
 from clusterwright.verify.ethernet.network import KINDS, has_network, network_of_tree
@@ -29,6 +29,7 @@ def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
     notes: list[str] = []
+    tried = 0
     for fabric in network_of_tree(tree).fabrics:
         if not is_lossless(tree, fabric):
             continue
@@ -52,12 +53,13 @@ def _run(tree: RenderedTree) -> Verdict:
                 notes.append(f"{fabric.name}: {routers[0].device} and its like do not say by what they spread")
                 continue
             said[file] = usual
+            tried += count if fabric.links else 0
             stem = routers[0].stem
             facts.append(Fact(f"{fabric.name}: {count:,} switches like those of {stem} spread by", usual))
             found += _odd(tree, routers, usual)
         if len(set(said.values())) > 1:
             notes.append(f"{fabric.name}: its systems spread by different parts of a packet")
-    return Verdict(tuple(facts), tuple(found), tuple(notes))
+    return Verdict(tuple(facts), tuple(found), Cases("switches with equal paths to choose from", tried), tuple(notes))
 
 
 def _odd(tree: RenderedTree, routers: list[Router], usual: str) -> Iterator[Counterexample]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.ethernet.declared import declared
 from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, network_of_tree
 from clusterwright.verify.ethernet.router import Mark, Port, Router, example
@@ -17,6 +17,7 @@ _PAM4_GBPS = 200  # from here on IEEE 802.3 has no physical layer without RS-FEC
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    tried = 0
     for fabric in network_of_tree(tree).fabrics:
         for link in fabric.links:
             a, b = fabric.routers[link.a], fabric.routers[link.b]
@@ -24,6 +25,7 @@ def _run(tree: RenderedTree) -> Verdict:
             if len(kinds) > 1:
                 found += _unlike(tree, a, link.a_port, b, link.b_port)
                 found += _unlike(tree, b, link.b_port, a, link.a_port)
+        tried += len(fabric.links) + len(fabric.nics)
         found += _nics(tree, fabric)
         longest = _mtu_bytes(fabric)
         found += _declared_length(tree, fabric, longest)
@@ -31,7 +33,7 @@ def _run(tree: RenderedTree) -> Verdict:
         facts.append(Fact(f"{fabric.name}: cables between switches, both ends alike", len(fabric.links)))
         if longest:
             facts.append(Fact(f"{fabric.name}: longest packet on every hop, bytes", longest))
-    return Verdict(tuple(facts), tuple(found))
+    return Verdict(tuple(facts), tuple(found), Cases("cables", tried))
 
 
 def _unlike(tree: RenderedTree, router: Router, port: Port, other: Router, far: Port) -> Iterator[Counterexample]:

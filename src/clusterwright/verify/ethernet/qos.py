@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, network_of_tree
 from clusterwright.verify.ethernet.qos_congestion import Usual, congestion_faults, usual_treatment
 from clusterwright.verify.ethernet.qos_declared import declared_faults, is_lossless
@@ -27,9 +27,11 @@ def _applies(tree: RenderedTree) -> bool:
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    tried = 0
     for fabric in network_of_tree(tree).fabrics:
         if not is_lossless(tree, fabric):
             continue
+        tried += len(fabric.routers)
         truth = _truth(fabric)
         classes, queues, lossless = truth
         facts.append(Fact(f"{fabric.name}: switches with one map of DSCPs", len(fabric.routers)))
@@ -50,7 +52,7 @@ def _run(tree: RenderedTree) -> Verdict:
         headroom = [p.qos.headroom_bytes for r in fabric.routers for p in r.ports if p.qos.headroom_bytes is not None]
         if headroom:
             facts.append(Fact(f"{fabric.name}: least headroom of a lossless port that states it, bytes", min(headroom)))
-    return Verdict(tuple(facts), tuple(found))
+    return Verdict(tuple(facts), tuple(found), Cases("switches of a lossless fabric", tried))
 
 
 def _under_pressure(fabric: str, usual: Usual) -> Iterator[Fact]:

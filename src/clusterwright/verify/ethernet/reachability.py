@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.ethernet.culprit import odd_mark
 from clusterwright.verify.ethernet.leaks import islands, leaks
 from clusterwright.verify.ethernet.limits import limit_faults
@@ -71,6 +71,7 @@ def _run(tree: RenderedTree) -> Verdict:
     network = network_of_tree(tree)
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    tried = 0
     for fabric in network.fabrics:
         if len(fabric.routers) > 1:
             ideal, real = spread(fabric, ideal_edges(fabric), counts_sessions=False), real_routes(fabric)
@@ -80,6 +81,7 @@ def _run(tree: RenderedTree) -> Verdict:
             found += _narrow(tree, fabric, real)
             found += limit_faults(tree, fabric, real)
         facts.append(Fact(f"{fabric.name}: NICs whose switch announces them", len(fabric.nics)))
+        tried += len(fabric.nics) + len(fabric.links)
         found += node_faults(tree, fabric)
         found += leaks(tree, fabric, network.fabrics)
     found += islands(tree, network.fabrics)
@@ -93,7 +95,7 @@ def _run(tree: RenderedTree) -> Verdict:
                 message = "announces nothing to anybody, but the spec does not drain it"
                 mark = router.policy(router.sessions[0].out_of)[:1]
                 found.append(example(tree, router.device, router.bgp_file, mark[0].mark if mark else (), message))
-    return Verdict(tuple(facts), tuple(found), tuple(notes))
+    return Verdict(tuple(facts), tuple(found), Cases("NICs or cables between switches", tried), tuple(notes))
 
 
 def _facts(fabric: Fabric, real: Routes) -> Iterator[Fact]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from clusterwright.and_more import and_more
-from clusterwright.verify.check import Check, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Fact, Verdict
 from clusterwright.verify.ethernet.network import KINDS, Fabric, Network, has_network, network_of_tree
 from clusterwright.verify.ethernet.router import (
     Mark,
@@ -53,7 +53,7 @@ def _run(tree: RenderedTree) -> Verdict:
     found += (example(tree, *place) for place in _misnumbered(network, owners))
     for fabric in network.fabrics:
         found += (example(tree, *place) for place in _of_fabric(fabric, sessions))
-    return Verdict(tuple(_facts(network)), tuple(found))
+    return Verdict(tuple(_facts(network)), tuple(found), Cases("sessions or addresses", len(sessions) + len(owners)))
 
 
 def _facts(network: Network) -> Iterator[Fact]:

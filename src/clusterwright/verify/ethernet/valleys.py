@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.ethernet.culprit import odd_mark
 from clusterwright.verify.ethernet.network import KINDS, Fabric, Integers, has_network, network_of_tree
 from clusterwright.verify.ethernet.router import Mark, Policy, Prefix, apply_policy, example, shown_prefix
@@ -46,10 +46,12 @@ class _Transit:
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    tried = 0
     for fabric in network_of_tree(tree).fabrics:
         if len(fabric.routers) < 2:
             continue
         transits = list(_transits(fabric))
+        tried += len(transits)
         found += _valleys(tree, fabric, transits)
         facts.append(Fact(f"{fabric.name}: switches that pass routes on", len({each.router for each in transits})))
         if fabric.is_lossless:
@@ -57,7 +59,7 @@ def _run(tree: RenderedTree) -> Verdict:
             facts.append(Fact(f"{fabric.name}: channels between switches, one for each direction", len(channels)))
             facts.append(Fact(f"{fabric.name}: dependencies between channels, without a circle", int(graph.nnz)))
             found += _circle(tree, fabric, transits, channels, graph)
-    return Verdict(tuple(facts), tuple(found))
+    return Verdict(tuple(facts), tuple(found), Cases("switches that pass routes on", tried))
 
 
 def _transits(fabric: Fabric) -> Iterator[_Transit]:

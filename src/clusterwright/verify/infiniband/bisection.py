@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.idle import excused
 from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
 from clusterwright.verify.infiniband.units import Units, units_of
@@ -42,6 +42,7 @@ def _run(tree: RenderedTree) -> Verdict:
     found: list[Counterexample] = []
     notes: list[str] = []
     unjudged = ""
+    tried = 0
     for subnet in subnets(tree):
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
@@ -58,6 +59,7 @@ def _run(tree: RenderedTree) -> Verdict:
         ):
             if not cuts:
                 continue
+            tried += len(cuts)
             best, worst = max(cut.ratio for cut in cuts), min(cut.ratio for cut in cuts)
             facts.append(Fact(f"bandwidth between {title}, worst of {len(cuts)}, 1 is full", round(worst, 4)))
             wanted = 1.0 if is_promised else best
@@ -66,7 +68,7 @@ def _run(tree: RenderedTree) -> Verdict:
         found += refuting
         notes += noted
         unjudged = unjudged or why
-    return Verdict(tuple(facts), tuple(found), tuple(notes), unjudged)
+    return Verdict(tuple(facts), tuple(found), Cases("two units to cut between", tried), tuple(notes), unjudged)
 
 
 def _each_unit(subnet: Subnet, units: Units) -> Iterator[_Cut]:

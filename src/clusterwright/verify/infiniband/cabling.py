@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
 from clusterwright.verify.tree import RenderedTree
 
 
 def _run(tree: RenderedTree) -> Verdict:
     facts, found = [], []
+    tried = 0
     for subnet in subnets(tree):
         fabric = subnet.fabric
         facts += [
@@ -20,8 +21,9 @@ def _run(tree: RenderedTree) -> Verdict:
             Fact("cables and traces", len(fabric.trunks) + len(fabric.taps)),
             Fact("roots", len(subnet.roots)),
         ]
+        tried += len(fabric.trunks) + len(fabric.taps)
         found += [*_ends(subnet), *_names(subnet), *_lists(subnet)]
-    return Verdict(tuple(facts), tuple(found))
+    return Verdict(tuple(facts), tuple(found), Cases("cables", tried))
 
 
 def _ends(subnet: Subnet) -> Iterator[Counterexample]:

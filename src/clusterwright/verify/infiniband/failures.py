@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.idle import excused
 from clusterwright.verify.infiniband.net_file import Integers
 from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
@@ -39,12 +39,14 @@ def _run(tree: RenderedTree) -> Verdict:
     found: list[Counterexample] = []
     notes: list[str] = []
     unjudged = ""
+    tried = 0
     for subnet in subnets(tree):
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
             continue
         units = units_of(subnet)
         failures = list(_failures(subnet))
+        tried += len(failures) if len(subnet.leaves) > 1 else 0
         gone = np.zeros((len(subnet.fabric.switches), len(failures)), bool)
         for column, failure in enumerate(failures):
             gone[list(failure.chips), column] = True
@@ -55,7 +57,7 @@ def _run(tree: RenderedTree) -> Verdict:
         found += refuting
         notes += noted
         unjudged = unjudged or why
-    return Verdict(tuple(facts), tuple(found), tuple(notes), unjudged)
+    return Verdict(tuple(facts), tuple(found), Cases("failures that reach others", tried), tuple(notes), unjudged)
 
 
 def _failures(subnet: Subnet) -> Iterator[_Failure]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
 from clusterwright.verify.tree import RenderedTree
 
@@ -14,6 +14,7 @@ _ENGINES_WITHOUT_LMC = ("ftree", "ar_ftree")  # opensm's current-routing.txt: ft
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    tried = 0
     for subnet in subnets(tree):
         option = subnet.options.get("lmc")
         text = option.value if option is not None else "0"
@@ -22,6 +23,7 @@ def _run(tree: RenderedTree) -> Verdict:
             continue
         lmc = int(text)
         needed = _needed(subnet, lmc)
+        tried += needed
         facts += [Fact("LIDs needed", needed), Fact("LIDs there are", UNICAST_LIDS), Fact("LMC", lmc)]
         if needed > UNICAST_LIDS:
             found.append(
@@ -34,7 +36,7 @@ def _run(tree: RenderedTree) -> Verdict:
         engines = subnet.options["routing_engine"].value.split(",") if "routing_engine" in subnet.options else []
         if lmc and any(engine in _ENGINES_WITHOUT_LMC for engine in engines):
             found.append(subnet.at_config(option, f"lmc {lmc}: {engines[0]} routes no LMC other than 0"))
-    return Verdict(tuple(facts), tuple(found))
+    return Verdict(tuple(facts), tuple(found), Cases("ports that need a LID", tried))
 
 
 def _needed(subnet: Subnet, lmc: int) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.partition_file import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
 from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
 from clusterwright.verify.intent import Intent
@@ -34,6 +34,7 @@ _Matrix = Mapping[int, Mapping[int, _Seat]]  # P_Key, then port GUID
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    tried = 0
     for subnet in subnets(tree):
         option = subnet.options.get("partition_config_file")
         path = option.value.lstrip("/") if option is not None else ""
@@ -48,6 +49,7 @@ def _run(tree: RenderedTree) -> Verdict:
             found.append(Counterexample(subnet.device, path, error.line, message))
             continue
         matrix = _matrix(subnet, statements)
+        tried += sum(len(seats) for seats in matrix.values())
         facts += _facts(subnet, matrix)
         fabric = tree.intent.fabric_with(a.guid for a in subnet.fabric.adapters) if tree.intent is not None else None
         may_open = tree.intent is not None and fabric in tree.intent.open_default
@@ -62,7 +64,7 @@ def _run(tree: RenderedTree) -> Verdict:
         if tree.intent is not None
         else ("Only a folder was given, so the members were not compared with zones: name the spec for that.",)
     )
-    return Verdict(tuple(facts), tuple(found), notes)
+    return Verdict(tuple(facts), tuple(found), Cases("members of partitions", tried), notes)
 
 
 class _Problem(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.idle import excused
 from clusterwright.verify.infiniband.net_file import Integers
 from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
@@ -20,6 +20,7 @@ def _run(tree: RenderedTree) -> Verdict:
     found: list[Counterexample] = []
     notes: list[str] = []
     unjudged = ""
+    tried = 0
     for subnet in subnets(tree):
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
@@ -27,6 +28,7 @@ def _run(tree: RenderedTree) -> Verdict:
         uneven = list(_uneven_switches(subnet))
         is_exact = not uneven and _divides(subnet)
         for distance, low, high, pairs, worst in _classes(subnet):
+            tried += pairs
             shown = low if low == high else f"{low} to {high}"
             facts.append(Fact(f"shortest paths between leaves {distance} links apart ({pairs:,} pairs)", shown))
             if is_exact and low != high:
@@ -36,7 +38,7 @@ def _run(tree: RenderedTree) -> Verdict:
         found += refuting
         notes += noted
         unjudged = unjudged or why
-    return Verdict(tuple(facts), tuple(found), tuple(notes), unjudged)
+    return Verdict(tuple(facts), tuple(found), Cases("pairs of leaves", tried), tuple(notes), unjudged)
 
 
 def _ranks(subnet: Subnet) -> Iterator[Integers]:

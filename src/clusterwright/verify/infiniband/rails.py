@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.net_file import Integers
 from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
 from clusterwright.verify.infiniband.units import Units, units_of
@@ -21,11 +21,13 @@ def _applies(tree: RenderedTree) -> bool:
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    tried = 0
     for subnet in subnets(tree):
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
             continue
         units = units_of(subnet)
+        tried += len(units.taps) if len(units.rails) > 1 else 0
         table = _rails_of(subnet, units)
         facts += [
             Fact("rails", len(units.rails)),
@@ -39,7 +41,7 @@ def _run(tree: RenderedTree) -> Verdict:
         planes = list(_planes(subnet, units))
         facts += [Fact(f"switches of one rail at rank {rank}", count) for rank, count, _ in planes]
         found += [example for _, _, examples in planes for example in examples]
-    return Verdict(tuple(facts), tuple(found))
+    return Verdict(tuple(facts), tuple(found), Cases("adapters on rails", tried))
 
 
 def _rails_of(subnet: Subnet, units: Units) -> Integers:

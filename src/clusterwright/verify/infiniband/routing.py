@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.net_file import Integers
 from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, hops_from, subnets
 from clusterwright.verify.tree import RenderedTree
@@ -27,12 +27,14 @@ def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
     notes: list[str] = []
+    tried = 0
     for subnet in subnets(tree):
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
             continue
         pairs, unreachable = _unreachable(subnet)
         flat = _flat_links(subnet)
+        tried += pairs
         facts += [
             Fact("ranks of switches", int(subnet.rank.max(initial=-1)) + 1),
             Fact("pairs of compute adapters with an up–down path", pairs),
@@ -50,7 +52,7 @@ def _run(tree: RenderedTree) -> Verdict:
                 )
             )
         found += _credit_loop(subnet, flat)
-    return Verdict(tuple(facts), tuple(found), tuple(notes))
+    return Verdict(tuple(facts), tuple(found), Cases("pairs of compute adapters", tried), tuple(notes))
 
 
 def _engines(subnet: Subnet) -> Iterator[Counterexample]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import groupby
 
-from clusterwright.verify.check import Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Counterexample, Fact, Verdict
 from clusterwright.verify.isolation.edges import (
     EOS,
     FBOSS,
@@ -74,7 +74,13 @@ def folder_verdict(tree: RenderedTree) -> Verdict:
         Fact("nodes with a filter", len(tree.devices_with(RUNNING))),
         Fact("switches whose lists were read", sum(len(tree.devices_with(file)) for file, _ in READERS)),
     )
-    return Verdict(facts, tuple(found), (_NOTE, *unknown_notes(tree)), UNJUDGED)
+    return Verdict(
+        facts,
+        tuple(found),
+        Cases("files with a filter", sum(int(fact.value) for fact in facts)),
+        (_NOTE, *unknown_notes(tree)),
+        UNJUDGED,
+    )
 
 
 def _unfiltered(tree: RenderedTree) -> Iterator[Counterexample]:

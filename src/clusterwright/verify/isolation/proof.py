@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from clusterwright.verify.check import Check, Counterexample, Fact, Verdict
+from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.isolation.border_routes import border_route_faults
 from clusterwright.verify.isolation.declared import Declared
 from clusterwright.verify.isolation.edges import (
@@ -108,6 +108,7 @@ def _proof(tree: RenderedTree, declared: Declared, partitions: PartitionVerdict)
     return Verdict(
         (*_facts(declared, nodes, ports), *partitions.facts),
         tuple(found),
+        Cases("zones", len(declared.zones)),
         (*enforcement_notes(tree, declared), *unknown_notes(tree)),
     )
 
