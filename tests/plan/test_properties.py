@@ -51,7 +51,7 @@ def owning_up(case: Case, folder: Path) -> Case:
 def accepted(case: Case, folder: Path) -> tuple[Case, set[str]]:
     """The case, with its oversubscription declared where that is all lint objects to, and what lint then says."""
     codes = errors(case.write(folder))
-    if codes == {UNDECLARED_OVERSUBSCRIPTION}:
+    if UNDECLARED_OVERSUBSCRIPTION in codes:
         case = owning_up(case, folder)
         codes = errors(case.write(folder))
         assert UNDECLARED_OVERSUBSCRIPTION not in codes
@@ -65,7 +65,8 @@ def plan_of(case: Case, folder: Path) -> Plan:
 @given(case=built_to_fit())
 def test_a_cluster_built_to_fit_keeps_every_promise(case: Case, folder: Path) -> None:
     case, codes = accepted(case, folder)
-    assert codes <= {"CW207"}, codes  # a short last pod or a node with few NICs may leave a switch dark
+    # a short last pod or a node with few NICs may leave a switch dark, and switches without one above are pieces
+    assert codes <= {"CW207", "CW214", "CW242"}, codes
     assume(not codes)
     spec = load_spec(folder / "cluster.yaml")
     skeleton = build_skeleton(spec)

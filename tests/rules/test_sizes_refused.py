@@ -81,10 +81,77 @@ zones:
         "attached to management already",
     ),
     Mistake(
-        "CW207", ROCE, tier("frontend", "role: ssw, count: 13"), "fabrics[frontend].tiers[ssw].count", "1 of the 13"
+        "CW214", IB, tier("frontend", "role: rsw, per: rack, count: 1"), "fabrics[frontend].tiers[rsw].per", "6 groups"
     ),
     Mistake(
-        "CW214", IB, tier("frontend", "role: rsw, per: rack, count: 1"), "fabrics[frontend].tiers[rsw].per", "6 groups"
+        "CW214",
+        IB,
+        tier("frontend", "role: rsw, join: all, count: 2"),
+        "fabrics[frontend].tiers[rsw].count",
+        "gpu-s00r00n0 fe0 (at rsw-00) has no path to gpu-s00r00n1 fe1 (at rsw-01)",
+    ),
+    Mistake(
+        "CW214", ROCE, tier("management", "role: mgmt, count: 3"), "fabrics[management].tiers[mgmt].count", "3 mgmt"
+    ),
+    Mistake(
+        "CW214",
+        IB,
+        "fabrics:\n  - name: backend\n    tiers:\n      - {role: leaf, remove: true}\n"
+        "expect:\n  - {figure: switches.leaf, remove: true, value: 1}\n"
+        "  - {figure: oversubscription.backend.leaf, remove: true, value: 1}\n",
+        "fabrics[backend].tiers[spine].count",
+        "gpu-s00r00n0 be0 (at spine-00) has no path to gpu-s00r00n1 be1 (at spine-01)",
+    ),
+    Mistake(
+        "CW214",
+        ROCE,
+        "fabrics:\n  - name: frontend\n    tiers:\n      - {role: rsw, up: {links: 1}}\n"
+        "      - {role: ssw, count: 6}\n",
+        "fabrics[frontend].tiers[rsw].up.links",
+        "reach 1 of 6 ssw switches",
+    ),
+    Mistake(
+        "CW214",
+        ROCE,
+        "fabrics:\n  - name: frontend\n    tiers:\n      - {role: rsw, count: 2}\n"
+        "      - {role: ssw, join: position}\n",
+        "fabrics[frontend].tiers[ssw].join",
+        "st-s00n0 fe0 (at rsw-s00-00) has no path to st-s00n1 fe0 (at rsw-s00-01)",
+    ),
+    Mistake(
+        "CW242",
+        ROCE,
+        "fabrics:\n  - name: backend\n    tiers:\n      - {role: rtsw, count: 3, up: {links: 6, length_m: 30}}\n"
+        "      - {role: ctsw, remove: true}\n      - {role: atsw, join: position, count: 2}\n"
+        "expect:\n  - {figure: switches.rtsw, remove: true, value: 1}\n"
+        "  - {figure: oversubscription.backend.rtsw, remove: true, value: 1}\n"
+        "  - {figure: oversubscription.backend.ctsw, remove: true, value: 1}\n",
+        "fabrics[backend]",
+        "gpu-p00r00n0 be0 (at rtsw-p00r00-00) and gpu-p00r00n1 be0 (at rtsw-p00r00-02) are in different planes",
+    ),
+    # what is out of service
+    Mistake(
+        "CW240",
+        ROCE,
+        "exceptions:\n  - {device: atsw-00, state: out-of-service, reason: broken}\n"
+        "  - {device: atsw-01, state: drained, reason: upgrade}\n",
+        "exceptions[1].state",
+        "gpu-p00r00n0 be0 (at rtsw-p00r00) to gpu-p01r00n0",
+    ),
+    Mistake(
+        "CW240",
+        ROCE,
+        "exceptions:\n  - {device: rsw-p00r00, port: eth1/1/1, state: drained, reason: dirty}\n"
+        "  - {device: rsw-p00r00, port: eth1/3/1, state: drained, reason: dirty}\n",
+        "exceptions[1].state",
+        "nothing in frontend leads from gpu-p00r00n0 fe0",
+    ),
+    Mistake(
+        "CW241",
+        ROCE,
+        "exceptions:\n  - {device: mgmt-00, state: drained, reason: upgrade}\n",
+        "exceptions[0].state",
+        "11 active nodes have no way into management",
     ),
 ]
 

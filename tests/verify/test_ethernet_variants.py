@@ -79,6 +79,8 @@ FRONTEND_PLANES = """
     tiers:
       - {role: rsw, count: 2}
       - {role: ssw, join: position}
+nodes:
+  - {name: storage, model: flashblade}
 """
 
 

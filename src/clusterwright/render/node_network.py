@@ -7,10 +7,12 @@ knows the way to its own fabrics and to the zones that a flow lets it talk with,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 
 from clusterwright.artifact import Artifact
+from clusterwright.plan.meeting import wiring_of_cables
 from clusterwright.plan.model import Device, Plan, fabric_of, format_address
 from clusterwright.render.node_nics import HostNic, is_managed, nics_by_fabric, nics_of
 from clusterwright.render.per_plan import per_plan
@@ -129,9 +131,7 @@ def _view(plan: Plan, device: Device, nic: HostNic) -> NetworkView:
         for prefix in reachable(plan, device.node_group, nic.fabric.name):
             routes.append(Route(prefix, gateway, (), nic.table, None, None))
             if nic.fabric.technology == "ethernet":
-                routes.append(Route(prefix, gateway, (), None, SINGLE_METRIC + siblings.index(nic), address))
-                if nic is siblings[0] and len(siblings) > 1:
-                    routes.append(Route(prefix, None, _hops(siblings), None, SHARED_METRIC, None))
+                routes += _shared_routes(plan, nic, siblings, prefix, gateway, address)
     return NetworkView(
         interface=nic.interface,
         description=f"{nic.fabric.name}, to {nic.switch} {nic.switch_port}",
@@ -144,6 +144,48 @@ def _view(plan: Plan, device: Device, nic: HostNic) -> NetworkView:
         device_priority=DEVICE_PRIORITY + nic.table,
         routes=tuple(routes),
     )
+
+
+def _shared_routes(
+    plan: Plan, nic: HostNic, siblings: tuple[HostNic, ...], prefix: str, gateway: str, address: str
+) -> Iterator[Route]:
+    """Routes of the main table to a prefix: over all NICs of a fabric, and over this one for when others are down.
+
+    In a fabric in planes the hosts of each are reached over its own NICs alone.
+    """
+    planes = _planes(plan, nic.fabric.name)
+    destinations = [prefix]
+    if (
+        len(set(planes.values())) > 1
+        and nic.fabric.addressing is not None
+        and prefix == str(nic.fabric.addressing.hosts)
+    ):
+        siblings = tuple(other for other in siblings if planes[other.switch] == planes[nic.switch])
+        on_link = {_own_subnet(other) for other in siblings} if nic.fabric.addressing.host_links == "shared" else set()
+        found = _hosts_of_plane(plan, nic.fabric.name, planes[nic.switch])
+        destinations = [destination for destination in found if destination not in on_link]
+    for destination in destinations:
+        yield Route(destination, gateway, (), None, SINGLE_METRIC + siblings.index(nic), address)
+        if nic is siblings[0] and len(siblings) > 1:
+            yield Route(destination, None, _hops(siblings), None, SHARED_METRIC, None)
+
+
+@per_plan
+def _planes(plan: Plan, fabric_name: str) -> Mapping[str, int]:
+    """The piece that each switch of a fabric is in."""
+    return wiring_of_cables(cable for cable in plan.cables if cable.fabric == fabric_name).piece_of
+
+
+@per_plan
+def _hosts_of_plane(plan: Plan, fabric_name: str, plane: int) -> tuple[str, ...]:
+    """The prefixes of hosts behind the switches of a plane, none inside another."""
+    planes = _planes(plan, fabric_name)
+    found = [
+        ip_network((subnet.network, subnet.prefix_length))
+        for (fabric, switch), subnet in plan.host_subnet_of.items()
+        if fabric == fabric_name and planes[switch] == plane
+    ]
+    return tuple(str(network) for network in collapse(found))
 
 
 def _own_subnet(nic: HostNic) -> str:

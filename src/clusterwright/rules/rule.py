@@ -25,8 +25,11 @@ from enum import IntEnum
 from functools import cached_property
 
 from clusterwright.finding import Position, Severity
+from clusterwright.plan.build import build_plan
 from clusterwright.plan.figures import figures
-from clusterwright.plan.skeleton import Skeleton, build_skeleton
+from clusterwright.plan.meeting import Wiring, wiring_of_skeleton
+from clusterwright.plan.model import Plan
+from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, build_skeleton
 from clusterwright.spec.document import Path
 from clusterwright.spec.model import ClusterSpec
 
@@ -67,6 +70,21 @@ class Subject:
     def skeleton(self) -> Skeleton:
         """Sizes and joins, not yet devices; built when the first rule asks for it."""
         return build_skeleton(self.spec)
+
+    @cached_property
+    def wirings(self) -> tuple[tuple[FabricSkeleton, Wiring], ...]:
+        """The fabrics in which everything finds a switch and every uplink an end; what does not, other rules tell."""
+        layout = self.skeleton.layout
+        return tuple(
+            (skeleton, wiring_of_skeleton(self.spec, layout, skeleton))
+            for skeleton in self.skeleton.fabrics
+            if not skeleton.unattached and not skeleton.loose
+        )
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The whole plan, for rules that ask for single ports and cables. Raises SpecError where ports run out."""
+        return build_plan(self.spec, self.skeleton)
 
     @cached_property
     def figures(self) -> Mapping[str, float]:

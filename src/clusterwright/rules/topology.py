@@ -191,28 +191,3 @@ def uneven_spread(subject: Subject) -> Iterator[Problem]:
                     f"{upper.role}: some get one link more than others.",
                     f"Make {links} a multiple of {len(bundle.uppers)}: change `links`, or the count of {upper.role}.",
                 )
-
-
-@rule(
-    code="CW214",
-    severity=Severity.WARNING,
-    title="fabric in pieces",
-    why="Nodes under the uppermost switches of one group have no path to those of another: a job over both hangs.",
-    mend="Add a tier with `per: cluster` and uplinks to it, or describe the pieces as fabrics of their own.",
-    docs="Planes are not pieces: where each NIC of a node ends in a switch of its own, as in a rail-only network, the"
-    " node reaches every other one over each of its NICs, and the tier stands in the cluster.",
-    stage=Stage.SKELETON,
-)
-def fabric_in_pieces(subject: Subject) -> Iterator[Problem]:
-    """Fabrics whose uppermost tier stands in several groups that nothing joins."""
-    for skeleton in subject.skeleton.fabrics:
-        tier = skeleton.fabric.tiers[-1]
-        depth = len(skeleton.fabric.tiers) - 1
-        places = {seat.group for seat in skeleton.seats if seat.tier == depth}
-        if len(places) > 1 and not skeleton.unattached and not skeleton.loose:
-            yield Problem(
-                (*tier.path, "per"),
-                f"{skeleton.fabric.name} ends in {len(places)} groups of {tier.role}, one in each {tier.per}, "
-                "with nothing between them.",
-                "Add a tier with `per: cluster` above it.",
-            )

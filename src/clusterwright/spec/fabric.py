@@ -147,6 +147,12 @@ class Fabric:
     pfc_watchdog: PfcWatchdog
     path: Path
 
+    @property
+    def planes(self) -> str:
+        """What tells apart the planes that no tier joins: ``rail`` or ``position``; "" where all is one network."""
+        join = self.tiers[-1].join
+        return "" if join == "all" else join
+
     def tier(self, role: str) -> Tier | None:
         """The tier with this role, or None."""
         for tier in self.tiers:

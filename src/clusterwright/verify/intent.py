@@ -39,7 +39,8 @@ class Intent:
     ``endpoints`` are device and port of every planned GUID, ``managers`` for each fabric the hosts of which so many
     run its subnet manager. ``protections`` are the kind of protection of each node's mounts by mount point,
     ``tls_files`` the files that tlshd is to have by its own words for them, ``ethernet`` each switch's fabric as the
-    spec declares it.
+    spec declares it, ``stopped`` are devices that are drained or out of service, ``unplugged`` device and port of every
+    NIC and management port whose cable is out of service.
     """
 
     ports: Mapping[str, frozenset[int]]
@@ -57,6 +58,8 @@ class Intent:
     protections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     tls_files: Mapping[str, str] = field(default_factory=dict)
     ethernet: Mapping[str, Fabric] = field(default_factory=dict)
+    stopped: frozenset[str] = frozenset()
+    unplugged: frozenset[tuple[str, str]] = frozenset()
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -126,6 +129,8 @@ def intent_of(plan: Plan) -> Intent:
         _protections(plan),
         _tls_files(plan),
         _ethernet(plan),
+        frozenset(device.name for device in plan.devices if device.state != "active"),
+        frozenset((c.a.device, c.a.port) for c in plan.cables if not c.in_service and c.a.side != "up"),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.verify.check import Counterexample
 from clusterwright.verify.ethernet.culprit import odd_mark
+from clusterwright.verify.ethernet.declared import declared
 from clusterwright.verify.ethernet.network import Fabric
 from clusterwright.verify.ethernet.router import (
     Mark,
@@ -27,7 +28,7 @@ from clusterwright.verify.tree import RenderedTree
 
 def leaks(tree: RenderedTree, fabric: Fabric, fabrics: tuple[Fabric, ...]) -> Iterator[Counterexample]:
     """Default routes, foreign sources of routes, and policies that would accept what is no route of this fabric."""
-    probes = list(_probes(fabric, fabrics))
+    probes = list(_probes(tree, fabric, fabrics))
     usual = _usual(fabric)
     devices = frozenset(device for device, _ in tree.files)
     judged: dict[Policy, str] = {}
@@ -105,45 +106,20 @@ def _usual(fabric: Fabric) -> frozenset[PrefixRule]:
     return max(ranges.items(), key=lambda item: item[1])[0] if ranges else frozenset()
 
 
-def _accepts(policy: Policy, prefix: Prefix) -> bool:
-    return apply_policy(policy, prefix, frozenset()) is not None
+def _probes(tree: RenderedTree, fabric: Fabric, fabrics: tuple[Fabric, ...]) -> Iterator[Prefix]:
+    """What must not be accepted: default routes, other fabrics' prefixes, and halves and wholes of the own.
 
-
-def _probes(fabric: Fabric, fabrics: tuple[Fabric, ...]) -> Iterator[Prefix]:
-    """What must not be accepted: default routes, other fabrics' prefixes, and halves and wholes of the own."""
+    A part that exceptions or a fault cut off, or another plane, is no other fabric.
+    """
+    planned = declared(tree, fabric)
     yield (b"\0" * 16, 0)
     yield (b"\0" * 4, 0)
     own = [prefix for router in fabric.routers for prefix, _ in router.networks]
     for other in fabrics:
-        if other is not fabric and other.name != fabric.name:
+        is_part = declared(tree, other) is planned if planned is not None else other.name == fabric.name
+        if not is_part:
             yield from [prefix for router in other.routers for prefix, _ in router.networks][:2]
     hosts = next((prefix for prefix in own if prefix[1] < 8 * len(prefix[0])), None)
     if hosts is not None:
         yield hosts[0], hosts[1] + 1
         yield hosts[0], 8 * len(hosts[0])
-
-
-def islands(tree: RenderedTree, fabrics: tuple[Fabric, ...]) -> Iterator[Counterexample]:
-    """Parts of one fabric that no cable joins: the same tiers, whose policies would take each other's routes.
-
-    Parts with the same nodes, and NICs of other names, are planes of one fabric: a NIC meets its namesakes in its own.
-    """
-    for at, part in enumerate(fabrics):
-        for other in fabrics[:at]:
-            if part.name != other.name or _are_planes(part, other):
-                continue
-            router = part.routers[0]
-            prefix = next((prefix for each in other.routers for prefix, _ in each.networks), None)
-            if prefix is not None and any(_accepts(router.policy(each.into), prefix) for each in router.sessions[:1]):
-                message = (
-                    f"{len(part.routers):,} switches with this one and {len(other.routers):,} with "
-                    f"{other.routers[0].device} are one fabric, {part.name}, but no cable joins them"
-                )
-                yield example(tree, router.device, router.bgp_file, (), message)
-
-
-def _are_planes(part: Fabric, other: Fabric) -> bool:
-    """True where every node has NICs in both parts, and no name of a NIC is in both."""
-    nodes, far_nodes = ({nic.device for nic, _ in fabric.nics} for fabric in (part, other))
-    names, far_names = ({nic.name for nic, _ in fabric.nics} for fabric in (part, other))
-    return bool(nodes) and nodes == far_nodes and names.isdisjoint(far_names)

@@ -17,6 +17,7 @@ def node_faults(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
     uncovered: dict[frozenset[Prefix], Prefix | None] = {}
     taken: dict[bytes, Nic] = {}
     addresses = [_addresses(router) for router in fabric.routers]
+    unplugged = tree.intent.unplugged if tree.intent is not None else frozenset[tuple[str, str]]()
     yield from _absent(tree, fabric)
     for nic, at in fabric.nics:
         for mark, message in nic.faults:
@@ -27,6 +28,8 @@ def node_faults(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
             message = f"{shown(nic.address)} is {first.device} {first.name}'s too"
             yield example(tree, nic.device, nic.file, nic.mark, message)
         port = next((each for each in router.ports if f"{router.device} {each.name}" == nic.peer), None)
+        if port is None and (nic.device, nic.name) in unplugged:
+            continue  # the spec takes its cable out of service, and the switch's port is closed
         if port is None or port.peer != f"{nic.device} {nic.name}":
             what = "is not in service" if port is None else f"is cabled to {port.peer or 'nothing'}"
             yield example(tree, nic.device, nic.file, ("Description=",), f"{nic.peer} {what}")

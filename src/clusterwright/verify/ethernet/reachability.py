@@ -13,15 +13,16 @@ import numpy as np
 
 from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.ethernet.culprit import odd_mark
-from clusterwright.verify.ethernet.leaks import islands, leaks
+from clusterwright.verify.ethernet.leaks import leaks
 from clusterwright.verify.ethernet.limits import limit_faults
 from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, network_of_tree
 from clusterwright.verify.ethernet.node_routes import node_faults
+from clusterwright.verify.ethernet.pieces import is_silent, label, piece_facts, piece_faults, piece_notes
+from clusterwright.verify.ethernet.plane_routes import plane_faults
 from clusterwright.verify.ethernet.router import (
     PERMIT_ALL,
     Mark,
     Policy,
-    Router,
     Session,
     Term,
     apply_policy,
@@ -39,12 +40,6 @@ _TO_ABOVE: Policy = (Term(False, "", None, frozenset({"above"}), "", frozenset()
 _NOBODY = Session(b"", None, 0, "", "", (), (), (), ())
 _MOST = 200  # switches whose first missing route is explained
 _FAR = 127  # more hops than any route has
-
-
-def is_silent(router: Router) -> bool:
-    """True for a switch that tells no neighbour anything, as one that is drained does."""
-    policies = [router.policy(session.out_of) for session in router.sessions]
-    return bool(policies) and not any(term.permit for policy in policies for term in policy)
 
 
 @lru_cache(maxsize=16)
@@ -75,18 +70,21 @@ def _run(tree: RenderedTree) -> Verdict:
     for fabric in network.fabrics:
         if len(fabric.routers) > 1:
             ideal, real = spread(fabric, ideal_edges(fabric), counts_sessions=False), real_routes(fabric)
-            facts += _facts(fabric, real)
+            facts += _facts(fabric, label(fabric, network.fabrics), real)
             found += _apart(tree, fabric, ideal)
             found += _differences(tree, fabric, ideal, real)
             found += _narrow(tree, fabric, real)
             found += limit_faults(tree, fabric, real)
-        facts.append(Fact(f"{fabric.name}: NICs whose switch announces them", len(fabric.nics)))
+        name = label(fabric, network.fabrics)
+        facts.append(Fact(f"{name}: NICs whose switch announces them", len(fabric.nics)))
         tried += len(fabric.nics) + len(fabric.links)
         found += node_faults(tree, fabric)
         found += leaks(tree, fabric, network.fabrics)
-    found += islands(tree, network.fabrics)
+    facts += piece_facts(tree)
+    found += piece_faults(tree)
+    found += plane_faults(tree, network.fabrics)
     planned = tree.intent.drained if tree.intent is not None else None
-    notes = []
+    notes = [*piece_notes(tree)]
     for router in network.routers.values():
         if is_silent(router):
             if planned is None:
@@ -98,19 +96,17 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), Cases("NICs or cables between switches", tried), tuple(notes))
 
 
-def _facts(fabric: Fabric, real: Routes) -> Iterator[Fact]:
+def _facts(fabric: Fabric, name: str, real: Routes) -> Iterator[Fact]:
     known = announced(fabric)
     leaves = np.flatnonzero((fabric.rank == 0) & known.origin[:, known.is_host].any(axis=1))
-    yield Fact(
-        f"{fabric.name}: prefixes of hosts", sum(1 for address, length in known.column_of if length < 8 * len(address))
-    )
+    yield Fact(f"{name}: prefixes of hosts", sum(1 for address, length in known.column_of if length < 8 * len(address)))
     columns = np.flatnonzero(known.is_host & known.origin[leaves].any(axis=0))
     hops, paths = real.hops[np.ix_(leaves, columns)], real.paths[np.ix_(leaves, columns)]
     for distance in np.unique(hops[hops > 0]).tolist():
         counts = paths[hops == distance]
         low, high = int(counts.min()), int(counts.max())
         value = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        yield Fact(f"{fabric.name}: equal paths between bottom switches {distance} hops apart", value)
+        yield Fact(f"{name}: equal paths between bottom switches {distance} hops apart", value)
 
 
 def _apart(tree: RenderedTree, fabric: Fabric, ideal: Routes) -> Iterator[Counterexample]:

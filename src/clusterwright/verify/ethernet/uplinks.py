@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from clusterwright.verify.ethernet.bandwidth import sides
 from clusterwright.verify.ethernet.network import Fabric, Integers
-from clusterwright.verify.ethernet.reachability import is_silent
+from clusterwright.verify.ethernet.pieces import is_silent
 
 SEED = 24576
 DOUBLES = 500

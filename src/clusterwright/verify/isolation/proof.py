@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.isolation.border_routes import border_route_faults
+from clusterwright.verify.isolation.carried import carried_faults, uncarried_notes
 from clusterwright.verify.isolation.declared import Declared
 from clusterwright.verify.isolation.edges import (
     BORDER_OUT,
@@ -104,12 +105,13 @@ def _proof(tree: RenderedTree, declared: Declared, partitions: PartitionVerdict)
         *firewall_faults(tree, declared),
         *route_faults(tree, declared.known),
         *opening_faults(tree, declared),
+        *carried_faults(tree, declared),
     ]
     return Verdict(
         (*_facts(declared, nodes, ports), *partitions.facts),
         tuple(found),
         Cases("zones", len(declared.zones)),
-        (*enforcement_notes(tree, declared), *unknown_notes(tree)),
+        (*enforcement_notes(tree, declared), *unknown_notes(tree), *uncarried_notes(tree, declared)),
     )
 
 

@@ -1,0 +1,166 @@
+"""Who meets whom in a fabric: ways climb from switch to switch and then descend, and never climb again.
+
+So two ports meet where one switch lies above both of theirs, or where theirs is the same. A piece is what cables join
+at all, in whatever direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from clusterwright.plan.layout import Layout
+from clusterwright.plan.model import Cable
+from clusterwright.plan.skeleton import FabricSkeleton, joins
+from clusterwright.spec.model import ClusterSpec
+
+
+class End(NamedTuple):
+    """A device's port at a switch of the fabric: a node's NIC, or a management port."""
+
+    device: str
+    port: str
+    switch: str
+
+    def __str__(self) -> str:
+        return f"{self.device} {self.port} (at {self.switch})"
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """A fabric as joints alone: the switches right above each switch, and the ends that are attached."""
+
+    above: Mapping[str, frozenset[str]]
+    ends: tuple[End, ...]
+
+    @cached_property
+    def piece_of(self) -> Mapping[str, int]:
+        """The piece of every switch: pieces that have ends are numbered in the order of their first end, others -1."""
+        joined: dict[str, set[str]] = {switch: set() for switch in (*self.above, *(end.switch for end in self.ends))}
+        for lower, uppers in self.above.items():
+            for upper in uppers:
+                joined[lower].add(upper)
+                joined.setdefault(upper, set()).add(lower)
+        found: dict[str, int] = {}
+        pieces = 0
+        for end in self.ends:
+            if end.switch in found:
+                continue
+            found[end.switch] = pieces
+            queue = [end.switch]
+            for switch in queue:
+                new = joined[switch] - found.keys()
+                found |= dict.fromkeys(new, pieces)
+                queue += new
+            pieces += 1
+        return {switch: found.get(switch, -1) for switch in joined}
+
+    @cached_property
+    def pieces(self) -> tuple[tuple[End, ...], ...]:
+        """The ends of each piece that has any."""
+        found: dict[int, list[End]] = {}
+        for end in self.ends:
+            found.setdefault(self.piece_of[end.switch], []).append(end)
+        return tuple(map(tuple, found.values()))
+
+    def apart(self, one: int = 0, other: int = 1) -> tuple[End, End]:
+        """A port of each of two pieces, of different devices where that can be. Raises IndexError for one piece."""
+        near = self.pieces[one][0]
+        return near, next((end for end in self.pieces[other] if end.device != near.device), self.pieces[other][0])
+
+    @cached_property
+    def tops(self) -> Mapping[str, int]:
+        """Bits of all that lies above each switch, or of the switch itself where nothing does."""
+        bit = {switch: 1 << at for at, switch in enumerate(self.piece_of)}
+        over: dict[str, int] = {}
+        for start in self.piece_of:
+            waiting = [start]
+            while waiting:
+                switch = waiting[-1]
+                uppers = self.above.get(switch, frozenset())
+                unknown = [upper for upper in uppers if upper not in over]
+                if unknown:
+                    waiting += unknown
+                    continue
+                waiting.pop()
+                found = 0
+                for upper in uppers:
+                    found |= bit[upper] | over[upper]
+                over[switch] = found
+        return {switch: over[switch] or bit[switch] for switch in over}
+
+    @cached_property
+    def parted(self) -> tuple[End, End] | None:
+        """Two devices that never meet by any of their ports, each by one of them; None where all devices meet."""
+        tops: dict[str, int] = {}
+        first: dict[str, End] = {}
+        for end in self.ends:
+            tops[end.device] = tops.get(end.device, 0) | self.tops[end.switch]
+            first.setdefault(end.device, end)
+        kinds: dict[int, End] = {}
+        for device, own in tops.items():
+            kinds.setdefault(own, first[device])
+        if all(kinds) and _common(kinds):
+            return None
+        known = list(kinds.items())
+        for at, (own, end) in enumerate(known):
+            for other, far in known[:at]:
+                if not own & other:
+                    return far, end
+        return None
+
+
+def _common(kinds: Iterable[int]) -> int:
+    """What lies above all of them."""
+    found = -1
+    for own in kinds:
+        found &= own
+    return found
+
+
+def wiring_of_cables(cables: Iterable[Cable]) -> Wiring:
+    """The wiring that the cables of one fabric make."""
+    above: dict[str, set[str]] = {}
+    ends = []
+    for cable in cables:
+        if cable.a.side == "up":
+            above.setdefault(cable.a.device, set()).add(cable.b.device)
+        else:
+            ends.append(End(cable.a.device, cable.a.port, cable.b.device))
+    return Wiring({switch: frozenset(found) for switch, found in above.items()}, tuple(ends))
+
+
+def wiring_of_skeleton(spec: ClusterSpec, layout: Layout, skeleton: FabricSkeleton) -> Wiring:
+    """The wiring of a skeleton with all that it plans in service."""
+    names = [seat.name for seat in skeleton.seats]
+    above: dict[str, set[str]] = {}
+    for bundle in skeleton.bundles:
+        for lower, upper in joins(skeleton, bundle):
+            above.setdefault(names[lower], set()).add(names[upper])
+    ports = _ports(spec, skeleton)
+    ends = []
+    for item in skeleton.attachments:
+        if item.node < 0:
+            ends.append(End(item.switch, item.port, names[item.seat]))
+        else:
+            node = layout.nodes[item.node]
+            ends.append(End(node.name, ports[node.node_group][item.nic], names[item.seat]))
+    return Wiring({switch: frozenset(found) for switch, found in above.items()}, tuple(ends))
+
+
+def _ports(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[tuple[str, ...]]:
+    """For each node group, the names of its ports on a fabric."""
+    attached = {attach.nodes: attach for attach in skeleton.fabric.attach}
+    found: list[tuple[str, ...]] = []
+    for group in spec.node_groups:
+        attach = attached.get(group.name) or attached.get(None)
+        if attach is None:
+            found.append(())
+        elif attach.is_management:
+            found.append((group.model.management.name,) if group.model.management else ())
+        else:
+            nics = group.model.nic_group(attach.nics or "")
+            found.append(tuple(nic.interface for nic in nics.nics) if nics else ())
+    return found
