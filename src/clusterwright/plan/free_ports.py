@@ -7,12 +7,28 @@ the fabric's managers (DGX SuperPOD H100: 127 nodes in four units).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.ports import capacity
 from clusterwright.plan.seats import Attachment, Seat, nic_speeds
 from clusterwright.spec.fabric import Attach, Fabric, Tier
 from clusterwright.spec.model import ClusterSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Crowded:
+    """A node group whose NICs do not all find a port: they want ``wanted`` ports of ``speed_gbps`` Gb/s on ``tier``.
+
+    ``free`` were left to them on its ``switches`` switches, beside the ports that the tier keeps spare.
+    """
+
+    nodes: str
+    tier: str
+    speed_gbps: int
+    wanted: int
+    free: int
+    switches: int
 
 
 def fill_free_ports(
@@ -22,15 +38,17 @@ def fill_free_ports(
     seats: Sequence[Seat],
     nodes: Sequence[tuple[int, Attach]],
     found: list[Attachment],
-) -> list[str]:
+) -> list[Crowded]:
     """Append an attachment for each NIC of ``nodes`` (by index, with what says which tier), one switch after another.
 
     A NIC goes to the switch with the most free ports, the first of them when several are equal, and never to a switch
     that another NIC of its node has while there is one without. Ports that the tier keeps spare stay free. Returns the
-    names of the node groups for which nothing was left.
+    node groups for which too few were left.
     """
-    missing: list[str] = []
     free: dict[str, dict[int, int]] = {}
+    wanted: dict[tuple[str, str, int], int] = {}
+    there: dict[tuple[str, str, int], int] = {}
+    short: dict[tuple[str, str, int], None] = {}
     for number, attach in nodes:
         group = spec.node_groups[layout.nodes[number].node_group]
         speeds = nic_speeds(group, attach)
@@ -38,16 +56,19 @@ def fill_free_ports(
         if tier not in free:
             free[tier] = _free(fabric, seats, tier, speeds[0], found)
         left = free[tier]
+        key = (group.name, tier, speeds[0])
+        wanted[key] = wanted.get(key, 0) + len(speeds)
+        there.setdefault(key, sum(max(0, ports) for ports in left.values()))
         used: set[int] = set()
         for nic, speed in enumerate(speeds):
             seat = max(left, key=lambda at: (left[at] > 0, at not in used, left[at], -at), default=None)
             if seat is None or left[seat] <= 0:
-                missing.append(group.name)
+                short[key] = None
                 break
             left[seat] -= 1
             used.add(seat)
             found.append(Attachment(number, nic, seat, speed))
-    return missing
+    return [Crowded(*key, wanted[key], there[key], len(free[key[1]])) for key in short]
 
 
 def _free(

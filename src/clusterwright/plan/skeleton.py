@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from clusterwright.plan.free_ports import fill_free_ports
+from clusterwright.plan.free_ports import Crowded, fill_free_ports
 from clusterwright.plan.layout import Layout, lay_out
 from clusterwright.plan.seats import Attachment, Seat, nic_speeds
 from clusterwright.spec.fabric import Attach, Fabric, Tier
@@ -38,7 +38,8 @@ class FabricSkeleton:
     """One fabric's switches, attachments and joins.
 
     ``planes`` is the number of planes of each tier. ``loose`` are the seats whose uplinks find nothing above them,
-    ``unattached`` the node groups and switches that find no switch around them.
+    ``unattached`` the node groups and switches that find no switch around them, ``crowded`` those that were sent to a
+    tier and find no free port there.
     """
 
     fabric: Fabric
@@ -48,6 +49,7 @@ class FabricSkeleton:
     bundles: tuple[Bundle, ...]
     loose: tuple[int, ...]
     unattached: tuple[str, ...]
+    crowded: tuple[Crowded, ...] = ()
 
     def links_down(self) -> list[list[int]]:
         """For each seat the speeds in Gb/s of its downlinks: attachments first, then links from switches below."""
@@ -116,10 +118,17 @@ def _fabric(spec: ClusterSpec, layout: Layout, fabric: Fabric, others: Sequence[
         planes_of.append(planes)
         instances = [-1] if tier.per == CLUSTER else [at for at in layout.instances(tier.per) if at in served]
         seats_in.append(_add_seats(layout, tier, depth, instances, planes, rail_below, seats))
-    attachments, unattached = _attach(spec, layout, fabric, seats, seats_in, others)
+    attachments, unattached, crowded = _attach(spec, layout, fabric, seats, seats_in, others)
     bundles, loose = _join(layout, fabric, seats, seats_in)
     return FabricSkeleton(
-        fabric, tuple(planes_of), tuple(seats), tuple(attachments), tuple(bundles), tuple(loose), tuple(unattached)
+        fabric,
+        tuple(planes_of),
+        tuple(seats),
+        tuple(attachments),
+        tuple(bundles),
+        tuple(loose),
+        tuple(unattached),
+        tuple(crowded),
     )
 
 
@@ -195,7 +204,7 @@ def _attach(
     seats: Sequence[Seat],
     seats_in: Sequence[dict[int, list[int]]],
     others: Sequence[FabricSkeleton],
-) -> tuple[list[Attachment], list[str]]:
+) -> tuple[list[Attachment], list[str], list[Crowded]]:
     found: list[Attachment] = []
     missing: list[str] = []
     taken: dict[tuple[int, int], int] = defaultdict(int)  # (tier, group) -> NICs attached so far
@@ -227,11 +236,10 @@ def _attach(
                 seat = choices[(taken[key] + nic) % len(choices)]
             found.append(Attachment(number, nic, seat, speed))
         taken[key] += len(speeds)
-    if late:
-        missing += fill_free_ports(spec, layout, fabric, seats, late, found)
+    crowded = fill_free_ports(spec, layout, fabric, seats, late, found)
     if everything:
         _attach_switches(layout, others, seats, seats_in, taken, found, missing)
-    return found, sorted(set(missing))
+    return found, sorted(set(missing)), crowded
 
 
 def _attach_switches(

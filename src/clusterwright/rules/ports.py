@@ -79,7 +79,7 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
     for fabric in spec.fabrics:
         for attach in fabric.attach:
             for group in spec.node_groups if attach.is_management else (groups.get(attach.nodes or ""),):
-                tier = home_tier(fabric, group) if group else None
+                tier = attached_tier(fabric, attach, group) if group else None
                 wanted = _wanted(attach, group) if group else None
                 if tier and wanted and not _offers(fabric, tier, tier.down, wanted.speed_gbps):
                     yield Problem(
@@ -102,6 +102,11 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
                         f"{end.model.name} offers {_speeds(end.model, side)} there.",
                     )
                     break
+
+
+def attached_tier(fabric: Fabric, attach: Attach, group: NodeGroup) -> Tier | None:
+    """The tier that the NICs of a group are cabled to: the one that the attachment names, else that around them."""
+    return fabric.tier(attach.to) if attach.to is not None else home_tier(fabric, group)
 
 
 def home_tier(fabric: Fabric, group: NodeGroup) -> Tier | None:

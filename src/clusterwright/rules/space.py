@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import ceil
 
 from clusterwright.finding import Severity
-from clusterwright.rules.ports import home_tier
+from clusterwright.rules.ports import attached_tier
 from clusterwright.rules.rule import Problem, Stage, Subject, rule
 from clusterwright.spec.fabric import Side
 
@@ -108,8 +108,8 @@ def cable_described_twice(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     stated = spec.document.values
     for fabric in spec.fabrics:
-        groups = [spec.node_group(attach.nodes or "") for attach in fabric.attach]
-        homes = [home_tier(fabric, group) for group in groups if group]
+        groups = [(attach, spec.node_group(attach.nodes or "")) for attach in fabric.attach]
+        homes = [attached_tier(fabric, attach, group) for attach, group in groups if group]
         for lower, upper in pairwise(fabric.tiers):
             if lower.up is None or upper in homes or fabric.attach[0].is_management:
                 continue

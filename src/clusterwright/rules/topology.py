@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
+from clusterwright.and_more import and_more
 from clusterwright.finding import Severity
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Stage, Subject, rule
@@ -30,7 +31,13 @@ def loose_uplinks(subject: Subject) -> Iterator[Problem]:
             if loose[depth] and tier.up:
                 yield Problem(
                     tier.up.path,
-                    f"{loose[depth]} {tier.role} switches have {tier.up.links} uplinks each, and no tier above them.",
+                    f"{loose[depth]} {tier.role} switches have {tier.up.links} uplinks each, and "
+                    + (
+                        f"no {' or '.join(upper.role for upper in above)} lies around them: it stands in each "
+                        f"{' or '.join(dict.fromkeys(upper.per for upper in above))}."
+                        if above
+                        else "no tier above them."
+                    ),
                     f"Add a tier that stands around each {tier.per}, such as `per: cluster`, or take `up` away.",
                 )
             elif above and tier.up is None:
@@ -55,15 +62,50 @@ def loose_uplinks(subject: Subject) -> Iterator[Problem]:
 def unattached_nodes(subject: Subject) -> Iterator[Problem]:
     """Node groups and management ports that find no switch around them."""
     for skeleton in subject.skeleton.fabrics:
-        if skeleton.unattached:
-            fabric = skeleton.fabric
-            names = ", ".join(skeleton.unattached[:5]) + (", ..." if len(skeleton.unattached) > 5 else "")
-            attach = next((item for item in fabric.attach if item.nodes in skeleton.unattached), fabric.attach[0])
-            places = " or ".join(dict.fromkeys(tier.per for tier in fabric.tiers))
+        fabric = skeleton.fabric
+        places = " or ".join(dict.fromkeys(tier.per for tier in fabric.tiers))
+        named = [attach for attach in fabric.attach if attach.nodes in skeleton.unattached]
+        for attach in named:
             yield Problem(
-                attach.path if attach.is_management else (*attach.path, "nodes"),
-                f"No switch of {fabric.name} lies around {names}: its tiers stand in each {places}.",
+                (*attach.path, "nodes"),
+                f"No switch of {fabric.name} lies around {attach.nodes}: its tiers stand in each {places}.",
                 f"Give these nodes the level {places}, or the fabric a tier with `per: cluster`.",
+            )
+        served = {attach.nodes for attach in named}
+        others = [name for name in skeleton.unattached if name not in served]
+        if others:
+            yield Problem(
+                fabric.attach[0].path,
+                f"No switch of {fabric.name} lies around {and_more(others, 5)}: its tiers stand in each {places}.",
+                f"Give what stands there the level {places}, or the fabric a tier with `per: cluster`.",
+            )
+
+
+@rule(
+    code="CW218",
+    severity=Severity.ERROR,
+    title="no free port on the tier",
+    why="A NIC that is sent to a tier whose ports are all taken stays dark.",
+    mend="Attach fewer nodes to the tier, take a larger model or more switches, or lower what the tier keeps spare.",
+    docs="`attach: {to: leaf}` puts NICs into the ports that are left on a tier once the others have theirs: the nodes"
+    " that its switches stand around, the uplinks, and what `down: {spare: ...}` keeps free. NVIDIA's reference designs"
+    " leave a node out for it: 127 in four scalable units, so that each of the eight leaves of a unit has a port for a"
+    " manager. A port counts as free only at the speed of the NIC.",
+    stage=Stage.SKELETON,
+)
+def crowded_tiers(subject: Subject) -> Iterator[Problem]:
+    """Node groups with `to:` for whose NICs the tier has too few free ports."""
+    for skeleton in subject.skeleton.fabrics:
+        for item in skeleton.crowded:
+            attach = next(each for each in skeleton.fabric.attach if each.nodes == item.nodes)
+            tier = skeleton.fabric.tier(item.tier)
+            spare = f", beside {tier.down.spare} spare ones on each" if tier is not None and tier.down.spare else ""
+            yield Problem(
+                (*attach.path, "to"),
+                f"The NICs of {item.nodes} want {item.wanted} ports of {item.speed_gbps}G on {item.tier}, and "
+                f"{item.free or 'none'} of the ports of its {item.switches:,} switches {'are' if item.free else 'is'} "
+                f"free{spare}.",
+                f"Attach fewer nodes to {item.tier}, give it a larger model or more switches, or name another tier.",
             )
 
 
