@@ -10,7 +10,8 @@ from tests.simulate.networks import DRAINED, TWO_UPLINKS, network
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.simulate.collective import Outcome, Question, simulate
-from clusterwright.simulate.flows import HASHES, Transport
+from clusterwright.simulate.flows import Transport
+from clusterwright.simulate.hashing import HASHES
 from clusterwright.simulate.network import HOST, Network
 from clusterwright.simulate.placement import PLACEMENTS, place
 from clusterwright.simulate.summary import summarise

@@ -10,9 +10,11 @@ from pathlib import Path
 import click
 
 from clusterwright.cli.planning import plan_with_findings
+from clusterwright.intent.hashing import hashed_fields
 from clusterwright.simulate.collective import Question, simulate
-from clusterwright.simulate.flows import HASHES, SOURCE_PORTS, Transport
-from clusterwright.simulate.network import build_network, fabric_to_simulate
+from clusterwright.simulate.flows import SOURCE_PORTS, Transport
+from clusterwright.simulate.hashing import HASHES, PATH_PINNING, RENDERED, layers_of
+from clusterwright.simulate.network import Network, build_network, fabric_to_simulate
 from clusterwright.simulate.placement import PLACEMENTS
 from clusterwright.simulate.summary import Summary, summarise
 from clusterwright.simulate.traffic import ALGORITHMS, COLLECTIVES, Traffic, algorithm_for
@@ -31,9 +33,9 @@ _LARGEST_SEED = 2**32 - 1
     "--hash",
     "hashing",
     type=click.Choice(HASHES),
-    default="e-ecmp",
+    default=RENDERED,
     show_default=True,
-    help="How switches pick a link.",
+    help="How switches pick a link: as they are told, or otherwise as far as they can.",
 )
 @click.option(
     "--qps",
@@ -79,8 +81,8 @@ def simulate_command(
 ) -> int:
     """Simulates one collective of a job on SPEC's RoCE fabric and tells how its flows spread over the links.
 
-    Every switch hashes as its ASIC does, with a seed of its own; drained switches and cables out of service carry
-    nothing. The model and its limits: docs/simulation.md.
+    Every switch hashes with the function, the seed and the fields that its configuration tells it; drained switches and
+    cables out of service carry nothing. The model and its limits: docs/simulation.md.
 
     Exit status: 0 simulated, 2 could not run.
     """
@@ -102,26 +104,43 @@ def simulate_command(
             "cluster": plan.name,
             "fabric": network.fabric,
             "question": asdict(question),
+            "hashing": list(_hashing(network, hashing)),
             "seeds": drawn,
             **asdict(summary),
         }
         click.echo(json.dumps(document, indent=2))
     else:
-        click.echo("\n".join(_text(plan.name, network.fabric, question, drawn, summary)))
+        click.echo("\n".join(_text(plan.name, network, question, drawn, summary)))
     return 0
 
 
-def _text(cluster: str, fabric: str, question: Question, seeds: tuple[int, ...], summary: Summary) -> Iterator[str]:
+def _hashing(network: Network, asked: str) -> Iterator[dict[str, str]]:
+    """For each tier what its switches pick a link by, and with which function."""
+    if asked == PATH_PINNING:
+        yield from ({"tier": each.tier.role, "fields": "destination's slice"} for each in network.hashing)
+        return
+    for tier, layer in zip(network.hashing, layers_of(network, asked), strict=True):
+        if tier.function is not None:
+            function = f"{tier.function.name}, seed {tier.function.seed}"
+            yield {"tier": tier.tier.role, "fields": hashed_fields(queue_pairs=layer.queue_pairs), "function": function}
+
+
+def _text(
+    cluster: str, network: Network, question: Question, seeds: tuple[int, ...], summary: Summary
+) -> Iterator[str]:
     traffic = question.traffic
     yield (
         f"{traffic.collective} ({traffic.algorithm}) of {question.ranks:,} ranks, {question.placement}, "
-        f"on {fabric} of {cluster}"
+        f"on {network.fabric} of {cluster}"
     )
     transport = question.transport
     yield (
         f"{transport.hash}, {transport.qps} queue pairs a connection, source port: {transport.source_port}, "
         f"seeds {seeds[0]} to {seeds[-1]}"
     )
+    for tier in _hashing(network, transport.hash):
+        function = f" ({tier['function']})" if "function" in tier else ""
+        yield f"  {tier['tier']} hashes {tier['fields']}{function}"
     yield ""
     yield "bandwidth                             lowest  median  highest"
     for name, share in (

@@ -56,7 +56,10 @@ class EosGateway:
 
 @dataclass(frozen=True, slots=True)
 class EosSwitch:
-    """A whole switch. ``ip`` is the command word of the fabric's IP version, ``vrf`` the words before a server."""
+    """A whole switch. ``ip`` is the command word of the fabric's IP version, ``vrf`` the words before a server.
+
+    ``hash_seed`` are the chip's family and the seed of its hash over equal paths, "" for the default seed.
+    """
 
     name: str
     title: str
@@ -76,6 +79,7 @@ class EosSwitch:
     pools: tuple[str, ...]
     qos: EosQos | None
     hash_queue_pairs: bool
+    hash_seed: str
     bgp: EosBgp | None
     borders: tuple[EosBorder, ...]
     shared_secrets: tuple[EosSharedSecret, ...]
@@ -109,7 +113,8 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         discards=tuple(origin.text for origin in view.origins if not origin.is_connected),
         pools=tuple(f"{network} eq {length}" for network, length in view.pools),
         qos=qos,
-        hash_queue_pairs=view.fabric.technology == "roce" and (view.model.asic or "").startswith("jericho"),
+        hash_queue_pairs=view.hashing.queue_pairs,
+        hash_seed=_hash_seed(view),
         bgp=eos_bgp(view, borders),
         borders=borders,
         shared_secrets=shared_secrets(
@@ -117,6 +122,11 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         ),
         macsec=eos_macsec(plan, view),
     )
+
+
+def _hash_seed(view: SwitchView) -> str:
+    function = view.hashing.function
+    return f"{function.written} {function.seed}" if function is not None and function.written else ""
 
 
 def _management(plan: Plan, link: Link | None) -> EosManagement | None:

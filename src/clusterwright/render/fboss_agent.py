@@ -58,7 +58,6 @@ def agent_config(view: SwitchView, filters: FbossFilters | None, flags: Mapping[
 
 def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, Any]:
     classes = traffic_classes(view.fabric)
-    is_roce = view.fabric.technology == "roce"
     buffers = fboss_classes.BUFFERS.get(view.model.asic or "")
     is_lossless = buffers is not None and any(item.is_lossless for item in classes)
     vlans = _link_vlans(view)
@@ -74,7 +73,7 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
         "staticRoutesToNull": discards,
         "cpuQueues": fboss_classes.cpu_queues(),
         "cpuTrafficPolicy": {"rxReasonToQueueOrderedList": fboss_classes.cpu_traps()},
-        "loadBalancers": fboss_classes.load_balancers(queue_pairs=is_roce),
+        "loadBalancers": fboss_classes.load_balancers(view.hashing),
         "switchSettings": _switch_settings(view),
     }
     if classes:
@@ -90,7 +89,7 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
     if buffers is not None and is_lossless:
         config["portPgConfigs"] = fboss_classes.priority_groups(classes, buffers, _headroom_cells(view))
         config["bufferPoolConfigs"] = fboss_classes.buffer_pools(buffers)
-    if is_roce:
+    if view.hashing.queue_pairs:
         config["udfConfig"] = fboss_classes.queue_pair_udf()
     return config
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from clusterwright.intent.hashing import TierHashing
     from clusterwright.intent.traffic_classes import NumberedClass
     from clusterwright.spec.ethernet import PfcWatchdog
 
@@ -24,6 +25,7 @@ SCALING_FACTOR_ONE = 0
 WATCHDOG_NO_DROP = 0
 ECMP, AGGREGATE_PORT = 1, 2
 CRC16_CCITT = 1
+HASHING_ALGORITHMS = {"CRC16_CCITT": CRC16_CCITT, "CRC32_LO": 3, "CRC32_HI": 4, "CRC": 9}
 UDF_L4_HEADER = 3
 UDF_HASH = 0
 UDF_L4_UDP = 2
@@ -145,15 +147,18 @@ def buffer_pools(buffers: Buffers) -> dict[str, dict[str, int]]:
     }
 
 
-def load_balancers(*, queue_pairs: bool) -> list[dict[str, Any]]:
-    """Hashing over addresses and ports; with ``queue_pairs`` ECMP adds RoCE's destination queue pair."""
+def load_balancers(hashing: TierHashing) -> list[dict[str, Any]]:
+    """Hashing over addresses and ports, for equal paths with the function and the fields of the switch's tier."""
+    function = hashing.function
+    chosen = {} if function is None else {"algorithm": HASHING_ALGORITHMS[function.name], "seed": function.seed}
     fields: dict[str, Any] = {"ipv4Fields": [1, 2], "ipv6Fields": [1, 2], "transportFields": [1, 2], "mplsFields": []}
     return [
         {
             "id": ECMP,
-            "fieldSelection": fields | {"udfGroups": ["dstQueuePair"] if queue_pairs else []},
+            "fieldSelection": fields | {"udfGroups": ["dstQueuePair"] if hashing.queue_pairs else []},
             "algorithm": CRC16_CCITT,
-        },
+        }
+        | chosen,
         {"id": AGGREGATE_PORT, "fieldSelection": fields | {"udfGroups": []}, "algorithm": CRC16_CCITT},
     ]
 

@@ -18,6 +18,7 @@ MAP = "CLASSES"
 SHORTEST_MS, LONGEST_DETECTION_MS, LONGEST_RESTORATION_MS, LONGEST_POLL_MS = 100, 5000, 60_000, 1000
 # Addresses and ports as on the other systems; the destination queue pair is no field that SONiC's models know.
 HASH_FIELDS = ("IP_PROTOCOL", "SRC_IP", "DST_IP", "L4_SRC_PORT", "L4_DST_PORT")
+HASH_ALGORITHM = "CRC"
 KBYTE = 1000
 MOST_WEIGHT = 100  # sonic-scheduler.yang
 
@@ -25,7 +26,9 @@ MOST_WEIGHT = 100  # sonic-scheduler.yang
 def qos_tables(view: SwitchView) -> dict[str, Any]:
     """The hash over equal paths, and all tables of the classes; none of these for a fabric without them."""
     classes = traffic_classes(view.fabric)
-    spread = {"SWITCH_HASH": {"GLOBAL": {"ecmp_hash": list(HASH_FIELDS), "ecmp_hash_algorithm": "CRC"}}}
+    function = view.hashing.function
+    algorithm = HASH_ALGORITHM if function is None else function.name
+    spread = {"SWITCH_HASH": {"GLOBAL": {"ecmp_hash": list(HASH_FIELDS), "ecmp_hash_algorithm": algorithm}}}
     if not classes:
         return spread
     lossless = [item for item in classes if item.is_lossless]

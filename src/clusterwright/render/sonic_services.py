@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 # The ONIE platform of each hardware SKU, as SONiC's device/ folder names it.
 PLATFORMS = {"Arista-7060X6-64PE-64x400G": "x86_64-arista_7060x6_64pe"}
+RACK_SWITCH = "ToRRouter"
 SYSLOG_PORT = 514
 LLDP_HELLO_S = 30
 # Polled by SONiC's counter daemon; the last counts what queues marked.
@@ -50,12 +51,16 @@ def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) ->
 
 
 def _metadata(view: SwitchView) -> dict[str, str]:
-    """``suppress-fib-pending`` announces a route once the chip has it, as EOS does with ``update wait-install``."""
+    """``suppress-fib-pending`` announces a route once the chip has it, as EOS does with ``update wait-install``.
+
+    SONiC takes the seed of its hash over equal paths from ``type``; nothing else here hangs on it.
+    """
     hwsku = view.model.platform or ""
+    function = view.hashing.function
     found = {
         "hostname": view.device.name,
         "hwsku": hwsku,
-        "type": "ToRRouter",
+        "type": RACK_SWITCH if function is None else function.written,
         "docker_routing_config_mode": "unified",
         "frr_mgmt_framework_config": "true",
         "buffer_model": "traditional",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from clusterwright.intent.hashing import hashing_of
 from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.render.borders import outside_prefixes
@@ -21,6 +22,7 @@ from clusterwright.render.switch_sessions import Session, sessions_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from clusterwright.intent.hashing import TierHashing
     from clusterwright.plan.model import Device, Plan, Subnet
     from clusterwright.spec.fabric import Fabric
     from clusterwright.spec.hardware import HardwareModel, PortMode
@@ -43,8 +45,9 @@ class SwitchView:
     """A switch and everything of the plan that concerns it. ``version`` is the IP version of its fabric (4 or 6).
 
     ``management`` is the out-of-band link, None where the spec has no management network. ``origins`` are the prefixes
-    the switch announces itself, ``pools`` the prefixes and lengths that it may learn from neighbours. ``relay`` is the
-    boot server that hosts' DHCP requests are sent to, None where none boots.
+    the switch announces itself, ``pools`` the prefixes and lengths that it may learn from neighbours. ``hashing`` is
+    how it chooses among equal paths. ``relay`` is the boot server that hosts' DHCP requests are sent to, None where
+    none boots.
     """
 
     device: Device
@@ -57,6 +60,7 @@ class SwitchView:
     origins: tuple[Prefix, ...]
     pools: tuple[tuple[str, int], ...]
     host_subnet: Subnet | None
+    hashing: TierHashing
     relay: str | None = None
 
     @property
@@ -117,8 +121,14 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
         origins=_origins(device, host_subnet, version),
         pools=_pools(plan, fabric),
         host_subnet=host_subnet,
+        hashing=_hashing(plan, device.fabric)[device.tier],
         relay=_relays(plan).get(device.name),
     )
+
+
+@per_plan
+def _hashing(plan: Plan, fabric: str) -> tuple[TierHashing, ...]:
+    return hashing_of(fabric_of(plan, fabric))
 
 
 @per_plan

@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.intent.hashing import hashed_fields
 from clusterwright.report.page import Block, Cell, Section, Table, number, plural
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
+    from clusterwright.simulate.network import Network
     from clusterwright.spec.job import NcclProfile
 
 _SEEDS = (0, 1, 2)
@@ -43,6 +45,7 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
     # numpy is paid for only by reports that simulate.
     from clusterwright.simulate.collective import Question, compare
     from clusterwright.simulate.flows import Transport
+    from clusterwright.simulate.hashing import ECMP, RENDERED, layers_of
     from clusterwright.simulate.network import build_network
     from clusterwright.simulate.summary import range_of
     from clusterwright.simulate.traffic import Traffic
@@ -52,19 +55,20 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
     first = nodes[0].device if nodes else None
     together = [node for node in nodes if first is not None and node.device.pod == first.pod][:_MOST_NODES]
     ranks = sum(node.gpus for node in together)
+    everywhere = all(layer.queue_pairs for layer in layers_of(network, RENDERED))
     transports = (
-        Transport("ecmp", 1),
-        *(Transport("e-ecmp", qps) for qps in sorted({*_QUEUE_PAIRS, nccl.qps_per_connection})),
+        Transport(ECMP, 1),
+        *(Transport(RENDERED, qps) for qps in sorted({*_QUEUE_PAIRS, nccl.qps_per_connection})),
     )
     question = Question(Traffic("all-gather", "ring"), transports[0], ranks, node_group=nccl.nodes)
     rows = []
     for transport, outcomes in zip(transports, compare(network, question, transports, _SEEDS), strict=True):
         share = range_of([outcome.share for outcome in outcomes])
         average = range_of([outcome.average_share for outcome in outcomes])
-        chosen = transport.hash == "e-ecmp" and transport.qps == nccl.qps_per_connection
+        chosen = transport.hash == RENDERED and transport.qps == nccl.qps_per_connection
         rows.append(
             (
-                Cell(transport.hash.upper()),
+                Cell("ECMP" if transport.hash == ECMP else "E-ECMP" if everywhere else "as rendered"),
                 number(transport.qps),
                 Cell(_percent(share.median), "number"),
                 Cell(f"{_percent(share.lowest)} to {_percent(share.highest)}", "number"),
@@ -80,7 +84,29 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
         frozenset({"Queue pairs", "Median", "Lowest to highest", "Average connection"}),
         f"Simulated flow by flow with {len(_SEEDS)} seeds. E-ECMP hashes the destination queue pair too.",
     )
-    return Block("", _HOW_TO_READ, (), (table,))
+    return Block("", _HOW_TO_READ, (), (table, _tiers(network)))
+
+
+def _tiers(network: Network) -> Table:
+    """What the switches of each tier are told to hash, and why the queue pair is not among it."""
+    rows = tuple(
+        (
+            Cell(each.tier.role),
+            Cell(each.tier.model.name),
+            Cell(hashed_fields(queue_pairs=each.queue_pairs)),
+            Cell(f"{each.function.name}, seed {each.function.seed}" if each.function is not None else each.reason),
+            Cell(each.without or "–"),
+        )
+        for each in network.hashing
+    )
+    return Table(
+        "hashing",
+        "What each tier chooses among equal paths by, from the bottom",
+        ("Tier", "Model", "Hashes", "Function", "Why not queue pairs"),
+        rows,
+        frozenset(),
+        "Tiers take functions of their own, so that one does not find what the other has sorted.",
+    )
 
 
 def _percent(share: float) -> str:

@@ -78,9 +78,10 @@ class _Prepared:
 
 
 def simulate(network: Network, question: Question, seeds: Sequence[int]) -> tuple[Outcome, ...]:
-    """One outcome a seed; a seed draws switch seeds, queue pair numbers and placement.
+    """One outcome a seed; a seed draws queue pair numbers and placement. Switches hash as they are told.
 
-    Raises ClusterwrightError for a job that the cluster cannot hold and for nodes that no path joins.
+    Raises ClusterwrightError for a job that the cluster cannot hold, for nodes that no path joins and for what switches
+    cannot hash.
     """
     return compare(network, question, (question.transport,), seeds)[0]
 
@@ -134,10 +135,9 @@ def _run(maker: FlowMaker, prepared: _Prepared, seed: int) -> Outcome:
 
 def _phase_loads(maker: FlowMaker, routes: Routes, phase: Phase, seed: int) -> tuple[Floats, Floats]:
     """The job's load of each link in a phase, and everybody's."""
-    chooser = maker.chooser(seed)
     job, other = np.zeros(len(maker.network.head)), np.zeros(len(maker.network.head))
     for is_job, flows in maker.flows(phase, seed):
-        counts = flows_on_links(maker.network, routes, chooser, flows)
+        counts = flows_on_links(maker.network, routes, maker.chooser, flows)
         if is_job:
             job += counts
         else:
@@ -148,10 +148,9 @@ def _phase_loads(maker: FlowMaker, routes: Routes, phase: Phase, seed: int) -> t
 
 def _average(maker: FlowMaker, routes: Routes, phase: Phase, seed: int, busy: Floats) -> float:
     """The mean over the job's connections of how long the slowest of their flows takes."""
-    chooser = maker.chooser(seed)
     total = 0.0
     for is_job, flows in maker.flows(phase, seed):
         if is_job:
-            slowest = slowest_on_path(maker.network, routes, chooser, flows, busy)
+            slowest = slowest_on_path(maker.network, routes, maker.chooser, flows, busy)
             total += float(slowest.reshape(-1, maker.transport.qps).max(axis=1).sum())
     return total / phase.measured

@@ -9,10 +9,12 @@ from itertools import pairwise
 import numpy as np
 
 from clusterwright.simulate.hashing import (
+    PATH_PINNING,
     Chooser,
     FieldHashes,
     Hashes,
     field_hashes,
+    layers_of,
     pinned_chooser,
     pinned_keys,
     switch_chooser,
@@ -28,15 +30,13 @@ from clusterwright.simulate.queue_pairs import (
 )
 from clusterwright.simulate.traffic import Phase
 
-HASHES = ("ecmp", "e-ecmp", "path-pinning")
 SOURCE_PORTS = ("queue-pair", "fixed")
 _FLOWS_AT_ONCE = 1 << 21  # bounds memory
-_UDF_BYTES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """How data travels: the switches' ``hash``, ``qps`` queue pairs a connection, where ``source_port`` comes from."""
+    """How data travels: what switches ``hash``, ``qps`` queue pairs a connection, where ``source_port`` comes from."""
 
     hash: str
     qps: int
@@ -45,18 +45,12 @@ class Transport:
 
 @dataclass(frozen=True, slots=True)
 class FlowMaker:
-    """Makes flows on ``network``. ``fields`` is None for path pinning, which hashes nothing."""
+    """Makes flows on ``network``, whose switches are ``chooser``; ``fields`` is None where they hash nothing."""
 
     network: Network
     transport: Transport
+    chooser: Chooser
     fields: FieldHashes | None
-
-    def chooser(self, seed: int) -> Chooser:
-        """The switches, with the seeds drawn for ``seed``."""
-        if self.fields is None:
-            return pinned_chooser(self.network)
-        udf = _UDF_BYTES if self.transport.hash == "e-ecmp" else 0
-        return switch_chooser(self.network, seed, message_bytes=2 * self.network.nics.address.shape[1] + 4 + udf)
 
     def flows(self, phase: Phase, seed: int) -> Iterator[tuple[bool, Flows]]:
         """The flows of a phase in portions, each with whether they are the job's; a connection's stand together."""
@@ -82,7 +76,11 @@ class FlowMaker:
 
 
 def flow_maker(network: Network, transport: Transport) -> FlowMaker:
-    """Prepare a network's NICs for hashing."""
-    hashed = transport.hash != "path-pinning"
-    fields = field_hashes(network, with_queue_pair=transport.hash == "e-ecmp") if hashed else None
-    return FlowMaker(network, transport, fields)
+    """Prepare a network's switches and NICs for hashing.
+
+    Raises ClusterwrightError for what its switches cannot hash, or where nothing is known of how they do.
+    """
+    if transport.hash == PATH_PINNING:
+        return FlowMaker(network, transport, pinned_chooser(network), None)
+    layers = layers_of(network, transport.hash)
+    return FlowMaker(network, transport, switch_chooser(network, layers), field_hashes(network, layers))

@@ -1,43 +1,78 @@
 """What a switch's ASIC computes to pick one link of an equal-cost group.
 
-A 16-bit CRC over source address, destination address, UDP source port, UDP destination port and, with E-ECMP, the
-destination queue pair (three bytes 13 bytes behind the start of the UDP header, read by a user-defined field); the
-register starts from a seed of the switch's own. The group member is the CRC modulo the group's size.
+A CRC over source address, destination address, UDP source port, UDP destination port and, where the tier's switches
+take it in (E-ECMP), the destination queue pair (three bytes 13 bytes behind the start of the UDP header). Polynomial
+and seed are those that the tier's switches are told (``clusterwright.intent.hashing``); the register starts from the
+seed, and the group member is its 16 bits modulo the group's size.
 
-Rack switches use CRC16-CCITT, as FBOSS configures them (LoadBalancerTestUtils.cpp). The layers above take another
-polynomial each, which is assumed: a CRC is linear, so with one polynomial everywhere a seed only renames the choices,
-and flows that met once would meet again (polarisation).
-
-Since a CRC is linear, it is the XOR of what each field adds: fields are hashed once per NIC, not once per flow.
+A CRC is linear: with one polynomial everywhere a seed only renames the choices, and flows that met once would meet
+again (polarisation). For the same reason it is the XOR of what each field adds: fields are hashed once per NIC, not
+once per flow.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
+from clusterwright.finding import ClusterwrightError
+from clusterwright.intent.hashing import TierHashing
 from clusterwright.simulate.network import Bytes, Ints, Network
-from clusterwright.simulate.scramble import scrambled
+from clusterwright.spec.systems import Crc
 
 Hashes = npt.NDArray[np.uint16]
-POLYNOMIALS = (0x1021, 0x8005, 0x3D65)  # CRC16-CCITT, CRC-16/ARC, CRC-16/DNP: one for each layer, from the rack up
 ROCE_PORT = 4791
-_SEEDS = 1
+RENDERED, ECMP, E_ECMP, PATH_PINNING = "rendered", "ecmp", "e-ecmp", "path-pinning"
+HASHES = (RENDERED, ECMP, E_ECMP, PATH_PINNING)
+_UDF_BYTES = 3
+_NO_CHOICE = Crc(16, 0x1021, "low")  # for switches that never have more than one link to choose from
 
 
-def crc16(polynomial: int, message: Bytes, initial: Hashes | None = None) -> Hashes:
-    """The CRC of each row of ``message``, most significant bit first, without reflection or a final XOR.
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """How the switches of a tier hash: by which CRC from which seed, with the destination queue pair or without."""
 
-    ``initial`` is what the register of each row starts from, 0 by default.
+    crc: Crc
+    seed: int
+    queue_pairs: bool
+
+
+def layers_of(network: Network, asked: str) -> tuple[Layer, ...]:
+    """The hashing of every tier: as rendered, or with queue pairs nowhere (``ecmp``) or everywhere (``e-ecmp``).
+
+    Raises ClusterwrightError for switches of which nothing is known, or that cannot hash the queue pairs asked for.
     """
-    table = _table(polynomial)
-    register = np.zeros(len(message), np.uint16) if initial is None else initial
+    return tuple(_layer(each, asked) for each in network.hashing)
+
+
+def _layer(tier: TierHashing, asked: str) -> Layer:
+    role = tier.tier.role
+    if tier.function is None:
+        if tier.chooses:
+            raise ClusterwrightError(f"How {role} chooses among equal paths cannot be simulated: {tier.reason}.")
+        return Layer(_NO_CHOICE, 0, queue_pairs=False)
+    if asked == E_ECMP and tier.without and tier.chooses:
+        raise ClusterwrightError(
+            f"{role} ({tier.tier.model.name}) cannot hash queue pairs, as e-ecmp asks: {tier.without}. Ask for "
+            "`--hash rendered`, which is what its switches are told."
+        )
+    pairs = {RENDERED: tier.queue_pairs, ECMP: False, E_ECMP: True}[asked]
+    return Layer(tier.function.crc, tier.function.seed, pairs)
+
+
+def crc(kind: Crc, message: Bytes, seed: int = 0) -> Hashes:
+    """16 bits of the CRC of each row of ``message``, most significant bit first, without reflection or a final XOR."""
+    table = _table(kind)
+    mask = np.uint64((1 << kind.bits) - 1)
+    above = np.uint64(kind.bits - 8)
+    register = np.full(len(message), np.uint64(seed) & mask, np.uint64)
     for byte in message.T:
-        register = (register << np.uint16(8)) ^ table[(register >> np.uint16(8)) ^ byte]
-    return register
+        register = ((register << np.uint64(8)) & mask) ^ table[(register >> above) ^ byte]
+    return (register >> np.uint64(16 if kind.half == "high" else 0)).astype(np.uint16)
 
 
 def as_bytes(values: Ints, size: int) -> Bytes:
@@ -47,11 +82,13 @@ def as_bytes(values: Ints, size: int) -> Bytes:
 
 
 @cache
-def _table(polynomial: int) -> Hashes:
-    entries = np.arange(256, dtype=np.uint32) << 8
+def _table(kind: Crc) -> npt.NDArray[np.uint64]:
+    entries = np.arange(256, dtype=np.uint64) << np.uint64(kind.bits - 8)
+    top, mask = np.uint64(1 << (kind.bits - 1)), np.uint64((1 << kind.bits) - 1)
     for _ in range(8):
-        entries = np.where(entries & 0x8000, (entries << 1) ^ polynomial, entries << 1) & 0xFFFF
-    return entries.astype(np.uint16)
+        shifted = entries << np.uint64(1)
+        entries = np.where(entries & top, shifted ^ np.uint64(kind.polynomial), shifted) & mask
+    return entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,33 +121,30 @@ class FieldHashes:
         return found
 
 
-def field_hashes(network: Network, *, with_queue_pair: bool) -> FieldHashes:
-    """Hash every NIC's address and every port and byte value once. ``with_queue_pair`` is E-ECMP's extra field."""
+def field_hashes(network: Network, layers: Sequence[Layer]) -> FieldHashes:
+    """Hash every NIC's address and every port and byte value once for each layer."""
     address = network.nics.address
     width = address.shape[1]
-    udf = 3 if with_queue_pair else 0
     every_port = as_bytes(np.arange(1 << 16), 2)
     every_byte = as_bytes(np.arange(256), 1)
     ports = np.concatenate([every_port, np.broadcast_to(as_bytes(np.array([ROCE_PORT]), 2), (1 << 16, 2))], axis=1)
+    pairs = [[_added(layer, every_byte, 2 - at, pair=True) for at in range(_UDF_BYTES)] for layer in layers]
     return FieldHashes(
-        source=_stacked(address, width + 4 + udf),
-        target=_stacked(address, 4 + udf),
-        port=_stacked(ports, udf),
-        queue_pair=np.stack([_stacked(every_byte, 2 - position) for position in range(3)], axis=1)
-        if with_queue_pair
-        else np.empty((len(POLYNOMIALS), 0, 0), np.uint16),
+        source=np.stack([_added(layer, address, width + 4) for layer in layers]),
+        target=np.stack([_added(layer, address, 4) for layer in layers]),
+        port=np.stack([_added(layer, ports, 0) for layer in layers]),
+        queue_pair=np.array(pairs) if any(layer.queue_pairs for layer in layers) else np.empty((0, 0, 0), np.uint16),
     )
 
 
-def switch_chooser(network: Network, seed: int, *, message_bytes: int) -> Chooser:
-    """Switches with seeds drawn by ``seed``, for packets whose hashed fields are ``message_bytes`` long."""
-    layer = network.tier % len(POLYNOMIALS)
-    seeds = scrambled(seed, _SEEDS, len(network.switches)).astype(np.uint16)
-    mask = np.zeros(len(network.switches), np.uint16)
-    for number, polynomial in enumerate(POLYNOMIALS):
-        here = layer == number
-        mask[here] = crc16(polynomial, np.zeros((int(here.sum()), message_bytes), np.uint8), seeds[here])
-    return Chooser(layer, mask)
+def switch_chooser(network: Network, layers: Sequence[Layer]) -> Chooser:
+    """The switches of a network, each with the seed and the polynomial of its tier."""
+    length = 2 * network.nics.address.shape[1] + 4
+    masks = [
+        crc(layer.crc, np.zeros((1, length + (_UDF_BYTES if layer.queue_pairs else 0)), np.uint8), layer.seed)
+        for layer in layers
+    ]
+    return Chooser(network.tier, np.concatenate(masks)[network.tier])
 
 
 def pinned_chooser(network: Network) -> Chooser:
@@ -123,7 +157,10 @@ def pinned_keys(network: Network, target: Ints) -> Hashes:
     return network.nics.slice[target].astype(np.uint16)[None, :]
 
 
-def _stacked(field: Bytes, behind: int) -> Hashes:
-    """What a field with ``behind`` bytes after it adds, for every polynomial."""
-    padded = np.concatenate([field, np.zeros((len(field), behind), np.uint8)], axis=1)
-    return np.stack([crc16(polynomial, padded) for polynomial in POLYNOMIALS])
+def _added(layer: Layer, field: Bytes, behind: int, *, pair: bool = False) -> Hashes:
+    """What a field with ``behind`` bytes and perhaps the queue pair after it adds; nothing where it is not hashed."""
+    if pair and not layer.queue_pairs:
+        return np.zeros(len(field), np.uint16)
+    after = behind + (_UDF_BYTES if layer.queue_pairs and not pair else 0)
+    padded = np.concatenate([field, np.zeros((len(field), after), np.uint8)], axis=1)
+    return crc(layer.crc, padded)

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.plan.model import Cable, Device, Plan
+from clusterwright.intent.hashing import TierHashing, hashing_of
+from clusterwright.plan.model import Cable, Device, Plan, fabric_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -42,7 +43,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """One fabric. ``tail`` and ``head`` are the switches at a link's ends, HOST where a node is; ``gbps`` its speed."""
+    """One fabric. ``tail`` and ``head`` are the switches at a link's ends, HOST where a node is; ``gbps`` its speed.
+
+    ``hashing`` is how the switches of each tier are told to choose among equal paths.
+    """
 
     fabric: str
     switches: tuple[Device, ...]
@@ -53,6 +57,7 @@ class Network:
     gbps: Floats
     nics: Nics
     nodes: tuple[Node, ...]
+    hashing: tuple[TierHashing, ...]
 
     def link_name(self, link: int) -> str:
         """Both ends of a directed link, with their ports."""
@@ -124,6 +129,7 @@ def build_network(plan: Plan, fabric: str) -> Network:
         gbps=np.repeat(np.array([cable.speed_gbps for cable in cables], np.float64), 2),
         nics=nics,
         nodes=_nodes(plan, planned, [cable for _, cable in hosts]),
+        hashing=hashing_of(fabric_of(plan, fabric)),
     )
 
 

@@ -83,7 +83,7 @@ def spread_over_uplinks(network: Network, flows: int, seed: int) -> float:
         raise AssertionError("ECMP hashes fields")
     keys = maker.fields.keys(source, target, source_ports(local, remote), remote)
     routes = build_routes(network, np.unique(nics.switch))
-    counts = flows_on_links(network, routes, maker.chooser(seed), Flows(source, target, keys))
+    counts = flows_on_links(network, routes, maker.chooser, Flows(source, target, keys))
     uplinks = counts[(network.tail == rack) & (network.head != HOST)]
     return float(uplinks.max() / uplinks.mean())
 

@@ -11,6 +11,7 @@ from clusterwright.verify.ethernet.eos_authentication import authentication_of, 
 from clusterwright.verify.ethernet.eos_interfaces import Body, read_ports, read_qos_map, read_watchdog
 from clusterwright.verify.ethernet.router import (
     DEFAULT_HOLD_TIME_S,
+    HashFunction,
     Mark,
     Policy,
     PrefixRule,
@@ -85,6 +86,8 @@ def _router(device: str, text: str) -> Router | None:
         leaks=(*_leaks(body, addressing, by_word.get("router", [])), *_bare_management(by_word)),
         spreads_by=_spreads_by(by_word),
         spread_mark=("load-balance policies",),
+        hash_function=_hash_function(addressing),
+        seed_mark=("\nip load-sharing ",),
     )
 
 
@@ -117,6 +120,15 @@ def _spreads_by(by_word: dict[str, list[Body]]) -> str | None:
                 first, _, last = fields[2].partition("-")
                 return f"bytes {first} to {last or first} of UDP's payload to port {fields[1]}"
     return None if policies == "" and not used else "addresses and ports alone"
+
+
+def _hash_function(addressing: list[Body]) -> HashFunction | None:
+    """The seed that is written; where none is, it is 0 on every chip (EOS user manual, ip load-sharing)."""
+    said = [words for words in (header.split() for header, _ in addressing) if words[:2] == ["ip", "load-sharing"]]
+    seeds = [words[3] for words in said if len(words) == 4]
+    if any(not seed.isdigit() for seed in seeds):
+        return None
+    return HashFunction("EOS's own", int(seeds[-1]) if seeds else 0)
 
 
 def _word(pattern: str, body: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from clusterwright.verify.check import VerifyError
 from clusterwright.verify.ethernet.fboss_classes import port_qos, qos_map
 from clusterwright.verify.ethernet.router import (
+    HashFunction,
     Mark,
     Policy,
     Port,
@@ -58,6 +59,8 @@ _PROFILES = {
     **dict.fromkeys((38, 45), (400.0, _RS, 4)),
     39: (800.0, _RS, 8),
 }
+# HashingAlgorithm
+_ALGORITHMS = {1: "CRC-16-CCITT", 3: "CRC-32, low half", 4: "CRC-32, high half", 9: "CRC"}
 _EQUAL, _AT_LEAST, _AT_MOST = 1, 2, 3
 Json = Mapping[str, Any]
 # a switch that has no other to speak with gets no file
@@ -106,6 +109,8 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
             leaks=(*_leaks(switch), *_next_hops(bgp)),
             spreads_by=_spreads_by(switch),
             spread_mark=('"loadBalancers"', '"udfGroups"'),
+            hash_function=_hash_function(switch),
+            seed_mark=('"loadBalancers"', '"seed"'),
         )
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise VerifyError(f"{device}:/{file}: this does not read ({error!r}). Render the spec again.") from None
@@ -277,6 +282,15 @@ def _leaks(switch: Json) -> Iterator[tuple[Mark, str]]:
         if row["prefix"] not in {"0.0.0.0/0", "::/0"}:
             mark = ('"staticRoutesWithNhops"', f'"{row["prefix"]}"')
             yield mark, f"a static route to {row['prefix']} leads traffic past the routes of BGP"
+
+
+def _hash_function(switch: Json) -> HashFunction | None:
+    """How ECMP's hash begins; without a seed the agent makes one of the switch's MAC address."""
+    balancer = next((each for each in switch.get("loadBalancers", ()) if each["id"] == _ECMP), None)
+    if balancer is None or balancer.get("seed") is None:
+        return None
+    number = balancer["algorithm"]
+    return HashFunction(_ALGORITHMS.get(number, f"FBOSS's algorithm {number}"), int(balancer["seed"]))
 
 
 def _spreads_by(switch: Json) -> str | None:

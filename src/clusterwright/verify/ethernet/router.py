@@ -164,6 +164,13 @@ class QosMap:
     paused: frozenset[int]
 
 
+class HashFunction(NamedTuple):
+    """An algorithm, by one name for all systems where two have it, and the seed that it starts from."""
+
+    algorithm: str
+    seed: int
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Router:
     """A switch that routes.
@@ -173,7 +180,8 @@ class Router:
     text sets no limit. ``defaults`` are places where a default route is configured for traffic, ``discards`` the
     prefixes with a route to nowhere, ``leaks`` places that bring foreign routes into BGP, with what they do.
     ``spreads_by`` names what equal paths are chosen by beyond addresses and ports, None where the text says nothing;
-    ``spread_mark`` is where it should.
+    ``spread_mark`` is where it should. ``hash_function`` is what they are chosen with, None where the text leaves that
+    to the switch; ``seed_mark`` is the place of its seed.
     """
 
     device: str
@@ -197,6 +205,8 @@ class Router:
     leaks: tuple[tuple[Mark, str], ...] = ()
     spreads_by: str | None = None
     spread_mark: Mark = ()
+    hash_function: HashFunction | None = None
+    seed_mark: Mark = ()
 
     def has_route_for(self, prefix: Prefix) -> bool:
         """True when the switch has a route that lets it announce a prefix: a subnet of its own, or a discard route."""

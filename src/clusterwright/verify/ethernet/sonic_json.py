@@ -12,6 +12,7 @@ from typing import Any
 from clusterwright.verify.check import VerifyError
 from clusterwright.verify.ethernet.router import (
     DEFAULT_HOLD_TIME_S,
+    HashFunction,
     Mark,
     Policy,
     Port,
@@ -32,6 +33,9 @@ _VRF = "default"
 _FEC = {"rs": "reed-solomon", "fc": "fire-code", "none": "none"}
 _DEFAULT_MTU = 9100  # sonic-port.yang, in bytes
 _DEFAULTS = {"0.0.0.0/0", "::/0"}
+# dockers/docker-orchagent/switch.json.j2: the first word that the device's type has in it decides
+_SEEDS = (("ToRRouter", 0), ("EPMS", 0), ("MgmtTsToR", 0), ("LeafRouter", 10), ("SpineRouter", 25))
+_ALGORITHMS = {"CRC_CCITT": "CRC-16-CCITT", "CRC_32LO": "CRC-32, low half", "CRC_32HI": "CRC-32, high half"}
 Json = Mapping[str, Any]
 
 
@@ -65,6 +69,8 @@ def read_sonic(device: str, text: str) -> Router:
             leaks=tuple(_leaks(tables)),
             spreads_by=_spreads_by(tables),
             spread_mark=('"SWITCH_HASH":', '"ecmp_hash":'),
+            hash_function=_hash_function(tables),
+            seed_mark=('"DEVICE_METADATA":', '"type":'),
         )
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise VerifyError(f"{device}:/{PATH}: this does not read ({error!r}). Render the spec again.") from None
@@ -262,6 +268,13 @@ def _statics(tables: Json) -> Iterator[tuple[str, Mark, bool]]:
         vrf, _, prefix = key.rpartition("|")
         if vrf in {"", _VRF}:
             yield prefix, _mark("STATIC_ROUTE", key), row.get("blackhole") == "true"
+
+
+def _hash_function(tables: Json) -> HashFunction:
+    """The algorithm, and the seed that SONiC takes from the device's type; 0 for types that it gives none."""
+    kind = tables.get("DEVICE_METADATA", {}).get("localhost", {}).get("type", "")
+    name = tables.get("SWITCH_HASH", {}).get("GLOBAL", {}).get("ecmp_hash_algorithm", "the chip's own")
+    return HashFunction(_ALGORITHMS.get(name, name), next((seed for word, seed in _SEEDS if word in kind), 0))
 
 
 def _spreads_by(tables: Json) -> str | None:

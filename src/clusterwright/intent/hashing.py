@@ -1,0 +1,83 @@
+"""Choosing among equal paths: which hash function every tier of an Ethernet fabric has, and what goes into it.
+
+Where two tiers that a packet passes choose by one function, the second finds only packets that the first sent the same
+way, and uses a part of its links (polarisation). A CRC is linear, so with one polynomial a seed only renames choices:
+tiers take functions whose polynomials differ, and whose algorithm and seed never both agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusterwright.spec.systems import systems
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clusterwright.spec.fabric import Fabric, Tier
+    from clusterwright.spec.systems import HashFunction, Hashing
+
+
+@dataclass(frozen=True, slots=True)
+class TierHashing:
+    """How the switches of a ``tier`` choose; ``function`` is None where nothing is known, and ``reason`` says why.
+
+    ``queue_pairs`` says whether RoCE's destination queue pair goes into the hash beside addresses and ports;
+    ``without`` says why it cannot, "" where it can. ``chooses`` says whether the tier has equal paths at all.
+    """
+
+    tier: Tier
+    function: HashFunction | None
+    reason: str
+    queue_pairs: bool
+    without: str
+    chooses: bool
+
+
+def hashed_fields(*, queue_pairs: bool) -> str:
+    """What a hash takes in, as people say it."""
+    return "addresses, UDP ports" + (", destination queue pair" if queue_pairs else "")
+
+
+def hashing_of(fabric: Fabric) -> tuple[TierHashing, ...]:
+    """The hashing of every tier of an Ethernet fabric, from the bottom."""
+    found: list[TierHashing] = []
+    for depth, tier in enumerate(fabric.tiers):
+        own = _known(tier)
+        name = tier.model.network_os or "no system"
+        if own is None:
+            chip = tier.model.asic or "a chip that the catalogue does not name"
+            reason = f"nothing is known of how {name} on {chip} chooses among equal paths"
+            found.append(TierHashing(tier, None, reason, False, reason, _chooses(fabric, depth)))
+            continue
+        function = _free(own.functions, depth, found)
+        seeds = ", ".join(str(each.seed) for each in own.functions)
+        reason = "" if function else f"{name} takes the seeds {seeds} there, and the tiers below have them all"
+        without = "" if own.queue_pairs else own.reason
+        carries_pairs = own.queue_pairs and fabric.technology == "roce"
+        found.append(TierHashing(tier, function, reason, carries_pairs, without, _chooses(fabric, depth)))
+    return tuple(found)
+
+
+def _known(tier: Tier) -> Hashing | None:
+    system = systems().get(tier.model.network_os or "")
+    return None if system is None else system.hashing_on(tier.model.asic)
+
+
+def _free(functions: Sequence[HashFunction], depth: int, below: Sequence[TierHashing]) -> HashFunction | None:
+    """The function of the tier's place if no tier below has its like, else another one; None when all are taken."""
+    taken = [(each.tier.model.network_os, each.function) for each in below if each.function is not None]
+    start = depth % len(functions)
+    return next((each for each in (*functions[start:], *functions[:start]) if not _is_taken(each, taken)), None)
+
+
+def _is_taken(function: HashFunction, taken: Sequence[tuple[str | None, HashFunction]]) -> bool:
+    return any(other.crc == function.crc for _, other in taken)
+
+
+def _chooses(fabric: Fabric, depth: int) -> bool:
+    """True where switches of a tier have equal paths: several uplinks, or several cables to one switch below."""
+    up = fabric.tiers[depth].up
+    below = fabric.tiers[depth - 1].up if depth else None
+    return (up is not None and up.links > 1) or (below is not None and below.links > fabric.tiers[depth].count)

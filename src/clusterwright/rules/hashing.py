@@ -1,0 +1,38 @@
+"""CW431: tiers that cannot choose among equal paths each in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from clusterwright.finding import Severity
+from clusterwright.intent.hashing import hashing_of
+from clusterwright.intent.traffic_classes import lossless_numbers
+from clusterwright.rules.rule import Problem, Subject, rule
+
+
+@rule(
+    code="CW431",
+    severity=Severity.ERROR,
+    title="tier without a hash of its own",
+    why="A tier that hashes as the one below it finds only packets that were sorted already, and leaves links empty.",
+    mend="Give one of the tiers a model whose system takes other seeds, or plan fewer tiers.",
+    docs="Every tier gets a hash function whose algorithm and seed differ from those of the tiers below. Which"
+    " functions a system takes stands in `inventory/systems/`, with its source: EOS has three seeds on Jericho and six"
+    " on Trident, SONiC takes its seed from the device's type, of which three count, FBOSS takes any. In a fabric"
+    " without a lossless class nothing is asked of tiers that have no equal paths to choose from.",
+)
+def hash_of_its_own(subject: Subject) -> Iterator[Problem]:
+    """Tiers of a lossless fabric, or of another where it matters, for which no hash function is left or known."""
+    for fabric in subject.spec.fabrics:
+        if fabric.technology == "infiniband":
+            continue
+        tiers = hashing_of(fabric)
+        everywhere = len(tiers) > 1 and bool(lossless_numbers(fabric))
+        beside = {at for at, (low, high) in enumerate(pairwise(tiers)) if everywhere or (low.chooses and high.chooses)}
+        for at, tier in enumerate(tiers):
+            if tier.function is None and not beside.isdisjoint((at - 1, at)):
+                role = tier.tier.role
+                message = f"{role} cannot choose among equal paths otherwise than the tiers beside it: {tier.reason}."
+                hint = "Take a model whose system takes other seeds, or plan fewer tiers."
+                yield Problem((*tier.tier.path, "model"), message, hint)

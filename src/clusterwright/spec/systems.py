@@ -1,0 +1,102 @@
+"""What switch systems can be told, as data: one file of inventory/systems for each, every figure with its source.
+
+Rules, intent and the simulator read it and know no system by name. So far it says how equal paths are chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from clusterwright import data_files
+from clusterwright.finding import SpecError
+from clusterwright.spec.reader import read_document
+from clusterwright.spec.schema import check
+
+
+@dataclass(frozen=True, slots=True)
+class Crc:
+    """A CRC with a register of 16 or 32 ``bits``; of 32, the ``half`` (``low`` or ``high``) is used."""
+
+    bits: int
+    polynomial: int
+    half: str
+
+
+@dataclass(frozen=True, slots=True)
+class HashFunction:
+    """A hash function of a switch: an algorithm by the system's ``name`` for it and its ``seed``.
+
+    ``written`` is the word that selects the seed in the system's configuration, "" where nothing is written for it;
+    ``crc`` is what the simulator computes.
+    """
+
+    name: str
+    seed: int
+    written: str
+    crc: Crc
+
+
+@dataclass(frozen=True, slots=True)
+class Hashing:
+    """How switches with some chips (``asics``; none named: with any) choose among equal paths.
+
+    ``queue_pairs`` says whether RoCE's destination queue pair can be taken in, ``reason`` why not. ``functions`` differ
+    from each other and stand in the order in which tiers take them from the bottom.
+    """
+
+    asics: tuple[str, ...]
+    queue_pairs: bool
+    reason: str
+    functions: tuple[HashFunction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A switch system: what it can be told about choosing among equal paths, by chip."""
+
+    name: str
+    hashing: tuple[Hashing, ...]
+
+    def hashing_on(self, asic: str | None) -> Hashing | None:
+        """What holds for switches with a chip; None where nothing is known of it."""
+        return next((each for each in self.hashing if not each.asics or asic in each.asics), None)
+
+
+Systems = Mapping[str, System]
+
+
+@cache
+def systems() -> Systems:
+    """Every system that travels with the package, by name. Raises SpecError for a file that does not read."""
+    found = {}
+    for path in sorted((data_files.folder("inventory") / "systems").glob("*.yaml")):
+        document = read_document(path)
+        findings = check(document, "system")
+        if findings:
+            raise SpecError(findings)
+        found[document.data["name"]] = _system(document.data)
+    return MappingProxyType(found)
+
+
+def _system(data: Mapping[str, Any]) -> System:
+    return System(data["name"], tuple(_hashing(each) for each in data["hashing"]))
+
+
+def _hashing(data: Mapping[str, Any]) -> Hashing:
+    return Hashing(
+        asics=tuple(data.get("asics", ())),
+        queue_pairs=data["queue_pairs"],
+        reason=data.get("reason", ""),
+        functions=tuple(
+            HashFunction(each["name"], each["seed"], each.get("written", ""), _crc(each["crc"]))
+            for each in data["functions"]
+        ),
+    )
+
+
+def _crc(data: Mapping[str, Any]) -> Crc:
+    return Crc(data["bits"], data["polynomial"], data.get("half", "low"))
