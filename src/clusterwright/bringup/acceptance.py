@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clusterwright.bringup import infiniband_steps, roce_steps
 from clusterwright.bringup.steps import Acceptance, Limits
-from clusterwright.bringup.traffic_steps import bandwidth_step, ring_steps
+from clusterwright.bringup.traffic_steps import bandwidth_steps, ring_steps
 from clusterwright.bringup.unit import Unit, unit_of
 from clusterwright.plan.model import Plan
 
@@ -16,7 +16,7 @@ def acceptance_plans(plan: Plan, group: str, limits: Limits) -> tuple[Acceptance
 
 def _acceptance(plan: Plan, unit: Unit, limits: Limits) -> Acceptance:
     technology = infiniband_steps if unit.fabric.technology == "infiniband" else roce_steps
-    steps = [*technology.first_steps(plan, unit, limits), *bandwidth_step(plan, unit, limits)]
+    steps = [*technology.first_steps(plan, unit, limits), *bandwidth_steps(plan, unit, limits)]
     steps += ring_steps(plan, unit, limits)
     if len(unit.nodes) > 1:
         steps.append(technology.last_step(plan, unit, limits))

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clusterwright.bringup.matrix import across, tests_of, together
 from clusterwright.bringup.rates import payload_rate
-from clusterwright.bringup.schedule import tournament
 from clusterwright.bringup.steps import Limits
 from clusterwright.bringup.traffic_steps import pair_threshold
 from clusterwright.bringup.unit import RDMA, unit_of
 from clusterwright.bringup.verdict import Judgement, UnreadableReportError, Verdict
+from clusterwright.bringup.ways import Ways
 from clusterwright.plan.model import Plan
 from clusterwright.render.node_nics import HostNic, nics_of
 
@@ -61,7 +62,8 @@ def judge_bandwidth(plan: Plan, group: str | None, text: str, name: str, limits:
     Raises UnreadableReportError, also for pairs that the plan does not have.
     """
     reports = read_perftest(text, name)
-    verdicts = [_verdict(plan, report, name, limits) for report in reports]
+    ways: dict[str, Ways] = {}
+    verdicts = [_verdict(plan, report, name, limits, ways) for report in reports]
     measured = {frozenset((report.one, report.other)) for report in reports}
     if group is not None:
         verdicts += [
@@ -75,13 +77,13 @@ def judge_bandwidth(plan: Plan, group: str | None, text: str, name: str, limits:
 
 def _expected(plan: Plan, group: str) -> Iterator[tuple[Nic, Nic]]:
     for unit in unit_of(plan, group):
-        for pairs in tournament([node.name for node in unit.nodes]):
-            for one, other in pairs:
-                for near, far in zip(unit.nics[one], unit.nics[other], strict=True):
-                    yield (one, str(near.rdma_device)), (other, str(far.rdma_device))
+        ways = Ways(plan, unit.fabric.name)
+        tests = [test for pairs in together(unit) for one, other in pairs for test in tests_of(unit, ways, one, other)]
+        for test in (*tests, *(each for wave in across(unit, ways) for each in wave)):
+            yield (test.server, str(test.near.rdma_device)), (test.client, str(test.far.rdma_device))
 
 
-def _verdict(plan: Plan, report: PairReport, name: str, limits: Limits) -> Verdict:
+def _verdict(plan: Plan, report: PairReport, name: str, limits: Limits, ways: dict[str, Ways]) -> Verdict:
     one, other = (_nic(plan, nic, name) for nic in (report.one, report.other))
     if one.fabric.name != other.fabric.name or one.rail != other.rail:
         raise UnreadableReportError(f"{name}: {_label(report.one, report.other)} are not on one rail of one fabric.")
@@ -90,6 +92,9 @@ def _verdict(plan: Plan, report: PairReport, name: str, limits: Limits) -> Verdi
     if report.average_gbps is None:
         return Verdict(TOOL, label, cables, ("wrote no result",))
     speed = min(_speed(plan, report.one[0], one), _speed(plan, report.other[0], other))
+    if one.fabric.name not in ways:
+        ways[one.fabric.name] = Ways(plan, one.fabric.name)
+    speed = min(speed, ways[one.fabric.name].way(one.switch, other.switch).slowest_gbps or speed)
     asked = pair_threshold(payload_rate(one.fabric, speed, one.version), limits)
     measured = f"{report.average_gbps:.2f} Gb/s"
     if report.average_gbps < asked.value:

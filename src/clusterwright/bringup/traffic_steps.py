@@ -1,13 +1,14 @@
-"""Steps that load the fabric: bandwidth between all pairs, a ring on each rail, rings over the whole unit."""
+"""Steps that load the fabric: bandwidth of pairs, a ring on each rail, rings over the whole unit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from clusterwright.bringup.matrix import Test, across, tests_of, together
 from clusterwright.bringup.rates import Payload, payload_rate, ring_bus_gb_per_s
-from clusterwright.bringup.schedule import tournament
 from clusterwright.bringup.steps import Command, Limits, Step, Threshold
 from clusterwright.bringup.unit import Unit
+from clusterwright.bringup.ways import Share, Ways, share_of
 from clusterwright.intent.traffic_classes import data_class_of, traffic_class_byte
 from clusterwright.plan.model import Plan
 from clusterwright.render.node_nics import HostNic
@@ -16,6 +17,14 @@ FIRST_PORT = 18515  # perftest's own default; each rail of a pair negotiates on 
 MESSAGE_BYTES = 8 * 1024 * 1024
 MESSAGES = 20_000
 COLLECTIVE_BYTES = "8G"
+_ONE_TEST = (
+    "within a round each NIC, and so each switch port towards a node, carries one test; no test leaves its switch, so "
+    "rails run side by side"
+)
+_NO_CABLE_SHARED = (
+    "whatever path each takes, no two tests of a round share a cable: neither the planned oversubscription nor a hash "
+    "or forwarding table that puts two flows on one cable can slow a test; do not merge rounds"
+)
 
 
 def unit_payload(unit: Unit) -> Payload:
@@ -30,33 +39,77 @@ def pair_threshold(payload: Payload, limits: Limits) -> Threshold:
     return Threshold("bandwidth of a pair", "≥", value, "Gb/s", f"{limits.bandwidth:.0%} of {payload.formula}")
 
 
-def bandwidth_step(plan: Plan, unit: Unit, limits: Limits) -> Iterator[Step]:
-    """The bandwidth matrix; nothing for a single node."""
-    asked = pair_threshold(unit_payload(unit), limits)
-    rounds = tournament([node.name for node in unit.nodes])
-    if not rounds:
-        return
-    server, client = rounds[0][0]
-    commands = []
-    for near, far in zip(unit.nics[server], unit.nics[client], strict=True):
-        commands.append(Command(server, _perftest(plan, unit, near)))
-        report = f"echo '# pair {server} {near.rdma_device} {client} {far.rdma_device}'; "
-        commands.append(Command(client, report + _perftest(plan, unit, far) + f" {server}"))
-    yield Step(
-        key="bandwidth",
-        title=f"Bandwidth of every pair on each of {unit.rails} rails: {len(rounds)} rounds",
-        commands=tuple(commands),
-        must_hold=(
-            f"every pair of every round: {asked}",
-            "within a round each NIC, and so each switch port towards a node, carries one test; rails run side by side",
-            f"`clusterwright bringup SPEC --group {unit.group} --judge perftest=FILE` agrees, on all clients' output",
-        ),
-        otherwise=(
-            "A NIC that is slow with every partner: look at its cable and PCIe link (width, generation, ACS)."
-            " One slow pair: look at the path between the two. One slow node on all rails: look at its CPU and BIOS."
-        ),
-        thresholds=(asked,),
-        rounds=rounds,
+def bandwidth_steps(plan: Plan, unit: Unit, limits: Limits) -> Iterator[Step]:
+    """Pairs under the same switches, then pairs between switches; nothing for a single node."""
+    ways = Ways(plan, unit.fabric.name)
+    rounds = together(unit)
+    if rounds:
+        server, client = rounds[0][0]
+        asked = pair_threshold(unit_payload(unit), limits)
+        yield Step(
+            key="bandwidth",
+            title=f"Bandwidth of every pair under the same switches, {unit.rails} rails at once: {_count(rounds)}",
+            commands=tuple(
+                command for test in tests_of(unit, ways, server, client) for command in _commands(plan, unit, test)
+            ),
+            must_hold=(
+                f"every pair of every round: {asked}",
+                _ONE_TEST,
+                _agrees(unit),
+            ),
+            otherwise=(
+                "A NIC that is slow with every partner: look at its cable and PCIe link (width, generation, ACS)."
+                " One slow pair: look at the path between the two."
+                " One slow node on all rails: look at its CPU and BIOS."
+            ),
+            thresholds=(asked,),
+            rounds=rounds,
+        )
+    waves = across(unit, ways)
+    if waves:
+        speeds = {_slowest(unit, test) for wave in waves for test in wave}
+        version = unit.nics[unit.nodes[0].name][0].version
+        limits_of = tuple(pair_threshold(payload_rate(unit.fabric, speed, version), limits) for speed in sorted(speeds))
+        yield Step(
+            key="bandwidth-across",
+            title=f"Bandwidth between switches, a pair of NICs for every two on each rail: {_count(waves)}",
+            commands=tuple(_commands(plan, unit, waves[0][0])),
+            must_hold=(
+                *(f"every pair of every round: {asked}" for asked in limits_of),
+                _NO_CABLE_SHARED,
+                _agrees(unit),
+            ),
+            otherwise=(
+                "Slow although both NICs were fast under their switches: a cable between the switches is slow. Repeat"
+                " with another partner to take another path, and compare the error counters of the cables on the way."
+            ),
+            thresholds=limits_of,
+            rounds=tuple(
+                tuple((f"{t.server} {t.near.rdma_device}", f"{t.client} {t.far.rdma_device}") for t in wave)
+                for wave in waves
+            ),
+        )
+
+
+def _count(rounds: Sequence[object]) -> str:
+    return f"{len(rounds):,} round{'' if len(rounds) == 1 else 's'}"
+
+
+def _slowest(unit: Unit, test: Test) -> int:
+    """The slowest cable of a test, in Gb/s."""
+    return min(unit.nic_speed_gbps, test.way.slowest_gbps or unit.nic_speed_gbps)
+
+
+def _agrees(unit: Unit) -> str:
+    return f"`clusterwright bringup SPEC --group {unit.group} --judge perftest=FILE` agrees, on all clients' output"
+
+
+def _commands(plan: Plan, unit: Unit, test: Test) -> tuple[Command, Command]:
+    """What the server and the client of a test run."""
+    report = f"echo '# pair {test.server} {test.near.rdma_device} {test.client} {test.far.rdma_device}'; "
+    return (
+        Command(test.server, _perftest(plan, unit, test.near)),
+        Command(test.client, report + _perftest(plan, unit, test.far) + f" {test.server}"),
     )
 
 
@@ -79,6 +132,9 @@ def ring_steps(plan: Plan, unit: Unit, limits: Limits) -> Iterator[Step]:
     if len(unit.nodes) < 2:
         return
     first = unit.nodes[0]
+    every = range(len(unit.nics[first.name]))
+    alone = min((ring_share(plan, unit, [rail]) for rail in every), key=lambda share: share.part)
+    at_once = ring_share(plan, unit, every)
     hosts = f"-H {','.join(node.name for node in unit.nodes)}"
     slots = f"-H {','.join(f'{node.name}:{unit.rails}' for node in unit.nodes)}"
     gpus = {nic.interface: nic.gpu for group in plan.spec.catalogue[first.model].nic_groups for nic in group.nics}
@@ -96,9 +152,9 @@ def ring_steps(plan: Plan, unit: Unit, limits: Limits) -> Iterator[Step]:
         key="rail-rings",
         title=f"A ring of {len(unit.nodes)} nodes on each of {unit.rails} rails, one after the other",
         commands=tuple(rings),
-        must_hold=(f"every rail: {_ring(unit, limits, 1)}", "the column `#wrong` is 0 on every line"),
+        must_hold=(f"every rail: {_ring(unit, limits, 1, alone)}", "the column `#wrong` is 0 on every line"),
         otherwise="A slow ring whose pairs were fast: look for a NIC that NCCL did not use (NCCL_DEBUG=INFO, NET/IB).",
-        thresholds=(_ring(unit, limits, 1),),
+        thresholds=(_ring(unit, limits, 1, alone),),
     )
     perf = [f"{name}_perf -b {COLLECTIVE_BYTES} -e {COLLECTIVE_BYTES} -g 1" for name in ("all_reduce", "all_gather")]
     yield Step(
@@ -107,17 +163,37 @@ def ring_steps(plan: Plan, unit: Unit, limits: Limits) -> Iterator[Step]:
         commands=tuple(
             Command(first.name, f"mpirun {slots} -N {unit.rails} -x NCCL_ALGO=Ring {line}") for line in perf
         ),
-        must_hold=(f"both: {_ring(unit, limits, unit.rails)}", "the column `#wrong` is 0 on every line"),
+        must_hold=(f"both: {_ring(unit, limits, unit.rails, at_once)}", "the column `#wrong` is 0 on every line"),
         otherwise=(
             "Every rail's ring was fast alone: look at GPU and NIC affinity (`nvidia-smi topo -m`), PCIe ACS,"
             " and at congestion between rails."
         ),
-        thresholds=(_ring(unit, limits, unit.rails),),
+        thresholds=(_ring(unit, limits, unit.rails, at_once),),
     )
 
 
-def _ring(unit: Unit, limits: Limits, rings: int) -> Threshold:
+def _ring(unit: Unit, limits: Limits, rings: int, share: Share) -> Threshold:
     payload = unit_payload(unit)
-    value = round(ring_bus_gb_per_s(payload, rings) * limits.collective, 1)
-    formula = f"{limits.collective:.0%} of {rings} × {payload.gbps:.1f} Gb/s / 8 ({payload.formula})"
+    value = round(ring_bus_gb_per_s(payload, rings) * share.part * limits.collective, 1)
+    left = f" × {share.part:.3g}: {share.why};" if share.why else ""
+    formula = f"{limits.collective:.0%} of {rings} × {payload.gbps:.1f} Gb/s / 8{left} ({payload.formula})"
     return Threshold("bus bandwidth", "≥", value, "GB/s", formula)
+
+
+def ring_share(plan: Plan, unit: Unit, rails: Sequence[int]) -> Share:
+    """What a ring over the unit's nodes, in their order, keeps on each of these rails when they run at once."""
+    ways = Ways(plan, unit.fabric.name)
+    names = [node.name for node in unit.nodes]
+    chosen = {unit.nics[names[0]][rail].interface for rail in rails}
+    flows = [
+        test.way
+        for one, other in zip(names, [*names[1:], names[0]], strict=True)
+        for test in tests_of(unit, ways, one, other)
+        if test.near.interface in chosen
+    ]
+    is_hashed = unit.fabric.technology == "roce"
+    manager = unit.fabric.subnet_manager
+    connections = plan.spec.nccl.qps_per_connection if is_hashed and plan.spec.nccl is not None else None
+    return share_of(
+        ways, flows, unit.nic_speed_gbps, connections or 1, evenly=manager is not None and manager.adaptive_routing
+    )

@@ -65,13 +65,18 @@ def unit_of(plan: Plan, group: str) -> tuple[Unit, ...]:
     )
     found = []
     for name in [fabric.name for fabric in plan.spec.fabrics if fabric.technology in RDMA]:
-        here = {node.name: nics_by_fabric(plan, node).get(name, ()) for node in nodes}
+        here = {node.name: _in_service(plan, node, nics_by_fabric(plan, node).get(name, ())) for node in nodes}
         own = tuple(node for node in nodes if here[node.name])
         if own:
             found.append(_unit(plan, group, fabric_of(plan, name), own, here))
     if not found:
         raise ClusterwrightError(f"{group} has no active GPU node on an InfiniBand or RoCE fabric; name another group.")
     return tuple(found)
+
+
+def _in_service(plan: Plan, node: Device, nics: tuple[HostNic, ...]) -> tuple[HostNic, ...]:
+    working = {cable.a.port for cable in plan.cables_of[node.name] if cable.in_service and cable.a.device == node.name}
+    return tuple(nic for nic in nics if nic.interface in working)
 
 
 def _unit(

@@ -1,0 +1,125 @@
+"""Ways between the switches of a fabric: which cables a test may take, and what is left to each of several at once.
+
+Nobody knows beforehand which of the equal paths a test takes: a hash of its packets decides on Ethernet, the forwarding
+tables on InfiniBand. So a way is every cable that some shortest path may take: tests that share none cannot meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import comb
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.model import Plan
+
+UP, DOWN = "up", "down"
+# A healthy unit is to fail for collisions alone in one run of twenty at most.
+RISK = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Equal cables that a test takes one of: from (UP) or to (DOWN) some switches of one tier."""
+
+    switches: frozenset[str]
+    direction: str
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The stretches between two switches, none under one switch; ``slowest_gbps`` is the slowest cable of them."""
+
+    stretches: tuple[Stretch, ...]
+    slowest_gbps: int | None
+
+    @property
+    def hops(self) -> frozenset[tuple[str, str]]:
+        """Switches with the direction in which a test may leave or enter them."""
+        return frozenset((switch, each.direction) for each in self.stretches for switch in each.switches)
+
+
+class Ways:
+    """The cables in service between the switches of one fabric."""
+
+    def __init__(self, plan: Plan, fabric: str) -> None:
+        self._fabric = fabric
+        self._above: dict[str, list[tuple[str, int]]] = {}
+        for cable in plan.cables:
+            if cable.fabric == fabric and cable.in_service and cable.a.side == "up":
+                self._above.setdefault(cable.a.device, []).append((cable.b.device, cable.speed_gbps))
+        self._known: dict[tuple[str, str], Way] = {}
+
+    def way(self, one: str, other: str) -> Way:
+        """The shortest ways from a switch to another. Raises ClusterwrightError where there is none."""
+        if (one, other) not in self._known:
+            self._known[one, other] = self._find(one, other)
+        return self._known[one, other]
+
+    def cables(self, stretch: Stretch) -> list[int]:
+        """The speeds in Gb/s of a stretch's cables."""
+        return [speed for switch in stretch.switches for _, speed in self._above.get(switch, ())]
+
+    def _find(self, one: str, other: str) -> Way:
+        near, far = self._climb(one), self._climb(other)
+        meeting = [(up + down, up, down) for up in range(len(near)) for down in range(len(far)) if near[up] & far[down]]
+        if not meeting:
+            raise ClusterwrightError(f"Nothing of {self._fabric} leads from {one} to {other}: they cannot be tested.")
+        _, up, down = min(meeting)
+        stretches = (*(Stretch(each, UP) for each in near[:up]), *(Stretch(each, DOWN) for each in far[:down]))
+        return Way(stretches, min((speed for each in stretches for speed in self.cables(each)), default=None))
+
+    def _climb(self, switch: str) -> list[frozenset[str]]:
+        levels = [frozenset({switch})]
+        while levels[-1]:
+            levels.append(frozenset(upper for each in levels[-1] for upper, _ in self._above.get(each, ())))
+        return levels[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What the busiest cable leaves to each flow, as a part of its NIC's rate; ``why`` says so, "" for all of it."""
+
+    part: float
+    why: str
+
+
+def share_of(ways: Ways, flows: Iterable[Way], nic_gbps: int, connections: int, *, evenly: bool) -> Share:
+    """The part of its rate that each flow keeps when all run at once.
+
+    A stretch of U cables that F flows cross leaves at most U × speed / (F × NIC). Where every one of a flow's
+    ``connections`` keeps to one cable, as hashes and forwarding tables have it, the busiest cable has the number k that
+    a binomial distribution of F × connections over U exceeds on some cable of all stretches with a probability of RISK;
+    it leaves speed / (k × NIC / connections). ``evenly`` leaves that out: adaptive routing moves packets.
+    """
+    count: dict[Stretch, int] = {}
+    for way in flows:
+        for stretch in way.stretches:
+            count[stretch] = count.get(stretch, 0) + 1
+    worst = Share(1.0, "")
+    links = sum(len(ways.cables(stretch)) for stretch in count)
+    for stretch, crossing in count.items():
+        speeds = ways.cables(stretch)
+        even = sum(speeds) / (crossing * nic_gbps)
+        parts = [(even, f"{crossing} flows share {len(speeds)} cables")]
+        if not evenly:
+            most = busiest(crossing * connections, len(speeds), links)
+            what = f"{crossing} flows" if connections == 1 else f"{crossing} × {connections} connections"
+            busy = min(speeds) * connections / (most * nic_gbps)
+            parts.append((busy, f"of {what} over {len(speeds)} cables up to {most} meet on one"))
+        part, why = min(parts)
+        if part < worst.part:
+            worst = Share(part, why)
+    return worst
+
+
+def busiest(balls: int, bins: int, everywhere: int) -> int:
+    """The most of ``balls`` that fall into one of ``bins``, exceeded in ``everywhere`` bins with a risk of RISK."""
+    chance = 1 / bins
+    exact = [comb(balls, k) * chance**k * (1 - chance) ** (balls - k) for k in range(balls + 1)]
+    beyond = 0.0
+    for most in range(balls, 0, -1):
+        beyond += exact[most]
+        if beyond * everywhere > RISK:
+            return most
+    return 1
