@@ -16,7 +16,7 @@ def replace(path: Path, content: bytes) -> None:
     """Put ``content`` in the place of ``path``. Raises ClusterwrightError when that can't be written."""
     aside = path.with_name(f".{path.name}.part")
     try:
-        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()

@@ -17,8 +17,8 @@ import pytest
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy import directory
+from clusterwright.deploy.device_places import OWN_FOLDER
 from clusterwright.deploy.directory import DirectoryTarget
-from clusterwright.deploy.journal import OWN_FOLDER
 from clusterwright.deploy.target import DeviceTree, Holding, Status, tree_digest
 
 # Python's audit events of calls that change a file system, and of those that open files.

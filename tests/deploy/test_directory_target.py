@@ -156,3 +156,53 @@ def test_a_changed_file_is_seen_when_the_device_is_read(target: DirectoryTarget)
     assert held.digest != tree_digest(wanted)
     assert apply(target, wanted) is Status.APPLIED
     assert contents(target) == {"etc/motd": "hello\n"}
+
+
+@pytest.mark.parametrize("link", ["", ".clusterwright", ".clusterwright/staged", ".clusterwright/previous", "etc"])
+def test_no_symbolic_link_is_followed_out_of_the_root(target: DirectoryTarget, tmp_path: Path, link: str) -> None:
+    """Neither to write, nor to read back, nor to foresee, nor to remove; what it leads to stays as it is."""
+    assert apply(target, tree(etc_motd="hello\n")) is Status.APPLIED
+    place, outside = target.root / DEVICE / link, tmp_path / "outside"
+    if place.exists():
+        place.rename(outside)
+    else:
+        outside.mkdir()
+        (outside / "0").write_text("somebody's\n")
+    place.symlink_to(outside)
+    before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+
+    for wanted in (tree(etc_motd="other\n"), tree(etc_new="more\n"), ()):
+        outcome = target.apply({DEVICE: wanted}, check=True)[DEVICE]
+        assert outcome.status is Status.FAILED
+        assert "symbolic link" in outcome.message
+        assert "hello" not in outcome.diff
+        assert apply(target, wanted) is Status.FAILED
+    held = target.read([DEVICE])[DEVICE]
+    assert isinstance(held, Unreachable)
+    assert "symbolic link" in held.message
+    assert {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before
+
+
+def test_a_crash_is_not_rolled_back_through_a_symbolic_link(target: DirectoryTarget, tmp_path: Path) -> None:
+    apply(target, tree(etc_a="old\n"))
+    home = target.root / DEVICE
+    journal = Journal(home)
+    steps = (Step("etc/a", tree(etc_a="half\n")[0]), Step("etc/c", tree(etc_c="half\n")[0]))
+    journal.stage(steps, {"etc/a"}, {"etc/a", "etc/c"})
+    journal.open()
+    journal.carry_out(steps)
+    (home / "etc").rename(tmp_path / "etc")
+    (home / "etc").symlink_to(tmp_path / "etc")
+
+    assert apply(target, tree(etc_a="new\n")) is Status.FAILED
+
+    assert (tmp_path / "etc/a").read_text() == "half\n"
+    assert (tmp_path / "etc/c").exists()
+
+
+@pytest.mark.parametrize("device", ["..", ".", "", "a/b", "../outside"])
+def test_a_name_that_is_no_name_of_a_folder_is_no_device(target: DirectoryTarget, device: str) -> None:
+    target.root.mkdir()
+    assert target.apply({device: tree(etc_a="x\n")})[device].status is Status.FAILED
+    assert isinstance(target.read([device])[device], Unreachable)
+    assert not list(target.root.parent.glob("*/etc"))

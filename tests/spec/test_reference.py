@@ -25,7 +25,8 @@ here; editors that read `# yaml-language-server: $schema=` complete and check th
 def test_the_reference_is_what_the_schema_makes(name: str) -> None:
     file, introduction = PAGES[name]
     schema = json.loads((REPOSITORY / f"inventory/schema/{name}.schema.json").read_text())
-    text = spec_reference(schema, introduction)
+    strings = json.loads((REPOSITORY / "inventory/schema/strings.schema.json").read_text())
+    text = spec_reference(schema, strings, introduction)
     page = REPOSITORY / file
     if REFRESH:
         page.write_text(text)

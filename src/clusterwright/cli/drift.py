@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from clusterwright.deploy.journal import OWN_FOLDER
+from clusterwright.deploy.device_places import OWN_FOLDER
 from clusterwright.deploy.units import cut
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.adoption import adoption

@@ -16,11 +16,12 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.changes import changed_lines
-from clusterwright.deploy.journal import OWN_FOLDER, Journal, Step, make_durable, read_record
+from clusterwright.deploy.device_places import OWN_FOLDER, Places, Refused, home_of, mode_of
+from clusterwright.deploy.journal import Journal, Step, make_durable, read_record
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, holding_digest, tree_digest
 from clusterwright.durable import took_lock
 
@@ -34,10 +35,6 @@ LOCK_WAIT_S = 10
 
 FEW_FILES = 64
 """For no more files than this each is flushed by itself; beyond, the whole file system is."""
-
-
-class Refused(Exception):
-    """The device cannot take the tree; the text says which path and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,24 +80,20 @@ class DirectoryTarget:
         return {device: self._read_one(device) for device in devices}
 
     def _read_one(self, device: str) -> Holding | Unreachable:
-        home = self.root / device
         try:
-            owned = read_record(home)
-            return Holding(
-                {path: digest for path in sorted(owned) if (digest := _file_digest(home / path)) is not None}
-            )
+            return Holding(_held(Places(home_of(self.root, device)), read_record(self.root / device)))
         except OSError as error:
             return Unreachable(_reason(error))
 
     def _foresee(self, device: str, tree: DeviceTree) -> Outcome:
         try:
-            home = self.root / device
-            owned = read_record(home)
-            steps = _steps(home, tree, owned)
+            places = Places(home_of(self.root, device))
+            owned = read_record(self.root / device)
+            steps = _steps(places, tree, owned)
             if not steps and owned == {artifact.path for artifact in tree}:
                 return Outcome(Status.UNCHANGED, digest=tree_digest(tree))
-            return self._foreseen(device, tree, steps, owned)
-        except (OSError, Refused) as error:
+            return _foreseen(places, device, tree, steps, owned)
+        except OSError as error:
             return Outcome(Status.FAILED, message=_reason(error))
 
     def _together(self, devices: Collection[str], batch: Mapping[str, DeviceTree]) -> dict[str, Outcome]:
@@ -114,7 +107,7 @@ class DirectoryTarget:
             for device, change in list(changes.items()):
                 try:
                     written += step(change)
-                except (OSError, Refused) as error:
+                except OSError as error:
                     outcomes[device] = _taken_back(changes.pop(device), error)
             try:
                 _flush(self.root, written)
@@ -125,9 +118,9 @@ class DirectoryTarget:
         with ExitStack() as locks:
             for device in devices:
                 try:
-                    locks.enter_context(_locked(self.root / device, end))
+                    locks.enter_context(_locked(home_of(self.root, device), end))
                     found = self._begin(device, batch[device])
-                except (OSError, Refused) as error:
+                except OSError as error:
                     found = Outcome(Status.FAILED, message=_reason(error))
                 if isinstance(found, _Change):
                     changes[device] = found
@@ -148,7 +141,7 @@ class DirectoryTarget:
         journal = Journal(self.root / device)
         journal.roll_back()
         owned = read_record(journal.home)
-        change = _Change(tree, journal, owned, _steps(journal.home, tree, owned))
+        change = _Change(tree, journal, owned, _steps(Places(journal.home), tree, owned))
         if not change.steps and owned == change.wanted:
             return Outcome(Status.UNCHANGED, digest=tree_digest(tree))
         return change
@@ -165,19 +158,6 @@ class DirectoryTarget:
             return self._outcome(device, change.tree, change.paths)
         except OSError as error:
             return Outcome(Status.FAILED, message=_reason(error))
-
-    def _foreseen(self, device: str, tree: DeviceTree, steps: tuple[Step, ...], owned: frozenset[str]) -> Outcome:
-        """What would change, in lines, and the digest of what is there now."""
-        home, touched = self.root / device, {step.path for step in steps}
-        before = tuple(found for path in sorted(touched) if (found := _found(home, device, path)))
-        after = tuple(artifact for artifact in tree if artifact.path in touched)
-        held = {path: digest for path in owned if (digest := _file_digest(home / path)) is not None}
-        return Outcome(
-            Status.APPLIED if steps else Status.UNCHANGED,
-            tuple(sorted(touched)),
-            digest=holding_digest(held),
-            diff="".join(f"{line}\n" for line in changed_lines(before, after)),
-        )
 
     def _outcome(self, device: str, tree: DeviceTree, changed: tuple[str, ...]) -> Outcome:
         """Success is what the device holds now, not that nothing was raised."""
@@ -196,7 +176,7 @@ def _locked(home: Path, end: float) -> Iterator[None]:
     The kernel lets go of the lock of whoever dies. Raises Refused.
     """
     home.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         while not took_lock(descriptor):
             if time.monotonic() > end:
@@ -207,66 +187,50 @@ def _locked(home: Path, end: float) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _steps(home: Path, tree: DeviceTree, owned: frozenset[str]) -> tuple[Step, ...]:
+def _steps(places: Places, tree: DeviceTree, owned: frozenset[str]) -> tuple[Step, ...]:
     """What has to be put and dropped. Raises Refused for a path that leaves the folder or meets a directory."""
-    places = _Places(home)
     puts = [Step(artifact.path, artifact) for artifact in tree if _differs(places.of(artifact.path), artifact)]
     wanted = {artifact.path for artifact in tree}
     drops = [Step(path, None) for path in sorted(owned - wanted) if os.path.lexists(places.of(path))]
     return (*puts, *drops)
 
 
-class _Places:
-    """Where paths lie in a device's folder. The way to each folder is followed once: a device has far more files."""
-
-    def __init__(self, home: Path) -> None:
-        self._home = str(home)
-        self._real = os.path.realpath(home)
-        self._sound: set[str] = set()
-
-    def of(self, path: str) -> str:
-        """The place of ``path``. Raises Refused."""
-        parts = PurePosixPath(path).parts
-        if not parts or path.startswith("/") or ".." in parts or parts[0] == OWN_FOLDER:
-            raise Refused(f"{path}: not a path inside the device's folder")
-        folder = "/".join((self._home, *parts[:-1]))
-        if folder not in self._sound:
-            real = os.path.realpath(folder)
-            if real != self._real and not real.startswith(self._real + os.sep):
-                raise Refused(f"{path}: a symbolic link on the way leads out of the device's folder")
-            self._sound.add(folder)
-        place = f"{folder}/{parts[-1]}"
-        if stat.S_ISDIR(_mode(place)):
-            raise Refused(f"{path}: a directory is in the way")
-        return place
-
-
-def _mode(place: str) -> int:
-    """Type and permissions of what lies at ``place`` itself, 0 for nothing."""
-    try:
-        return os.lstat(place).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return 0
-
-
 def _differs(place: str, artifact: Artifact) -> bool:
-    mode = _mode(place)
+    mode = mode_of(place)
     return not stat.S_ISREG(mode) or stat.S_IMODE(mode) != artifact.mode or _file_digest(place) != artifact.sha256
 
 
-def _file_digest(place: str | Path) -> str | None:
+def _file_digest(place: str) -> str | None:
     """SHA-256 of a regular file; None for anything else, and for nothing."""
-    if not stat.S_ISREG(_mode(str(place))):
+    if not stat.S_ISREG(mode_of(place)):
         return None
     return hashlib.sha256(Path(place).read_bytes()).hexdigest()
 
 
-def _found(home: Path, device: str, path: str) -> Artifact | None:
-    """The regular file at ``path``, as it lies there; None for anything else, and for nothing."""
-    place = home / path
+def _held(places: Places, owned: Collection[str]) -> dict[str, str]:
+    """The digests of those of the files ``owned`` that are there, by path. Raises Refused."""
+    return {path: digest for path in sorted(owned) if (digest := _file_digest(places.of(path))) is not None}
+
+
+def _found(places: Places, device: str, path: str) -> Artifact | None:
+    """The regular file at ``path``, as it lies there; None for anything else, and for nothing. Raises Refused."""
+    place = Path(places.of(path))
     if place.is_symlink() or not place.is_file():
         return None
     return Artifact(device, path, place.read_bytes(), "found", place.stat().st_mode & 0o7777)
+
+
+def _foreseen(places: Places, device: str, tree: DeviceTree, steps: tuple[Step, ...], owned: frozenset[str]) -> Outcome:
+    """What would change, in lines, and the digest of what is there now. Raises Refused."""
+    touched = {step.path for step in steps}
+    before = tuple(found for path in sorted(touched) if (found := _found(places, device, path)))
+    after = tuple(artifact for artifact in tree if artifact.path in touched)
+    return Outcome(
+        Status.APPLIED if steps else Status.UNCHANGED,
+        tuple(sorted(touched)),
+        digest=holding_digest(_held(places, owned)),
+        diff="".join(f"{line}\n" for line in changed_lines(before, after)),
+    )
 
 
 def _stage(change: _Change) -> Collection[str]:

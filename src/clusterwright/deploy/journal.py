@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
+from clusterwright.deploy.device_places import OWN_FOLDER, Places
 
-OWN_FOLDER = ".clusterwright"
 _RECORD = "applied.json"
 _JOURNAL = "journal.json"
 
@@ -37,7 +37,7 @@ class Step:
 def read_record(home: Path) -> frozenset[str]:
     """The paths that were put on the device and not removed since. Raises OSError when the device cannot be read."""
     try:
-        return frozenset(json.loads((home / OWN_FOLDER / _RECORD).read_bytes()))
+        return frozenset(json.loads(_read(f"{home}/{OWN_FOLDER}/{_RECORD}")))
     except FileNotFoundError:
         return frozenset()
     except ValueError as error:
@@ -102,10 +102,11 @@ class Journal:
 
     def roll_back(self) -> None:
         """Brings back what was there before ``open``; does nothing when no change is under way. Raises OSError."""
+        places = Places(self.home)
         # What waits to be put is of no more use, and its space may be needed: a full disk is a reason to be here.
         shutil.rmtree(self._own("staged"), ignore_errors=True)
         try:
-            written = json.loads(Path(self._own(_JOURNAL)).read_bytes())
+            written = json.loads(_read(self._own(_JOURNAL)))
         except FileNotFoundError:
             self._clear()
             return
@@ -115,7 +116,7 @@ class Journal:
                 "Put that back, or remove both, and run the same command again."
             ) from None
         for number, place in enumerate(written["places"]):
-            path = self.home / place["path"]
+            path = Path(places.of(place["path"]))
             if os.path.lexists(self._previous(number)):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 os.replace(self._previous(number), path)
@@ -156,12 +157,17 @@ def make_durable(paths: Collection[str]) -> None:
             os.close(descriptor)
 
 
+def _read(path: str) -> bytes:
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as file:
+        return file.read()
+
+
 def _record(paths: Collection[str]) -> bytes:
     return json.dumps(sorted(paths), indent=0).encode()
 
 
 def _write(path: str, content: bytes, mode: int = 0o644) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         left = memoryview(content)
         while left:

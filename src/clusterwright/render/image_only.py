@@ -71,5 +71,5 @@ def _check_view(image: Image) -> CheckView:
         drivers=tuple((module, driver.version) for driver in image.drivers for module in driver.modules),
         adapters=tuple(item.version for item in image.firmware if item.device.startswith("ConnectX")),
         bios=tuple(item.version for item in image.firmware if item.device == "BIOS"),
-        commands=tuple((check.name, check.timeout_s, check.run.replace("'", "'\\''")) for check in image.checks),
+        commands=tuple((check.name, check.timeout_s, check.run) for check in image.checks),
     )

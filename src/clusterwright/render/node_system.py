@@ -12,6 +12,7 @@ from clusterwright.render.node_qos import is_lossless
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.image import Image
+from clusterwright.spec.kernel_settings import dotted
 
 KIND = "node-system"
 _BASE_NEIGHBOURS = 1024  # where the kernel starts to refuse neighbours by itself (gc_thresh3)
@@ -132,12 +133,14 @@ def _distribution_files(plan: Plan, image: Image) -> Iterator[tuple[str, str]]:
 
 
 def kernel_settings(plan: Plan, image: Image, shape: Shape) -> dict[str, str]:
-    """What the plan requires of the kernel and what the image sets, by dotted name; the image's word counts."""
-    return {**required_sysctl(plan, shape), **{_dotted(name): value for name, value in image.sysctl.items()}}
+    """What the plan requires of the kernel, and what else the image sets, by dotted name."""
+    required = required_sysctl(plan, shape)
+    own = {dotted(name): value for name, value in image.sysctl.items()}
+    return {**required, **{name: value for name, value in own.items() if name not in required}}
 
 
 def required_sysctl(plan: Plan, shape: Shape) -> dict[str, str]:
-    """Kernel settings that follow from the plan; an image may override them by naming them itself.
+    """Kernel settings that follow from the plan; each is one that ``spec.kernel_settings`` calls decided.
 
     Nodes do not forward and take no routes from the network. With several NICs in one IPv4 fabric each answers ARP
     for its own address alone, and the reverse path is checked loosely, because rules choose routes by source.
@@ -217,10 +220,3 @@ def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tu
         services.append("remote-fs.target")
     services.extend(unit for unit in image.enabled_units if unit not in services)
     return tuple(services)
-
-
-def _dotted(name: str) -> str:
-    """Names of settings with dots, whichever separator the spec used; a slash form keeps dots inside a component."""
-    if "/" not in name:
-        return name
-    return name.replace(".", "\0").replace("/", ".").replace("\0", "/")

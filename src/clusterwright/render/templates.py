@@ -7,12 +7,16 @@ from functools import cache
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from clusterwright import data_files
+from clusterwright.render.quoting import FILTERS
 
 
 @cache
 def environment() -> Environment:
-    """The environment over ``templates/``: an undefined name is an error, block tags leave no blank lines."""
-    return Environment(
+    """The environment over ``templates/``: an undefined name is an error, block tags leave no blank lines.
+
+    Filters are the functions of ``quoting``, one for each format.
+    """
+    found = Environment(
         loader=FileSystemLoader(data_files.folder("templates")),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -21,6 +25,8 @@ def environment() -> Environment:
         autoescape=False,  # noqa: S701 - configuration files are not HTML
         auto_reload=False,
     )
+    found.filters.update(FILTERS)
+    return found
 
 
 @cache

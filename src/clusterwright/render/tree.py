@@ -114,7 +114,7 @@ def replacing(out: Path) -> Iterator[Path]:
         _refuse_foreign(out)
         aside = out.with_name(f".{out.name}.part")
         aside.mkdir(parents=True, exist_ok=True)
-        lock = os.open(aside, os.O_RDONLY | os.O_DIRECTORY)
+        lock = os.open(aside, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)  # what it holds is removed: never a link's
     except OSError as error:
         raise _cannot_write(out, error) from error
     try:

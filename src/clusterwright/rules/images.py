@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.job import Scheduler
+from clusterwright.spec.kernel_settings import dotted
 from clusterwright.spec.model import CLUSTER, NodeGroup
 
 # Settings that modern kernels accept and ignore, or do not have.
@@ -29,8 +30,9 @@ def dead_sysctl(subject: Subject) -> Iterator[Problem]:
     """Settings that do nothing on the kernels that GPU nodes run."""
     for image in subject.spec.images:
         for name in image.sysctl:
-            if name in DEAD_SYSCTLS:
-                yield Problem((*image.path, "sysctl", name), f"{name} {DEAD_SYSCTLS[name]}.", "Take it away.", key=True)
+            dead = DEAD_SYSCTLS.get(dotted(name))
+            if dead is not None:
+                yield Problem((*image.path, "sysctl", name), f"{name} {dead}.", "Take it away.", key=True)
 
 
 @rule(

@@ -9,6 +9,7 @@ from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.image import Image
 from clusterwright.spec.isolation import Flow
+from clusterwright.spec.kernel_settings import dotted
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.zone_reach import lives_on, zones_of
 
@@ -194,7 +195,7 @@ def bootstrap_ports(subject: Subject) -> Iterator[Problem]:
     zones = zones_of(spec, group.name)
     if not any(flow.target in zones for flow in spec.flows):
         return  # nothing reaches these nodes, which CW507 says
-    said = next((value for name, value in image.sysctl.items() if name.replace("/", ".") == _PORT_RANGE), None)
+    said = next((value for name, value in image.sysctl.items() if dotted(name) == _PORT_RANGE), None)
     try:
         low, high = (int(part) for part in said.split()) if said is not None else _OWN_PORTS
     except ValueError:

@@ -153,3 +153,13 @@ BAD_DATE = Rule(
     "A flow whose last day cannot be read would never be reported as expired.",
     "Write the day as year, month and day, such as 2026-12-31.",
 )
+MORE_THAN_A_LINE = Rule(
+    "CW172",
+    Severity.ERROR,
+    "a text with a line end or another control character",
+    "What is written from it would have a line more than anybody meant: a command, a mount, an account.",
+    "Write it on one line.",
+    "This holds for every text and every key of a file, also inside `extra_config`. A text folded over several lines"
+    " begins with `>-`; `>` and `|` leave a line end behind it. What else a text may hold depends on its kind:"
+    " docs/spec.md lists the kinds under strings.",
+)

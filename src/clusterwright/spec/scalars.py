@@ -69,5 +69,10 @@ def describe(value: Any) -> str:
     if isinstance(value, int | float):
         return f"the number {value}"
     if isinstance(value, str):
-        return f'the text "{value if len(value) <= 40 else value[:39] + "…"}"'
+        return f'the text "{shown(value if len(value) <= 40 else value[:39] + "…")}"'
     return "a list" if isinstance(value, list) else "a mapping"
+
+
+def shown(text: str) -> str:
+    """``text`` on one line of a message: control characters as their escapes."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -11,6 +11,7 @@ from clusterwright.and_more import and_more
 from clusterwright.finding import Finding, Severity
 from clusterwright.spec.document import Document, Path, format_path
 from clusterwright.spec.extends import identity
+from clusterwright.spec.patterns import compiled
 from clusterwright.spec.scalars import describe
 
 # jsonschema.ValidationError, whose published types call every attribute possibly unset although none is here.
@@ -95,7 +96,7 @@ def _unknown_keys(error: SchemaError, path: Path, document: Document) -> Iterato
     patterns = list(_mapping(schema.get("patternProperties")))
     unused = [key for key in allowed if key not in error.instance]
     for key in error.instance:
-        if key in allowed or any(re.search(pattern, key) for pattern in patterns):
+        if key in allowed or any(compiled(pattern).search(key) for pattern in patterns):
             continue
         message = f'unknown key "{key}" in {_place(path, document)}'
         hint = (_suggestion(key, unused) or _suggestion(key, allowed)) + f"Allowed here: {_listed(allowed)}."

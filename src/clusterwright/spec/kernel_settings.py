@@ -1,0 +1,84 @@
+"""Kernel settings by name: which spellings mean the same, and which ones clusterwright decides and no image does.
+
+sysctl(8) and systemd-sysctl(8) take dots and slashes: where a name's first separator is a dot, dots separate and
+slashes stand for dots; where it is a slash, everything is as /proc/sys has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Path = tuple[str, ...]
+"""The folders below /proc/sys that lead to a setting, and its file."""
+
+_ANY = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A setting that is not an image's to change: ``value`` is what it always is, None where the plan computes it."""
+
+    path: Path
+    value: str | None
+    because: str
+
+
+_NO_ROUTER = "nodes forward nothing: what is proven of the fabrics would not hold for a packet that a node passes on"
+_NO_ROUTES = "nodes take no routes and no addresses from the network: anybody there could lead their traffic away"
+_NO_SOURCE = "the packet filter judges packets by their source and by the interface that they come in on"
+_NO_PROXY = "a node answers for its own addresses alone"
+_COMPUTED = "the plan computes it from the node's adapters and neighbours"
+_HELPERS = "a helper would open ports that no flow names"
+
+
+def _conf(version: int, name: str, value: str | None, because: str) -> Decided:
+    return Decided(("net", f"ipv{version}", "conf", _ANY, name), value, because)
+
+
+_DECIDED = (
+    Decided(("net", "ipv4", "ip_forward"), "0", _NO_ROUTER),
+    Decided(("net", "netfilter", "nf_conntrack_helper"), "0", _HELPERS),
+    *(_conf(version, "forwarding", "0", _NO_ROUTER) for version in (4, 6)),
+    *(_conf(version, "mc_forwarding", "0", _NO_ROUTER) for version in (4, 6)),
+    _conf(6, "force_forwarding", "0", _NO_ROUTER),
+    *(_conf(version, "accept_redirects", "0", _NO_ROUTES) for version in (4, 6)),
+    *(_conf(version, "accept_source_route", "0", _NO_ROUTES) for version in (4, 6)),
+    *(_conf(6, name, "0", _NO_ROUTES) for name in ("accept_ra", "autoconf")),
+    *(_conf(4, name, "0", _NO_SOURCE) for name in ("accept_local", "route_localnet", "src_valid_mark")),
+    _conf(4, "rp_filter", None, _COMPUTED),
+    *(_conf(4, name, "0", _NO_PROXY) for name in ("proxy_arp", "proxy_arp_pvlan", "bootp_relay")),
+    _conf(6, "proxy_ndp", "0", _NO_PROXY),
+    *(_conf(4, name, None, _COMPUTED) for name in ("arp_ignore", "arp_announce")),
+    *(
+        Decided(("net", f"ipv{version}", *rest), None, _COMPUTED)
+        for version in (4, 6)
+        for rest in (
+            ("fib_multipath_hash_policy",),
+            *(("neigh", _ANY, f"gc_thresh{step}") for step in (1, 2, 3)),
+        )
+    ),
+)
+
+
+def path_of(name: str) -> Path:
+    """Where below /proc/sys the setting ``name`` lies, however it is spelled."""
+    first = next((char for char in name if char in "./"), "/")
+    if first == ".":
+        name = name.translate(str.maketrans("./", "/."))
+    return tuple(part for part in name.split("/") if part)
+
+
+def dotted(name: str) -> str:
+    """``name`` as files of sysctl.d commonly have it: dots between parts, a slash for a dot inside one."""
+    return ".".join(part.replace(".", "/") for part in path_of(name))
+
+
+def decided(name: str) -> Decided | None:
+    """What decides the setting ``name``, in whichever spelling; None for one that is the image's own."""
+    path = path_of(name)
+    for each in _DECIDED:
+        if len(each.path) == len(path) and all(
+            want in (_ANY, part) for want, part in zip(each.path, path, strict=True)
+        ):
+            return each
+    return None
