@@ -7,6 +7,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.model import fabric_of
+from clusterwright.render.filter_cover import without_hidden
 from clusterwright.render.filter_entries import (
     ICMP,
     ICMP_ERRORS,
@@ -85,7 +86,9 @@ def border_filter(plan: Plan, border: Border) -> BorderFilter:
     incoming.append(Permit("icmp errors", version, ICMP, sources=learnt, types=ICMP_ERRORS[version]))
     outgoing.append(Permit("icmp errors", version, ICMP, targets=learnt, types=ICMP_ERRORS[version]))
     reached = collapse([network for name in dict.fromkeys(met) for network in inside[name]])
-    return BorderFilter(tuple(incoming), tuple(outgoing), learnt, _announced(plan, fabric.name, reached))
+    return BorderFilter(
+        without_hidden(tuple(incoming)), without_hidden(tuple(outgoing)), learnt, _announced(plan, fabric.name, reached)
+    )
 
 
 def _flows(plan: Plan, border: Border) -> Iterator[tuple[str, Flow, str, bool]]:

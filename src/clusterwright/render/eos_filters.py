@@ -100,9 +100,6 @@ def _management_lists(plan: Plan, fabric: str) -> tuple[AccessList, ...] | None:
 @per_plan
 def _service_lists(plan: Plan, fabric: str) -> tuple[AccessList, ...]:
     """For each service that listens, its sources in each IP version; none where no zone holds management ports."""
-    permits = management_permits(plan, fabric)
-    if permits is None:
-        return ()
     site = plan.spec.site
     listening = [(SSH, "tcp", 22), (EAPI, "tcp", 443)]
     if site.snmp is not None:
@@ -110,8 +107,9 @@ def _service_lists(plan: Plan, fabric: str) -> tuple[AccessList, ...]:
     if site.telemetry is not None:
         listening.append((GNMI, "tcp", site.telemetry.port))
     return tuple(
-        _source_list(word, name, [each for each in service_sources(permits, protocol, port) if each.version == version])
+        _source_list(word, name, [each for each in sources if each.version == version])
         for name, protocol, port in listening
+        if (sources := service_sources(plan, fabric, protocol, port)) is not None
         for version, word in WORDS.items()
         if (name, version) != (GNMI, 6)
     )

@@ -7,6 +7,7 @@ switch port, since hosts' own prefixes are their sources, and the denies name no
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -40,8 +41,6 @@ REPLY_FLAGS = (16, 24, 18, 17, 25, 20, 4)
 # Addresses, ports, protocol, TCP flags, ICMP types in both versions.
 PERMIT_QUALIFIERS = (0, 1, 2, 3, 4, 5, 6, 7, 11, 13)
 SOURCE_PORT, IP_TYPE, OUTER_VLAN = 8, 17, 23
-# Longer ranges would fill the chip's table: an entry knows no ranges.
-MOST_PORTS = 64
 
 
 # An entry: its name, the number of its source (None for any), and what else it matches.
@@ -59,7 +58,7 @@ class FbossFilters:
 
 def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters | None:
     """What hosts behind a switch may send; None where nothing is filtered. ``host_vlan`` is that of a shared subnet."""
-    permits = host_permits(plan, view)
+    permits = host_permits(plan, view, single_ports=True)
     if permits is None:
         return None
     sources = list(dict.fromkeys(network for permit in permits for network in permit.sources))
@@ -101,16 +100,13 @@ def _rows(
     """
     rows: list[Row] = []
     actions: list[dict[str, Any]] = []
-    known: dict[int | None, list[dict[str, Any]]] = {}
+    numbers: Counter[str] = Counter()
     for permit, sources in shapes:
         places: tuple[int | None, ...] = sources or (None,)
         matches = list(_matches(permit))
-        for number, (source, match) in enumerate(product(places, matches)):
-            wider = (each for place in {None, source} for each in known.get(place, ()))
-            if any(each.items() <= match.items() for each in wider):
-                continue  # a wider permit stands before it
-            known.setdefault(source, []).append(match)
-            name = f"{permit.name.replace(' ', '-')}-{number}"
+        for source, match in product(places, matches):
+            name = f"{permit.name.replace(' ', '-')}-{numbers[permit.name]}"
+            numbers[permit.name] += 1
             rows.append((name, source, match))
             actions.append({"matcher": name, "action": {"counter": permit.name.replace(" ", "-")}})
     names = dict.fromkeys(action["action"]["counter"] for action in actions)
@@ -147,8 +143,8 @@ def _matches(permit: Permit) -> Iterator[dict[str, Any]]:
     flags = REPLY_FLAGS if permit.established else (None,)
     for target, low, high, flag, kind in product(
         permit.targets or (None,),
-        single_ports(permit.source_ports),
-        single_ports(permit.target_ports),
+        tuple(port for port, _ in permit.source_ports) or (None,),
+        tuple(port for port, _ in permit.target_ports) or (None,),
         flags,
         permit.types or (None,),
     ):
@@ -160,10 +156,3 @@ def _matches(permit: Permit) -> Iterator[dict[str, Any]]:
             "icmpType": kind,
         }
         yield {key: value for key, value in wanted.items() if value is not None} | common
-
-
-def single_ports(ranges: tuple[tuple[int, int], ...]) -> tuple[int | None, ...]:
-    """The ports of ranges one by one; None, which is every port, where one of them is longer than the table bears."""
-    if not ranges or any(high - low >= MOST_PORTS for low, high in ranges):
-        return (None,)
-    return tuple(port for low, high in ranges for port in range(low, high + 1))

@@ -7,6 +7,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.model import fabric_of
+from clusterwright.render.filter_cover import with_single_ports, without_hidden
 from clusterwright.render.filter_entries import (
     ICMP,
     ICMP_ERRORS,
@@ -35,20 +36,25 @@ def is_host_port(link: Link) -> bool:
     return link.port.side == "down" and not link.is_to_switch
 
 
-def host_permits(plan: Plan, view: SwitchView) -> tuple[Permit, ...] | None:
-    """What hosts behind a switch may send into the network; None where it has none, or no zone covers the fabric."""
+def host_permits(plan: Plan, view: SwitchView, *, single_ports: bool = False) -> tuple[Permit, ...] | None:
+    """What hosts behind a switch may send into the network; None where it has none, or no zone covers the fabric.
+
+    With ``single_ports`` as a chip without port ranges has it.
+    """
     subnet = view.host_subnet
     if subnet is None or not any(is_host_port(link) for link in view.links) or not zones_on(plan, view.fabric.name):
         return None
     network = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
-    return local_permits(plan, view.fabric, behind(plan, view.fabric, network))
+    permits = local_permits(plan, view.fabric, behind(plan, view.fabric, network))
+    return without_hidden(tuple(map(with_single_ports, permits)) if single_ports else permits)
 
 
 @per_plan
-def management_permits(plan: Plan, fabric_name: str) -> tuple[Permit, ...] | None:
+def management_permits(plan: Plan, fabric_name: str, *, single_ports: bool = False) -> tuple[Permit, ...] | None:
     """What a switch's management port on a fabric takes; None where no zone holds management ports.
 
-    Equal for all switches: the port's own address is what the port takes by itself.
+    Equal for all switches: the port's own address is what the port takes by itself. With ``single_ports`` as a system
+    without port ranges has it.
     """
     fabric = fabric_of(plan, fabric_name)
     if fabric.addressing is None or not _holders(plan, fabric_name):
@@ -62,19 +68,26 @@ def management_permits(plan: Plan, fabric_name: str) -> tuple[Permit, ...] | Non
                 if sources:
                     found.append(replace(judged(flow, version, reply=reply), sources=sources))
     found.append(Permit("icmp errors", version, ICMP, types=ICMP_ERRORS[version]))
-    return tuple(dict.fromkeys(found))
+    return without_hidden(tuple(map(with_single_ports, found) if single_ports else found))
 
 
-def service_sources(permits: tuple[Permit, ...], protocol: str, port: int) -> tuple[Network, ...]:
-    """The prefixes that a flow lets reach a port; replies to the switch are no requests."""
-    found: dict[Network, None] = {}
-    for permit in permits:
-        ranges = permit.target_ports or (() if permit.source_ports else ((0, 65535),))
-        if permit.protocol not in (protocol, "any") or permit.established:
-            continue
-        if any(low <= port <= high for low, high in ranges):
-            found |= dict.fromkeys(permit.sources)
-    return tuple(found)
+@per_plan
+def service_sources(plan: Plan, fabric_name: str, protocol: str, port: int) -> tuple[Network, ...] | None:
+    """The prefixes that a flow lets reach a port of the management ports; None where no zone holds them.
+
+    Replies to the switch are no requests, whatever a list without memory takes them for.
+    """
+    holders = _holders(plan, fabric_name)
+    if not holders:
+        return None
+    return collapse(
+        [
+            network
+            for flow in plan.spec.flows
+            if flow.target in holders and flow.opens(protocol, port)
+            for network in peer_networks(plan, flow.target, flow.source, fabric_name)
+        ]
+    )
 
 
 @per_plan

@@ -11,7 +11,7 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING
 
 from clusterwright.render.per_plan import per_plan
-from clusterwright.render.zone_networks import is_rdma, zone_covers, zone_networks
+from clusterwright.render.zone_networks import is_rdma, peers_over, zone_covers, zone_networks
 from clusterwright.spec.isolation import WITH_PORTS
 
 if TYPE_CHECKING:
@@ -109,28 +109,14 @@ def judged(flow: Flow, version: int, *, reply: bool) -> Permit:
     return Permit(name, version, flow.protocol, target_ports=flow.ports)
 
 
-@per_plan
 def peer_networks(plan: Plan, zone_name: str, other_name: str, fabric_name: str) -> tuple[Network, ...]:
-    """The addresses at which a zone meets another over a fabric, of the fabric's IP version.
-
-    Where both are on the fabric these are the other's addresses there, and over plain Ethernet its networks outside.
-    Where they share another fabric there are none here; where they share none, plain Ethernet leads to all of them.
-    """
-    zone, other, fabric = plan.spec.zone(zone_name), plan.spec.zone(other_name), plan.spec.fabric(fabric_name)
-    if zone is None or other is None or fabric is None or fabric.addressing is None:
+    """The addresses at which a zone meets another over a fabric, of the fabric's IP version."""
+    fabric = plan.spec.fabric(fabric_name)
+    if fabric is None or fabric.addressing is None:
         return ()
-    plain = fabric.technology == "ethernet"
-    if zone_covers(plan, other, fabric):
-        wanted = {fabric.name, ""} if plain else {fabric.name}
-    elif not plain or any(
-        zone_covers(plan, zone, item) and zone_covers(plan, other, item) for item in plan.spec.fabrics
-    ):
-        return ()
-    else:
-        wanted = {item.name for item in plan.spec.fabrics} | {""}
     version = fabric.addressing.hosts.version
-    entries = zone_networks(plan, other.name)
-    return tuple(e.network for e in entries if e.fabric in wanted and e.network.version == version)
+    entries = peers_over(plan, zone_name, other_name, fabric_name)
+    return tuple(entry.network for entry in entries if entry.network.version == version)
 
 
 @per_plan

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from clusterwright.spec.isolation import Network
 
 WORDS = {4: "ip", 6: "ipv6"}
-MOST_PORTS = 64  # a longer range passes with every port: MLNX-OS's manual shows single ports only
 IN_NAME, OUT_NAME = "AA_MANAGEMENT", "AA_REACH"
 _STEP = 10
 _ICMP_NAMES = {4: "icmp", 6: "icmpv6"}
@@ -62,7 +61,8 @@ def mlnxos_filter(plan: Plan, fabric: str) -> tuple[str, ...]:
 
     The policy comes first: a switch that is configured again drops for a moment, and is never open.
     """
-    permits = management_permits(plan, fabric)
+    # A long range passes with every port: the manual shows single ports only.
+    permits = management_permits(plan, fabric, single_ports=True)
     if permits is None:
         return ()
     lines: list[str] = []
@@ -95,9 +95,6 @@ def _sides(permit: Permit) -> Iterator[tuple[str, ...]]:
     for number in permit.types:
         yield (f"icmp-type {number}",)
     named = (("source-port", permit.source_ports), ("dest-port", permit.target_ports))
-    if any(high - low >= MOST_PORTS for _, ports in named for low, high in ports):
-        yield ()
-        return
     for word, ports in named:
         for low, high in ports:
             yield from ((f"{word} {number}",) for number in range(low, high + 1))

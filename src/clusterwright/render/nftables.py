@@ -9,15 +9,18 @@ does: the boot network is closed after boot. The boot servers themselves keep th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
+from clusterwright.render.filter_cover import ALL_ADDRESSES, ALL_PORTS, Box, box_of, needed, span
+from clusterwright.render.filter_entries import judged
 from clusterwright.render.node_nics import is_managed, nics_by_fabric
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
-from clusterwright.render.zone_networks import Contact, contacts_of, zone_networks
+from clusterwright.render.zone_networks import Contact, ZoneNetwork, contacts_of, peers_over, zone_networks
 from clusterwright.spec.isolation import BOOT, Network
 
 KIND = "nftables"
@@ -52,6 +55,17 @@ class FilterView:
     incoming: tuple[Accept, ...]
     outgoing: tuple[Accept, ...]
     when: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A rule that a contact asks for: over which interfaces, with which networks of one IP version."""
+
+    contact: Contact
+    names: tuple[str, ...]
+    peer: str
+    version: int
+    networks: tuple[Network, ...]
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -91,52 +105,76 @@ def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting:
     ``booting`` gives those of the boot image: flows with zones of kind ``boot``, which the running system has not.
     """
     by_fabric = {fabric: names for fabric, names in interfaces if names}
-    sets: dict[str, AddressSet] = {}
-    incoming: list[Accept] = []
-    outgoing: list[Accept] = []
+    candidates: list[_Candidate] = []
     for contact in contacts_of(plan, node_group):
         if (contact.peer.kind == BOOT) is not booting:
             continue
-        nic, field, chain = ("oifname", "daddr", outgoing) if contact.outbound else ("iifname", "saddr", incoming)
         for name, fabrics, networks in _peers(plan, contact):
             names = tuple(interface for fabric in fabrics for interface in by_fabric.get(fabric, ()))
-            for group in _sets(sets, name, networks) if names else ():
-                protocol = _protocol(contact, group)
-                match = f"{nic} {_anonymous(names)} {_family(group)} {field} @{group.name}"
-                chain.append(Accept(f"{match} {protocol}".rstrip(), _comment(contact)))
-    return FilterView(tuple(sets.values()), tuple(incoming), tuple(outgoing), "installing" if booting else "running")
+            for version in (4, 6) if names else ():
+                own = tuple(network for network in networks if network.version == version)
+                if own:
+                    candidates.append(_Candidate(contact, names, name, version, own))
+    sets: dict[str, AddressSet] = {}
+    chains: dict[bool, list[Accept]] = {True: [], False: []}
+    for each, is_needed in zip(candidates, needed(_boxes(candidates)), strict=True):
+        if is_needed:
+            group = _set(sets, each)
+            nic, field = ("oifname", "daddr") if each.contact.outbound else ("iifname", "saddr")
+            match = f"{nic} {_anonymous(each.names)} {_family(group)} {field} @{group.name}"
+            accept = Accept(f"{match} {_protocol(each.contact, group)}".rstrip(), _comment(each.contact))
+            chains[each.contact.outbound].append(accept)
+    return FilterView(
+        tuple(sets.values()), tuple(chains[False]), tuple(chains[True]), "installing" if booting else "running"
+    )
+
+
+def _boxes(candidates: Sequence[_Candidate]) -> Iterator[list[Box]]:
+    """What each rule lets pass, chain and IP version apart: whom zones that overlap allow twice needs one rule."""
+    numbers = {name: at for at, name in enumerate(dict.fromkeys(n for each in candidates for n in each.names))}
+    for each in candidates:
+        permit = judged(each.contact.flow, each.version, reply=False)
+        place = 2 * each.contact.outbound + (each.version == 6)
+        yield [
+            ((place, place), (numbers[name],) * 2, *box_of(permit, ALL_ADDRESSES, span(network), ALL_PORTS, high, kind))
+            for name in each.names
+            for network in each.networks
+            for high in permit.target_ports or (ALL_PORTS,)
+            for kind in permit.types or (None,)
+        ]
 
 
 def _peers(plan: Plan, contact: Contact) -> Iterator[tuple[str, tuple[str, ...], tuple[Network, ...]]]:
     """Set name, fabrics and networks of a peer.
 
     On a shared fabric these are only its addresses there, so that a frontend address that shows up on a backend NIC is
-    denied. A peer that shares no fabric with the node comes over any plain Ethernet fabric of the contact.
+    denied. What lies elsewhere comes over any plain Ethernet fabric of the contact.
     """
-    entries = zone_networks(plan, contact.peer.name)
-    rest = tuple(entry.network for entry in entries if entry.fabric not in contact.fabrics)
-    elsewhere = tuple(
-        name for name in contact.fabrics if (fabric := plan.spec.fabric(name)) and fabric.technology == "ethernet"
-    )
+    everything = zone_networks(plan, contact.peer.name)
+    elsewhere: dict[tuple[ZoneNetwork, ...], list[str]] = {}
     for name in contact.fabrics:
+        entries = peers_over(plan, contact.zone.name, contact.peer.name, name)
         here = tuple(entry.network for entry in entries if entry.fabric == name)
         if here:
             yield f"{contact.peer.name}_on_{name}", (name,), here
-    if not any(entry.fabric in contact.fabrics for entry in entries):
-        yield contact.peer.name, elsewhere, rest
-    elif contact.peer.prefixes:
-        yield f"{contact.peer.name}_outside", elsewhere, tuple(e.network for e in entries if not e.fabric)
+        rest = tuple(entry for entry in entries if entry.fabric != name)
+        if rest:
+            elsewhere.setdefault(rest, []).append(name)
+    for entries, names in elsewhere.items():
+        label = contact.peer.name if entries == everything else f"{contact.peer.name}_outside"
+        yield label, tuple(names), tuple(entry.network for entry in entries)
 
 
-def _sets(known: dict[str, AddressSet], name: str, networks: tuple[Network, ...]) -> list[AddressSet]:
-    """The sets of these networks, one per IP version, made when first used."""
-    found = []
-    for version in (4, 6):
-        elements = tuple(str(network) for network in networks if network.version == version)
-        if elements:
-            label = f"{name.replace('-', '_')}_v{version}"
-            found.append(known.setdefault(label, AddressSet(label, f"ipv{version}_addr", elements)))
-    return found
+def _set(known: dict[str, AddressSet], rule: _Candidate) -> AddressSet:
+    """The set of a rule's networks, made when first used; zones whose names make one word get sets of their own."""
+    elements = tuple(str(network) for network in rule.networks)
+    for number in count(1):
+        word = rule.peer.replace("-", "_") + ("" if number == 1 else f"_{number}")
+        label = f"{word}_v{rule.version}"
+        found = known.setdefault(label, AddressSet(label, f"ipv{rule.version}_addr", elements))
+        if found.elements == elements:
+            return found
+    raise AssertionError("there is a number for every set")
 
 
 def _family(group: AddressSet) -> str:

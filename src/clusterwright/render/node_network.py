@@ -17,7 +17,7 @@ from clusterwright.plan.model import Device, Plan, fabric_of, format_address
 from clusterwright.render.node_nics import HostNic, is_managed, nics_by_fabric, nics_of
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
-from clusterwright.render.zone_networks import collapse, contacts_of, zone_covers
+from clusterwright.render.zone_networks import collapse, contacts_of, peers_over
 from clusterwright.spec.isolation import Network
 
 KIND = "node-network"
@@ -97,8 +97,8 @@ def node_address(plan: Plan, device: Device) -> str | None:
 def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
     """The prefixes that nodes of a group reach over a fabric, none inside another.
 
-    They are the pools of the zones that flows name, as far as those live on this fabric; over a plain Ethernet fabric
-    also what lies on fabrics that the nodes are not attached to, and outside the cluster.
+    They are the pools in which the nodes meet the zones that flows name over this fabric, but for those of other
+    fabrics that they are attached to themselves, and what lies outside the cluster.
     """
     fabric = fabric_of(plan, fabric_name)
     if fabric.addressing is None:
@@ -107,14 +107,12 @@ def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
     for contact in contacts_of(plan, node_group):
         if fabric_name not in contact.fabrics:
             continue
-        for other in plan.spec.fabrics:
-            if other.addressing is None or not zone_covers(plan, contact.peer, other):
-                continue
-            elsewhere = not any(attach.nodes == node_group for attach in other.attach)
-            if other is fabric or (elsewhere and fabric.technology == "ethernet"):
+        for entry in peers_over(plan, contact.zone.name, contact.peer.name, fabric_name):
+            other = plan.spec.fabric(entry.fabric)
+            if other is None or other.addressing is None:
+                found.append(entry.network)
+            elif other is fabric or not any(attach.nodes == node_group for attach in other.attach):
                 found.append(other.addressing.hosts)
-        if fabric.technology == "ethernet":
-            found.extend(contact.peer.prefixes)
     return tuple(str(network) for network in collapse(found) if network.version == fabric.addressing.hosts.version)
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.render.filter_edge import management_permits, service_sources
+from clusterwright.plan.model import fabric_of
+from clusterwright.render.filter_edge import service_sources
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
-    from clusterwright.render.filter_entries import Permit
     from clusterwright.render.management_port import ManagementPort
     from clusterwright.render.switch_view import SwitchView
+    from clusterwright.spec.fabric import Fabric
     from clusterwright.spec.site import CentralAaa, Site, SnmpAccess, Telemetry
 
 # Where SONiC's own documentation keeps certificates of its services; its models want .cer and .key.
@@ -49,7 +50,7 @@ def access_tables(plan: Plan, view: SwitchView, port: ManagementPort | None) -> 
     if site.telemetry is not None:
         tables |= _telemetry(site.telemetry, port)
     if view.management is not None:
-        tables |= _control_plane(management_permits(plan, view.management.port.fabric), site)
+        tables |= _control_plane(plan, fabric_of(plan, view.management.port.fabric), site)
     return tables
 
 
@@ -106,13 +107,15 @@ def _telemetry(telemetry: Telemetry, port: ManagementPort | None) -> dict[str, A
     }
 
 
-def _control_plane(permits: tuple[Permit, ...] | None, site: Site) -> dict[str, Any]:
+def _control_plane(plan: Plan, fabric: Fabric, site: Site) -> dict[str, Any]:
     """Access lists of the services that listen, from the flows towards management ports; none where no zone has them.
 
-    SONiC drops whatever else comes to a service that has such a list.
+    SONiC drops whatever else comes to a service as soon as any such list has a rule; without one (no flow names any of
+    these services) everything passes, so a list without a source says in words that it takes nobody.
     """
-    if permits is None:
+    if fabric.addressing is None:
         return {}
+    everybody = {4: {"SRC_IP": "0.0.0.0/0"}, 6: {"SRC_IPV6": "::/0"}}[fabric.addressing.hosts.version]
     tables, rules = {}, {}
     services = [("SSH", "SSH_SOURCES", "tcp", SSH_PORT)]
     if site.snmp is not None:
@@ -120,8 +123,13 @@ def _control_plane(permits: tuple[Permit, ...] | None, site: Site) -> dict[str, 
     if site.telemetry is not None:
         services.append(("EXTERNAL_CLIENT", "GNMI_SOURCES", "tcp", site.telemetry.port))
     for service, name, protocol, number in services:
+        sources = service_sources(plan, fabric.name, protocol, number)
+        if sources is None:
+            return {}
         tables[name] = {"type": "CTRLPLANE", "services": [service], "policy_desc": f"who reaches {service}"}
-        for index, source in enumerate(service_sources(permits, protocol, number)):
+        if not sources:
+            rules[f"{name}|RULE_1"] = {"PRIORITY": "1", "PACKET_ACTION": "DROP", **everybody}
+        for index, source in enumerate(sources):
             port = {"L4_DST_PORT": str(number)} if service == "EXTERNAL_CLIENT" else {}
             rules[f"{name}|RULE_{index + 1}"] = {
                 "PRIORITY": str(HIGHEST_PRIORITY - index),

@@ -28,10 +28,14 @@ class ZoneNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """A flow as one node sees it: it opens it (``outbound``) or is opened to, towards ``peer``, over ``fabrics``."""
+    """A flow as a node of ``zone`` sees it: it opens it (``outbound``) or is opened to.
+
+    ``peer`` is the zone at the other end, ``fabrics`` those over which the two meet.
+    """
 
     flow: Flow
     outbound: bool
+    zone: Zone
     peer: Zone
     fabrics: tuple[str, ...]
 
@@ -68,11 +72,9 @@ def contacts_of(plan: Plan, node_group: str) -> tuple[Contact, ...]:
     for flow in plan.spec.flows:
         for outbound, mine, other in ((True, flow.source, flow.target), (False, flow.target, flow.source)):
             if mine in names and other in zones:
-                fabrics = _meeting(plan, node_group, zones[mine], zones[other])
-                if is_rdma(flow):
-                    fabrics = tuple(name for name in fabrics if _is_roce(plan, name))
+                fabrics = _meeting(plan, node_group, flow, zones[mine], zones[other])
                 if fabrics:
-                    found.append(Contact(flow, outbound, zones[other], fabrics))
+                    found.append(Contact(flow, outbound, zones[mine], zones[other], fabrics))
     return tuple(found)
 
 
@@ -81,25 +83,37 @@ def is_rdma(flow: Flow) -> bool:
     return flow.protocol == "udp" and flow.ports == ((ROCE_PORT, ROCE_PORT),)
 
 
-def _is_roce(plan: Plan, name: str) -> bool:
-    fabric = plan.spec.fabric(name)
-    return fabric is not None and fabric.technology == "roce"
+@per_plan
+def peers_over(plan: Plan, zone_name: str, other_name: str, fabric_name: str) -> tuple[ZoneNetwork, ...]:
+    """The addresses at which a zone meets another over a fabric, of both IP versions.
 
-
-def _meeting(plan: Plan, node_group: str, mine: Zone, other: Zone) -> tuple[str, ...]:
-    """The fabrics over which a node reaches another zone: those it shares with it, else its Ethernet fabrics.
-
-    RoCE fabrics carry nothing to zones that do not live on them.
+    Where both are on the fabric these are the other's addresses there, and over plain Ethernet its networks outside.
+    Where they share another fabric there are none here; where they share none, plain Ethernet leads to all of them.
     """
-    attached = [
-        fabric
+    spec = plan.spec
+    zone, other, fabric = spec.zone(zone_name), spec.zone(other_name), spec.fabric(fabric_name)
+    if zone is None or other is None or fabric is None or fabric.addressing is None:
+        return ()
+    plain = fabric.technology == "ethernet"
+    if zone_covers(plan, other, fabric):
+        wanted = {fabric.name, ""} if plain else {fabric.name}
+    elif not plain or any(zone_covers(plan, zone, item) and zone_covers(plan, other, item) for item in spec.fabrics):
+        return ()
+    else:
+        wanted = {item.name for item in spec.fabrics} | {""}
+    return tuple(entry for entry in zone_networks(plan, other.name) if entry.fabric in wanted)
+
+
+def _meeting(plan: Plan, node_group: str, flow: Flow, mine: Zone, other: Zone) -> tuple[str, ...]:
+    """The fabrics over which nodes of a group, which belong to a zone, meet another zone for a flow."""
+    return tuple(
+        fabric.name
         for fabric in plan.spec.fabrics
-        if fabric.addressing is not None
-        and any(attach.nodes == node_group for attach in fabric.attach)
-        and (not mine.fabrics or fabric.name in mine.fabrics)
-    ]
-    shared = tuple(fabric.name for fabric in attached if zone_covers(plan, other, fabric))
-    return shared or tuple(fabric.name for fabric in attached if fabric.technology == "ethernet")
+        if any(attach.nodes == node_group for attach in fabric.attach)
+        and zone_covers(plan, mine, fabric)
+        and (fabric.technology == "roce" or not is_rdma(flow))
+        and peers_over(plan, mine.name, other.name, fabric.name)
+    )
 
 
 def _fabric_part(plan: Plan, fabric: Fabric, zone: Zone) -> tuple[Network, ...]:

@@ -139,26 +139,40 @@ def _missing(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]
 
 
 def _unnarrowed(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
-    """Flows that a chip without port ranges passes with every port, to hosts that have no filter to narrow them."""
-    open_hosts: dict[str, str] = {}
-    for device, zones in sorted(declared.zones_of.items()):
-        if device not in declared.imaged:
-            for name in zones:
-                open_hosts.setdefault(name, device)
-    for flow in declared.flows:
-        if not flow.has_long_range or flow.target not in open_hosts:
+    """Flows that a chip without port ranges passes with every port, to hosts that have no filter to narrow them.
+
+    Replies pass the same way back, from every port.
+    """
+    edges = [edge for edge in declared.edges if (edge.switch, FBOSS) in tree.files]
+    for flow in declared.flows if edges else ():
+        if not flow.has_long_range:
             continue
-        for edge in declared.edges:
-            local = any(part.addresses & edge.subnet for part in declared.zone[flow.source].parts)
-            if local and (edge.switch, FBOSS) in tree.files and declared.zone[flow.target].on(edge.fabric):
-                yield Counterexample(
-                    edge.switch,
-                    FBOSS,
-                    0,
-                    f"flow {flow.name}: the switch knows no ranges and passes every port from {flow.source} to "
-                    f"{flow.target}, where {open_hosts[flow.target]} has no filter to narrow that",
-                )
-                break
+        for source, target, what in ((flow.source, flow.target, ""), (flow.target, flow.source, " for its replies")):
+            for edge in edges:
+                local = any(part.addresses & edge.subnet for part in declared.zone[source].parts)
+                host = _unfiltered(declared, target, edge.fabric) if local else None
+                if host is not None:
+                    yield Counterexample(
+                        edge.switch,
+                        FBOSS,
+                        0,
+                        f"flow {flow.name}{what}: the switch knows no ranges and passes every port from {source} to "
+                        f"{target}, where {host} has no filter to narrow that",
+                    )
+                    break
+
+
+def _unfiltered(declared: Declared, zone: str, fabric: str) -> str | None:
+    """The first host of a zone on a fabric that judges no packet itself: it has no image, or is a management port."""
+    own = [part for part in declared.zone[zone].parts if part.fabric == fabric]
+    is_managed = fabric in declared.management.values()
+    found = {
+        device
+        for (version, number), (device, _) in (declared.addresses.items() if own else ())
+        if (is_managed or device not in declared.imaged)
+        and any(part.version == version and number in part.addresses for part in own)
+    }
+    return min(found, default=None)
 
 
 def _node(places: Places, own: NodeFilter) -> Iterator[Counterexample]:

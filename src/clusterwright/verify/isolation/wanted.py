@@ -91,6 +91,7 @@ def declared_of(plan: Plan) -> Declared:
 def _plumbing(plan: Plan) -> list[Network]:
     servers = plan.spec.site
     own = [ip_network(text) for each in (servers, servers.management) for text in (*each.dns, *each.ntp, *each.syslog)]
+    own += [ip_network(text) for text in (() if servers.aaa is None else servers.aaa.servers)]
     for fabric in plan.spec.fabrics:
         if fabric.addressing is not None:
             own += [fabric.addressing.loopbacks, fabric.addressing.links]

@@ -1,0 +1,162 @@
+"""Which permits say something that those before them do not: the others would decide about no packet.
+
+Zones may overlap, and flows with them; so one packet may be allowed by several. A filter names it once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from itertools import product
+from typing import TYPE_CHECKING, TypeVar
+
+from clusterwright.render.filter_entries import ANY, ICMP, TCP, UDP, Permit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from clusterwright.spec.isolation import Network
+
+Interval = tuple[int, int]  # inclusive
+Box = tuple[Interval, ...]
+Part = TypeVar("Part")
+
+MOST_PORTS = 64  # longer ranges would fill the table of a chip that knows single ports only
+ALL_PORTS: Interval = (0, 65535)
+ALL_ADDRESSES: Interval = (0, (1 << 128) - 1)
+# What a packet is: TCP, UDP, an ICMP type, anything else.
+_KINDS: dict[str, Interval] = {TCP: (0, 0), UDP: (1, 1), ICMP: (2, 257), ANY: (0, 258)}
+_FIRST_TYPE = 2
+_BOTH: Interval = (0, 1)
+_ONE: Interval = (0, 0)
+
+
+def without_hidden(permits: tuple[Permit, ...]) -> tuple[Permit, ...]:
+    """The same packets, permitted by no more entries than decide about some.
+
+    A permit stands for an entry for each source, target, port range and type. One whose entries are needed in part
+    comes back as a permit for each of those.
+    """
+    cuts = sorted({edge for permit in permits for net in permit.sources for edge in _edges(net)})
+    place = {edge: at for at, edge in enumerate(cuts)}
+    shapes = tuple(
+        (replace(permit, name="", sources=()), tuple(_placed(net, place) for net in permit.sources))
+        for permit in permits
+    )
+    found: list[Permit] = []
+    for permit, kept in zip(permits, _kept(shapes), strict=True):
+        if kept is None:
+            found.append(permit)
+        else:
+            entries = _entries(permit)
+            found.extend(entries[at] for at in kept)
+    return tuple(found)
+
+
+def with_single_ports(permit: Permit) -> Permit:
+    """A permit as a chip without port ranges has it: port by port, and every port for a range of more than 64."""
+    return replace(permit, source_ports=_single(permit.source_ports), target_ports=_single(permit.target_ports))
+
+
+def _single(ports: tuple[Interval, ...]) -> tuple[Interval, ...]:
+    if any(high - low >= MOST_PORTS for low, high in ports):
+        return ()
+    return tuple((port, port) for low, high in ports for port in range(low, high + 1))
+
+
+def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
+    """For each rule, a union of boxes, whether it holds a point that no rule before it holds."""
+    before: list[Box] = []
+    found: list[bool] = []
+    for boxes in rules:
+        left = list(boxes)
+        for other in before:
+            left = [piece for own in left for piece in _minus(own, other)]
+            if not left:
+                break
+        found.append(bool(left))
+        if left:
+            before.extend(boxes)
+    return tuple(found)
+
+
+def span(network: Network) -> Interval:
+    """The first and the last address of a network."""
+    return int(network.network_address), int(network.broadcast_address)
+
+
+def box_of(permit: Permit, source: Interval, target: Interval, low: Interval, high: Interval, kind: int | None) -> Box:
+    """The packets of one entry: addresses, what they are, ports, whether ACK or RST is set, whether whole."""
+    kinds = _KINDS[permit.protocol] if kind is None else (_FIRST_TYPE + kind, _FIRST_TYPE + kind)
+    whole = low != ALL_PORTS or high != ALL_PORTS or kind is not None or permit.established
+    return (source, target, kinds, low, high, _ONE if permit.established else _BOTH, _ONE if whole else _BOTH)
+
+
+def _edges(network: Network) -> tuple[int, int]:
+    first, last = span(network)
+    return first, last + 1
+
+
+def _placed(network: Network, place: dict[int, int]) -> Interval:
+    """A network by the order of its ends among all: equal for filters that differ in their own addresses alone."""
+    first, after = _edges(network)
+    return place[first], place[after] - 1
+
+
+def _entries(permit: Permit) -> list[Permit]:
+    return [
+        replace(permit, sources=source, targets=target, source_ports=low, target_ports=high, types=kind)
+        for source, target, low, high, kind in product(
+            _each(permit.sources),
+            _each(permit.targets),
+            _each(permit.source_ports),
+            _each(permit.target_ports),
+            _each(permit.types),
+        )
+    ]
+
+
+def _each(part: tuple[Part, ...]) -> list[tuple[Part, ...]]:
+    """A tuple for each of some values; one empty tuple where there are none."""
+    return [(value,) for value in part] or [()]
+
+
+@lru_cache(maxsize=1024)
+def _kept(shapes: tuple[tuple[Permit, tuple[Interval, ...]], ...]) -> tuple[tuple[int, ...] | None, ...]:
+    """For each permit the numbers of its entries that are needed; None for all of them."""
+    rules = [[[each] for each in _boxes(permit, sources)] for permit, sources in shapes]
+    flags = iter(needed(rule for own in rules for rule in own))
+    found: list[tuple[int, ...] | None] = []
+    for own in rules:
+        kept = tuple(at for at in range(len(own)) if next(flags))
+        found.append(None if len(kept) == len(own) else kept)
+    return tuple(found)
+
+
+def _boxes(permit: Permit, sources: tuple[Interval, ...]) -> list[Box]:
+    return [
+        box_of(permit, source, target, low, high, kind)
+        for source, target, low, high, kind in product(
+            sources or (ALL_ADDRESSES,),
+            tuple(span(each) for each in permit.targets) or (ALL_ADDRESSES,),
+            permit.source_ports or (ALL_PORTS,),
+            permit.target_ports or (ALL_PORTS,),
+            permit.types or (None,),
+        )
+    ]
+
+
+def _minus(own: Box, other: Box) -> Iterable[Box]:
+    """What of a box lies outside another, in boxes."""
+    if any(a_high < b_low or b_high < a_low for (a_low, a_high), (b_low, b_high) in zip(own, other, strict=True)):
+        return (own,)
+    pieces: list[Box] = []
+    left = list(own)
+    for at, (low, high) in enumerate(other):
+        first, last = left[at]
+        if first < low:
+            pieces.append((*left[:at], (first, low - 1), *left[at + 1 :]))
+        if high < last:
+            pieces.append((*left[:at], (high + 1, last), *left[at + 1 :]))
+        left[at] = (max(first, low), min(last, high))
+    return pieces
