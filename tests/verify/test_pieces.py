@@ -124,3 +124,17 @@ def test_a_flow_that_no_path_carries_refutes_isolation(tmp_path: Path) -> None:
 def test_a_flow_to_where_no_border_leads_is_said(tmp_path: Path) -> None:
     notes = verdict("isolation", tree("", tmp_path)).notes
     assert any("no border leads to operations" in note and "operate, monitor" in note for note in notes)
+
+
+def test_devices_side_by_side_on_top_are_said(tmp_path: Path) -> None:
+    """The management ports of two spines, at two uppermost management switches: what is below both reaches each."""
+    overlay = """fabrics:
+  - name: management
+    tiers:
+      - {role: mgmt, per: rack, up: {links: 2, speed_gbps: 10}, asn: {base: 4200000300, per: switch}}
+      - {role: magg, model: dcs-7050sx3-48yc8, per: cluster, count: 2, asn: {base: 4200000400, per: tier}}
+    addressing: {hosts: "10.99.0.0/20", loopbacks: "10.99.255.0/24", links: "10.99.254.0/24"}
+"""
+    found = verdict("reachability", tree(overlay, tmp_path))
+    assert found.is_proven, found.counterexamples
+    assert any("both are at uppermost switches" in note for note in found.notes)

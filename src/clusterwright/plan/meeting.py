@@ -93,16 +93,31 @@ class Wiring:
 
     @cached_property
     def parted(self) -> tuple[End, End] | None:
-        """Two devices that never meet by any of their ports, each by one of them; None where all devices meet."""
+        """Two devices that never meet by any of their ports, each by one of them; None where all devices meet.
+
+        Devices at different switches of the uppermost tier are ``beside`` each other and not meant.
+        """
+        below = [end for end in self.ends if self.above.get(end.switch)]
+        pair = self._search(below or self.ends)
+        if pair is None and len(self.pieces) > 1:
+            pair = self._search(self.ends)
+        return pair
+
+    @cached_property
+    def beside(self) -> tuple[End, End] | None:
+        """Two devices at uppermost switches that others below join: a way would go down and climb again."""
+        return self._search(self.ends) if self.parted is None and len(self.pieces) == 1 else None
+
+    def _search(self, ends: Iterable[End]) -> tuple[End, End] | None:
         tops: dict[str, int] = {}
         first: dict[str, End] = {}
-        for end in self.ends:
+        for end in ends:
             tops[end.device] = tops.get(end.device, 0) | self.tops[end.switch]
             first.setdefault(end.device, end)
         kinds: dict[int, End] = {}
         for device, own in tops.items():
             kinds.setdefault(own, first[device])
-        if all(kinds) and _common(kinds):
+        if _common(kinds):
             return None
         known = list(kinds.items())
         for at, (own, end) in enumerate(known):

@@ -1,4 +1,4 @@
-"""CW214, CW240 to CW242: does every node of a fabric meet every other one, as planned and with exceptions?"""
+"""CW214, CW240 to CW243: does every node of a fabric meet every other one, as planned and with exceptions?"""
 
 from __future__ import annotations
 
@@ -81,6 +81,30 @@ def _cause(skeleton: FabricSkeleton, wiring: Wiring) -> tuple[Path, str]:
         (*top.path, "count"),
         f"{fabric.name} ends in {count} {top.role} switches, with nothing between them",
     )
+
+
+@rule(
+    code="CW243",
+    severity=Severity.WARNING,
+    title="devices that are attached side by side on top",
+    why="Ways never climb after they descended, so that devices at two uppermost switches do not reach each other.",
+    mend="Attach them to one switch, to a lower tier, or add a tier above.",
+    docs="A device is attached to the lowest tier around it, or to the one that `to` names. Management ports of spines,"
+    " which stand in no rack of nodes, end in the uppermost management switches; two subnet managers at two spines are"
+    " another case. All of them reach everything that is attached further down.",
+    stage=Stage.SKELETON,
+)
+def side_by_side(subject: Subject) -> Iterator[Problem]:
+    """Fabrics with devices at several uppermost switches."""
+    for skeleton, wiring in subject.wirings:
+        if wiring.beside is not None:
+            one, other = wiring.beside
+            top = skeleton.fabric.tiers[-1]
+            yield Problem(
+                (*top.path, "role"),
+                f"{one} does not reach {other}: a way would go down from {top.role} and climb again.",
+                f"Use one {top.role}, attach them to a lower tier, or add a tier above {top.role}.",
+            )
 
 
 @rule(

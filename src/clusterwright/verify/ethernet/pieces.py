@@ -145,7 +145,11 @@ def piece_facts(tree: RenderedTree) -> Iterator[Fact]:
 
 
 def piece_notes(tree: RenderedTree) -> Iterator[str]:
-    """What is taken for planes in a tree without a spec, and switches that nothing is attached to."""
+    """What is taken for planes in a tree without a spec, and devices that meet nobody beside them."""
+    for name, wiring in wirings(tree).items():
+        if wiring.beside is not None:
+            one, other = wiring.beside
+            yield f"{name}: {one} does not reach {other}: both are at uppermost switches, and no way climbs again"
     if tree.intent is None:
         for name, wiring in wirings(tree).items():
             if len(wiring.pieces) > 1 and wiring.parted is None and _look_like_planes(tree, wiring):
