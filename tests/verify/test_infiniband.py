@@ -111,6 +111,13 @@ def test_a_guid_used_twice() -> None:
     assert (FABRIC, line) in places(examples)
 
 
+def test_an_adapter_by_another_name() -> None:
+    line = line_of(text_of(LAB, FABRIC), '# "gpu-s00r01n2 be3"')
+    (example,) = refuted("ib-cabling", FABRIC, substitute('"gpu-s00r01n2 be3"', '"gpu-s00r01n2 be9"'))
+    assert (example.file, example.line) == (FABRIC, line)
+    assert "gpu-s00r01n2 be3 by the spec" in example.message
+
+
 def test_a_port_that_the_switch_does_not_have() -> None:
     line = lab_cables().line("leaf-s00-05", 16)
 

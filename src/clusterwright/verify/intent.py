@@ -12,6 +12,7 @@ from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.zone_reach import memberships_of
+from clusterwright.verify.infiniband.wanted import WantedSubnet, wanted_subnets
 from clusterwright.verify.isolation.declared import Declared
 from clusterwright.verify.isolation.wanted import declared_of
 
@@ -33,7 +34,7 @@ class Intent:
     ``non_blocking`` are the fabrics whose spec promises an oversubscription of 1, ``open_default`` those whose spec
     wants full membership in the default partition for everybody. ``drained`` are devices that carry no traffic,
     ``drained_chips`` the GUIDs of the InfiniBand switch chips among them, ``idle`` by InfiniBand fabric the switches
-    and ports that the spec drains or takes out of service,
+    and ports that the spec drains or takes out of service, ``subnets`` by fabric what is asked of its manager,
     ``ratios`` the promised oversubscription by ``fabric.tier`` with its tolerance, ``encrypted_links`` the device and
     port at both ends of every link that is to have MACsec, ``isolation`` the matrix of zones and flows.
     ``endpoints`` are device and port of every planned GUID, ``managers`` for each fabric the hosts of which so many
@@ -49,6 +50,7 @@ class Intent:
     open_default: frozenset[str]
     drained: frozenset[str] = frozenset()
     drained_chips: frozenset[int] = frozenset()
+    subnets: Mapping[str, WantedSubnet] = field(default_factory=dict)
     idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ratios: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     encrypted_links: frozenset[tuple[str, str]] = frozenset()
@@ -120,6 +122,7 @@ def intent_of(plan: Plan) -> Intent:
             if device.name in drained and device.guid is not None
             for chip in chips_of(plan, device)
         ),
+        wanted_subnets(plan),
         {fabric.name: tuple(_idle(plan, fabric)) for fabric in plan.spec.fabrics if fabric.technology == "infiniband"},
         ratios,
         links,

@@ -16,6 +16,7 @@ from clusterwright.verify.infiniband.bisection import BISECTION
 from clusterwright.verify.infiniband.cabling import CABLING
 from clusterwright.verify.infiniband.failures import FAILURES
 from clusterwright.verify.infiniband.lids import LID_SPACE
+from clusterwright.verify.infiniband.manager import MANAGERS
 from clusterwright.verify.infiniband.partitions import PARTITIONS
 from clusterwright.verify.infiniband.paths import PATH_BALANCE
 from clusterwright.verify.infiniband.rails import RAIL_PURITY
@@ -30,6 +31,7 @@ CHECKS: tuple[Check, ...] = (
     BISECTION,
     LID_SPACE,
     PARTITIONS,
+    MANAGERS,
     FAILURES,
     LINKS,
     SESSIONS,

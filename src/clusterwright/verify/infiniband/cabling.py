@@ -22,8 +22,18 @@ def _run(tree: RenderedTree) -> Verdict:
             Fact("roots", len(subnet.roots)),
         ]
         tried += len(fabric.trunks) + len(fabric.taps)
-        found += [*_ends(subnet), *_names(subnet), *_lists(subnet)]
+        found += [*_labels(tree, subnet), *_ends(subnet), *_names(subnet), *_lists(subnet)]
     return Verdict(tuple(facts), tuple(found), Cases("cables", tried))
+
+
+def _labels(tree: RenderedTree, subnet: Subnet) -> Iterator[Counterexample]:
+    """Adapters that the file calls otherwise than the spec: rails and units are told by these names."""
+    endpoints = tree.intent.endpoints if tree.intent is not None else {}
+    for adapter in subnet.fabric.adapters:
+        device, port = endpoints.get(adapter.guid, (adapter.host, adapter.label))
+        if (device, port) != (adapter.host, adapter.label):
+            message = f"0x{adapter.guid:016x} is {device} {port} by the spec, not {adapter.host} {adapter.label}"
+            yield subnet.at_fabric(adapter.line, message)
 
 
 def _ends(subnet: Subnet) -> Iterator[Counterexample]:

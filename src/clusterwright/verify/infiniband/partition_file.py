@@ -42,12 +42,17 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement: the partition's name and P_Key (15 bits, None where opensm would choose one), and its members."""
+    """One statement: the partition's name and P_Key (15 bits, None where opensm would choose one), and its members.
+
+    ``flags`` are those that it has besides ``defmember``, whose value is ``default``.
+    """
 
     name: str
     pkey: int | None
     members: tuple[Member, ...]
     line: int
+    flags: tuple[str, ...] = ()
+    default: str = "limited"
 
 
 def parse_partitions(text: str) -> tuple[Statement, ...]:
@@ -73,6 +78,7 @@ def _statement(words: list[tuple[str, int]], line: int) -> Statement:
     texts = [word for word, _ in words]
     split = texts.index(":") if ":" in texts else len(texts)
     name, pkey, default = "", None, "limited"
+    flags: list[str] = []
     for at, (word, number) in enumerate(pair for pair in words[:split] if pair[0] != ","):
         key, _, value = word.partition("=")
         lowered = key.lower()
@@ -80,10 +86,12 @@ def _statement(words: list[tuple[str, int]], line: int) -> Statement:
             default = _membership(value, number)
         elif at == 0:
             name, pkey = key, _pkey(key, value, number)
-        elif not (lowered in _BARE_FLAGS or (lowered in _VALUE_FLAGS and value)):
+        elif lowered in _BARE_FLAGS or (lowered in _VALUE_FLAGS and value):
+            flags.append(word)
+        else:
             raise BadStatement(number, f"opensm knows no flag {word!r}.")
     members = tuple(_member(word, number, default) for word, number in words[split + 1 :] if word not in {",", ":"})
-    return Statement(name, pkey, members, line)
+    return Statement(name, pkey, members, line, tuple(flags), default)
 
 
 def _pkey(name: str, value: str, line: int) -> int | None:

@@ -130,7 +130,7 @@ class Subnet:
 
 def has_subnet(tree: RenderedTree) -> bool:
     """True when a host of the tree has a subnet manager's files with the fabric beside them."""
-    return next(_places(tree), None) is not None
+    return next(places(tree), None) is not None
 
 
 @lru_cache(maxsize=2)
@@ -141,7 +141,7 @@ def subnets(tree: RenderedTree) -> tuple[Subnet, ...]:
     """
     hosts: dict[tuple[str | None, ...], list[_Host]] = {}
     fabrics: dict[tuple[str, str], Fabric] = {}
-    for device, folder in _places(tree):
+    for device, folder in places(tree):
         options = parse_options(_text(tree, device, f"{folder}/{CONFIG}"))
         named = (_path(options, name) for name in ("root_guid_file", "cn_guid_file", "partition_config_file"))
         texts = [tree.text(device, path) for path in (f"{folder}/{FABRIC}", _names_file(folder, options), *named)]
@@ -157,7 +157,7 @@ class _Host(NamedTuple):
     options: Mapping[str, Option]
 
 
-def _places(tree: RenderedTree) -> Iterator[tuple[str, str]]:
+def places(tree: RenderedTree) -> Iterator[tuple[str, str]]:
     """Devices and the folder in which they have a subnet manager's configuration and its fabric."""
     for folder in (OPEN_FOLDER, UFM_FOLDER):
         for device in tree.devices_with(f"{folder}/{CONFIG}"):

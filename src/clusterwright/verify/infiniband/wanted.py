@@ -1,0 +1,100 @@
+"""What a spec asks of each InfiniBand subnet's manager, made from the plan and not by the renderers' code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.plan.chips import chips_of
+from clusterwright.plan.model import Plan
+from clusterwright.plan.service import ACTIVE, OUT_OF_SERVICE, cabled
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.infiniband import SubnetManager
+
+LEVELS = 16
+_LANES = (1, 2, 4, 8)  # data lanes that a port can have (PortInfo counts them in powers of two)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedQos:
+    """``lanes`` there are, the lane of each service level, and the weight of each lane in both arbitration tables."""
+
+    lanes: int
+    lane_of_level: tuple[int, ...]
+    high: Mapping[int, int]
+    low: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSubnet:
+    """One fabric's subnet. ``m_key`` is the key's protection level and lease in seconds.
+
+    ``chips`` are names of switch chips by GUID, ``roots`` those that paths lead up to; ``compute`` and ``storage`` are
+    port GUIDs of adapters of nodes with and without GPUs that are plugged in.
+    """
+
+    kind: str
+    engine: str
+    prefix: int
+    adaptive: bool
+    sharp: bool
+    m_key: tuple[int, int] | None
+    qos: WantedQos | None
+    chips: Mapping[int, str]
+    roots: frozenset[int]
+    compute: frozenset[int]
+    storage: frozenset[int]
+
+
+def wanted_subnets(plan: Plan) -> Mapping[str, WantedSubnet]:
+    """The subnets of a plan that have a manager, by fabric."""
+    return {
+        fabric.name: _wanted(plan, fabric, fabric.subnet_manager)
+        for fabric in plan.spec.fabrics
+        if fabric.subnet_manager is not None
+    }
+
+
+def _wanted(plan: Plan, fabric: Fabric, manager: SubnetManager) -> WantedSubnet:
+    switches = [
+        device
+        for device in plan.devices
+        if device.kind == "switch" and device.fabric == fabric.name and device.state != OUT_OF_SERVICE
+    ]
+    top = len(fabric.tiers) - 1
+    roots = frozenset(
+        chip.guid
+        for device in switches
+        if device.tier == top and device.state == ACTIVE
+        for chip in chips_of(plan, device)
+        if chip.kind != "leaf"
+    )
+    ports = [(c.a.guid, plan.by_name[c.a.device].rank) for c in cabled(plan, fabric.name) if c.a.guid is not None]
+    return WantedSubnet(
+        kind=manager.kind,
+        engine=manager.routing_engine,
+        prefix=manager.subnet_prefix,
+        adaptive=manager.adaptive_routing,
+        sharp=manager.sharp,
+        m_key=(manager.m_key.protection, manager.m_key.lease_s) if manager.m_key is not None else None,
+        qos=_qos(fabric),
+        chips={chip.guid: chip.name for device in switches for chip in chips_of(plan, device)},
+        roots=roots,
+        compute=frozenset(guid for guid, rank in ports if rank is not None),
+        storage=frozenset(guid for guid, rank in ports if rank is None),
+    )
+
+
+def _qos(fabric: Fabric) -> WantedQos | None:
+    """Levels that no class names are wanted where level 0 goes, else where the first class does."""
+    classes = [item for item in fabric.classes if item.service_level is not None]
+    if not classes:
+        return None
+    lane_of = {item.service_level: item.queue for item in classes}
+    rest = lane_of.get(0, classes[0].queue)
+    return WantedQos(
+        next(count for count in _LANES if count > max(item.queue for item in classes)),
+        tuple(lane_of.get(level, rest) for level in range(LEVELS)),
+        {item.queue: item.weight for item in classes if item.arbitration == "high"},
+        {item.queue: item.weight for item in classes if item.arbitration == "low"},
+    )
