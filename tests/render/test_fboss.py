@@ -12,10 +12,10 @@ from jsonschema import Draft202012Validator
 from tests.render.plans import plan_of
 
 from clusterwright import data_files
+from clusterwright.intent.headroom import headroom_cells
 from clusterwright.plan.model import Device, Plan, format_address
 from clusterwright.render.engine import render_device
 from clusterwright.render.fboss_ports import FbossPortError, platform_port
-from clusterwright.render.headroom import headroom_cells
 
 SPECS = ("lab-roce", "roce-24k")
 AGENT, BGP = "etc/coop/agent.conf", "etc/coop/bgpcpp.conf"
@@ -135,7 +135,9 @@ def test_lossless_transport_has_the_published_figures() -> None:
     }
     assert headroom["downlinks"] == {0: 0, 2: headroom_cells(400, 2, 9000) * 254, 6: 0, 7: 0}
     assert headroom["uplinks"] == {0: 0, 2: headroom_cells(400, 20, 9000) * 254, 6: 0, 7: 0}
-    assert sw["bufferPoolConfigs"]["lossless"] == {"sharedBytes": 51_773_836, "headroomBytes": 6_447_282}
+    cells = sum(16 * headroom_cells(400, length_m, 9000) for length_m in (2, 20))
+    pool = {"sharedBytes": (229_217 - cells) * 254, "headroomBytes": cells * 254}
+    assert sw["bufferPoolConfigs"]["lossless"] == pool
     group = sw["udfConfig"]["udfGroups"]["dstQueuePair"]
     assert (group["header"], group["startOffsetInBytes"], group["fieldSizeInBytes"]) == (3, 13, 3)
     assert [entry["fieldSelection"]["udfGroups"] for entry in sw["loadBalancers"]] == [["dstQueuePair"], []]

@@ -16,9 +16,9 @@ from tests.golden_files import assert_golden
 from tests.render.plans import plan_of, plan_with
 
 from clusterwright import data_files
+from clusterwright.intent.headroom import headroom_cells
 from clusterwright.plan.model import Plan, format_address
 from clusterwright.render.engine import render_device
-from clusterwright.render.headroom import headroom_cells
 
 NAME = "rtsw-p00r00"
 PATH = "etc/sonic/config_db.json"

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.intent.headroom import divide_pool, headroom_cells
 from clusterwright.intent.traffic_classes import traffic_classes
 from clusterwright.plan.model import format_address
 from clusterwright.render import fboss_classes
 from clusterwright.render.fboss_filters import COMMAND_LINE
 from clusterwright.render.fboss_ports import platform_port
-from clusterwright.render.headroom import headroom_cells
 from clusterwright.render.switch_view import in_port_order
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ def agent_config(view: SwitchView, filters: FbossFilters | None, flags: Mapping[
 
 def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, Any]:
     classes = traffic_classes(view.fabric)
-    buffers = fboss_classes.BUFFERS.get(view.model.asic or "")
-    is_lossless = buffers is not None and any(item.is_lossless for item in classes)
+    buffer = view.model.buffer
+    lossless = sum(item.is_lossless for item in classes)
+    is_lossless = buffer is not None and lossless > 0
     vlans = _link_vlans(view)
     discards = [{"routerID": 0, "prefix": origin.text} for origin in view.origins if not origin.is_connected]
     config: dict[str, Any] = {
@@ -86,9 +87,11 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
         config["dataPlaneTrafficPolicy"] = policy | {"matchToAction": list(filters.actions)}
         config["trafficCounters"] = list(filters.counters)
         config["aclTableGroup"] = filters.group
-    if buffers is not None and is_lossless:
-        config["portPgConfigs"] = fboss_classes.priority_groups(classes, buffers, _headroom_cells(view))
-        config["bufferPoolConfigs"] = fboss_classes.buffer_pools(buffers)
+    if buffer is not None and is_lossless:
+        cells = _headroom_cells(view)
+        promised = lossless * sum(cells[link.port.side] for link in view.links)
+        config["portPgConfigs"] = fboss_classes.priority_groups(classes, buffer.cell_bytes, cells)
+        config["bufferPoolConfigs"] = fboss_classes.buffer_pools(divide_pool(buffer, promised), buffer.cell_bytes)
     if view.hashing.queue_pairs:
         config["udfConfig"] = fboss_classes.queue_pair_udf()
     return config

@@ -5,13 +5,13 @@ Field names and enum values are those of facebook/fboss, fboss/agent/switch_conf
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clusterwright.intent.hashing import TierHashing
+    from clusterwright.intent.headroom import Pool
     from clusterwright.intent.traffic_classes import NumberedClass
     from clusterwright.spec.ethernet import PfcWatchdog
 
@@ -38,23 +38,9 @@ QUEUE_PAIR_OFFSET_BYTES = 13
 QUEUE_PAIR_BYTES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Buffers:
-    """Buffer sizes of a chip in cells of ``cell_bytes``: the pools, and each priority group's share."""
-
-    cell_bytes: int
-    shared_cells: int
-    headroom_cells: int
-    minimum_cells: int
-    resume_cells: int
-
-
-# fboss/agent/hw/test/dataplane_tests/HwTestPfcUtils.cpp, cells from Tomahawk3Asic.h and Tomahawk4Asic.h. Test
-# values: what runs in production is unpublished. All ports share the headroom pool, which is sized for a part of them.
-BUFFERS = {
-    "tomahawk3": Buffers(254, 117_436, 12_432, 19, 19),
-    "tomahawk4": Buffers(254, 203_834, 25_383, 19, 19),
-}
+# Cells of a priority group that are its own, and how far below the threshold it resumes:
+# fboss/agent/hw/test/dataplane_tests/HwTestPfcUtils.cpp, for Tomahawk 3 and 4. What runs in production is unpublished.
+MINIMUM_CELLS, RESUME_CELLS = 19, 19
 
 
 def qos_policy(name: str, classes: Sequence[NumberedClass]) -> dict[str, Any]:
@@ -117,7 +103,7 @@ def port_pfc(side: str, watchdog: PfcWatchdog) -> dict[str, Any]:
 
 
 def priority_groups(
-    classes: Sequence[NumberedClass], buffers: Buffers, headroom_cells: Mapping[str, int]
+    classes: Sequence[NumberedClass], cell_bytes: int, headroom_cells: Mapping[str, int]
 ) -> dict[str, list[dict[str, Any]]]:
     """The portPgConfigs of the sides (``down``, ``up``) in ``headroom_cells``, whose cables differ in length."""
     return {
@@ -126,9 +112,9 @@ def priority_groups(
                 "id": item.number,
                 "name": item.entry.name,
                 "scalingFactor": SCALING_FACTOR_ONE,
-                "minLimitBytes": buffers.minimum_cells * buffers.cell_bytes,
-                "headroomLimitBytes": cells * buffers.cell_bytes if item.is_lossless else 0,
-                "resumeOffsetBytes": buffers.resume_cells * buffers.cell_bytes,
+                "minLimitBytes": MINIMUM_CELLS * cell_bytes,
+                "headroomLimitBytes": cells * cell_bytes if item.is_lossless else 0,
+                "resumeOffsetBytes": RESUME_CELLS * cell_bytes,
                 "bufferPoolName": POOL,
             }
             for item in classes
@@ -137,14 +123,10 @@ def priority_groups(
     }
 
 
-def buffer_pools(buffers: Buffers) -> dict[str, dict[str, int]]:
+def buffer_pools(pool: Pool, cell_bytes: int) -> dict[str, dict[str, int]]:
     """The shared pool and its headroom, in bytes."""
-    return {
-        POOL: {
-            "sharedBytes": buffers.shared_cells * buffers.cell_bytes,
-            "headroomBytes": buffers.headroom_cells * buffers.cell_bytes,
-        }
-    }
+    sizes = {"sharedBytes": pool.shared_cells * cell_bytes, "headroomBytes": pool.headroom_cells * cell_bytes}
+    return {POOL: sizes}
 
 
 def load_balancers(hashing: TierHashing) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.render.headroom import headroom_cells
+from clusterwright.intent.headroom import GROUP_CELLS, QUEUE_CELLS, divide_pool, headroom_cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 INGRESS, EGRESS = "ingress_lossless_pool", "egress_lossless_pool"
 LOSSY_IN, LOSSY_OUT, LOSSLESS_OUT = "ingress_lossy_profile", "egress_lossy_profile", "egress_lossless_profile"
-# Cells of a lossless group and of a lossy queue that are its own, and how far below the threshold it resumes: SONiC's
-# pg_profile_lookup.ini and buffers_defaults for Tomahawk 5 (18,796, 1,778 and 3,556 bytes).
-RESERVED_CELLS, QUEUE_CELLS, RESUME_CELLS = 74, 7, 14
+# How far below the threshold a group resumes: SONiC's pg_profile_lookup.ini for Tomahawk 5 (3,556 bytes).
+RESUME_CELLS = 14
 # A group or queue may take as much as is still free (two to the power of dynamic_th), as in the same files.
 SHARE = "0"
 # The list of cable lengths that SONiC's buffer manager reads.
@@ -41,27 +40,33 @@ def buffer_tables(view: SwitchView, classes: Sequence[NumberedClass]) -> dict[st
         LOSSLESS_OUT: {"pool": EGRESS, "size": "0", "static_th": str(buffer.size_bytes)},
     }
     groups, queues = {}, {}
-    headroom = 0
+    promised = 0
     for link in view.links:
         name = _profile_name(link)
-        xoff = headroom_cells(link.cable.speed_gbps, link.cable.length_m, view.fabric.mtu) * cell
+        cells = headroom_cells(link.cable.speed_gbps, link.cable.length_m, view.fabric.mtu)
         profiles[name] = {
             "pool": INGRESS,
-            "size": str(RESERVED_CELLS * cell),
+            "size": str(GROUP_CELLS * cell),
             "dynamic_th": SHARE,
-            "xon": str(RESERVED_CELLS * cell),
+            "xon": str(GROUP_CELLS * cell),
             "xon_offset": str(RESUME_CELLS * cell),
-            "xoff": str(xoff),
+            "xoff": str(cells * cell),
         }
         for item in classes:
             is_lossless = item.is_lossless
-            headroom += xoff if is_lossless else 0
+            promised += cells if is_lossless else 0
             groups[f"{link.port.port}|{item.number}"] = {"profile": name if is_lossless else LOSSY_IN}
             queues[f"{link.port.port}|{item.entry.queue}"] = {"profile": LOSSLESS_OUT if is_lossless else LOSSY_OUT}
-    shared = str(buffer.size_bytes - headroom)
+    pool = divide_pool(buffer, promised)
+    shared = str(pool.shared_cells * cell)
     return {
         "BUFFER_POOL": {
-            INGRESS: {"type": "ingress", "mode": "dynamic", "size": shared, "xoff": str(headroom)},
+            INGRESS: {
+                "type": "ingress",
+                "mode": "dynamic",
+                "size": shared,
+                "xoff": str(pool.headroom_cells * cell),
+            },
             EGRESS: {"type": "egress", "mode": "dynamic", "size": shared},
         },
         "BUFFER_PROFILE": dict(sorted(profiles.items())),

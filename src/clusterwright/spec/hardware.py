@@ -134,10 +134,19 @@ class Chips:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """The packet buffer of a switch, handed out in cells of ``cell_bytes``."""
+    """The packet buffer of a switch, handed out in cells of ``cell_bytes``.
+
+    ``pool_cells`` are those that one pool of shared memory and headroom may have, where that is less than all.
+    """
 
     size_bytes: int
     cell_bytes: int
+    pool_cells: int
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return self.size_bytes // self.cell_bytes
 
 
 @dataclass(frozen=True, slots=True)

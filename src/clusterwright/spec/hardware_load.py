@@ -91,7 +91,7 @@ class _Loader:
             chips=chips,
             capacity_tb=data["capacity_tb"]["value"] if "capacity_tb" in data else 0,
             assumed=tuple(_assumed(data)),
-            buffer=buffer and Buffer(buffer["bytes"], buffer["cell_bytes"]),
+            buffer=buffer and _buffer(buffer),
             macsec=tuple(data["macsec"]["ciphers"]) if "macsec" in data else (),
             host=_host(data["host"]) if "host" in data else None,
             pcie=self._pcie(data, groups) if "pcie" in data else None,
@@ -298,6 +298,11 @@ class _Loader:
 
 def _nic(data: Mapping[str, Any]) -> Nic:
     return Nic(data["interface"], data.get("rdma_device"), data.get("pci"), data.get("gpu"), data.get("numa"))
+
+
+def _buffer(data: Mapping[str, Any]) -> Buffer:
+    cells = data["bytes"] // data["cell_bytes"]
+    return Buffer(data["bytes"], data["cell_bytes"], data.get("pool_cells", cells))
 
 
 def _host(data: Mapping[str, Any]) -> Host:

@@ -1,6 +1,7 @@
 """What switch systems can be told, as data: one file of inventory/systems for each, every figure with its source.
 
-Rules, intent and the simulator read it and know no system by name. So far it says how equal paths are chosen.
+Rules, intent and the simulator read it and know no system by name. So far it says how equal paths are chosen and who
+sizes headroom.
 """
 
 from __future__ import annotations
@@ -56,9 +57,13 @@ class Hashing:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A switch system: what it can be told about choosing among equal paths, by chip."""
+    """A switch system: what it can be told about choosing among equal paths, by chip.
+
+    ``sizes_headroom`` says that its configuration decides how much headroom ports have, and its chip alone where not.
+    """
 
     name: str
+    sizes_headroom: bool
     hashing: tuple[Hashing, ...]
 
     def hashing_on(self, asic: str | None) -> Hashing | None:
@@ -83,7 +88,8 @@ def systems() -> Systems:
 
 
 def _system(data: Mapping[str, Any]) -> System:
-    return System(data["name"], tuple(_hashing(each) for each in data["hashing"]))
+    sizes_headroom = data["headroom"]["decided_by"] == "configuration"
+    return System(data["name"], sizes_headroom, tuple(_hashing(each) for each in data["hashing"]))
 
 
 def _hashing(data: Mapping[str, Any]) -> Hashing:

@@ -10,6 +10,7 @@ from typing import Any
 from clusterwright.verify.ethernet.router import (
     DSCPS,
     STRICT,
+    HeadroomPool,
     Mark,
     PortQos,
     QosMap,
@@ -80,6 +81,22 @@ def port_qos(switch: Json) -> Callable[[Json], PortQos]:
         return known[key]
 
     return read
+
+
+def headroom_pools(switch: Json) -> tuple[HeadroomPool, ...]:
+    """The pools with what the priority groups of all ports are promised of each."""
+    promised: dict[str, int] = {}
+    for row in switch["ports"]:
+        name = (row.get("pfc") or {}).get("portPgConfigName")
+        for group in switch.get("portPgConfigs", {}).get(str(name), ()):
+            pool = group.get("bufferPoolName", "")
+            promised[pool] = promised.get(pool, 0) + (group.get("headroomLimitBytes") or 0)
+    pools = switch.get("bufferPoolConfigs", {})
+    sizes = {name: (row.get("headroomBytes") or 0, row["sharedBytes"]) for name, row in pools.items()}
+    return tuple(
+        HeadroomPool(name, *size, promised.get(name, 0), ('"bufferPoolConfigs"', f'"{name}"'))
+        for name, size in sizes.items()
+    )
 
 
 def _watchdog(row: Json) -> Watchdog | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.verify.check import VerifyError
-from clusterwright.verify.ethernet.fboss_classes import port_qos, qos_map
+from clusterwright.verify.ethernet.fboss_classes import headroom_pools, port_qos, qos_map
 from clusterwright.verify.ethernet.router import (
     HashFunction,
     Mark,
@@ -111,6 +111,7 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
             spread_mark=('"loadBalancers"', '"udfGroups"'),
             hash_function=_hash_function(switch),
             seed_mark=('"loadBalancers"', '"seed"'),
+            pools=headroom_pools(switch),
         )
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise VerifyError(f"{device}:/{file}: this does not read ({error!r}). Render the spec again.") from None

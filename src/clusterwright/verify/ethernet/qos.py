@@ -14,6 +14,7 @@ from clusterwright.verify.ethernet.network import KINDS, Fabric, has_network, ne
 from clusterwright.verify.ethernet.qos_congestion import Usual, congestion_faults, usual_treatment
 from clusterwright.verify.ethernet.qos_declared import declared_faults, is_lossless
 from clusterwright.verify.ethernet.qos_nodes import node_qos_faults
+from clusterwright.verify.ethernet.qos_pools import pool_facts, pool_faults
 from clusterwright.verify.ethernet.qos_ports import port_faults
 from clusterwright.verify.ethernet.qos_truth import Said, class_mark
 from clusterwright.verify.ethernet.router import DSCPS, QosMap, Router, example
@@ -42,6 +43,7 @@ def _run(tree: RenderedTree) -> Verdict:
         for router in fabric.routers:
             found += _switch(tree, router, truth)
         found += port_faults(tree, fabric, lossless)
+        found += pool_faults(tree, fabric)
         usual = usual_treatment(fabric)
         found += congestion_faults(tree, fabric, usual)
         found += declared_faults(tree, fabric, truth, usual)
@@ -52,6 +54,7 @@ def _run(tree: RenderedTree) -> Verdict:
         headroom = [p.qos.headroom_bytes for r in fabric.routers for p in r.ports if p.qos.headroom_bytes is not None]
         if headroom:
             facts.append(Fact(f"{fabric.name}: least headroom of a lossless port that states it, bytes", min(headroom)))
+        facts += pool_facts(fabric)
     return Verdict(tuple(facts), tuple(found), Cases("switches of a lossless fabric", tried))
 
 

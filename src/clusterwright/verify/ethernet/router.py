@@ -164,6 +164,16 @@ class QosMap:
     paused: frozenset[int]
 
 
+class HeadroomPool(NamedTuple):
+    """A pool of buffer memory: its headroom in bytes, what all share beside it, and what ports are promised of it."""
+
+    name: str
+    headroom_bytes: int
+    shared_bytes: int
+    promised_bytes: int
+    mark: Mark
+
+
 class HashFunction(NamedTuple):
     """An algorithm, by one name for all systems where two have it, and the seed that it starts from."""
 
@@ -181,7 +191,8 @@ class Router:
     prefixes with a route to nowhere, ``leaks`` places that bring foreign routes into BGP, with what they do.
     ``spreads_by`` names what equal paths are chosen by beyond addresses and ports, None where the text says nothing;
     ``spread_mark`` is where it should. ``hash_function`` is what they are chosen with, None where the text leaves that
-    to the switch; ``seed_mark`` is the place of its seed.
+    to the switch; ``seed_mark`` is the place of its seed. ``pools`` are those of headroom that the text sizes, none
+    where the chip does.
     """
 
     device: str
@@ -207,6 +218,7 @@ class Router:
     spread_mark: Mark = ()
     hash_function: HashFunction | None = None
     seed_mark: Mark = ()
+    pools: tuple[HeadroomPool, ...] = ()
 
     def has_route_for(self, prefix: Prefix) -> bool:
         """True when the switch has a route that lets it announce a prefix: a subnet of its own, or a discard route."""

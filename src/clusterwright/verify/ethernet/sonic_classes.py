@@ -9,6 +9,7 @@ from typing import Any
 from clusterwright.verify.ethernet.router import (
     DSCPS,
     STRICT,
+    HeadroomPool,
     Mark,
     PortQos,
     QosMap,
@@ -139,6 +140,29 @@ def _headroom_bytes(tables: Json, port: str, group: str) -> int:
     profile = profiles.get(tables.get("BUFFER_PG", {}).get(f"{port}|{group}", {}).get("profile", ""), {})
     pool = pools.get(profile.get("pool", ""), {})
     return min(int(profile.get("xoff", 0)), int(pool.get("xoff", 0)))
+
+
+def headroom_pools(tables: Json) -> tuple[HeadroomPool, ...]:
+    """The pools with headroom, and what the priority groups of all ports are promised of each."""
+    promised: dict[str, int] = {}
+    profiles = tables.get("BUFFER_PROFILE", {})
+    for key, row in tables.get("BUFFER_PG", {}).items():
+        profile = profiles.get(row.get("profile", ""), {})
+        first, _, last = key.partition("|")[2].partition("-")
+        groups = int(last or first) - int(first) + 1
+        pool = profile.get("pool", "")
+        promised[pool] = promised.get(pool, 0) + groups * int(profile.get("xoff", 0))
+    return tuple(
+        HeadroomPool(
+            name,
+            int(row.get("xoff", 0)),
+            int(row.get("size", 0)),
+            promised.get(name, 0),
+            ('"BUFFER_POOL":', f'"{name}":'),
+        )
+        for name, row in tables.get("BUFFER_POOL", {}).items()
+        if row.get("xoff") or promised.get(name)
+    )
 
 
 def _cable_m(tables: Json, port: str) -> float | None:

@@ -26,7 +26,7 @@ from clusterwright.verify.ethernet.router import (
     packed,
     prefix_of,
 )
-from clusterwright.verify.ethernet.sonic_classes import port_qos, qos_map
+from clusterwright.verify.ethernet.sonic_classes import headroom_pools, port_qos, qos_map
 
 PATH = "etc/sonic/config_db.json"
 _VRF = "default"
@@ -71,6 +71,7 @@ def read_sonic(device: str, text: str) -> Router:
             spread_mark=('"SWITCH_HASH":', '"ecmp_hash":'),
             hash_function=_hash_function(tables),
             seed_mark=('"DEVICE_METADATA":', '"type":'),
+            pools=headroom_pools(tables),
         )
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise VerifyError(f"{device}:/{PATH}: this does not read ({error!r}). Render the spec again.") from None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from clusterwright.render.headroom import headroom_bytes, headroom_cells
+import pytest
+from tests.verify.ethernet_trees import AGENT, tree, verdict
+
+from clusterwright.intent.headroom import divide_pool, headroom_bytes, headroom_cells
+from clusterwright.spec.hardware import Buffer
 
 MTU = 9000
 
@@ -43,3 +47,34 @@ def test_a_longer_cable_a_faster_port_and_a_longer_frame_each_need_more() -> Non
     assert headroom_bytes(400, 21, MTU) > base
     assert headroom_bytes(800, 20, MTU) > base
     assert headroom_bytes(400, 20, MTU + 1) > base
+
+
+def test_a_pool_is_as_large_as_what_is_promised_of_it() -> None:
+    pool = divide_pool(Buffer(254_000, 254, 900), 300)
+    assert (pool.shared_cells, pool.headroom_cells) == (600, 300)
+
+
+SONIC = "etc/sonic/config_db.json"
+POOLS = {
+    "half of FBOSS's": ("lab-roce", AGENT, r'(?<="headroomBytes": )\d+', "6447282", "2.94:1"),
+    "half of SONiC's": ("lab-sonic", SONIC, r'(?<="xoff": ")\d{8}(?=")', "6000000", ":1"),
+    "all of FBOSS's shared memory": ("lab-roce", AGENT, r'(?<="sharedBytes": )\d+', "0", "nothing to share"),
+    "more than FBOSS's chip": ("lab-roce", AGENT, r'(?<="sharedBytes": )\d+', "119179848", "the chip has"),
+    "more than SONiC's chip": (
+        "lab-sonic",
+        SONIC,
+        r'(?<="mode": "dynamic", "size": ")\d+(?=", "xoff")',
+        "167546528",
+        "the chip has",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", POOLS)
+def test_a_pool_that_cannot_keep_its_promises_is_refuted(what: str) -> None:
+    name, path, pattern, new, said = POOLS[what]
+    assert verdict("qos", tree(name)).is_proven
+    edit = {("rtsw-p00r00", path): lambda text: re.sub(pattern, new, text)}
+    found = [each for each in verdict("qos", tree(name, edit)).counterexamples if "pool" in each.message]
+    assert [(each.device, each.file, each.line > 0) for each in found] == [("rtsw-p00r00", path, True)]
+    assert said in found[0].message

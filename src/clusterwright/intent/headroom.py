@@ -1,4 +1,4 @@
-"""Headroom: what still arrives at a port after it has asked the sender to pause, and must not be dropped.
+"""Headroom: what still arrives at a port after it has asked the sender to pause, and must not be dropped; its pools.
 
 IEEE 802.1Q, Annex N (from 802.1Qbb): the pause frame waits behind a frame of the longest kind, crosses the cable and
 both interfaces, is acted on, and the sender may just have begun another such frame; what it sent meanwhile is on the
@@ -9,12 +9,21 @@ cable. With interface delays for both directions, in nanoseconds and bytes at th
 Memory is handed out in cells. The worst traffic is frames of 64 bytes, which take 84 bytes on the wire (8 of preamble,
 12 of gap) and a cell each. A margin covers what the standard leaves to the implementation, the way from the buffer to
 the port above all: published settings of real switches lie 0 to 19 % above the bare formula
-(tests/render/test_headroom.py).
+(tests/intent/test_headroom.py).
+
+All ports of a chip take their headroom from one pool. A pool that holds less than what its ports are promised keeps
+its promise only while not all of them need it, and a pause that spreads makes all of them need it at once: so it is
+made as large as the sum, and shared memory has less by what that takes.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clusterwright.spec.hardware import Buffer
 
 # Light in glass and a signal in copper need about the same.
 CABLE_NS_PER_M = 5.0
@@ -27,6 +36,38 @@ PAUSE_FRAME_BYTES = 84
 FRAME_OVERHEAD_BYTES = 22
 SMALLEST_ON_WIRE_BYTES = 84
 MARGIN = 1.15
+# Of a lossless group's own, and of a lossy queue's own: SONiC's pg_profile_lookup.ini and buffers_defaults for Tomahawk
+# 5 (18,796 and 1,778 bytes); FBOSS's tests give a group 19.
+GROUP_CELLS, QUEUE_CELLS = 74, 7
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """How a switch's pool is divided, in cells: the headroom that ports are promised, and the rest.
+
+    Of the rest, groups and queues have some of their own; all ports share what is then left.
+    """
+
+    shared_cells: int
+    headroom_cells: int
+
+
+def divide_pool(buffer: Buffer, promised_cells: int) -> Pool:
+    """The pool of a switch whose ports are promised so much headroom.
+
+    The rest is less than nothing where the pool cannot hold the promises (CW432).
+    """
+    return Pool(buffer.pool_cells - promised_cells, promised_cells)
+
+
+def reserved_cells(lossless: int, lossy: int, ports: int) -> int:
+    """What groups at ingress or queues at egress, whichever is more, have of their own on so many ports."""
+    return ports * max(lossless * GROUP_CELLS, lossy * QUEUE_CELLS)
+
+
+def smallest_share_cells(buffer: Buffer, ports: int, mtu: int) -> int:
+    """The least shared memory that a switch works with: a frame of the longest kind for each port."""
+    return ports * ceil((mtu + FRAME_OVERHEAD_BYTES) / buffer.cell_bytes)
 
 
 def headroom_bytes(speed_gbps: int, length_m: float, mtu: int) -> int:
