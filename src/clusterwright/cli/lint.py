@@ -43,7 +43,7 @@ _EXIT_FINDINGS = 1
 )
 @click.option("--output", type=click.Path(path_type=Path), help="Write to this file instead of the standard output.")
 def lint(paths: tuple[str, ...], form: str, fail_on: str, output: Path | None, on: datetime | None) -> int:
-    """Checks specs and hardware catalogues: YAML, schema, references, rules.
+    """Checks specs, hardware catalogues and switch systems: YAML, schema, references, rules.
 
     A PATH is a file, or a folder whose *.yaml files are all checked. Without one, ./inventory is checked where it
     exists, otherwise the inventory that travels with the package.

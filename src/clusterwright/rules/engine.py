@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from clusterwright.spec.model import ClusterSpec
 
-HARDWARE = "hardware"
+HARDWARE, SYSTEM = "hardware", "system"
 # What a spec names must exist: later rules rely on it, so these findings cannot be suppressed.
 REFERENCES = "CW1"
 
@@ -47,7 +47,8 @@ class LintResult:
 
 
 def lint_path(path: FilePath | str, day: date | None = None) -> LintResult:
-    """Lints one file: a cluster spec, or a hardware catalogue (``kind: hardware``, or any file in a folder hardware/).
+    """Lints one file: a cluster spec, a hardware catalogue (``kind: hardware``, or any file in a folder hardware/) or
+    what a switch system can be told (``kind: system``, or any file in a folder systems/).
 
     Reads ``path`` and the files it extends; raises nothing that the content of a file could cause.
     """
@@ -55,6 +56,8 @@ def lint_path(path: FilePath | str, day: date | None = None) -> LintResult:
         document = read_document(path)
         if document.data.get("kind") == HARDWARE or FilePath(path).absolute().parent.name == HARDWARE:
             return LintResult(tuple(_lint_hardware(document)), (), document.files)
+        if document.data.get("kind") == SYSTEM or FilePath(path).absolute().parent.name == "systems":
+            return LintResult(tuple(check(document, SYSTEM)), (), document.files)
         document = read_spec_document(path)
     except SpecError as error:
         return LintResult(error.findings, (), (str(path),))
