@@ -19,7 +19,7 @@ from clusterwright.spec.reader import parse_document
 from clusterwright.spec.schema import check
 
 FOLDER = data_files.folder("inventory") / "schema"
-READ_FROM_USERS = ("cluster", "hardware", "access", "secrets")
+READ_FROM_USERS = ("cluster", "hardware", "system", "access", "secrets")
 KINDS: dict[str, Any] = json.loads((FOLDER / "strings.schema.json").read_text())["$defs"]
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 

@@ -2,8 +2,9 @@
 
 Every routed port gets a VLAN and an interface of its own, as FBOSS wants it on chips of the Tomahawk family; hosts that
 share a subnet share one VLAN. Ports without a cable are left out: on these platforms the agent adds and removes ports
-as listed (SaiPlatform.h, supportsAddRemovePort), and one that is not listed has no link. ``platform.chip`` stays
-empty: lane maps and SDK settings come with the platform's image, and nothing in a plan decides them.
+as listed (SaiPlatform.h, supportsAddRemovePort), and one that is not listed has no link. ``platform`` is the vendor's,
+word for word, where the spec names its file (``chip_settings``): lane maps and SDK settings, which nothing in a plan
+decides. Without it ``platform.chip`` is empty, and the agent does not start (SaiBcmPlatform::getHwConfig).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def agent_config(view: SwitchView, filters: FbossFilters | None, flags: Mapping[
     return {
         "defaultCommandLineArgs": {**flags, **({} if filters is None else COMMAND_LINE)},
         "sw": _switch_config(view, filters),
-        "platform": {"chip": {}},
+        "platform": {"chip": {}} if view.platform is None else dict(view.platform),
         "thriftApiToRateLimitInQps": {},
     }
 

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.hashing import hashing_of
 from clusterwright.plan.boot import relay_targets
@@ -46,8 +46,8 @@ class SwitchView:
 
     ``management`` is the out-of-band link, None where the spec has no management network. ``origins`` are the prefixes
     the switch announces itself, ``pools`` the prefixes and lengths that it may learn from neighbours. ``hashing`` is
-    how it chooses among equal paths. ``relay`` is the boot server that hosts' DHCP requests are sent to, None where
-    none boots.
+    how it chooses among equal paths, ``platform`` what the vendor gives out for its chip. ``relay`` is the boot server
+    that hosts' DHCP requests are sent to, None where none boots.
     """
 
     device: Device
@@ -61,6 +61,7 @@ class SwitchView:
     pools: tuple[tuple[str, int], ...]
     host_subnet: Subnet | None
     hashing: TierHashing
+    platform: Mapping[str, Any] | None
     relay: str | None = None
 
     @property
@@ -122,6 +123,7 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
         pools=_pools(plan, fabric),
         host_subnet=host_subnet,
         hashing=_hashing(plan, device.fabric)[device.tier],
+        platform=next((each.platform for each in plan.spec.chip_settings if each.model == device.model), None),
         relay=_relays(plan).get(device.name),
     )
 

@@ -163,3 +163,12 @@ MORE_THAN_A_LINE = Rule(
     " begins with `>-`; `>` and `|` leave a line end behind it. What else a text may hold depends on its kind:"
     " docs/spec.md lists the kinds under strings.",
 )
+BAD_CHIP_FILE = Rule(
+    "CW433",
+    Severity.ERROR,
+    "a vendor's file that holds no chip settings",
+    "What the file was to bring would be missing on every switch of the model, and their agent would not start.",
+    "Name the vendor's JSON file for the platform, relative to the spec that names it.",
+    "The file is an object with `chip`, or with `platform` that has `chip`, as an `agent.conf` of FBOSS: what stands"
+    " under `platform` goes into every switch's own as it is.",
+)

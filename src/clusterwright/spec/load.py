@@ -25,6 +25,7 @@ from clusterwright.spec import (
     workload_load,
 )
 from clusterwright.spec.catalogue import load_catalogue
+from clusterwright.spec.chip_settings import chip_settings
 from clusterwright.spec.document import Document, Path
 from clusterwright.spec.extends import read_spec_document
 from clusterwright.spec.model import CLUSTER, ClusterSpec, Expectation, Level, Mount, NodeGroup, SpecException
@@ -84,6 +85,7 @@ def _cluster(reading: Reading) -> ClusterSpec:
         exceptions=reading.each(data, "exceptions", partial(_exception, reading)),
         extra_config=reading.each(data, "extra_config", ethernet_load.extra_config),
         expectations=reading.each(data, "expect", partial(_expectation, reading)),
+        chip_settings=reading.each(data, "chip_settings", partial(chip_settings, reading)),
         catalogue=reading.catalogue,
         document=reading.document,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clusterwright.spec.chip_settings import ChipSettings
 from clusterwright.spec.document import Document, Path
 from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, KeySchedule, Protection, SecretSource
 from clusterwright.spec.ethernet import ExtraConfig
@@ -139,6 +140,7 @@ class ClusterSpec:
     secrets: tuple[SecretSource, ...] = ()
     rollout: RolloutPolicy = DEFAULT_ROLLOUT
     execution: ExecutionMesh | None = None
+    chip_settings: tuple[ChipSettings, ...] = ()
 
     def node_group(self, name: str) -> NodeGroup | None:
         """The node group ``name``, or None."""

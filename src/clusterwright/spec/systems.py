@@ -1,7 +1,7 @@
 """What switch systems can be told, as data: one file of inventory/systems for each, every figure with its source.
 
-Rules, intent and the simulator read it and know no system by name. So far it says how equal paths are chosen and who
-sizes headroom.
+Rules, intent and the simulator read it and know no system by name. So far it says how equal paths are chosen, who
+sizes headroom and what the vendor has to add.
 """
 
 from __future__ import annotations
@@ -59,11 +59,13 @@ class Hashing:
 class System:
     """A switch system: what it can be told about choosing among equal paths, by chip.
 
-    ``sizes_headroom`` says that its configuration decides how much headroom ports have, and its chip alone where not.
+    ``sizes_headroom`` says that its configuration decides how much headroom ports have, and its chip alone where not;
+    ``needs_chip_settings`` that it does not start without settings of the chip that only the vendor gives out.
     """
 
     name: str
     sizes_headroom: bool
+    needs_chip_settings: bool
     hashing: tuple[Hashing, ...]
 
     def hashing_on(self, asic: str | None) -> Hashing | None:
@@ -89,7 +91,8 @@ def systems() -> Systems:
 
 def _system(data: Mapping[str, Any]) -> System:
     sizes_headroom = data["headroom"]["decided_by"] == "configuration"
-    return System(data["name"], sizes_headroom, tuple(_hashing(each) for each in data["hashing"]))
+    needs = data["chip_settings"]["needed"]
+    return System(data["name"], sizes_headroom, needs, tuple(_hashing(each) for each in data["hashing"]))
 
 
 def _hashing(data: Mapping[str, Any]) -> Hashing:
