@@ -78,7 +78,34 @@ fabrics:
     subnet_manager: {{nodes: compute, count: 2, routing_engine: ftree}}
 """
 
-RAIL_ONLY = ONE_DIRECTOR.replace("model: cs8500, per: cluster", "model: cs8500, per: cluster, join: rail")
+RAIL_ONLY = f"""{HEAD}
+nodes:
+  - name: compute
+    model: grand-teton-h100
+    role: node
+    count: 12
+    levels: [{{name: rack, of: 4}}]
+fabrics:
+  - name: backend
+    technology: roce
+    mtu: 9000
+    attach: [{{nodes: compute, nics: backend}}]
+    tiers:
+      - role: leaf
+        model: dcs-7060x6-64pe-sonic
+        per: cluster
+        join: rail
+        asn: {{base: 65000, per: switch}}
+    addressing:
+      loopbacks: 10.0.0.0/27
+      links: 10.0.4.0/22
+      hosts: 10.1.0.0/20
+      hosts_per_switch: 25
+      host_links: point-to-point
+    classes:
+      - {{name: default, dscp: [], queue: 0, weight: 20}}
+      - {{name: rdma, dscp: [26], queue: 3, priority: 3, weight: 80}}
+"""
 
 NO_MANAGEMENT = """
 zones:

@@ -119,6 +119,13 @@ zones:
         "st-s00n0 fe0 (at rsw-s00-00) has no path to st-s00n1 fe0 (at rsw-s00-01)",
     ),
     Mistake(
+        "CW244",
+        IB,
+        tier("backend", "role: spine, join: rail, count: 1"),
+        "fabrics[backend].tiers[spine].join",
+        "The 8 planes of backend are 8 subnets",
+    ),
+    Mistake(
         "CW242",
         ROCE,
         "fabrics:\n  - name: backend\n    tiers:\n      - {role: rtsw, count: 3, up: {links: 6, length_m: 30}}\n"

@@ -1,4 +1,4 @@
-"""CW214, CW240 to CW243: does every node of a fabric meet every other one, as planned and with exceptions?"""
+"""CW214, CW240 to CW244: does every node of a fabric meet every other one, as planned and with exceptions?"""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fabric_in_pieces(subject: Subject) -> Iterator[Problem]:
         hint = f"Add a tier with `per: cluster` above {top.role}"
         if path[-1] == "links":
             hint = "Give them more uplinks, or put fewer switches above them"
-        if wiring.parted is None and not fabric.attach[0].is_management:
+        if wiring.parted is None and fabric.technology != "infiniband" and not fabric.attach[0].is_management:
             hint += ", or write `join: rail` at each tier where every rail is meant to be a network of its own"
         yield Problem(path, f"{how}: {pair[0]} has no path to {pair[1]}.", f"{hint}.")
 
@@ -211,6 +211,28 @@ def _lost(plan: Plan, fabric: str, item: SpecException) -> Iterator[Device]:
 
 def _own_port(item: SpecException, device: Device) -> bool:
     return item.device == device.name
+
+
+@rule(
+    code="CW244",
+    severity=Severity.ERROR,
+    title="planes without a subnet manager",
+    why="Each plane of an InfiniBand fabric is a subnet of its own, and one without a manager never comes up.",
+    mend="Join the planes in a tier above them.",
+    docs="A subnet manager configures the subnet that its port is on, and no other. The spec names one manager and its"
+    " standbys for a fabric, each at one port: an InfiniBand fabric is one subnet here, and rail-only is for Ethernet.",
+    stage=Stage.SKELETON,
+)
+def planes_without_manager(subject: Subject) -> Iterator[Problem]:
+    """InfiniBand fabrics whose planes no tier joins."""
+    for skeleton, wiring in subject.wirings:
+        fabric, count = skeleton.fabric, len(wiring.pieces)
+        if fabric.technology == "infiniband" and fabric.planes and count > 1 and wiring.parted is None:
+            yield Problem(
+                (*fabric.tiers[-1].path, "join"),
+                f"The {count} planes of {fabric.name} are {count} subnets, and one of them has a subnet manager.",
+                "Add a tier with `per: cluster` and `join: all` above them.",
+            )
 
 
 @rule(
