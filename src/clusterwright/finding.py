@@ -7,7 +7,7 @@ A finding is data. It is produced by reading, by the schema and by rules, and pr
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 
@@ -41,7 +41,8 @@ class Finding:
     """One thing that is wrong.
 
     ``code`` is the stable rule code (``CW203``), ``message`` one sentence on what is wrong and why it matters, ``hint``
-    one sentence on how to mend it, ``path`` the place in the data (``fabrics[backend].tiers[ctsw].up.links``).
+    one sentence on how to mend it, ``path`` the place in the data (``fabrics[backend].tiers[ctsw].up.links``) as people
+    read it, and ``place`` the same as keys and indexes: what stands there is in doubt when the finding is an error.
     """
 
     code: str
@@ -50,6 +51,7 @@ class Finding:
     hint: str
     position: Position
     path: str = ""
+    place: tuple[str | int, ...] = field(default=(), compare=False, repr=False)
 
     def sort_key(self) -> tuple[Position, str, str]:
         """Findings are shown in the order of the file, then by code."""

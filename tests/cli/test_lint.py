@@ -58,7 +58,7 @@ def test_a_folder_is_searched_and_hidden_files_are_left_alone(wrong: Path) -> No
     assert done.returncode == 1
     report = json.loads(done.stdout)
     assert report["files"] == ["lab.yaml", "wrong.yaml"]
-    assert report["summary"] == {"error": 1, "warning": 0, "note": 0}
+    assert report["summary"] == {"error": 1, "warning": 0, "note": 0, "not_judged": 0}
 
 
 def test_without_a_path_the_inventory_here_or_else_the_packaged_one_is_checked(wrong: Path) -> None:

@@ -9,7 +9,7 @@ from tests.rules.overlays import codes, findings_of
 
 
 class Mistake(NamedTuple):
-    """An overlay of a lab, the only code that it gives, where (in words of the spec), and a part of the message."""
+    """An overlay of a lab, the code that it gives, where (in words of the spec), and a part of the message."""
 
     code: str
     base: str
@@ -18,6 +18,8 @@ class Mistake(NamedTuple):
     message: str
 
 
+# What a mistake may bring about elsewhere: ports and classes that are lacking, switches without links, missed figures.
+CONSEQUENCES = frozenset({"CW201", "CW202", "CW203", "CW207", "CW212", "CW430", "CW701"})
 ROCE, IB = "lab-roce", "lab-ib"
 
 
@@ -38,10 +40,10 @@ def by_hand(line: str) -> str:
 
 
 def is_refused(mistake: Mistake, folder: Path) -> None:
-    """Asserts the one code that is given, the value that it points at, and what it says."""
+    """Asserts that one code and at most its consequences are given, the value that it points at, and what it says."""
     findings = findings_of(folder, mistake.text, mistake.base)
-    assert codes(findings) == [mistake.code], [str(finding) for finding in findings]
-    first = findings[0]
+    assert {mistake.code} <= {*codes(findings)} <= {mistake.code, *CONSEQUENCES}, [str(each) for each in findings]
+    first = next(finding for finding in findings if finding.code == mistake.code)
     assert first.path.startswith(mistake.path), first
     assert mistake.message in first.message, first
     assert first.hint.endswith((".", "?")), first

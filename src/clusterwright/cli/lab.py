@@ -31,6 +31,7 @@ from clusterwright.lab.running import (
 from clusterwright.lab.twin import Twin, build_twin
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
+from clusterwright.rules.engine import load_sound
 from clusterwright.spec.load import load_spec
 
 _EXIT_DIFFERENCES = 1
@@ -187,7 +188,9 @@ def _changes(whole: Twin, state: LabState, faults: Sequence[Fault], *, keep: boo
 def down(spec: str, fabric: str | None) -> int:
     """Removes the labs of SPEC, complete or not, and restores the kernel's limits. SPEC may be the cluster's name."""
     require_rights()
-    cluster = spec if any(name.partition(".")[0] == spec for name in running_labs()) else _plan(Path(spec)).name
+    cluster = (
+        spec if any(name.partition(".")[0] == spec for name in running_labs()) else load_spec(_found(Path(spec))).name
+    )
     names = [name for name in running_labs() if name.partition(".")[0] == cluster]
     for name in names:
         if fabric is None or name == f"{cluster}.{fabric}":
@@ -198,10 +201,14 @@ def down(spec: str, fabric: str | None) -> int:
 
 
 def _plan(spec: Path) -> Plan:
+    """The plan of a spec file or of a packaged spec. Raises SpecError when lint finds an error in it."""
+    return build_plan(load_sound(_found(spec)))
+
+
+def _found(spec: Path) -> Path:
+    """The file of a spec, which may be one of the packaged inventory by its bare name."""
     packaged = data_files.folder("inventory") / f"{spec}.yaml"
-    return build_plan(
-        load_spec(packaged if spec.name == str(spec) and not spec.exists() and packaged.exists() else spec)
-    )
+    return packaged if spec.name == str(spec) and not spec.exists() and packaged.exists() else spec
 
 
 def _fabric(plan: Plan, wanted: str | None) -> str:

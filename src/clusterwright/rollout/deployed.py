@@ -21,7 +21,7 @@ from clusterwright.deploy.units import Stack
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.spec.load import load_spec
+from clusterwright.rules.engine import load_plannable
 from clusterwright.spec.model import ClusterSpec
 
 FOLDER = "deployed"
@@ -66,7 +66,7 @@ def kept_spec(store: Store, digest: str) -> Iterator[Path]:
 def kept_plan(store: Store, digest: str) -> Plan:
     """The plan of a kept spec, as this program builds it. Raises ClusterwrightError when it no longer can."""
     with kept_spec(store, digest) as path:
-        return build_plan(load_spec(path))
+        return build_plan(load_plannable(path)[0])
 
 
 def record(root: Path, stack: Stack, spec: ClusterSpec, trees: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from clusterwright.finding import Severity
 from clusterwright.plan.addressing import check_pools
 from clusterwright.plan.model import network_bounds
 from clusterwright.plan.skeleton import FabricSkeleton
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.fabric import FabricAddressing
 from clusterwright.spec.isolation import Network
@@ -30,6 +30,7 @@ SMALLEST_MTU = {4: 576, 6: 1280}
     title="addressing that does not fit the technology",
     why="Ethernet fabrics are routed and need addresses and AS numbers, InfiniBand fabrics a subnet manager.",
     mend="Give Ethernet fabrics `addressing` and their tiers `asn`, InfiniBand fabrics a `subnet_manager`.",
+    leaves_no_plan=True,
 )
 def addressing_fits(subject: Subject) -> Iterator[Problem]:
     """Missing or misplaced `addressing`, `asn`, `subnet_manager` and `partitions`."""
@@ -116,7 +117,7 @@ def overlapping_pools(subject: Subject) -> Iterator[Problem]:
     " first and last address.\n\n"
     "Usual causes: pods added to a cluster whose pools were cut to measure, and `hosts_per_switch` copied"
     " from a fabric of the other IP version.",
-    stage=Stage.SKELETON,
+    leaves_no_plan=True,
 )
 def pool_too_small(subject: Subject) -> Iterator[Problem]:
     """Pools that the switches, links or hosts of a fabric do not fit into."""
@@ -170,6 +171,7 @@ def _uplinks(skeleton: FabricSkeleton) -> int:
     title="pools of two IP versions",
     why="A fabric speaks one IP version; its switches could not route between pools of two.",
     mend="Use IPv4 or IPv6 for all pools of a fabric.",
+    relied_on=True,
 )
 def mixed_versions(subject: Subject) -> Iterator[Problem]:
     """Fabrics with IPv4 and IPv6 pools."""
@@ -201,7 +203,6 @@ def mixed_versions(subject: Subject) -> Iterator[Problem]:
     docs="Unicast LIDs are 0x0001 to 0xBFFF (InfiniBand Architecture, volume 1), 49,151 of them; each port of a"
     " node takes one, and each switch chip one. A director counts with all chips inside it: an 800-port CS8500"
     " has leaves and spines of its own. LMC is taken as 0: with LMC 1 each port would take two.",
-    stage=Stage.SKELETON,
 )
 def lid_space(subject: Subject) -> Iterator[Problem]:
     """Endpoints and switch chips against the unicast LID space, with LMC 0."""

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from clusterwright.finding import Severity
 from clusterwright.rules.references import unknown
-from clusterwright.rules.rule import Problem, Rule, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Rule, Subject, rule
 from clusterwright.spec.distribution import distribution_of, known_distributions
 
 NOT_A_MAC = Rule(
@@ -83,7 +83,6 @@ def boot_fabric(subject: Subject) -> Iterator[Problem]:
     title="MAC address of an adapter that is not planned",
     why="The node that the address belongs to keeps its placeholder and is offered nothing at boot.",
     mend="Write the planned name of the node, and of one of its adapters on the boot fabric.",
-    stage=Stage.SKELETON,
 )
 def unknown_adapter(subject: Subject) -> Iterator[Problem]:
     """Rows of the MAC file whose device or port does not boot."""

@@ -8,7 +8,7 @@ from clusterwright.finding import Severity
 from clusterwright.plan.cabling import allocate_fabric
 from clusterwright.plan.ports import PortShortage
 from clusterwright.rules.references import unknown
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware import HardwareModel
 from clusterwright.spec.isolation import Border
@@ -26,7 +26,6 @@ BORDER_SYSTEM = "eos"
     mend="Name an EOS switch of a routed fabric, a free port of it, and zones of prefixes in the IP version of the"
     " fabric.",
     docs="Which ports the plan gives to cables, `clusterwright inventory` says.",
-    stage=Stage.SKELETON,
 )
 def impossible_border(subject: Subject) -> Iterator[Problem]:
     """Borders whose switch, port, address or zones do not fit."""

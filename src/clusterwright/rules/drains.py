@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Set
 from clusterwright.finding import Severity
 from clusterwright.plan.service import ACTIVE, DRAINED, OUT_OF_SERVICE, state_of, stated
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, joins
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.infiniband import OPENSM, SubnetManager
 from clusterwright.spec.model import ClusterSpec
@@ -39,7 +39,6 @@ _HINT = "Write `state: out-of-service` and take its links down, or leave it in s
     " none is promised. There, take the links down: `state: out-of-service` in the spec, and the ports disabled or"
     " unplugged.\n\n"
     "A switch may be drained anywhere when everything below it is drained or gone too, such as a whole scalable unit.",
-    stage=Stage.SKELETON,
 )
 def drained_and_routed(subject: Subject) -> Iterator[Problem]:
     """Exceptions that drain a switch, or a port of one, which the subnet manager would still use."""

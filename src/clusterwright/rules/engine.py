@@ -1,44 +1,64 @@
-"""Linting: reading, schema, references and rules, one stage after the other.
+"""Linting: reading, schema, typing and rules; whatever can be judged is judged, and what cannot is said.
 
-All findings of a stage are shown together, and a stage runs only when those before it found no error: a rule may rely
-on what the schema promises.
+A finding that leaves values in doubt (the schema refuses them, or a name leads nowhere) closes these values to all
+rules. A rule that comes to read one stops there, and the result names it with the finding that stands in its way.
+Suppressions are looked at only when everything has been judged: they decide what is shown, never what is judged.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import Finding, Severity, SpecError
 from clusterwright.rules.registry import all_rules
-from clusterwright.rules.rule import Rule, Stage, Subject
+from clusterwright.rules.rule import Rule, Subject
 from clusterwright.rules.suppression import Suppressed, suppress
 from clusterwright.spec.document import Document, format_path
 from clusterwright.spec.extends import read_spec_document
+from clusterwright.spec.fence import FencedError, fence
 from clusterwright.spec.hardware_load import load_models
-from clusterwright.spec.load import load_spec, load_spec_document
+from clusterwright.spec.load import load_spec, type_document
 from clusterwright.spec.reader import read_document
+from clusterwright.spec.remainder import remainder
 from clusterwright.spec.schema import check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import date
 
     from clusterwright.spec.model import ClusterSpec
 
 HARDWARE, SYSTEM = "hardware", "system"
-# What a spec names must exist: later rules rely on it, so these findings cannot be suppressed.
-REFERENCES = "CW1"
+# What typing a spec gives out, which looks at no part that the schema has refused; and typing a hardware catalogue.
+_TYPING = "CW14"
+_TYPING_HARDWARE = ("CW131",)
+
+
+@dataclass(frozen=True, slots=True)
+class NotJudged:
+    """Codes, in order, of which nobody knows yet whether there are findings, and the error because of which.
+
+    ``is_everything`` where these are all codes there are: the spec could not be read at all.
+    """
+
+    codes: tuple[str, ...]
+    because: Finding
+    is_everything: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LintResult:
-    """Findings in the order of the files, those that a comment suppressed, and the files that were read."""
+    """Findings in the order of the files, those that a comment suppressed, the files that were read, and what was not
+    judged: always because of an error that is among the findings.
+    """
 
     findings: tuple[Finding, ...]
     suppressed: tuple[Suppressed, ...]
     files: tuple[str, ...]
+    not_judged: tuple[NotJudged, ...] = ()
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -55,12 +75,12 @@ def lint_path(path: FilePath | str, day: date | None = None) -> LintResult:
     try:
         document = read_document(path)
         if document.data.get("kind") == HARDWARE or FilePath(path).absolute().parent.name == HARDWARE:
-            return LintResult(tuple(_lint_hardware(document)), (), document.files)
+            return _lint_hardware(document)
         if document.data.get("kind") == SYSTEM or FilePath(path).absolute().parent.name == "systems":
             return LintResult(tuple(check(document, SYSTEM)), (), document.files)
         document = read_spec_document(path)
     except SpecError as error:
-        return LintResult(error.findings, (), (str(path),))
+        return _nothing_judged(error.findings, (str(path),))
     return lint_document(document, day)
 
 
@@ -71,6 +91,7 @@ def lint_paths(paths: Iterable[FilePath | str], day: date | None = None) -> Lint
         tuple(sorted({finding for result in results for finding in result.findings}, key=Finding.sort_key)),
         tuple(dict.fromkeys(suppressed for result in results for suppressed in result.suppressed)),
         tuple(dict.fromkeys(file for result in results for file in result.files)),
+        tuple(dict.fromkeys(item for result in results for item in result.not_judged)),
     )
 
 
@@ -81,55 +102,90 @@ def load_sound(path: FilePath | str) -> ClusterSpec:
     return load_spec(path)
 
 
+def load_plannable(path: FilePath | str) -> tuple[ClusterSpec, tuple[Finding, ...]]:
+    """The cluster spec at ``path`` with all that lint finds, where a plan can be drawn of it: that helps to mend it.
+
+    Raises SpecError with the errors that leave no plan.
+    """
+    result = lint_path(path)
+    if hopeless := [finding for finding in result.errors if _leaves_no_plan(finding)]:
+        raise SpecError(hopeless)
+    return load_spec(path), result.findings
+
+
+def _leaves_no_plan(finding: Finding) -> bool:
+    """Whether no plan can be drawn: the spec cannot be read, or a rule says so. Comments accept no such finding."""
+    rule = all_rules()[finding.code]
+    return rule.check is None or not rule.is_suppressible
+
+
 def lint_document(document: Document, day: date | None = None) -> LintResult:
     """Lints a cluster spec that has been read, as things stand on ``day``; None judges no date."""
-    findings = check(document, "cluster")
-    if _has_error(findings):
-        return LintResult(tuple(findings), (), document.files)
-    try:
-        spec = load_spec_document(document)
-    except SpecError as error:
-        return LintResult(error.findings, (), document.files)
+    schema = check(document, "cluster")
+    rest = remainder(document, "cluster", schema)
+    if rest is None:
+        return _nothing_judged(tuple(schema), document.files)
+    typed = type_document(rest.document)
     rules = all_rules()
-    subject = Subject(spec, day)
-    found = list(findings)
-    judged: set[str] = set()
-    for stage in Stage:
-        if not _has_error(found):
-            of_stage = [rule for rule in rules.values() if rule.stage is stage]
-            found += run_rules(subject, of_stage)
-            judged |= {rule.code for rule in of_stage}
-    suppressible = frozenset(code for code, rule in rules.items() if rule.check and not code.startswith(REFERENCES))
-    kept, suppressed = suppress(found, document, suppressible, frozenset(judged))
-    return LintResult(tuple(sorted(kept, key=Finding.sort_key)), suppressed, document.files)
+    found = [*schema, *typed.findings]
+    unjudged = {code: rest.unread[0] for code in rules if code.startswith(_TYPING) and rest.unread}
+    doubts = {finding.place: finding for finding in schema if finding.place} | dict(rest.taken) | dict(typed.doubts)
+    spec = replace(typed.spec, document=document)
+    subject = Subject(fence(spec, doubts), day)
+    for rule in sorted(rules.values(), key=_turn):
+        findings, obstacle = run_rule(subject, rule)
+        found += findings
+        if obstacle is not None:
+            unjudged[rule.code] = obstacle
+        if rule.relied_on and findings:
+            doubts |= {finding.place: finding for finding in findings}
+            subject = Subject(fence(spec, doubts), day)
+        if rule.leaves_no_plan and subject.no_plan is None and (findings or obstacle):
+            subject = replace(subject, no_plan=next(iter(findings), obstacle))
+    suppressible = frozenset(code for code, rule in rules.items() if rule.is_suppressible)
+    kept, suppressed = suppress(found, document, suppressible, frozenset(rules.keys() - unjudged.keys()))
+    return LintResult(tuple(sorted(kept, key=Finding.sort_key)), suppressed, document.files, _by_cause(unjudged))
 
 
-def run_rules(subject: Subject, rules: Iterable[Rule]) -> list[Finding]:
-    """What ``rules`` object to in ``subject``, in the order of the file, each with its position in the spec."""
+def _turn(rule: Rule) -> tuple[bool, bool, str]:
+    """The order in which rules are judged: others stop at what those found that come first."""
+    return not rule.relied_on, not rule.leaves_no_plan, rule.code
+
+
+def run_rule(subject: Subject, rule: Rule) -> tuple[list[Finding], Finding | None]:
+    """What ``rule`` objects to in ``subject``, each with its position in the spec; and the finding that stopped it,
+    where it came to read what is in doubt.
+    """
     document = subject.spec.document
-    findings = [
-        Finding(
-            rule.code,
-            rule.severity,
-            problem.message,
-            problem.hint,
-            problem.position or document.locate(problem.path, key=problem.key),
-            format_path(problem.path, document.data),
-        )
-        for rule in rules
-        if rule.check
-        for problem in rule.check(subject)
-    ]
-    return sorted(findings, key=Finding.sort_key)
+    findings: list[Finding] = []
+    try:
+        for problem in rule.check(subject) if rule.check else ():
+            position = problem.position or document.locate(problem.path, key=problem.key)
+            shown, said = format_path(problem.path, document.data), (problem.message, problem.hint)
+            findings.append(Finding(rule.code, rule.severity, *said, position, shown, problem.path))
+    except FencedError as fenced:
+        return findings, fenced.finding
+    return findings, None
 
 
-def _lint_hardware(document: Document) -> list[Finding]:
+def _nothing_judged(findings: tuple[Finding, ...], files: tuple[str, ...]) -> LintResult:
+    """The result where not even the rest of a spec can be judged."""
+    codes = tuple(code for code, rule in all_rules().items() if rule.check or code.startswith(_TYPING))
+    return LintResult(findings, (), files, (NotJudged(codes, findings[0], is_everything=True),))
+
+
+def _by_cause(unjudged: Mapping[str, Finding]) -> tuple[NotJudged, ...]:
+    """Codes that were not judged, by the finding because of which, in the order of the file."""
+    causes: dict[Finding, list[str]] = defaultdict(list)
+    for code, finding in sorted(unjudged.items()):
+        causes[finding].append(code)
+    return tuple(NotJudged(tuple(causes[finding]), finding) for finding in sorted(causes, key=Finding.sort_key))
+
+
+def _lint_hardware(document: Document) -> LintResult:
     findings = check(document, HARDWARE)
-    if _has_error(findings):
-        return findings
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    if errors:
+        return LintResult(tuple(findings), (), document.files, (NotJudged(_TYPING_HARDWARE, errors[0]),))
     _, objections = load_models(document)
-    return sorted([*findings, *objections], key=Finding.sort_key)
-
-
-def _has_error(findings: Iterable[Finding]) -> bool:
-    return any(finding.severity is Severity.ERROR for finding in findings)
+    return LintResult(tuple(sorted([*findings, *objections], key=Finding.sort_key)), (), document.files)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.references import unknown
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.execution import ExecutionMesh
 from clusterwright.spec.fabric import Fabric
@@ -23,7 +23,6 @@ from clusterwright.spec.zone_reach import covers, zones_of
     mend="Name machines of the plan that are attached to the fabric, each once, and every pod at most once.",
     docs="`execution` names one machine that gives work, the controller, and the ones that do it. All of them speak"
     " over `fabric`, an Ethernet fabric with addresses. `pods` are names of pods as `inventory` shows them.",
-    stage=Stage.SKELETON,
 )
 def execution_nodes(subject: Subject) -> Iterator[Problem]:
     """Names of the section ``execution`` that mean nothing, or the same thing twice."""
@@ -66,7 +65,6 @@ def execution_nodes(subject: Subject) -> Iterator[Problem]:
     docs="Only the controller dials, to `execution.port` (27199 when absent). Between machines of one zone a flow from"
     " the zone to itself is needed, as for everything else. Execution nodes reach their hosts by the flow over port 22"
     " that the controller would need in their place.",
-    stage=Stage.SKELETON,
 )
 def execution_flow(subject: Subject) -> Iterator[Problem]:
     """Execution nodes to which no flow leads from the controller."""

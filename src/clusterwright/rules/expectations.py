@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from clusterwright.finding import Severity
 from clusterwright.plan.skeleton import FabricSkeleton
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 
 
 @rule(
@@ -24,7 +24,6 @@ from clusterwright.rules.rule import Problem, Stage, Subject, rule
     " racks, pods and so on of a node group.\n\n"
     "When the two differ, one of them is wrong: a count was changed and not the claim, or a published figure"
     " counts something else (GPUs and not nodes, or only the racks that hold GPUs).",
-    stage=Stage.SKELETON,
 )
 def expectation_missed(subject: Subject) -> Iterator[Problem]:
     """Expectations against the figures that the skeleton gives."""
@@ -58,7 +57,6 @@ def _number(value: float) -> str:
     "A narrow layer may be right: the 24,576-GPU RoCE cluster has full bandwidth inside a pod of 3,072 GPUs"
     ' and 1:7 above it ("The Llama 3 Herd of Models", 3.3.1). But then the ratio is a figure that the design'
     " is held to, so it is declared under `expect:` with its source.",
-    stage=Stage.SKELETON,
 )
 def undeclared_oversubscription(subject: Subject) -> Iterator[Problem]:
     """RDMA fabrics with less bandwidth above a tier than NICs below it, without an expectation that says so."""
@@ -110,7 +108,6 @@ def _narrowest(skeleton: FabricSkeleton) -> dict[int, tuple[str, float]]:
     title="unknown figure",
     why="An expectation of a figure that does not exist is never checked.",
     mend="Use a figure that `clusterwright inventory` reports under totals.",
-    stage=Stage.SKELETON,
 )
 def unknown_figure(subject: Subject) -> Iterator[Problem]:
     """Expectations whose name is no figure of this cluster."""

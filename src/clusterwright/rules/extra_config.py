@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.references import unknown
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.ethernet import ExtraConfig
 
 # Network operating systems whose configuration is text, and the files of those whose configuration is JSON.
@@ -23,7 +23,7 @@ FILES = {
     title="added configuration for nobody",
     why="Lines for a switch that does not exist are written nowhere, and somebody relies on them.",
     mend="Name a planned switch, the role of a tier, or an Ethernet fabric.",
-    stage=Stage.SKELETON,
+    relied_on=True,
 )
 def added_for_nobody(subject: Subject) -> Iterator[Problem]:
     """Devices, roles and fabrics of `extra_config` that are not planned."""
@@ -48,7 +48,6 @@ def added_for_nobody(subject: Subject) -> Iterator[Problem]:
     docs="Lines are written as EOS shows them, a section with its indented lines; they join the section where it exists"
     " already. A merge patch (RFC 7396) replaces lists as a whole and takes away what it sets to null. Both show in"
     " `clusterwright diff` and are read by `clusterwright verify` like everything else.",
-    stage=Stage.SKELETON,
 )
 def added_in_another_form(subject: Subject) -> Iterator[Problem]:
     """Lines for JSON files, and patches for text or for files that are not rendered."""

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from clusterwright.finding import Severity
 from clusterwright.plan.chips import chip_names
 from clusterwright.plan.skeleton import FabricSkeleton
-from clusterwright.rules.rule import Problem, Rule, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Rule, Subject, rule
 
 # As many unknown devices as somebody reads before noticing that the file belongs to another cluster.
 MOST_UNKNOWN = 20
@@ -53,7 +53,6 @@ def _ends(subject: Subject, skeleton: FabricSkeleton) -> dict[tuple[str, str], N
     title="label of a device that is not planned",
     why="The device that the label belongs to keeps its placeholder, and the subnet manager never admits it.",
     mend="Write the planned name of the device, and of the adapter's interface.",
-    stage=Stage.SKELETON,
 )
 def unknown_end(subject: Subject) -> Iterator[Problem]:
     """Labels whose device or port the fabric does not have."""
@@ -120,7 +119,6 @@ def labelled_twice(subject: Subject) -> Iterator[Problem]:
     title="GUIDs that nobody has scanned yet",
     why="What is left out keeps its placeholder: files for the subnet manager name adapters that do not exist yet.",
     mend="Scan the rest before the fabric is brought up.",
-    stage=Stage.SKELETON,
 )
 def not_scanned(subject: Subject) -> Iterator[Problem]:
     """How many ports and switches of a fabric with a file of labels are missing in it."""

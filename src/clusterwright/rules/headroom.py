@@ -8,7 +8,7 @@ from clusterwright.finding import Severity
 from clusterwright.intent.headroom import divide_pool, headroom_cells, reserved_cells, smallest_share_cells
 from clusterwright.intent.traffic_classes import lossless_numbers
 from clusterwright.plan.skeleton import FabricSkeleton
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.systems import systems
 
@@ -24,7 +24,6 @@ from clusterwright.spec.systems import systems
     " as the sum of the promises: nothing is promised twice. The rest of the pool is shared, and must hold at least a"
     " frame for each port. How large the pool is stands in the hardware catalogue (`buffer`), with its source. EOS is"
     " told nothing: its chips set headroom by the speed of the port.",
-    stage=Stage.SKELETON,
 )
 def headroom_fits(subject: Subject) -> Iterator[Problem]:
     """Tiers of a lossless fabric whose busiest switch promises more than its pool holds, or whose pool nobody knows."""

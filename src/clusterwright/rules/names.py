@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.model import CLUSTER, ClusterSpec
 
@@ -18,7 +18,7 @@ LONGEST_LABEL = 63  # RFC 1035, 2.3.4
     title="name used twice",
     why="Two things of one name cannot be told apart by what refers to them, nor by an operator.",
     mend="Give each its own name.",
-    stage=Stage.NAMES,
+    relied_on=True,
 )
 def duplicate_name(subject: Subject) -> Iterator[Problem]:
     """Items of one list, or switch roles, that share a name."""
@@ -86,7 +86,6 @@ def shared_letter(subject: Subject) -> Iterator[Problem]:
     docs="A switch is called by its role, the group it serves and its number (leaf-p03-07), a node by its prefix, its"
     " group and its place in it. A role such as `leaf-00` beside a role `leaf`, or a level with the letter n, can make"
     " two such names equal.",
-    stage=Stage.SKELETON,
 )
 def planned_name(subject: Subject) -> Iterator[Problem]:
     """Planned names of nodes and switches that come twice, or that are no DNS label; the first one of each tier."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from clusterwright.finding import Severity, SpecError
+from clusterwright.finding import Severity
 from clusterwright.plan.meeting import End, Wiring, wiring_of_cables
 from clusterwright.plan.model import Cable, Device, Plan
 from clusterwright.plan.skeleton import FabricSkeleton
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.model import SpecException
 
@@ -30,7 +30,6 @@ _SHOWN = 5
     " others in the nodes alone (a rail-only network, such as one switch for each rail), and `join: position` at the"
     " uppermost tier keeps the switches apart that have different places in their groups. Then `clusterwright verify`"
     " proves each plane by itself and says so. Every two nodes have to share a plane.",
-    stage=Stage.SKELETON,
 )
 def fabric_in_pieces(subject: Subject) -> Iterator[Problem]:
     """Fabrics in which two devices never meet, and those in pieces that nobody declared to be planes."""
@@ -92,7 +91,6 @@ def _cause(skeleton: FabricSkeleton, wiring: Wiring) -> tuple[Path, str]:
     docs="A device is attached to the lowest tier around it, or to the one that `to` names. Management ports of spines,"
     " which stand in no rack of nodes, end in the uppermost management switches; two subnet managers at two spines are"
     " another case. All of them reach everything that is attached further down.",
-    stage=Stage.SKELETON,
 )
 def side_by_side(subject: Subject) -> Iterator[Problem]:
     """Fabrics with devices at several uppermost switches."""
@@ -115,7 +113,6 @@ def side_by_side(subject: Subject) -> Iterator[Problem]:
     mend="Leave a way in service, or take the devices behind it out of service too.",
     docs="Judged with all exceptions together, in the order in which they stand: the finding is at the first one that"
     " leaves two devices without a way, each of which still has a cable in service.",
-    stage=Stage.SKELETON,
 )
 def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
     """Exceptions after which two active devices of a fabric never meet."""
@@ -171,7 +168,6 @@ def _working(cables: Sequence[Cable]) -> Iterator[Cable]:
     mend="Drain the nodes too, for as long as the switch is.",
     docs="Told where a switch or its port is taken out of service that a node has its only cables of a fabric at."
     " A node whose own port is out of service is meant to be without it.",
-    stage=Stage.SKELETON,
 )
 def behind_an_exception(subject: Subject) -> Iterator[Problem]:
     """Active nodes all of whose cables into a fabric end in vain at switches that are not in service."""
@@ -221,7 +217,6 @@ def _own_port(item: SpecException, device: Device) -> bool:
     mend="Join the planes in a tier above them.",
     docs="A subnet manager configures the subnet that its port is on, and no other. The spec names one manager and its"
     " standbys for a fabric, each at one port: an InfiniBand fabric is one subnet here, and rail-only is for Ethernet.",
-    stage=Stage.SKELETON,
 )
 def planes_without_manager(subject: Subject) -> Iterator[Problem]:
     """InfiniBand fabrics whose planes no tier joins."""
@@ -243,7 +238,6 @@ def planes_without_manager(subject: Subject) -> Iterator[Problem]:
     mend="Make the NICs of a node a multiple of the switches of a group, or use `join: rail`.",
     docs="In a fabric in planes, a NIC of a name has to be in the same plane on every node of its group. `join: rail`"
     " sees to that; where switches of one group share NICs in turn, their number has to divide that of the NICs.",
-    stage=Stage.SKELETON,
 )
 def nic_in_different_planes(subject: Subject) -> Iterator[Problem]:
     """Fabrics in planes where a NIC's plane differs from node to node."""
@@ -267,10 +261,5 @@ def nic_in_different_planes(subject: Subject) -> Iterator[Problem]:
 
 
 def _plan_with_exceptions(subject: Subject) -> Plan | None:
-    """The plan of a spec that takes something out of service; None where it does not, or where ports run out."""
-    if not any(item.state for item in subject.spec.exceptions):
-        return None
-    try:
-        return subject.plan
-    except SpecError:
-        return None  # too few ports, which CW201 tells
+    """The plan of a spec that takes something out of service; None where it does not."""
+    return subject.plan if any(item.state for item in subject.spec.exceptions) else None

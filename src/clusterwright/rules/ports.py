@@ -8,7 +8,7 @@ from typing import NamedTuple
 from clusterwright.finding import Severity
 from clusterwright.plan.cabling import allocate_fabric
 from clusterwright.plan.ports import PortShortage, capacity
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.fabric import Attach, Fabric, Side, Tier
 from clusterwright.spec.hardware import HardwareModel
@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
     " a cage at 400G takes the lanes of its neighbour, so that it has 64 ports of 400G or 128 of 200G.\n\n"
     "Usual causes: uplinks added without a look at the radix, more nodes to a rack after a copy from another cluster,"
     " an upper tier that is one chassis short, or blocks that hold fewer cages than the whole model.",
-    stage=Stage.SKELETON,
+    leaves_no_plan=True,
 )
 def too_few_ports(subject: Subject) -> Iterator[Problem]:
     """Tiers whose switches lack ports, at the speed and in the blocks they are meant to use."""
@@ -71,6 +71,7 @@ def _in_blocks(side: Side) -> str:
     " the speed of `up`, and needs it on its own switch and on the `down` side of the tier above.\n\n"
     "Usual causes: the next generation of switches with the speeds of the last one, a block that is copper or SFP28"
     " only, and a breakout mode named for another speed.",
+    leaves_no_plan=True,
 )
 def speed_mismatch(subject: Subject) -> Iterator[Problem]:
     """NIC, management port and uplink speeds that the model at the other end offers on none of the ports it may use."""
@@ -150,6 +151,7 @@ def _speeds(model: HardwareModel, side: Side) -> str:
     title="switch of another technology",
     why="An InfiniBand switch does not carry Ethernet, nor the other way round.",
     mend="Choose a model whose technology is the fabric's.",
+    leaves_no_plan=True,
 )
 def wrong_technology(subject: Subject) -> Iterator[Problem]:
     """Tiers whose model, and attached nodes whose model, does not speak the fabric's technology."""
@@ -188,6 +190,7 @@ def _models(spec: ClusterSpec, technology: str) -> str:
     title="NICs attached twice",
     why="A NIC has one cable.",
     mend="Attach each NIC group to one fabric, and each node group once to a fabric.",
+    leaves_no_plan=True,
 )
 def attached_twice(subject: Subject) -> Iterator[Problem]:
     """NIC groups that two fabrics serve, node groups that one fabric serves twice, two management networks."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from clusterwright.finding import Severity
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.hardware import HardwareModel
 from clusterwright.spec.model import CLUSTER, ClusterSpec
@@ -54,7 +54,7 @@ def _node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
     title="unknown node group",
     why="A fabric, mount, zone, NCCL profile, scheduler or job that names no existing nodes would serve nobody.",
     mend="Name one of the groups under `nodes:`.",
-    stage=Stage.NAMES,
+    relied_on=True,
 )
 def unknown_node_group(subject: Subject) -> Iterator[Problem]:
     """Node groups that are named but not described."""
@@ -70,7 +70,7 @@ def unknown_node_group(subject: Subject) -> Iterator[Problem]:
     title="unknown fabric",
     why="NCCL settings and zones are derived from the fabric they name.",
     mend="Name one of the fabrics under `fabrics:`.",
-    stage=Stage.NAMES,
+    relied_on=True,
 )
 def unknown_fabric(subject: Subject) -> Iterator[Problem]:
     """Fabrics that are named but not described."""
@@ -90,7 +90,7 @@ def unknown_fabric(subject: Subject) -> Iterator[Problem]:
     title="unknown zone",
     why="A flow or a partition between zones that do not exist opens nothing, and nobody notices until a job hangs.",
     mend="Name one of the zones under `zones:`.",
-    stage=Stage.NAMES,
+    relied_on=True,
 )
 def unknown_zone(subject: Subject) -> Iterator[Problem]:
     """Zones that are named but not described."""
@@ -112,7 +112,7 @@ def unknown_zone(subject: Subject) -> Iterator[Problem]:
     title="unknown image",
     why="Nodes cannot boot an image that nobody describes.",
     mend="Name one of the images under `images:`.",
-    stage=Stage.NAMES,
+    relied_on=True,
 )
 def unknown_image(subject: Subject) -> Iterator[Problem]:
     """Images that are named but not described."""
@@ -129,7 +129,7 @@ def unknown_image(subject: Subject) -> Iterator[Problem]:
     title="unknown NIC group",
     why="The NICs that a fabric serves are those that the node's hardware model lists.",
     mend="Name a NIC group of the node's model.",
-    stage=Stage.NAMES,
+    relied_on=True,
 )
 def unknown_nic_group(subject: Subject) -> Iterator[Problem]:
     """NIC groups that the attached node's model does not have."""
@@ -151,6 +151,7 @@ def unknown_nic_group(subject: Subject) -> Iterator[Problem]:
     " `cluster`; a level is counted `within` a larger one; Slurm's leaves are a level of the scheduled nodes."
     " Two node groups on one fabric may have different levels: a node is cabled to the lowest tier that stands"
     " around it.",
+    relied_on=True,
 )
 def unknown_level(subject: Subject) -> Iterator[Problem]:
     """Levels that none of the nodes concerned has."""
@@ -180,7 +181,7 @@ def unknown_level(subject: Subject) -> Iterator[Problem]:
     title="unknown port block or mode",
     why="Ports are taken from the blocks that the switch's hardware model lists.",
     mend="Name blocks and modes of the switch's model.",
-    stage=Stage.NAMES,
+    relied_on=True,
 )
 def unknown_block(subject: Subject) -> Iterator[Problem]:
     """Port blocks and modes that the tier's model does not have."""
@@ -208,7 +209,7 @@ def unknown_block(subject: Subject) -> Iterator[Problem]:
     " prefix and its place in the rack (gpu-p01r003n0), a switch its role and, where several stand together,"
     " its number (ctsw-p01-00). Numbers have as many digits as the largest of them needs, at least two. Ports"
     " are named as the network OS names them, NICs by their interface.",
-    stage=Stage.SKELETON,
+    relied_on=True,
 )
 def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
     """Devices and groups that exceptions name but the plan lacks."""

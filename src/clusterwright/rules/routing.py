@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.plan.skeleton import FabricSkeleton
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 
 # RFC 6996: numbers for private use.
 PRIVATE_ASNS = ((64512, 65534), (4200000000, 4294967294))
@@ -21,7 +21,6 @@ PRIVATE_ASNS = ((64512, 65534), (4200000000, 4294967294))
     mend="Move one base far enough away.",
     docs="A tier takes the numbers from `base` upwards, one for each switch or group, or one in all. The message"
     " shows both ranges. Usual cause: the rack switches grew past the gap that was left for them.",
-    stage=Stage.SKELETON,
 )
 def overlapping_asns(subject: Subject) -> Iterator[Problem]:
     """Tiers of one fabric whose ranges of AS numbers meet."""
@@ -59,7 +58,6 @@ def _asn_ranges(skeleton: FabricSkeleton) -> dict[int, tuple[int, int]]:
     mend="Use 64512 to 65534 or 4200000000 to 4294967294 (RFC 6996).",
     docs="Private numbers are 64512 to 65534 and 4200000000 to 4294967294 (RFC 6996). A cluster of more than a"
     " thousand switches needs the long ones.",
-    stage=Stage.SKELETON,
 )
 def public_asn(subject: Subject) -> Iterator[Problem]:
     """AS numbers outside the private ranges."""
@@ -85,7 +83,6 @@ def public_asn(subject: Subject) -> Iterator[Problem]:
     " a Clos this way: one number for each rack switch, one for the spines of a cluster, one for the uppermost tier."
     " Switches that share their neighbours below need no routes of each other, and may share a number; nor do"
     " management ports of switches, which only a station above them speaks to.",
-    stage=Stage.SKELETON,
 )
 def shared_asn(subject: Subject) -> Iterator[Problem]:
     """Tiers with uplinks whose AS number several switches with nodes of their own, or several groups, share."""

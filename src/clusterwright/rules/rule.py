@@ -21,16 +21,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from enum import IntEnum
 from functools import cached_property
 
-from clusterwright.finding import Position, Severity
+from clusterwright.finding import Finding, Position, Severity
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.figures import figures
 from clusterwright.plan.meeting import Wiring, wiring_of_skeleton
 from clusterwright.plan.model import Plan
+from clusterwright.plan.size import node_count, uplink_counts
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, build_skeleton
 from clusterwright.spec.document import Path
+from clusterwright.spec.fence import FencedError
 from clusterwright.spec.model import ClusterSpec
 
 FAMILIES = {
@@ -44,37 +45,40 @@ FAMILIES = {
 }
 
 
-class Stage(IntEnum):
-    """When a rule runs: only once no rule of the stages before it found an error.
-
-    ``NAMES`` rules come first, or one misspelt name would be told once more by every rule that relies on it;
-    ``SKELETON`` rules come last, for they need what the others promise.
-    """
-
-    NAMES = 1
-    SPEC = 2
-    SKELETON = 3
-
-
 @dataclass(frozen=True)
 class Subject:
-    """What rules look at: the typed spec, and for rules of the skeleton stage the skeleton of its plan.
+    """What rules look at: the typed spec, and the skeleton of its plan.
 
-    ``day`` is the day on which flows count as expired; None judges no date.
+    Reading what another finding leaves in doubt raises FencedError: the rule is then not judged, and the result says
+    so. No rule has to name what it relies on.
+
+    ``day`` is the day on which flows count as expired; None judges no date. ``no_plan`` is a finding because of which
+    the skeleton cannot become a plan, where there is one.
     """
 
     spec: ClusterSpec
     day: date | None = None
+    no_plan: Finding | None = None
 
     @cached_property
     def skeleton(self) -> Skeleton:
-        """Sizes and joins, not yet devices; built when the first rule asks for it."""
+        """Sizes and joins, not yet devices; built when the first rule asks for it.
+
+        Where a count is in doubt nothing is built: nobody knows yet whether it fits the memory (CW200).
+        """
+        node_count(self.spec)
+        uplink_counts(self.spec)
         return build_skeleton(self.spec)
 
     @cached_property
     def wirings(self) -> tuple[tuple[FabricSkeleton, Wiring], ...]:
-        """The fabrics in which everything finds a switch and every uplink an end; what does not, other rules tell."""
+        """The fabrics in which everything finds a switch and every uplink an end; what does not, other rules tell.
+
+        Raises FencedError where such a rule has found something.
+        """
         layout = self.skeleton.layout
+        if self.no_plan and any(skeleton.unattached or skeleton.loose for skeleton in self.skeleton.fabrics):
+            raise FencedError(self.no_plan)
         return tuple(
             (skeleton, wiring_of_skeleton(self.spec, layout, skeleton))
             for skeleton in self.skeleton.fabrics
@@ -83,7 +87,9 @@ class Subject:
 
     @cached_property
     def plan(self) -> Plan:
-        """The whole plan, for rules that ask for single ports and cables. Raises SpecError where ports run out."""
+        """The whole plan, for rules that ask for single ports and cables. Raises FencedError where there is none."""
+        if self.no_plan:
+            raise FencedError(self.no_plan)
         return build_plan(self.spec, self.skeleton)
 
     @cached_property
@@ -106,12 +112,18 @@ class Problem:
     position: Position | None = None
 
 
+_REFERENCES = "CW1"
+
 Check = Callable[[Subject], Iterator[Problem]]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A stable code and all that is said about it. ``check`` is None where an earlier stage gives the finding out."""
+    """A stable code and all that is said about it. ``check`` is None where reading or the schema gives the finding out.
+
+    What the findings of a rule that is ``relied_on`` stand at is in doubt, and no other rule reads it. With a finding
+    of a rule that ``leaves_no_plan`` nothing can be drawn. Neither can be suppressed: accepted or not, nobody goes on.
+    """
 
     code: str
     severity: Severity
@@ -120,7 +132,13 @@ class Rule:
     mend: str
     docs: str = ""
     check: Check | None = None
-    stage: Stage = Stage.SPEC
+    relied_on: bool = False
+    leaves_no_plan: bool = False
+
+    @property
+    def is_suppressible(self) -> bool:
+        """Whether a comment may accept its findings. What a spec names must exist (CW1xx)."""
+        return not (self.check is None or self.relied_on or self.leaves_no_plan or self.code.startswith(_REFERENCES))
 
     @property
     def family(self) -> str:
@@ -129,7 +147,15 @@ class Rule:
 
 
 def rule(
-    *, code: str, severity: Severity, title: str, why: str, mend: str, docs: str = "", stage: Stage = Stage.SPEC
+    *,
+    code: str,
+    severity: Severity,
+    title: str,
+    why: str,
+    mend: str,
+    docs: str = "",
+    relied_on: bool = False,
+    leaves_no_plan: bool = False,
 ) -> Callable[[Check], Rule]:
     """Makes a Rule of a check function; ``docs`` is Markdown for the rule's page, beside its examples."""
-    return lambda check: Rule(code, severity, title, why, mend, docs, check, stage)
+    return lambda check: Rule(code, severity, title, why, mend, docs, check, relied_on, leaves_no_plan)

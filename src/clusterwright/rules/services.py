@@ -26,10 +26,9 @@ def unreachable_servers(subject: Subject) -> Iterator[Problem]:
     if network is None or network.addressing is None:
         return
     version = network.addressing.hosts.version
-    written = spec.document.data["site"].get("management", {})
     places: list[tuple[Path, str, tuple[str, ...]]] = [
         (
-            ("site", "management", key) if key in written else ("site", key),
+            own if (own := ("site", "management", key)) in spec.document.values else ("site", key),
             f"site.management.{key}",
             getattr(spec.site.management, key),
         )

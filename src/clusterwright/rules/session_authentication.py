@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from clusterwright.finding import Severity
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.authentication import AO, MD5
 
 # What each system's BGP can do, as it is configured here. FBOSS: bgp_config.thrift has no field for it. SONiC: its
@@ -40,7 +40,6 @@ def open_border(subject: Subject) -> Iterator[Problem]:
     " has `auth_password`, but its management framework (frrcfgd) hands it on as `neighbor X password P encrypted`,"
     " which FRR refuses as an unknown command; the session then comes up without. MACsec on the links protects such"
     " sessions too.",
-    stage=Stage.SKELETON,
 )
 def one_sided_authentication(subject: Subject) -> Iterator[Problem]:
     """Uplinks whose sessions ask for a method that the system at one of their ends does not have."""

@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.plan.layout import group_counts
-from clusterwright.plan.skeleton import rails_of
+from clusterwright.plan.size import node_count, switch_counts, uplink_counts
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.fabric import Fabric, Tier
-from clusterwright.spec.model import CLUSTER, ClusterSpec
 
 # Ten times the largest reference cluster; what is just below is still linted in under two seconds.
 MAX_DEVICES = 32_000
 MAX_LINKS = 500_000
-
-
-def _instances(spec: ClusterSpec, fabric: Fabric, tier: Tier) -> int:
-    if tier.per == CLUSTER:
-        return 1
-    names = {attach.nodes for attach in fabric.attach}
-    served = [group for group in spec.node_groups if group.name in names or None in names]
-    return sum(group_counts(group).get(tier.per, 0) for group in served)
 
 
 @rule(
@@ -33,38 +22,26 @@ def _instances(spec: ClusterSpec, fabric: Fabric, tier: Tier) -> int:
     docs="Counted by multiplication, before anything is expanded: 32,000 nodes, 32,000 switches and 500,000"
     " links between switches are ten times what the largest reference cluster has. Usual causes are a count"
     " of GPUs where nodes are meant, `of` and `count` exchanged, or a zero too many.",
+    relied_on=True,
 )
 def too_large(subject: Subject) -> Iterator[Problem]:
     """Switches and links counted by multiplication, before anything is expanded."""
     spec = subject.spec
-    total = sum(group.count for group in spec.node_groups)
+    total = node_count(spec)
     if total > MAX_DEVICES:
         largest = max(spec.node_groups, key=lambda group: group.count)
         message = f"{total:,} nodes are more than {MAX_DEVICES:,}; {largest.name} alone has {largest.count:,}."
         yield Problem((*largest.path, "count"), message, "Count nodes here, not GPUs.")
         return
-    counted = [(tier, switches) for fabric in spec.fabrics for tier, switches in _switches(spec, fabric)]
+    counted = switch_counts(spec)
     total = sum(switches for _, switches in counted)
     if total > MAX_DEVICES:
         tier, most = max(counted, key=lambda item: item[1])
         message = f"{total:,} switches are more than {MAX_DEVICES:,}; tier {tier.role} alone has {most:,}."
         yield Problem((*tier.path, "count"), message, f"{tier.count:,} stand in each plane of each {tier.per}.")
-    links = [(up, switches * up.links) for tier, switches in counted if (up := tier.up)]
+    links = uplink_counts(spec)
     total = sum(count for _, count in links)
     if total > MAX_LINKS:
-        up, most = max(links, key=lambda item: item[1])
+        tier, most = max(links, key=lambda item: item[1])
         message = f"{total:,} links between switches are more than {MAX_LINKS:,}; {most:,} of them begin here."
-        yield Problem((*up.path, "links"), message, "Check the number of uplinks.")
-
-
-def _switches(spec: ClusterSpec, fabric: Fabric) -> Iterator[tuple[Tier, int]]:
-    """Each tier with the number of its switches."""
-    planes = 1
-    for depth, tier in enumerate(fabric.tiers):
-        if tier.join == "rail":
-            planes = max(planes, rails_of(spec, fabric))
-        elif tier.join == "position":
-            planes = fabric.tiers[depth - 1].count
-        else:
-            planes = 1
-        yield tier, _instances(spec, fabric, tier) * planes * tier.count
+        yield Problem((*(tier.up or tier).path, "links"), message, "Check the number of uplinks.")

@@ -33,8 +33,8 @@ def beyond_sonic(subject: Subject) -> Iterator[Problem]:
     for key, most in MOST_SERVERS.items():
         servers = getattr(spec.site.management, key)
         if len(servers) > most:
-            own = key in spec.document.data["site"].get("management", {})
-            at: Path = ("site", "management", key, most) if own else ("site", key, most)
+            own = ("site", "management", key)
+            at: Path = (*(own if own in spec.document.values else ("site", key)), most)
             yield Problem(at, f"SONiC takes {most} {key} servers, not {len(servers)}.", "Leave the others out.")
     low, high = SNMP_USER_LENGTH
     if spec.site.snmp is not None and not low <= len(spec.site.snmp.user) <= high:

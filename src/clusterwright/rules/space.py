@@ -9,7 +9,7 @@ from math import ceil
 
 from clusterwright.finding import Severity
 from clusterwright.rules.ports import attached_tier
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Side
 
 RACK = "rack"
@@ -28,7 +28,6 @@ DAC_REACH_M = ((10, 7.0), (100, 5.0), (400, 3.0), (1600, 2.0))
     " each rack, of every fabric that serves these nodes; against `site.rack_units` (42 when left out). Power"
     " and weight are not looked at. Switches of rows and pods are left out: they find a rack with room, or get"
     " one of their own.",
-    stage=Stage.SKELETON,
 )
 def overfull_rack(subject: Subject) -> Iterator[Problem]:
     """Heights of a rack's nodes and rack switches against the rack."""

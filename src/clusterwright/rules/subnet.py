@@ -8,7 +8,7 @@ from clusterwright.finding import Severity
 from clusterwright.plan.cabling import allocate_fabric
 from clusterwright.plan.ports import PortShortage, free_ports
 from clusterwright.rules.references import unknown
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.infiniband import OPENSM, UFM
 
 NVIDIA_ENGINE = "ar_"
@@ -24,6 +24,7 @@ MANAGED = ("mlnx-os", "nvos")
     title="unknown tier",
     why="NICs that go to a tier that does not exist would be attached nowhere.",
     mend="Name one of the fabric's tiers.",
+    relied_on=True,
 )
 def unknown_tier(subject: Subject) -> Iterator[Problem]:
     """Tiers that an attachment names and its fabric does not have."""
@@ -43,7 +44,6 @@ def unknown_tier(subject: Subject) -> Iterator[Problem]:
     docs="`down: {spare: 1}` keeps a port of each switch of the tier free at the speed of its links. NVIDIA's reference"
     " designs leave a node out for this reason: 127 in four scalable units, so that one leaf port of each rail is left"
     " for the fabric's managers.",
-    stage=Stage.SKELETON,
 )
 def spare_ports_used(subject: Subject) -> Iterator[Problem]:
     """Tiers with a switch that has fewer free ports than the tier keeps spare."""

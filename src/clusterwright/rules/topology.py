@@ -9,7 +9,7 @@ from itertools import pairwise
 from clusterwright.and_more import and_more
 from clusterwright.finding import Severity
 from clusterwright.plan.skeleton import FabricSkeleton
-from clusterwright.rules.rule import Problem, Stage, Subject, rule
+from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.document import Path
 from clusterwright.spec.model import CLUSTER
 
@@ -20,7 +20,7 @@ from clusterwright.spec.model import CLUSTER
     title="uplinks that lead nowhere",
     why="A switch whose uplinks meet no tier above it cuts its nodes off from the rest.",
     mend="Add a tier whose level lies around these switches, or take `up` away.",
-    stage=Stage.SKELETON,
+    leaves_no_plan=True,
 )
 def loose_uplinks(subject: Subject) -> Iterator[Problem]:
     """Tiers with uplinks but nothing above, and tiers below another that have none."""
@@ -57,7 +57,7 @@ def loose_uplinks(subject: Subject) -> Iterator[Problem]:
     docs="A NIC is cabled to the lowest tier that stands around its node, a management port to the lowest tier"
     " around its device. Services and storage often stand in racks of their own, outside the pods; they need a"
     " tier of theirs, or one for the cluster.",
-    stage=Stage.SKELETON,
+    leaves_no_plan=True,
 )
 def unattached_nodes(subject: Subject) -> Iterator[Problem]:
     """Node groups and management ports that find no switch around them."""
@@ -91,7 +91,6 @@ def unattached_nodes(subject: Subject) -> Iterator[Problem]:
     " that its switches stand around, the uplinks, and what `down: {spare: ...}` keeps free. NVIDIA's reference designs"
     " leave a node out for it: 127 in four scalable units, so that each of the eight leaves of a unit has a port for a"
     " manager. A port counts as free only at the speed of the NIC.",
-    stage=Stage.SKELETON,
 )
 def crowded_tiers(subject: Subject) -> Iterator[Problem]:
     """Node groups with `to:` for whose NICs the tier has too few free ports."""
@@ -118,7 +117,6 @@ def crowded_tiers(subject: Subject) -> Iterator[Problem]:
     docs="A group of lower switches spreads its links over the upper ones in turn, so with fewer links than upper"
     " switches the last ones stay dark. At the lowest tier the links are NICs: a group of eight switches for"
     " nodes with four NICs leaves four without any.",
-    stage=Stage.SKELETON,
 )
 def dark_switches(subject: Subject) -> Iterator[Problem]:
     """Upper switches that nothing below is joined to."""
@@ -150,6 +148,7 @@ def _dark(skeleton: FabricSkeleton) -> Counter[int]:
     title="tiers out of order",
     why="Tiers are read from the nodes upwards: a tier above another one stands in the same level or a larger one.",
     mend="List the tiers from the smallest level to the largest.",
+    leaves_no_plan=True,
 )
 def tiers_out_of_order(subject: Subject) -> Iterator[Problem]:
     """Tiers that stand in a smaller level than the tier below them."""
@@ -183,6 +182,7 @@ def tiers_out_of_order(subject: Subject) -> Iterator[Problem]:
     " meet only in a tier above that joins all of them. With `join: position` the switches that have the same"
     " place in their groups are joined: switch n of each pod goes to plane n of the tier above, as in a fabric"
     " of four parallel planes.",
+    relied_on=True,
 )
 def planes_without_source(subject: Subject) -> Iterator[Problem]:
     """`join: rail` above a tier without rails, `join: position` at the bottom, rails on a management network."""
@@ -213,7 +213,6 @@ def planes_without_source(subject: Subject) -> Iterator[Problem]:
     docs="Link j of the i-th lower switch goes to upper switch (i * links + j) modulo their number, so totals"
     " differ by one at most. ECMP sends equal shares over all next hops, and collective operations run at the"
     " pace of the slowest link.",
-    stage=Stage.SKELETON,
 )
 def uneven_spread(subject: Subject) -> Iterator[Problem]:
     """RDMA fabrics in which upper switches get different numbers of links."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path as FilePath
 from typing import Any
 
-from clusterwright.finding import Position
+from clusterwright.finding import Finding, Position, Severity, SpecError
 
 # A path into nested data: mapping keys and sequence indexes, outermost first.
 Path = tuple[str | int, ...]
@@ -34,6 +36,26 @@ class Document:
         for part in path:
             here = _step(here, part)
         return here
+
+    def named_file(self, path: Path, code: str = "CW101") -> FilePath:
+        """The file that the text at ``path`` names, relative to the file in which that text stands.
+
+        Raises SpecError, at the text, when there is no file of that name to be read.
+        """
+        name = str(self.at(path))
+        file = FilePath(os.path.normpath(FilePath(self.locate(path).file).parent / name))
+        what = None
+        if not os.path.lexists(file):
+            what = "does not exist"
+        elif not file.is_file():
+            what = "is no file" if file.exists() else "is a link that leads nowhere"
+        elif not os.access(file, os.R_OK):
+            what = "cannot be read: permission denied"
+        if what is not None:
+            hint = f"Name a file relative to {self.locate(path).file}."
+            message = f"{file} {what}."
+            raise SpecError([Finding(code, Severity.ERROR, message, hint, self.locate(path), format_path(path), path)])
+        return file
 
     def locate(self, path: Path, *, key: bool = False) -> Position:
         """The position of the value (or key) at ``path``; of its nearest known ancestor when the path is derived."""

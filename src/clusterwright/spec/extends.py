@@ -47,9 +47,6 @@ def read_spec_document(path: FilePath | str) -> Document:
         if len(chain) >= MAX_CHAIN:
             what = f"the chain of extends: is longer than {MAX_CHAIN} files: {names}"
             raise _refused("CW104", overlay, what, "Merge some of the files.")
-        if not os.path.lexists(base):
-            what = f"the base {base} does not exist"
-            raise _refused("CW105", overlay, what, f"Name a file relative to {overlay.file}.")
         seen.add(real)
         chain.append(_spelt(read_document(base)))
     merged = _without_extends(chain.pop())
@@ -197,7 +194,7 @@ def _base_path(overlay: Document) -> str:
     base = overlay.data["extends"]
     if not isinstance(base, str) or not base or "\0" in base:
         raise _refused("CW105", overlay, "extends: must be the path of a YAML file", "Write `extends: base.yaml`.")
-    return os.path.normpath(FilePath(overlay.file).parent / base)
+    return str(overlay.named_file(("extends",), "CW105"))
 
 
 def _refused(code: str, overlay: Document, message: str, hint: str) -> SpecError:

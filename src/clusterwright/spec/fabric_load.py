@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from clusterwright.finding import SpecError
 from clusterwright.spec import ethernet_load, infiniband_load
 from clusterwright.spec.authentication import session_authentication
 from clusterwright.spec.document import Path
 from clusterwright.spec.fabric import AsnPlan, Attach, Fabric, FabricAddressing, Side, Tier, TrafficClass, Uplinks
+from clusterwright.spec.guids import read_guid_file
 from clusterwright.spec.infiniband import GuidFile
 from clusterwright.spec.reading import Reading
 
@@ -32,7 +32,7 @@ def fabric(reading: Reading, data: Mapping[str, Any], path: Path) -> Fabric:
             manager, (*path, "subnet_manager"), partitioned=bool(data.get("partitions"))
         ),
         partitions=reading.each(data, "partitions", infiniband_load.partition, path),
-        guids=_guids(reading, data["guids"], (*path, "guids")) if "guids" in data else None,
+        guids=_guids(reading, (*path, "guids")) if "guids" in data else None,
         classes=reading.each(data, "classes", partial(_traffic_class, reading), path),
         pfc_watchdog=ethernet_load.pfc_watchdog(data.get("pfc_watchdog", {})),
         path=path,
@@ -94,12 +94,8 @@ def _addressing(reading: Reading, data: Mapping[str, Any], path: Path) -> Fabric
     )
 
 
-def _guids(reading: Reading, name: str, path: Path) -> GuidFile | None:
-    try:
-        return infiniband_load.guid_file(name, reading.document, path)
-    except SpecError as error:
-        reading.findings += error.findings
-        return None
+def _guids(reading: Reading, path: Path) -> GuidFile | None:
+    return reading.named_file(path, lambda file: (read_guid_file(file, str(file), path), ()))
 
 
 def _traffic_class(reading: Reading, data: Mapping[str, Any], path: Path) -> TrafficClass:

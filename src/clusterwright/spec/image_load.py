@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path as FilePath
 from typing import Any
 
-from clusterwright.finding import SpecError
 from clusterwright.spec.document import Path
 from clusterwright.spec.image import (
     Boot,
@@ -21,7 +19,7 @@ from clusterwright.spec.image import (
     Repository,
     User,
 )
-from clusterwright.spec.macs import MacFile, read_macs
+from clusterwright.spec.macs import read_macs
 from clusterwright.spec.reading import Reading
 
 CHECK_TIMEOUT_S = 10
@@ -63,20 +61,8 @@ def image(reading: Reading, data: Mapping[str, Any], path: Path) -> Image:
 
 def boot(reading: Reading, data: Mapping[str, Any], path: Path) -> Boot:
     """The section on booting; lines of the MAC file that cannot be read are recorded."""
-    macs = _macs(reading, data["macs"], (*path, "macs")) if "macs" in data else None
+    macs = reading.named_file((*path, "macs"), read_macs) if "macs" in data else None
     return Boot(data["servers"], data["fabric"], macs, path)
-
-
-def _macs(reading: Reading, name: str, path: Path) -> MacFile | None:
-    """The MAC file ``name``, beside the file of the document that names it."""
-    place = FilePath(reading.document.locate(path).file).parent
-    try:
-        macs, findings = read_macs(place / name)
-    except SpecError as error:
-        reading.findings += error.findings
-        return None
-    reading.findings += findings
-    return macs
 
 
 def packages(texts: Iterable[str]) -> tuple[Package, ...]:

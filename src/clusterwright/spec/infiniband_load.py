@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path as FilePath
 from typing import Any
 
-from clusterwright.spec.document import Document, Path
-from clusterwright.spec.guids import read_guid_file
+from clusterwright.spec.document import Path
 from clusterwright.spec.infiniband import (
     DEFAULT_SUBNET_PREFIX,
     OPENSM,
     PLANNED_GUID_PREFIX,
-    GuidFile,
     ManagementKey,
     Partition,
     SubnetManager,
@@ -55,12 +52,3 @@ def partition(data: Mapping[str, Any], path: Path) -> Partition:
         limited=tuple(data.get("limited", ())),
         path=path,
     )
-
-
-def guid_file(name: str, document: Document, path: Path) -> GuidFile:
-    """The labels in the file ``name``, which lies relative to the spec file whose ``path`` names it.
-
-    Raises SpecError with findings about the CSV file.
-    """
-    beside = FilePath(document.locate(path).file).parent
-    return read_guid_file(beside / name, str(beside / name), path)

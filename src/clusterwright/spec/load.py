@@ -7,11 +7,12 @@ network) is collected here, all of it, and raised together.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
 
-from clusterwright.finding import Severity, SpecError
+from clusterwright.finding import Finding, Severity, SpecError
 from clusterwright.spec import (
     encryption_load,
     ethernet_load,
@@ -50,12 +51,33 @@ def load_spec_document(document: Document) -> ClusterSpec:
 
     Raises SpecError for unknown hardware models, prefixes that are no networks and ranges that run backwards.
     """
-    extra = [FilePath(document.file).parent / name for name in document.data.get("hardware", ())]
-    reading = Reading(document, load_catalogue(extra=extra))
+    typed = type_document(document)
+    if typed.findings:
+        raise SpecError(typed.findings)
+    return typed.spec
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A typed spec, what is wrong with its values, and where something only stands in for a value that is in doubt."""
+
+    spec: ClusterSpec
+    findings: tuple[Finding, ...]
+    doubts: Mapping[Path, Finding]
+
+
+def type_document(document: Document) -> Typed:
+    """Type a document that the cluster schema accepts, whatever is wrong with its values."""
+    findings: list[Finding] = []
+    try:
+        named = (document.named_file(("hardware", at)) for at in range(len(document.data.get("hardware", ()))))
+        catalogue = load_catalogue(extra=list(named))
+    except SpecError as error:
+        findings += error.findings
+        catalogue = load_catalogue()
+    reading = Reading(document, catalogue, lacking=findings[0] if findings else None)
     spec = _cluster(reading)
-    if reading.findings:
-        raise SpecError(reading.findings)
-    return spec
+    return Typed(spec, (*findings, *reading.findings), reading.doubts)
 
 
 def _cluster(reading: Reading) -> ClusterSpec:

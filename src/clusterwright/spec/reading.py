@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from ipaddress import ip_address, ip_network
+from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
-from clusterwright.finding import Finding, Severity
+from clusterwright.finding import Finding, Severity, SpecError
 from clusterwright.spec.document import Document, Path, format_path
 from clusterwright.spec.hardware import Catalogue, HardwareModel
 from clusterwright.spec.isolation import Network
@@ -20,12 +21,18 @@ T = TypeVar("T")
 
 
 class Reading:
-    """One walk through a document; ``findings`` fills up instead of stopping at the first mistake."""
+    """One walk through a document; ``findings`` fills up instead of stopping at the first mistake.
 
-    def __init__(self, document: Document, catalogue: Catalogue) -> None:
+    ``doubts`` are the places at which something stands in for a value, each with the finding because of which.
+    ``lacking`` is set when the catalogue lacks models that the document brings: a finding about their file.
+    """
+
+    def __init__(self, document: Document, catalogue: Catalogue, lacking: Finding | None = None) -> None:
         self.document = document
         self.catalogue = catalogue
+        self.lacking = lacking
         self.findings: list[Finding] = []
+        self.doubts: dict[Path, Finding] = {}
 
     def each(self, data: Mapping[str, Any], key: str, make: Callable[[Any, Path], T], path: Path = ()) -> tuple[T, ...]:
         """The items of the list ``key`` of ``data``, which stands at ``path``, each typed by ``make``."""
@@ -33,20 +40,34 @@ class Reading:
 
     def problem(self, code: str, path: Path, message: str, hint: str) -> None:
         """Record an error at ``path``: what is wrong, and how to mend it."""
-        self.findings.append(
-            Finding(
-                code,
-                Severity.ERROR,
-                message,
-                hint,
-                self.document.locate(path),
-                format_path(path, self.document.data),
-            )
-        )
+        shown = format_path(path, self.document.data)
+        finding = Finding(code, Severity.ERROR, message, hint, self.document.locate(path), shown, path)
+        self.findings.append(finding)
+        self.doubts[path] = finding
+
+    def named_file(self, path: Path, read: Callable[[FilePath], tuple[T, Iterable[Finding]]]) -> T | None:
+        """What ``read`` makes of the file named at ``path``; None, and all findings recorded, when it objects.
+
+        ``read`` gives what it read and its findings, or raises SpecError.
+        """
+        try:
+            content, findings = read(self.document.named_file(path))
+        except SpecError as error:
+            content, findings = None, error.findings
+        for finding in findings:
+            self.findings.append(finding)
+            self.doubts[path] = finding
+        return content
 
     def model(self, name: str, path: Path) -> HardwareModel:
-        """The hardware model ``name``; one that is not in the catalogue is recorded, and another stands in for it."""
+        """The hardware model ``name``; one that is not in the catalogue is recorded, and another stands in for it.
+
+        Where the catalogue is known to lack models, nothing is said of the name: it may be one of theirs.
+        """
         if name not in self.catalogue:
+            if self.lacking is not None:
+                self.doubts[path] = self.lacking
+                return next(iter(self.catalogue.values()))
             close = get_close_matches(name, self.catalogue, n=1)
             hint = f'Did you mean "{close[0]}"?' if close else f"Known models: {', '.join(sorted(self.catalogue))}."
             self.problem(UNKNOWN_MODEL, path, f'"{name}" is not in the hardware catalogue.', hint)

@@ -80,10 +80,32 @@ def findings_of(error: SchemaError, document: Document) -> Iterator[Finding]:
         yield _value(error, path, document)
 
 
-def _finding(code: str, message: str, hint: str, path: Path, document: Document, *, key: bool = False) -> Finding:
-    return Finding(
-        code, Severity.ERROR, f"{message}.", hint, document.locate(path, key=key), format_path(path, document.data)
-    )
+def unknown_keys(error: SchemaError) -> Iterator[str]:
+    """The keys to which ``error`` objects because the mapping has no such key, or no key of such a name."""
+    if "propertyNames" in error.relative_schema_path:
+        yield error.instance
+    elif error.validator in _UNKNOWN:
+        schema = _mapping(error.schema)
+        allowed = list(_mapping(schema.get("properties")))
+        patterns = list(_mapping(schema.get("patternProperties")))
+        for key in error.instance:
+            if key not in allowed and not any(compiled(pattern).search(key) for pattern in patterns):
+                yield key
+
+
+def _finding(
+    code: str,
+    message: str,
+    hint: str,
+    path: Path,
+    document: Document,
+    *,
+    key: bool = False,
+    place: Path | None = None,
+) -> Finding:
+    """A finding at ``path``, which leaves ``place`` in doubt: the same unless another one is given."""
+    position, shown = document.locate(path, key=key), format_path(path, document.data)
+    return Finding(code, Severity.ERROR, f"{message}.", hint, position, shown, path if place is None else place)
 
 
 def _place(path: Path, document: Document) -> str:
@@ -91,16 +113,18 @@ def _place(path: Path, document: Document) -> str:
 
 
 def _unknown_keys(error: SchemaError, path: Path, document: Document) -> Iterator[Finding]:
-    schema = _mapping(error.schema)
-    allowed = list(_mapping(schema.get("properties")))
-    patterns = list(_mapping(schema.get("patternProperties")))
+    allowed = list(_mapping(_mapping(error.schema).get("properties")))
     unused = [key for key in allowed if key not in error.instance]
-    for key in error.instance:
-        if key in allowed or any(compiled(pattern).search(key) for pattern in patterns):
-            continue
+    for key in unknown_keys(error):
         message = f'unknown key "{key}" in {_place(path, document)}'
         hint = (_suggestion(key, unused) or _suggestion(key, allowed)) + f"Allowed here: {_listed(allowed)}."
-        yield _finding(UNKNOWN_KEY, message, hint, (*path, key), document, key=True)
+        yield _finding(UNKNOWN_KEY, message, hint, (*path, key), document, key=True, place=_meant_by(key, unused, path))
+
+
+def _meant_by(key: str, unused: Sequence[str], path: Path) -> Path:
+    """The place that an unknown key leaves in doubt: that of the key which was probably meant, or none."""
+    close = get_close_matches(key, unused, n=1)
+    return (*path, close[0]) if close else ()
 
 
 def _missing_keys(error: SchemaError, path: Path, document: Document) -> Iterator[Finding]:
@@ -116,7 +140,8 @@ def _missing_keys(error: SchemaError, path: Path, document: Document) -> Iterato
         return
     keys = " and ".join([", ".join(f'"{name}"' for name in missing[:-1]), f'"{missing[-1]}"'][len(missing) == 1 :])
     message = f"{_place(path, document)} lacks the key{'s' if len(missing) > 1 else ''} {keys}{because}"
-    yield _finding(MISSING_KEY, message, _missing_hint(error, missing, path, document), path, document)
+    hint = _missing_hint(error, missing, path, document)
+    yield _finding(MISSING_KEY, message, hint, path, document, place=path or (missing[0],))
 
 
 def _meant(error: SchemaError) -> set[str]:
@@ -149,7 +174,9 @@ def _key_name(error: SchemaError, path: Path, document: Document) -> Finding:
     if error.validator == "enum":
         allowed = [str(value) for value in error.validator_value]
         hint = _suggestion(name, allowed) + f"Allowed here: {_listed(allowed)}."
-        return _finding(UNKNOWN_KEY, f'unknown key "{name}" in {_place(path, document)}', hint, at, document, key=True)
+        message = f'unknown key "{name}" in {_place(path, document)}'
+        place = _meant_by(name, [each for each in allowed if document.at((*path, each)) is None], path)
+        return _finding(UNKNOWN_KEY, message, hint, at, document, key=True, place=place)
     message = f'"{name}" cannot be a key of {_place(path, document)}: {_bound(error)}'
     return _finding(OUT_OF_BOUNDS, message, _described(error, "Choose another name."), at, document, key=True)
 

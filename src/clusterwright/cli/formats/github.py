@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clusterwright.finding import Finding, Severity
+from clusterwright.cli.formats.unjudged import unjudged_text
+from clusterwright.finding import Position, Severity
 
 if TYPE_CHECKING:
     from clusterwright.rules.engine import LintResult
@@ -13,16 +14,20 @@ _COMMANDS = {Severity.NOTE: "notice", Severity.WARNING: "warning", Severity.ERRO
 
 
 def render_github(result: LintResult) -> str:
-    """One ``::error file=...::`` line per finding."""
-    return "".join(_command(finding) for finding in result.findings)
+    """One ``::error file=...::`` line per finding, and a notice where rules were not judged because of one."""
+    lines = [
+        _command(finding.severity, finding.position, finding.code, f"{finding.message} {finding.hint}")
+        for finding in result.findings
+    ]
+    lines += [
+        _command(Severity.NOTE, item.because.position, "not judged", unjudged_text(item)) for item in result.not_judged
+    ]
+    return "".join(lines)
 
 
-def _command(finding: Finding) -> str:
-    at = finding.position
-    return (
-        f"::{_COMMANDS[finding.severity]} file={_property(at.file)},line={at.line},col={at.column},"
-        f"title={_property(finding.code)}::{_data(f'{finding.message} {finding.hint}')}\n"
-    )
+def _command(severity: Severity, at: Position, title: str, text: str) -> str:
+    place = f"file={_property(at.file)},line={at.line},col={at.column}"
+    return f"::{_COMMANDS[severity]} {place},title={_property(title)}::{_data(text)}\n"
 
 
 def _data(text: str) -> str:

@@ -14,30 +14,31 @@ VERSION = 1
 
 
 def render_json(result: LintResult) -> str:
-    """``{"version", "findings", "suppressed", "files", "summary"}``; a finding has code, severity, message, hint, file,
-    line, column (both from 1) and path; a suppressed one its ``reason`` too; the summary counts by severity.
+    """``{"version", "findings", "suppressed", "not_judged", "files", "summary"}``; a finding has code, severity,
+    message, hint, file, line, column (both from 1) and path; a suppressed one its ``reason`` too; ``not_judged`` are
+    lists of ``codes`` with code, file, line and column of the finding ``because`` of which; the summary counts findings
+    by severity, and the rules that were not judged.
     """
     report = {
         "version": VERSION,
         "findings": [_record(finding) for finding in result.findings],
         "suppressed": [{**_record(item.finding), "reason": item.reason} for item in result.suppressed],
+        "not_judged": [{"codes": list(item.codes), "because": _place(item.because)} for item in result.not_judged],
         "files": list(result.files),
         "summary": {
             severity.label: sum(1 for finding in result.findings if finding.severity is severity)
             for severity in sorted(Severity, reverse=True)
-        },
+        }
+        | {"not_judged": len({code for item in result.not_judged for code in item.codes})},
     }
     return json.dumps(report, indent=2, ensure_ascii=True) + "\n"
 
 
 def _record(finding: Finding) -> dict[str, Any]:
-    return {
-        "code": finding.code,
-        "severity": finding.severity.label,
-        "message": finding.message,
-        "hint": finding.hint,
-        "file": finding.position.file,
-        "line": finding.position.line,
-        "column": finding.position.column,
-        "path": finding.path,
-    }
+    said = {"severity": finding.severity.label, "message": finding.message, "hint": finding.hint}
+    return {"code": finding.code, **said, **_place(finding), "path": finding.path}
+
+
+def _place(finding: Finding) -> dict[str, Any]:
+    at = finding.position
+    return {"code": finding.code, "file": at.file, "line": at.line, "column": at.column}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 # Writes XML only; the parsing functions, which entities could abuse, are not used.
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from clusterwright.cli.formats.unjudged import unjudged_text
 from clusterwright.finding import Severity
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render_junit(result: LintResult, fail_on: Severity) -> str:
-    """Findings at or above ``fail_on`` are failures, lesser ones stand in the case's output."""
+    """Findings at or above ``fail_on`` are failures; lesser ones and what was not judged stand in the case's output."""
     cases = list(dict.fromkeys([*result.files, *(finding.position.file for finding in result.findings)]))
     failing = {finding.position.file for finding in result.findings if finding.severity >= fail_on}
     totals = {"tests": str(len(cases)), "failures": str(len(failing)), "errors": "0"}
@@ -36,6 +37,7 @@ def render_junit(result: LintResult, fail_on: Severity) -> str:
                 failures.append((finding.code, line))
             else:
                 lesser.append(f"{finding.severity.label}: {line}")
+        lesser += [_xml(unjudged_text(item)) for item in result.not_judged if item.because.position.file == file]
         if failures:
             # Most readers of the format know one failure in a case: the first finding names it, its text has them all.
             failure = SubElement(case, "failure", {"type": failures[0][0], "message": failures[0][1]})

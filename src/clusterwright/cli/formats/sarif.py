@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from clusterwright import __version__
+from clusterwright.cli.formats.unjudged import unjudged_text
 from clusterwright.finding import Finding, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clusterwright.rules.engine import LintResult
+    from clusterwright.rules.engine import LintResult, NotJudged
     from clusterwright.rules.rule import Rule
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -45,6 +46,13 @@ def render_sarif(result: LintResult, rules: Mapping[str, Rule]) -> str:
                 # libyaml, and so every position here, counts characters and not bytes or UTF-16 units.
                 "columnKind": "unicodeCodePoints",
                 "results": results,
+                # The standard's place for what the tool could not do; "true": it came to its end.
+                "invocations": [
+                    {
+                        "executionSuccessful": True,
+                        "toolExecutionNotifications": [_notification(item) for item in result.not_judged],
+                    }
+                ],
             }
         ],
     }
@@ -63,13 +71,21 @@ def _rule(code: str, rule: Rule | None) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, index: Mapping[str, int]) -> dict[str, Any]:
-    location: dict[str, Any] = {
+def _notification(item: NotJudged) -> dict[str, Any]:
+    return {"level": "warning", "message": {"text": unjudged_text(item)}, "locations": [_location(item.because)]}
+
+
+def _location(finding: Finding) -> dict[str, Any]:
+    return {
         "physicalLocation": {
             "artifactLocation": {"uri": _uri(finding.position.file)},
             "region": {"startLine": finding.position.line, "startColumn": finding.position.column},
         }
     }
+
+
+def _result(finding: Finding, index: Mapping[str, int]) -> dict[str, Any]:
+    location = _location(finding)
     if finding.path:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.path}]
     return {

@@ -7,12 +7,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, TextIO
 
 from clusterwright.finding import Finding, Severity
 
 if TYPE_CHECKING:
-    from clusterwright.rules.engine import LintResult
+    from clusterwright.rules.engine import LintResult, NotJudged
 
 # Gives the line of a file by number, or None when it cannot be read.
 SourceLine = Callable[[str, int], str | None]
@@ -21,17 +22,19 @@ _RESET = "\x1b[0m"
 _BOLD = "\x1b[1m"
 _COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
 _MAX_WIDTH = 160
+_MAX_COLUMNS = 112
 _NOT_SHOWN = frozenset({"CW555"})  # secrets in plain text: a log that shows the line would be the next place to have it
 _WORD = re.compile(r""""[^"]*"|'[^']*'|[^\s,:\[\]{}#]+""")
 _INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
 def render_text(result: LintResult, source_line: SourceLine, *, colour: bool = False) -> str:
-    """All findings and a last line that counts them. ``colour`` adds ANSI escapes for a terminal."""
+    """All findings, what was not judged, and a last line that counts both. ``colour`` adds escapes for a terminal."""
     blocks = [
         _block(finding, None if finding.code in _NOT_SHOWN else source_line(*_place(finding)), colour)
         for finding in result.findings
     ]
+    blocks += [_unjudged(item, colour) for item in result.not_judged]
     return "".join(f"{block}\n" for block in [*blocks, _summary(result)])
 
 
@@ -60,6 +63,16 @@ def _block(finding: Finding, line: str | None, colour: bool) -> str:
         rows += _excerpt(finding, line)
     rows.append(f"    = {visible(finding.hint)}")
     return "\n".join(rows) + "\n"
+
+
+def _unjudged(item: NotJudged, colour: bool) -> str:
+    position = visible(str(item.because.position))
+    if colour:
+        position = f"{_BOLD}{position}{_RESET}"
+    listed = "    every rule"
+    if not item.is_everything:
+        listed = fill(", ".join(item.codes), _MAX_COLUMNS, initial_indent="    ", subsequent_indent="    ")
+    return f"{position}: not judged because of this {item.because.code}:\n{listed}\n"
 
 
 def _excerpt(finding: Finding, line: str) -> Sequence[str]:
@@ -93,4 +106,6 @@ def _summary(result: LintResult) -> str:
     ]
     files = f"{len(result.files)} file{'s' if len(result.files) != 1 else ''}"
     suppressed = f", {len(result.suppressed)} suppressed" if result.suppressed else ""
-    return f"{', '.join(parts) or 'no findings'} in {files}{suppressed}"
+    rules = len({code for item in result.not_judged for code in item.codes})
+    unjudged = f", {rules} rule{'s' if rules != 1 else ''} not judged" if rules else ""
+    return f"{', '.join(parts) or 'no findings'} in {files}{suppressed}{unjudged}"

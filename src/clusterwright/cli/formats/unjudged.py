@@ -1,0 +1,13 @@
+"""What was not judged, as one sentence for formats that have no list of their own for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clusterwright.rules.engine import NotJudged
+
+
+def unjudged_text(item: NotJudged) -> str:
+    """``Not judged because of CW152 at spec.yaml:5:9: CW501, CW502.``"""
+    return f"Not judged because of {item.because.code} at {item.because.position}: {', '.join(item.codes)}."

@@ -1,0 +1,46 @@
+"""How many nodes, switches and links a spec asks for, counted by multiplication: nothing is expanded for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.plan.layout import group_counts
+from clusterwright.plan.skeleton import rails_of
+from clusterwright.spec.fabric import Fabric, Tier
+from clusterwright.spec.model import CLUSTER, ClusterSpec
+
+
+def node_count(spec: ClusterSpec) -> int:
+    """All nodes."""
+    return sum(group.count for group in spec.node_groups)
+
+
+def switch_counts(spec: ClusterSpec) -> list[tuple[Tier, int]]:
+    """Each tier of each fabric with the number of its switches."""
+    return [found for fabric in spec.fabrics for found in _switches(spec, fabric)]
+
+
+def uplink_counts(spec: ClusterSpec) -> list[tuple[Tier, int]]:
+    """Each tier that has uplinks, with how many links its switches send up."""
+    return [(tier, switches * tier.up.links) for tier, switches in switch_counts(spec) if tier.up]
+
+
+def _switches(spec: ClusterSpec, fabric: Fabric) -> Iterator[tuple[Tier, int]]:
+    """Each tier with the number of its switches."""
+    planes = 1
+    for depth, tier in enumerate(fabric.tiers):
+        if tier.join == "rail":
+            planes = max(planes, rails_of(spec, fabric))
+        elif tier.join == "position":
+            planes = fabric.tiers[depth - 1].count
+        else:
+            planes = 1
+        yield tier, _instances(spec, fabric, tier) * planes * tier.count
+
+
+def _instances(spec: ClusterSpec, fabric: Fabric, tier: Tier) -> int:
+    if tier.per == CLUSTER:
+        return 1
+    names = {attach.nodes for attach in fabric.attach}
+    served = [group for group in spec.node_groups if group.name in names or None in names]
+    return sum(group_counts(group).get(tier.per, 0) for group in served)
