@@ -61,6 +61,23 @@ fabrics:
     subnet_manager: {{nodes: compute, count: 1, routing_engine: updn}}
 """
 
+ZONES_ON_INFINIBAND = (
+    INFINIBAND_ONLY.replace("count: 8", "count: 4").replace("attach: [", "attach: [{nodes: storage, nics: backend}, ")
+    + """    partitions:
+      - {name: training, pkey: 1, zones: [compute, storage], membership: full}
+zones:
+  - {name: compute, kind: compute, nodes: [compute]}
+  - {name: storage, kind: storage, nodes: [storage]}
+flows:
+  - {name: files, from: compute, to: storage, protocol: any, reason: "RDMA to storage", owner: storage}
+"""
+).replace(
+    "fabrics:",
+    """  - {name: storage, model: dgx-h100, role: storage, count: 2, levels: [{name: rack, of: 2, code: s}]}
+fabrics:""",
+    1,
+)
+
 ONE_DIRECTOR = f"""{HEAD}
 nodes:
   - name: compute
@@ -152,6 +169,7 @@ fabrics:
     [
         pytest.param(IPV4_ROCE, id="40 nodes on IPv4 RoCE, without management network, frontend, zones or images"),
         pytest.param(INFINIBAND_ONLY, id="InfiniBand alone, one switch"),
+        pytest.param(ZONES_ON_INFINIBAND, id="InfiniBand alone, zones that a partition joins"),
         pytest.param(ONE_DIRECTOR, id="a single tier"),
         pytest.param(RAIL_ONLY, id="rails that never meet"),
         pytest.param(STORAGE_ONLY, id="no GPU anywhere"),

@@ -9,7 +9,7 @@ from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.isolation import INTERNET, OWNERS, Flow
 from clusterwright.spec.model import ClusterSpec
-from clusterwright.spec.zone_reach import can_meet, is_outside, lives_on
+from clusterwright.spec.zone_reach import can_meet, is_outside, lives_on, share_partition
 
 Ranges = tuple[tuple[int, int], ...]
 EVERY_PORT: Ranges = ((0, 65535),)
@@ -104,11 +104,15 @@ def ownerless(subject: Subject) -> Iterator[Problem]:
     title="flow with a zone that has no addresses",
     why="It allows nothing, and somebody believes that it does.",
     mend="Give the zone nodes, fabrics that they attach to, or prefixes.",
+    docs="Nodes that are on InfiniBand alone have no address. A flow between two zones that a partition joins is allowed"
+    " for all that: it is what CW510 asks for, and says why the partition may join them.",
 )
 def empty_end(subject: Subject) -> Iterator[Problem]:
     """Flows that begin or end in a zone without a single address; CW520 objects to the internet itself."""
     spec = subject.spec
     for flow in spec.flows:
+        if share_partition(spec, flow.source, flow.target):
+            continue
         ends = [("from", spec.zone(flow.source)), ("to", spec.zone(flow.target))]
         if any(zone is not None and zone.isolated for _, zone in ends) and any(
             zone is not None and zone.kind == INTERNET for _, zone in ends
@@ -162,7 +166,8 @@ def _inside(ranges: Ranges, others: Ranges) -> bool:
     why="No network joins the two zones, so that packets of this flow never arrive.",
     mend="Put both on one fabric, or name the zones that are meant.",
     docs="Two zones meet on a fabric on which both have addresses. Zones outside are reached over plain Ethernet"
-    " fabrics, never over a RoCE fabric. Nodes forward nothing, so that a node with two fabrics joins neither.",
+    " fabrics, never over a RoCE fabric. Members of an InfiniBand partition meet there. Nodes forward nothing, so that"
+    " a node with two fabrics joins neither.",
 )
 def cannot_meet(subject: Subject) -> Iterator[Problem]:
     """Flows whose zones have addresses, and no network in common."""
@@ -172,6 +177,6 @@ def cannot_meet(subject: Subject) -> Iterator[Problem]:
         if source is None or target is None:
             continue
         known = all(zone.prefixes or lives_on(spec, zone) for zone in (source, target))
-        if known and not can_meet(spec, source, target):
+        if known and not can_meet(spec, source, target) and not share_partition(spec, source.name, target.name):
             message = f"Flow {flow.name}: no network joins {source.name} with {target.name}."
             yield Problem((*flow.path, "to"), message, "Put both zones on one fabric, or name those that are meant.")

@@ -83,6 +83,15 @@ def can_meet(spec: ClusterSpec, one: Zone, other: Zone) -> bool:
     return any(fabric.technology == "ethernet" for fabric in outside)
 
 
+def share_partition(spec: ClusterSpec, one: str, other: str) -> bool:
+    """True when a partition of InfiniBand joins two zones by name: members reach each other there without addresses."""
+    return any(
+        one in partition.zones and other in partition.zones and "full" in map(partition.membership_of, (one, other))
+        for fabric in spec.fabrics
+        for partition in fabric.partitions
+    )
+
+
 def is_outside(spec: ClusterSpec, zone: Zone) -> bool:
     """True for a zone of networks beyond the cluster, or of the internet as a whole."""
     return not zone.fabrics and not members_of(spec, zone)
