@@ -1,32 +1,41 @@
-"""Addresses of ports that are in both plans and change."""
+"""Addresses of ports, gateways and borders that are in both plans and change; devices tell their loopbacks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from clusterwright.compare.changes import AddressChange
 from clusterwright.plan.model import Interface, Plan, format_address
+from clusterwright.plan.own_addresses import own_addresses
 
 
 def address_changes(before: Plan, after: Plan, renamed: Mapping[str, str]) -> Iterator[AddressChange]:
     """Ports by fabric, device and port, in the first plan's order; ``renamed`` as in DeviceChanges."""
-    now = {(port.device, port.port): port for port in _ports(after)}
+    now = {(each.device, each.port): each for each in _ports(after)}
     for port in _ports(before):
         name = renamed.get(port.device, port.device)
         other = now.get((name, port.port))
-        if other is None or _bits(port) == _bits(other):
+        if other is None or (port.fabric, port.text) == (other.fabric, other.text):
             continue
-        yield AddressChange(port.fabric, name, port.port, _text(before, port), _text(after, other))
+        yield AddressChange(port.fabric, name, port.port, port.text, other.text)
 
 
-def _ports(plan: Plan) -> Iterator[Interface]:
+class _Port(NamedTuple):
+    device: str
+    port: str
+    fabric: str
+    text: str
+
+
+def _ports(plan: Plan) -> Iterator[_Port]:
     for cable in plan.cables:
-        yield cable.a
-        yield cable.b
-
-
-def _bits(port: Interface) -> tuple[str, int | None, int, int | None]:
-    return port.fabric, port.address, port.prefix_length if port.address is not None else 0, port.guid
+        for end in (cable.a, cable.b):
+            yield _Port(end.device, end.port, end.fabric, _text(plan, end))
+    for own in own_addresses(plan):
+        if own.side in ("gateway", "border"):
+            text = f"{format_address(own.address, own.version)}/{own.prefix_length}"
+            yield _Port(own.device, own.port, own.fabric, text)
 
 
 def _text(plan: Plan, port: Interface) -> str:

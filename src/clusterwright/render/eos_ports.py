@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.model import format_address
+from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.render.eos_macsec import profile_of
 from clusterwright.render.filter_edge import is_host_port
 from clusterwright.render.switch_view import in_port_order, spare_ports
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from clusterwright.render.switch_links import Link
     from clusterwright.render.switch_view import SwitchView
 
-HOST_VLAN = 100
 # The longest 25G copper cable that runs with the short-latency code (25GBASE-CR-S).
 FIRE_CODE_M = 3.0
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.model import format_address
+from clusterwright.plan.own_addresses import GATEWAYS, HOST_VLAN, LOOPBACKS
 from clusterwright.render.eos_access import EosAccess, eos_access
 from clusterwright.render.eos_authentication import EosSharedSecret, shared_secrets
 from clusterwright.render.eos_bgp import EosBgp, eos_bgp
 from clusterwright.render.eos_borders import EosBorder, eos_borders
 from clusterwright.render.eos_filters import AccessList, EosFilters, eos_filters
 from clusterwright.render.eos_macsec import EosMacsec, eos_macsec
-from clusterwright.render.eos_ports import HOST_VLAN, EosPort, eos_ports
+from clusterwright.render.eos_ports import EosPort, eos_ports
 from clusterwright.render.eos_qos import EosQos, eos_qos
 from clusterwright.render.filter_edge import management_reach
 from clusterwright.render.management_port import management_port
@@ -47,8 +48,9 @@ class EosManagement:
 
 @dataclass(frozen=True, slots=True)
 class EosGateway:
-    """The routed interface of the shared host subnet."""
+    """The routed interface ``port`` of the shared host subnet, whose ports are in ``vlan``."""
 
+    port: str
     vlan: int
     address: str
     mtu: int
@@ -74,6 +76,7 @@ class EosSwitch:
     management: EosManagement | None
     gateway: EosGateway | None
     loopback: str | None
+    loopback_port: str
     ports: tuple[EosPort, ...]
     discards: tuple[str, ...]
     pools: tuple[str, ...]
@@ -109,6 +112,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         management=_management(plan, view.management),
         gateway=_gateway(view),
         loopback=view.origins[0].text if view.loopback is not None else None,
+        loopback_port=LOOPBACKS["eos"],
         ports=eos_ports(view, qos.profile if qos is not None else None, filters.hosts, borders),
         discards=tuple(origin.text for origin in view.origins if not origin.is_connected),
         pools=tuple(f"{network} eq {length}" for network, length in view.pools),
@@ -143,4 +147,4 @@ def _gateway(view: SwitchView) -> EosGateway | None:
     if subnet is None or subnet.gateway is None:
         return None
     address = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
-    return EosGateway(HOST_VLAN, address, view.fabric.mtu)
+    return EosGateway(GATEWAYS["eos"], HOST_VLAN, address, view.fabric.mtu)

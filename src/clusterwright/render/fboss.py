@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from clusterwright.artifact import Artifact
 from clusterwright.render import fboss_host
 from clusterwright.render.extra_config import with_patches
-from clusterwright.render.fboss_agent import HOST_VLAN, agent_config
+from clusterwright.render.fboss_agent import agent_config
 from clusterwright.render.fboss_bgp import bgp_config
 from clusterwright.render.fboss_filters import fboss_filters
 from clusterwright.render.fboss_services import PUBLISHING, firewall_zone, host_files
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.own_addresses import HOST_VLAN
 
 KIND = "fboss"
 AGENT_PATH = "etc/coop/agent.conf"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.intent.headroom import divide_pool, headroom_cells
 from clusterwright.intent.traffic_classes import traffic_classes
 from clusterwright.plan.model import format_address
+from clusterwright.plan.own_addresses import FBOSS_LOOPBACK_VLAN, HOST_VLAN
 from clusterwright.render import fboss_classes
 from clusterwright.render.fboss_filters import COMMAND_LINE
 from clusterwright.render.fboss_ports import platform_port
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from clusterwright.render.switch_view import SwitchView
 
 DEFAULT_VLAN = 1
-LOOPBACK_VLAN = 10
-HOST_VLAN = 100
 FIRST_PORT_VLAN = 2000
 # Ethernet header, VLAN tag and checksum around an IP packet.
 FRAME_OVERHEAD_BYTES = 22
@@ -148,7 +147,7 @@ def _expected_neighbour(link: Link) -> dict[str, str]:
 def _vlans(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]]:
     found = [_vlan(DEFAULT_VLAN, "default", routable=False)]
     if view.loopback is not None:
-        found.append(_vlan(LOOPBACK_VLAN, "loopback", routable=True))
+        found.append(_vlan(FBOSS_LOOPBACK_VLAN, "loopback", routable=True))
     if view.shares_subnet:
         found.append(_vlan(HOST_VLAN, "hosts", routable=True) | _relay(view))
     found += [
@@ -181,7 +180,7 @@ def _vlan_ports(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]
 def _interfaces(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]]:
     found = []
     if view.loopback is not None:
-        loopback = _interface(LOOPBACK_VLAN, "loopback", view.origins[0].text, view.fabric.mtu)
+        loopback = _interface(FBOSS_LOOPBACK_VLAN, "loopback", view.origins[0].text, view.fabric.mtu)
         found.append(loopback | {"isVirtual": True, "isStateSyncDisabled": True})
     subnet = view.host_subnet
     if subnet is not None and subnet.gateway is not None:

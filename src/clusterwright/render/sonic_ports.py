@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import format_address
+from clusterwright.plan.own_addresses import GATEWAYS, HOST_VLAN, LOOPBACKS
 from clusterwright.render.eos_ports import error_correction
 from clusterwright.render.switch_view import spare_ports
 
 if TYPE_CHECKING:
     from clusterwright.render.switch_view import SwitchView
 
-LOOPBACK = "Loopback0"
-HOST_VLAN = 100
+LOOPBACK = LOOPBACKS["sonic"]
 LANES = 8
 FEC = {"reed-solomon": "rs", "fire-code": "fc", None: "none"}
 
@@ -50,7 +50,7 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
             address = format_address(link.port.address, view.version)
             interfaces[f"{name}|{address}/{link.port.prefix_length}"] = {}
         else:
-            members[f"Vlan{HOST_VLAN}|{name}"] = {"tagging_mode": "untagged"}
+            members[f"{GATEWAYS['sonic']}|{name}"] = {"tagging_mode": "untagged"}
     ports = dict(sorted(ports.items(), key=lambda item: int(item[0].removeprefix("Ethernet"))))
     tables: dict[str, Any] = {
         "PORT": ports,
@@ -62,7 +62,7 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
         tables["LOOPBACK_INTERFACE"] = {LOOPBACK: {}, f"{LOOPBACK}|{view.origins[0].text}": {}}
     subnet = view.host_subnet
     if subnet is not None and subnet.gateway is not None:
-        vlan = f"Vlan{HOST_VLAN}"
+        vlan = GATEWAYS["sonic"]
         gateway = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
         tables["VLAN"] = {vlan: {"vlanid": str(HOST_VLAN), "description": "hosts"}}
         tables["VLAN_MEMBER"] = members

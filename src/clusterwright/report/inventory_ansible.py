@@ -23,15 +23,19 @@ def ansible_lines(inventory: Inventory) -> Iterator[str]:
     Every device is a host in the groups ``role_<role>``, ``pod_<pod>``, ``rack_<rack>`` and ``model_<model>``; devices
     that nothing can log in to are also in ``unmanaged``. ``ansible_host`` is the address of a switch's management port,
     and of a node's first NIC on a fabric without lossless transport, because its management port is the BMC.
+    ``cw_addresses`` are all of its addresses with their lengths, by interface.
     """
     reach = _reachable_addresses(inventory)
+    own: dict[str, dict[str, str]] = defaultdict(dict)
+    for record in inventory.addresses():
+        own[record["device"]][record["port"]] = f"{record['address']}/{record['prefix_length']}"
     members: dict[str, list[str]] = defaultdict(list)
     yield '{"all": {"hosts": {'
     between = "\n"
     for device in inventory.device_list:
         for group in _groups(inventory, device):
             members[group].append(device.name)
-        yield f"{between}{json.dumps(device.name)}: {json.dumps(_variables(inventory, device, reach))}"
+        yield f"{between}{json.dumps(device.name)}: {json.dumps(_variables(inventory, device, reach, own))}"
         between = ",\n"
     yield '\n}, "children": {\n'
     yield ",\n".join(
@@ -57,7 +61,9 @@ def _groups(inventory: Inventory, device: Device) -> Iterator[str]:
         yield "unmanaged"
 
 
-def _variables(inventory: Inventory, device: Device, reach: Mapping[str, str]) -> dict[str, Any]:
+def _variables(
+    inventory: Inventory, device: Device, reach: Mapping[str, str], own: Mapping[str, Mapping[str, str]]
+) -> dict[str, Any]:
     model = inventory.plan.spec.catalogue[device.model]
     values: dict[str, Any] = {
         "ansible_host": reach.get(device.name),
@@ -66,6 +72,7 @@ def _variables(inventory: Inventory, device: Device, reach: Mapping[str, str]) -
         "cw_pod": device.pod or None,
         "cw_rack": device.rack or None,
         "cw_network_os": model.network_os,
+        "cw_addresses": own.get(device.name),
         "cw_state": device.state if device.state != "active" else None,
     }
     return {name: value for name, value in values.items() if value is not None}

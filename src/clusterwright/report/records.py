@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import format_guid
+from clusterwright.plan.own_addresses import own_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,29 +106,17 @@ class Inventory:
             }
 
     def addresses(self) -> Iterator[Record]:
-        """Every address of a device: loopbacks first, then interfaces in cable order."""
-        for device in self.device_list:
-            version = self._loopback_versions.get(device.fabric)
-            if device.loopback is not None and version is not None:
+        """Every address of a device, with the interface that has it as the device's system calls it."""
+        for own in own_addresses(self.plan):
+            if own.device in self._names:
                 yield {
-                    "address": text_of(device.loopback, version),
-                    "prefix_length": 32 if version == 4 else 128,
-                    "device": device.name,
-                    "port": "loopback",
-                    "side": "loopback",
-                    "fabric": device.fabric,
+                    "address": text_of(own.address, own.version),
+                    "prefix_length": own.prefix_length,
+                    "device": own.device,
+                    "port": own.port,
+                    "side": own.side,
+                    "fabric": own.fabric,
                 }
-        for cable in self.cable_list:
-            for end in (cable.a, cable.b):
-                if end.address is not None and end.device in self._names:
-                    yield {
-                        "address": text_of(end.address, self._versions[end.fabric]),
-                        "prefix_length": end.prefix_length,
-                        "device": end.device,
-                        "port": end.port,
-                        "side": end.side,
-                        "fabric": end.fabric,
-                    }
 
     def subnets(self) -> Iterator[Record]:
         """Prefixes with a meaning: pools, and the host subnet behind each bottom switch."""

@@ -104,8 +104,8 @@ def ownerless(subject: Subject) -> Iterator[Problem]:
     title="flow with a zone that has no addresses",
     why="It allows nothing, and somebody believes that it does.",
     mend="Give the zone nodes, fabrics that they attach to, or prefixes.",
-    docs="Nodes that are on InfiniBand alone have no address. A flow between two zones that a partition joins is allowed"
-    " for all that: it is what CW510 asks for, and says why the partition may join them.",
+    docs="Nodes that are on InfiniBand alone have no address. A flow between two zones that a partition joins is"
+    " allowed for all that: it is what CW510 asks for, and says why the partition may join them.",
 )
 def empty_end(subject: Subject) -> Iterator[Problem]:
     """Flows that begin or end in a zone without a single address; CW520 objects to the internet itself."""

@@ -1,0 +1,66 @@
+"""Every address that a device of the plan bears itself, and the interface that has it, as the device's system calls it.
+
+Ports have the names of the hardware catalogue. Loopbacks and the gateways of shared host subnets lie on interfaces that
+each system names by itself; writers and lists take these names from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.plan.model import Plan
+
+HOST_VLAN = 100  # of the hosts that share a subnet behind a switch
+# FBOSS gives every routed interface a VLAN; Linux shows it as fboss and that number (facebook/fboss, TunManager).
+FBOSS_LOOPBACK_VLAN = 10
+LOOPBACKS = {"eos": "Loopback0", "sonic": "Loopback0", "fboss": f"fboss{FBOSS_LOOPBACK_VLAN}"}
+GATEWAYS = {"eos": f"Vlan{HOST_VLAN}", "sonic": f"Vlan{HOST_VLAN}", "fboss": f"fboss{HOST_VLAN}"}
+# What a switch is given that nothing is written for: the plan's own words, which are no interface's name.
+_PLANNED_LOOPBACK, _PLANNED_GATEWAY = "(loopback)", "(gateway)"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAddress:
+    """An address on an interface of a device.
+
+    ``side`` is that of the plan's interfaces (``host``, ``down``, ``up``, ``management``), ``loopback``, ``gateway``
+    (of a shared host subnet) or ``border`` (towards a network outside).
+    """
+
+    device: str
+    port: str
+    side: str
+    fabric: str
+    version: int
+    address: int
+    prefix_length: int
+
+
+def own_addresses(plan: Plan) -> Iterator[OwnAddress]:
+    """Loopbacks in the order of the devices, gateways, interfaces in the order of the cables, borders."""
+    systems = {name: model.network_os or "" for name, model in plan.spec.catalogue.items()}
+    for device in plan.devices:
+        fabric = plan.spec.fabric(device.fabric)
+        if device.loopback is not None and fabric is not None and fabric.addressing is not None:
+            pool = fabric.addressing.loopbacks
+            port = LOOPBACKS.get(systems[device.model], _PLANNED_LOOPBACK)
+            yield OwnAddress(
+                device.name, port, "loopback", device.fabric, pool.version, device.loopback, pool.max_prefixlen
+            )
+    for subnet in plan.subnets:
+        if subnet.gateway is not None:
+            port = GATEWAYS.get(systems[plan.by_name[subnet.device].model], _PLANNED_GATEWAY)
+            length = subnet.prefix_length
+            yield OwnAddress(subnet.device, port, "gateway", subnet.fabric, subnet.version, subnet.gateway, length)
+    versions = {f.name: f.addressing.hosts.version for f in plan.spec.fabrics if f.addressing is not None}
+    for cable in plan.cables:
+        for end in (cable.a, cable.b):
+            if end.address is not None:
+                version = versions[end.fabric]
+                yield OwnAddress(end.device, end.port, end.side, end.fabric, version, end.address, end.prefix_length)
+    for border in plan.spec.borders:
+        if border.device in plan.by_name:
+            fabric_name, own = plan.by_name[border.device].fabric, border.address
+            length = own.network.prefixlen
+            yield OwnAddress(border.device, border.port, "border", fabric_name, own.version, int(own.ip), length)
