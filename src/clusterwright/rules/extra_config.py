@@ -64,14 +64,10 @@ def added_in_another_form(subject: Subject) -> Iterator[Problem]:
 
 
 def _misplaced_lines(item: ExtraConfig) -> Iterator[Problem]:
-    """Lines that EOS would read somewhere else than they seem to stand."""
-    for index, line in enumerate(item.lines):
-        path = (*item.path, "lines", index)
-        if line.strip() == "end":
-            yield Problem(path, "EOS reads nothing behind `end`.", "Leave it out: the file has one.")
-        elif index == 0 and line.startswith(" "):
-            mend = "Begin with the section's own line, such as `interface Ethernet3/1/1`."
-            yield Problem(path, "The first line is indented, and no section stands before it.", mend)
+    """A first line that EOS would read somewhere else than it seems to stand."""
+    if item.lines and item.lines[0].startswith(" "):
+        mend = "Begin with the section's own line, such as `interface Ethernet3/1/1`."
+        yield Problem((*item.path, "lines", 0), "The first line is indented, and no section stands before it.", mend)
 
 
 def _systems(subject: Subject, item: ExtraConfig) -> set[str]:
