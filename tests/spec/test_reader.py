@@ -196,7 +196,7 @@ json_data = st.dictionaries(
     st.recursive(
         st.none()
         | st.booleans()
-        | st.integers(-(2**63) + 1, 2**63 - 1)
+        | st.integers(-(2**63) + 1, 2**64 - 1)
         | st.floats(allow_nan=False, allow_infinity=False)
         | words,
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words, inner, max_size=4),

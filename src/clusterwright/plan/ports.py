@@ -6,11 +6,11 @@ order of the blocks, so that equal switches use equal ports and a technician fin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.spec.fabric import Side
-from clusterwright.spec.hardware import HardwareModel, PortBlock
+from clusterwright.spec.hardware import HardwareModel, PortBlock, PortMode
 
 
 class PortShortage(Exception):
@@ -95,6 +95,22 @@ def free_ports(allocation: Allocation, model: HardwareModel, speed_gbps: int) ->
 def capacity(model: HardwareModel, blocks: Sequence[str], speed_gbps: int, mode: str | None = None) -> int:
     """How many ports a model offers at one speed over these blocks (all when empty), with nothing else in use."""
     return sum(1 for _ in _free_ports(_blocks(model, blocks) if blocks else model.blocks, speed_gbps, mode, set()))
+
+
+def modes_at(model: HardwareModel, side: Side | None, speed_gbps: int) -> Mapping[str, tuple[PortBlock, PortMode]]:
+    """For each port that a model has at a speed its block, and the mode: the one that ``side`` names, or the first.
+
+    A link that was moved to a spare port runs in the first mode there.
+    """
+    found: dict[str, tuple[PortBlock, PortMode]] = {}
+    for name in dict.fromkeys((side.mode if side is not None else None, None)):
+        for block in model.blocks:
+            mode = block.mode(speed_gbps, name)
+            if mode is not None:
+                for cage in block.cages:
+                    for suffix in mode.subports:
+                        found.setdefault(cage + suffix, (block, mode))
+    return found
 
 
 def _blocks(model: HardwareModel, names: Sequence[str]) -> list[PortBlock]:

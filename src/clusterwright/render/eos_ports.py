@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from clusterwright.render.eos_borders import EosBorder
     from clusterwright.render.switch_links import Link
     from clusterwright.render.switch_view import SwitchView
+    from clusterwright.spec.hardware import PortBlock, PortMode
 
 # The longest 25G copper cable that runs with the short-latency code (25GBASE-CR-S).
 FIRE_CODE_M = 3.0
@@ -49,24 +50,19 @@ def eos_ports(
     """Every port, used or not, in order; ``profile`` is the QoS profile of the used, ``filters`` of those to hosts."""
     used = {link.port.port: link.port.speed_gbps for link in view.links}
     used |= {border.port: border.speed_gbps for border in borders}
-    broken_out = _breakout_ports(view, used)
-    ports = [
-        _port(view, link, profile, filters if is_host_port(link) else (), is_breakout=link.port.port in broken_out)
-        for link in view.links
-    ]
-    ports += [_border_port(view, border, is_breakout=border.port in broken_out) for border in borders]
+    ports = [_port(view, link, profile, filters if is_host_port(link) else ()) for link in view.links]
+    ports += [_border_port(view, border) for border in borders]
     ports += [EosPort(name, "unused", shutdown=True) for name in spare_ports(view.model, used)]
     return tuple(sorted(ports, key=lambda port: in_port_order(port.name)))
 
 
-def _port(view: SwitchView, link: Link, profile: str | None, filters: tuple[str, ...], *, is_breakout: bool) -> EosPort:
+def _port(view: SwitchView, link: Link, profile: str | None, filters: tuple[str, ...]) -> EosPort:
     address = link.port.address
-    speed = (_BREAKOUT_SPEEDS if is_breakout else _SPEEDS).get(link.port.speed_gbps)
     return EosPort(
         name=link.port.port,
         description=link.description,
         shutdown=not link.is_up,
-        speed=speed,
+        speed=_speed(view.mode_of(link.port.side, link.port.port, link.port.speed_gbps), link.port.speed_gbps),
         fec=error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m),
         mtu=view.fabric.mtu if link.is_routed else None,
         address=None if address is None else f"{format_address(address, view.version)}/{link.port.prefix_length}",
@@ -77,12 +73,12 @@ def _port(view: SwitchView, link: Link, profile: str | None, filters: tuple[str,
     )
 
 
-def _border_port(view: SwitchView, border: EosBorder, *, is_breakout: bool) -> EosPort:
+def _border_port(view: SwitchView, border: EosBorder) -> EosPort:
     return EosPort(
         name=border.port,
         description=f"border {border.name}",
         shutdown=False,
-        speed=(_BREAKOUT_SPEEDS if is_breakout else _SPEEDS).get(border.speed_gbps),
+        speed=_speed(view.mode_of("down", border.port, border.speed_gbps), border.speed_gbps),
         fec=error_correction(border.speed_gbps, "smf", 0),
         mtu=view.fabric.mtu,
         address=border.address,
@@ -103,14 +99,7 @@ def error_correction(speed_gbps: int, medium: str, length_m: float) -> str | Non
     return None
 
 
-def _breakout_ports(view: SwitchView, used: dict[str, int]) -> set[str]:
-    """Ports that share their cage with others, which decides how many lanes they have."""
-    return {
-        cage + suffix
-        for block in view.model.blocks
-        for mode in block.modes
-        if len(mode.subports) > 1
-        for cage in block.cages
-        for suffix in mode.subports
-        if used.get(cage + suffix) == mode.speed_gbps
-    }
+def _speed(found: tuple[PortBlock, PortMode] | None, speed_gbps: int) -> str | None:
+    """The speed with its number of lanes, which a port that shares its cage with others has fewer of."""
+    is_breakout = found is not None and len(found[1].subports) > 1
+    return (_BREAKOUT_SPEEDS if is_breakout else _SPEEDS).get(speed_gbps)

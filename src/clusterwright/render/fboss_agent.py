@@ -109,13 +109,15 @@ def _ports(
     for link, vlan in zip(view.links, vlans, strict=True):
         name = link.port.port
         port = platform_port(view.model.platform or "", name)
+        found = view.mode_of(link.port.side, name, link.port.speed_gbps)
+        lanes = found[0].lanes(found[1]) if found is not None else 4
         entry: dict[str, Any] = {
             "logicalID": port.logical_id,
             "name": name,
             "description": link.description,
             "state": ENABLED if link.is_up else DISABLED,
             "speed": link.port.speed_gbps * 1000,
-            "profileID": port.profile(name, link.port.speed_gbps, link.cable.medium),
+            "profileID": port.profile(name, link.port.speed_gbps, link.cable.medium, lanes),
             "maxFrameSize": view.fabric.mtu + FRAME_OVERHEAD_BYTES,
             "parserType": PARSE_L4,
             "routable": True,

@@ -25,6 +25,9 @@ _PROFILES: dict[tuple[int, bool], tuple[int, ...]] = {
     (10, False): (12,),
 }
 
+# Profiles of 100G over two lanes of 50G; the others of that speed take four.
+_TWO_LANES = frozenset({40, 46})
+
 _FUJI_EVEN = frozenset({4, 12, 22, 23, 25})
 _FUJI_ODD = _FUJI_EVEN | {26, 35}
 _WEDGE400_UPLINK = frozenset({18, 23, 24, 25, 26, 35})
@@ -70,15 +73,17 @@ class PlatformPort:
     logical_id: int
     supports: frozenset[int]
 
-    def profile(self, name: str, speed_gbps: int, medium: str) -> int:
+    def profile(self, name: str, speed_gbps: int, medium: str, lanes: int = 4) -> int:
         """The PortProfileID for a speed over a cable of this medium; that of the other medium where only that exists.
+
+        At 100G a port of two ``lanes``, which shares its cage, must not claim the other two.
 
         Raises FbossPortError when the port has no profile at this speed.
         """
         is_copper = medium in {"dac", "copper", "backplane"}
         for copper in (is_copper, not is_copper):
             for profile in _PROFILES.get((speed_gbps, copper), ()):
-                if profile in self.supports:
+                if profile in self.supports and (speed_gbps != 100 or (profile in _TWO_LANES) == (lanes == 2)):
                     return profile
         raise FbossPortError(
             f"{name} has no speed profile for {speed_gbps}G in FBOSS; give the tier ports or a mode that run at it"

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.hashing import hashing_of
 from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import fabric_of, format_address
+from clusterwright.plan.ports import modes_at
 from clusterwright.render.borders import outside_prefixes
 from clusterwright.render.per_plan import per_plan
 from clusterwright.render.switch_links import Link, links_of
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from clusterwright.intent.hashing import TierHashing
     from clusterwright.plan.model import Device, Plan, Subnet
     from clusterwright.spec.fabric import Fabric
-    from clusterwright.spec.hardware import HardwareModel, PortMode
+    from clusterwright.spec.hardware import HardwareModel, PortBlock, PortMode
 
 DRAINED = "drained"
 _ROUTER_ID_BASE = 10 << 24
@@ -68,6 +69,19 @@ class SwitchView:
     def loopback(self) -> str | None:
         """The loopback address as text."""
         return None if self.device.loopback is None else format_address(self.device.loopback, self.version)
+
+    def mode_of(self, side: str, port: str, speed_gbps: int) -> tuple[PortBlock, PortMode] | None:
+        """The block of a port and the mode it runs in on a side (``down``, ``up``); None where the model lists none."""
+        known = self._modes.get((side, speed_gbps))
+        if known is None:
+            tier = self.fabric.tiers[self.device.tier]
+            chosen = tier.up.side if side == "up" and tier.up is not None else tier.down
+            known = self._modes[side, speed_gbps] = modes_at(self.model, chosen, speed_gbps)
+        return known.get(port)
+
+    @cached_property
+    def _modes(self) -> dict[tuple[str, int], Mapping[str, tuple[PortBlock, PortMode]]]:
+        return {}
 
     @property
     def is_drained(self) -> bool:

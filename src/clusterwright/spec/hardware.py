@@ -23,6 +23,10 @@ class PortMode:
     disables: str | None = None
 
 
+# Electrical lanes of a cage by its connector (SFF and QSFP-DD multi-source agreements); one where it is not known.
+_CAGE_LANES = {"osfp": 8, "qsfp-dd": 8, "qsfp56": 4, "qsfp28": 4, "qsfp112": 4}
+
+
 @dataclass(frozen=True, slots=True)
 class PortBlock:
     """A run of equal cages: a line card, a port interface module, the QSFP-DD half of a fixed switch."""
@@ -38,6 +42,14 @@ class PortBlock:
             if mode.speed_gbps == speed_gbps and name in (None, mode.name):
                 return mode
         return None
+
+    def lanes(self, mode: PortMode) -> int:
+        """How many lanes a port of ``mode`` has: its share of a cage that breaks out, else four of 25G or 50G each, or
+        eight beyond 200G. Both ends of a cable must have as many."""
+        cage = _CAGE_LANES.get(self.connector, 1)
+        if len(mode.subports) > 1:
+            return max(1, cage // len(mode.subports))
+        return min(cage, 8 if mode.speed_gbps > 200 else 4)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _AMBIGUOUS = re.compile(
     r"[-+]?0[0-9]+(?:\.[0-9]*)?|[-+]?[0-9]+_[0-9_]*(?:\.[0-9_]*)?|[-+]?0b[01_]+|[-+]0[xo][0-9a-fA-F]+"
 )
 # What every JSON reader and every YAML library holds without loss.
-_MAX_INTEGER = 2**63
+_LEAST_INTEGER, _GREATEST_INTEGER = -(2**63) + 1, 2**64 - 1  # the usual InfiniBand subnet prefix is above 2**63
 _MAX_DIGITS = 32
 
 
@@ -49,7 +49,7 @@ def resolve(text: str) -> Any:
             "Write it in plain decimal digits, or in quotes if it is text.",
         )
     if _INTEGER.fullmatch(text) or _PREFIXED.fullmatch(text):
-        if len(text) > _MAX_DIGITS or abs(number := int(text, 0)) >= _MAX_INTEGER:
+        if len(text) > _MAX_DIGITS or not _LEAST_INTEGER <= (number := int(text, 0)) <= _GREATEST_INTEGER:
             raise AmbiguousScalarError("an integer beyond 64 bits", "Write a smaller number, or quote it as text.")
         return number
     if _NUMBER.fullmatch(text):

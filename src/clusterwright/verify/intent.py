@@ -41,7 +41,8 @@ class Intent:
     run its subnet manager. ``protections`` are the kind of protection of each node's mounts by mount point,
     ``tls_files`` the files that tlshd is to have by its own words for them, ``ethernet`` each switch's fabric as the
     spec declares it, ``stopped`` are devices that are drained or out of service, ``unplugged`` device and port of every
-    NIC and management port whose cable is out of service.
+    NIC and management port whose cable is out of service. ``nccl_nodes`` are the nodes that its NCCL profile is for,
+    ``railed`` the fabrics whose lowest tier has switches for each rail.
     """
 
     ports: Mapping[str, frozenset[int]]
@@ -62,6 +63,8 @@ class Intent:
     ethernet: Mapping[str, Fabric] = field(default_factory=dict)
     stopped: frozenset[str] = frozenset()
     unplugged: frozenset[tuple[str, str]] = frozenset()
+    nccl_nodes: frozenset[str] = frozenset()
+    railed: frozenset[str] = frozenset()
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -134,6 +137,8 @@ def intent_of(plan: Plan) -> Intent:
         _ethernet(plan),
         frozenset(device.name for device in plan.devices if device.state != "active"),
         frozenset((c.a.device, c.a.port) for c in plan.cables if not c.in_service and c.a.side != "up"),
+        _nccl_nodes(plan),
+        frozenset(fabric.name for fabric in plan.spec.fabrics if fabric.tiers[0].join == "rail"),
     )
 
 
@@ -146,6 +151,11 @@ def _idle(plan: Plan, fabric: Fabric) -> Iterator[str]:
             ends = (end for c in plan.cables_of.get(item.device, ()) for end in (c.a, c.b))
             if any(end.fabric == fabric.name and end.device == item.device for end in ends):
                 yield f"{item.device} port {item.port}"
+
+
+def _nccl_nodes(plan: Plan) -> frozenset[str]:
+    profile = plan.spec.nccl
+    return frozenset(d.name for d in plan.devices if profile is not None and d.node_group == profile.nodes)
 
 
 def _ethernet(plan: Plan) -> Mapping[str, Fabric]:

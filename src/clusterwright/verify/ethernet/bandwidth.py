@@ -62,6 +62,15 @@ def _promise(tree: RenderedTree, tier: str) -> tuple[float, float] | None:
     return next((value for name, value in promises.items() if name.rpartition(".")[2] == tier), None)
 
 
+def _from_hosts(fabric: Fabric) -> Gbps:
+    """For each switch, Gb/s of its ports towards hosts: what comes from below, without what lower tiers send."""
+    found = sides(fabric)[0].copy()
+    for link in fabric.links:
+        high, port = (link.a, link.a_port) if fabric.rank[link.a] > fabric.rank[link.b] else (link.b, link.b_port)
+        found[high] -= port.speed_gbps
+    return np.maximum(found, 0)
+
+
 def _above_promise(
     tree: RenderedTree, fabric: Fabric, tier: str, routers: NDArray[np.int64]
 ) -> Iterator[Counterexample]:
@@ -70,9 +79,12 @@ def _above_promise(
     if promised is None:
         return
     value, tolerance = promised
-    down, up = sides(fabric)
-    hosts = float(down[fabric.rank == 0].sum())
-    ratio = hosts / float(up[routers].sum())
+    # Where a port leaves its speed open, ports from below are taken to fill the uplinks: 1 to 1, which is no narrowing.
+    if any(port.peer and not port.speed_gbps for at in range(len(fabric.routers)) for port in fabric.routers[at].ports):
+        value = max(value, 1.0)
+    _, up = sides(fabric)
+    at_or_below = fabric.rank <= fabric.rank[routers[0]]
+    ratio = float(_from_hosts(fabric)[at_or_below].sum()) / float(up[routers].sum())
     if ratio > value * (1 + tolerance) + 1e-9:
         router = fabric.routers[int(routers[int(up[routers].argmin())])]
         message = f"{tier} is oversubscribed {ratio:.4f} to 1, the spec promises {value:g} to 1; this switch has least"

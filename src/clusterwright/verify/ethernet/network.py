@@ -34,7 +34,9 @@ class Link:
 
 @dataclass(frozen=True, eq=False)
 class Fabric:
-    """Routers that cables join. ``rank`` is each one's tier, 0 where most hosts are; links join ranks.
+    """Routers that cables join. ``rank`` is each one's tier, 0 for the lowest; links join ranks.
+
+    The spec says which tier is lowest; without one it is the tier where most hosts are.
 
     ``nics`` are the nodes' NICs with addresses, with the index of the router that they are cabled to.
     """
@@ -91,7 +93,7 @@ def network_of_tree(tree: RenderedTree) -> Network:
     was_enabled = gc.isenabled()
     gc.disable()  # nothing here makes cycles, and the collector would walk millions of new objects again and again
     try:
-        network = _assemble(list(_routers(tree)), list(_nics(tree)))
+        network = _assemble(list(_routers(tree)), list(_nics(tree)), _declared_tiers(tree))
         gc.freeze()  # the text's objects are kept to the end, and need no walking when the checks run
         return network
     finally:
@@ -119,7 +121,13 @@ def _nics(tree: RenderedTree) -> Iterator[Nic]:
                 yield nic
 
 
-def _assemble(routers: list[Router], nics: list[Nic]) -> Network:
+def _declared_tiers(tree: RenderedTree) -> Mapping[str, int]:
+    """How high the spec puts the devices of a role, by their stem; empty for a folder, which has no spec."""
+    fabrics = tree.intent.ethernet.values() if tree.intent is not None else ()
+    return {tier.role: at for fabric in fabrics for at, tier in enumerate(fabric.tiers)}
+
+
+def _assemble(routers: list[Router], nics: list[Nic], declared: Mapping[str, int]) -> Network:
     index = {router.device: at for at, router in enumerate(routers)}
     ports = {(router.device, port.name): port for router in routers for port in router.ports}
     links, mismatches = [], []
@@ -153,7 +161,7 @@ def _assemble(routers: list[Router], nics: list[Nic]) -> Network:
         at_router = index.get(nic.peer.partition(" ")[0])
         if at_router is not None:
             fabrics[member[at_router]].nics.append((nic, int(place[at_router])))
-    return Network({r.device: r for r in routers}, tuple(part.fabric() for part in fabrics), tuple(mismatches))
+    return Network({r.device: r for r in routers}, tuple(part.fabric(declared) for part in fabrics), tuple(mismatches))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +170,26 @@ class _Part:
     links: list[Link]
     nics: list[tuple[Nic, int]]
 
-    def fabric(self) -> Fabric:
-        return Fabric(tuple(self.routers), tuple(self.links), tuple(self.nics), _ranks(self.routers, self.links))
+    def fabric(self, declared: Mapping[str, int]) -> Fabric:
+        ranks = _declared_ranks(self.routers, declared)
+        return Fabric(
+            tuple(self.routers),
+            tuple(self.links),
+            tuple(self.nics),
+            _ranks(self.routers, self.links) if ranks is None else ranks,
+        )
+
+
+def _declared_ranks(routers: list[Router], declared: Mapping[str, int]) -> Integers | None:
+    """Each router's tier as the spec has it, counted from the lowest there is; None where it does not name them all."""
+    if not all(router.stem in declared for router in routers):
+        return None
+    heights = np.array([declared[router.stem] for router in routers], np.int64)
+    return np.unique(heights, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _ranks(routers: list[Router], links: list[Link]) -> Integers:
-    """Each router's tier. Devices of one role are a tier; the role with most hosts, then most switches, is lowest.
+    """Each router's tier, guessed. Devices of one role are a tier; the role with most hosts, then switches, is lowest.
 
     A role stands above all roles that are cabled to it and nearer to the lowest; of two that are equally near, the one
     with more switches is below. So a switch may be cabled past a tier that its group does not have.

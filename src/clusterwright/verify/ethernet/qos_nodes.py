@@ -35,7 +35,8 @@ def node_qos_faults(
     }
     found = [block for own in blocks.values() for block in own]
     usual_class = _most(Counter(_connections(block) for block in found), None)
-    usual_settings = _most(Counter(_marks_of(read_nccl(tree.text(device, NCCL) or "")) for device in nodes), ())
+    told = [device for device in nodes if _runs_nccl(tree, device)]
+    usual_settings = _most(Counter(_marks_of(read_nccl(tree.text(device, NCCL) or "")) for device in told), ())
     for device, own in blocks.items():
         if not own:
             message = "the node has NICs on a lossless fabric, but nothing sets their priorities"
@@ -52,7 +53,7 @@ def node_qos_faults(
         if _is_elsewhere(settings, own, every[device]):
             continue
         faults = [*_nccl_faults(settings, truth), *_devices(settings, own)]
-        for name, message in (*faults, *_unusual(settings, usual_settings)):
+        for name, message in (*faults, *_unusual(settings, usual_settings if device in told else ())):
             yield example(tree, device, NCCL, (f"{name}=",), message)
 
 
@@ -68,6 +69,13 @@ def _block_faults(
         number = key.rpartition(" ")[2]
         mark = marks.get(key) or (class_mark(marks, truth[0], int(number)) if number.isdigit() else ())
         yield example(tree, device, SCRIPT, mark, message)
+
+
+def _runs_nccl(tree: RenderedTree, device: str) -> bool:
+    """Whether jobs run here: the spec says for which nodes its profile is; in a folder, whoever has one."""
+    if tree.intent is not None:
+        return device in tree.intent.nccl_nodes
+    return tree.text(device, NCCL) is not None
 
 
 def _most(votes: Counter[T], default: T) -> T:
@@ -136,8 +144,11 @@ def _used(settings: dict[str, str]) -> frozenset[str]:
 
 def _is_elsewhere(settings: dict[str, str], own: Sequence[NicQos], every: Sequence[NicQos]) -> bool:
     """True when NCCL uses the NICs of another fabric, whose classes are what its settings have to fit."""
+    here = frozenset(device for block in own for device in block.devices)
     others = frozenset(device for block in every if block not in own for device in block.devices)
-    return bool(_used(settings)) and _used(settings) <= others
+    used = _used(settings)
+    # Devices of an InfiniBand fabric are in no block: there the settings say so, which have nothing to do with RoCE.
+    return bool(used) and (used <= others or (used.isdisjoint(here | others) and "NCCL_COLLNET_ENABLE" in settings))
 
 
 def _devices(settings: dict[str, str], blocks: Sequence[NicQos]) -> Iterator[tuple[str, str]]:

@@ -14,8 +14,23 @@ from clusterwright.verify.tree import RenderedTree
 
 
 def _applies(tree: RenderedTree) -> bool:
-    """A fabric with one adapter a node has no rails."""
-    return has_subnet(tree) and any(len(units_of(subnet).rails) > 1 for subnet in subnets(tree))
+    """A fabric with one adapter a node has no rails, and neither has one whose leaves take every adapter of a node."""
+    return has_subnet(tree) and any(
+        len(units_of(subnet).rails) > 1 and _has_rails(tree, subnet, _rails_of(subnet, units_of(subnet)))
+        for subnet in subnets(tree)
+    )
+
+
+def _has_rails(tree: RenderedTree, subnet: Subnet, table: Integers) -> bool:
+    """Whether the leaves are meant to serve one rail each: the spec says so, or in a folder most of them do."""
+    if not len(subnet.leaves):
+        return True  # which is told as such
+    own = (
+        tree.intent.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) if tree.intent is not None else None
+    )
+    if tree.intent is not None and own is not None:
+        return own in tree.intent.railed
+    return 2 * int(((table[subnet.leaves] > 0).sum(axis=1) == 1).sum()) > len(subnet.leaves)
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -29,6 +44,8 @@ def _run(tree: RenderedTree) -> Verdict:
         units = units_of(subnet)
         tried += len(units.taps) if len(units.rails) > 1 else 0
         table = _rails_of(subnet, units)
+        if not _has_rails(tree, subnet, table):
+            continue
         facts += [
             Fact("rails", len(units.rails)),
             Fact("adapters on rails", len(units.taps)),

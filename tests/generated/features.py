@@ -1,0 +1,73 @@
+"""What a generated spec has in it, by name: a campaign that no longer reaches a part of the grammar is seen by its
+count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from tests.generated.ports import models
+from tests.generated.specs import Case, Data
+
+
+def features(case: Case) -> frozenset[str]:
+    """The names of what the spec has: platforms, joins, tiers, protocols, IP versions, sections."""
+    return frozenset(_of(case))
+
+
+def _of(case: Case) -> Iterator[str]:
+    parts = [part for part in (case.base, case.cluster) if part is not None]
+    fabrics = list(chain.from_iterable(part.get("fabrics", ()) for part in parts))
+    if case.base is not None:
+        yield "extends"
+    for section in (
+        "mounts",
+        "boot",
+        "nccl",
+        "scheduler",
+        "jobs",
+        "rollout",
+        "exceptions",
+        "extra_config",
+        "expect",
+        "borders",
+    ):
+        if any(section in part for part in parts):
+            yield section
+    technologies = {fabric["technology"] for fabric in fabrics}
+    yield from technologies
+    if "infiniband" in technologies and technologies - {"infiniband"}:
+        yield "infiniband beside ethernet"
+    systems: set[str] = set()
+    for fabric in fabrics:
+        mine = {models()[tier["model"]].network_os or "" for tier in fabric["tiers"]}
+        systems |= mine
+        if len(mine) > 1:
+            yield "mixed platforms in a fabric"
+        if not any(attach.get("management") for attach in fabric["attach"]):
+            yield f"{len(fabric['tiers'])} tiers"
+        for tier in fabric["tiers"]:
+            yield f"join {tier.get('join', 'all')}"
+        if "addressing" in fabric:
+            yield "IPv4" if "." in fabric["addressing"]["hosts"] else "IPv6"
+            yield fabric["addressing"]["host_links"]
+        if "partitions" in fabric:
+            yield "partitions"
+    yield from (f"runs {system}" for system in systems)
+    groups = list(chain.from_iterable(part.get("nodes", ()) for part in parts))
+    yield f"{len({group['name'] for group in groups})} node groups"
+    for flow in chain.from_iterable(part.get("flows", ()) for part in parts):
+        if "protocol" in flow:
+            yield flow["protocol"]
+    yield from _zones(parts)
+
+
+def _zones(parts: list[Data]) -> Iterator[str]:
+    named: list[str] = []
+    for zone in chain.from_iterable(part.get("zones", ()) for part in parts):
+        named += zone.get("nodes", ())
+    if len(named) > len(set(named)):
+        yield "zones that overlap"
+    for item in chain.from_iterable(part.get("exceptions", ()) for part in parts):
+        if "state" in item:
+            yield item["state"]

@@ -1,0 +1,138 @@
+"""What lint asks of a generated spec and any architect would do at once: declare, enlarge, leave out."""
+
+from __future__ import annotations
+
+import copy
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tests.generated.specs import Case
+
+from clusterwright.finding import Finding, Severity
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.figures import figures
+from clusterwright.plan.skeleton import build_skeleton
+from clusterwright.rules.engine import lint_path
+from clusterwright.spec.load import load_spec
+
+Data = dict[str, Any]
+
+ROUNDS = 12
+_UNDECLARED = {"CW203", "CW204"}
+_MODES = {side: re.compile(rf"`{side}: {{mode: (\S+)}}` for (\S+?)[ .]") for side in ("up", "down")}
+_TIER = re.compile(r"fabrics\[([^]]+)\]\.tiers\[([^]]+)\]")
+
+
+def mended(case: Case, folder: Path) -> tuple[Case, tuple[Finding, ...]]:
+    """The case after at most ROUNDS answers of lint were followed, and what lint then finds; written to ``folder``."""
+    for _ in range(ROUNDS):
+        found = lint_path(case.write(folder)).findings
+        errors = [finding for finding in found if finding.severity is Severity.ERROR]
+        better = _followed(case, errors, folder) if errors else None
+        if better is None:
+            return case, found
+        case = better
+    return case, lint_path(case.write(folder)).findings
+
+
+def troubled(case: Case, folder: Path) -> Case:
+    """A clean case with what it is to have out of service: devices and ports of its own plan, as ``case`` has drawn."""
+    if not case.trouble:
+        return case
+    plan = build_plan(load_spec(case.write(folder)))
+    exceptions: list[Data] = []
+    for kind, number in case.trouble:
+        cable = plan.cables[number % len(plan.cables)]
+        device = plan.devices[number % len(plan.devices)].name
+        if kind == "port":
+            end = cable.b if number % 2 else cable.a
+            where = {"device": end.device, "port": end.port, "state": "out-of-service"}
+        elif kind == "group":
+            where = {"group": plan.groups[number % len(plan.groups)].name, "state": "out-of-service"}
+        else:
+            where = {"device": device, "state": kind}
+        if not any(each.items() >= {"device": where.get("device")}.items() for each in exceptions):
+            exceptions.append({**where, "reason": "generated"})
+    return case.changed(exceptions=exceptions)
+
+
+def _followed(case: Case, errors: list[Finding], folder: Path) -> Case | None:
+    """The case with what is known to help done; None when nothing is."""
+    if {error.code for error in errors} <= _UNDECLARED:
+        spec = load_spec(folder / "cluster.yaml")
+        known = figures(spec, build_skeleton(spec))
+        over = [(name, value) for name, value in known.items() if name.startswith("oversubscription.")]
+        expect = [
+            {"figure": name, "value": value, "tolerance": 1e-9, "assumed": "It is drawn."} for name, value in over
+        ]
+        return case.changed(expect=expect)
+    new = copy.deepcopy(case)
+    done = [_mend(part, error) for error in errors for part in (new.base, new.cluster) if part is not None]
+    return new if any(done) else None
+
+
+def _mend(spec: Data, error: Finding) -> bool:
+    """Changes ``spec`` as one error asks; False where that is not known, or the error is not in this file."""
+    if error.code == "CW701":
+        levels = [
+            group["levels"][0] for group in spec.get("nodes", ()) if group.get("levels", [{"of": 1}])[0]["of"] > 1
+        ]
+        for level in levels:
+            level["of"] -= 1
+        if not levels and spec.get("site", {}).get("rack_units", 60) < 60:
+            spec["site"]["rack_units"] = 60
+            return True
+        return bool(levels)
+    if error.code == "CW513":
+        flow = next((each for each in spec.get("flows", ()) if error.path == f"flows[{each['name']}].ports"), None)
+        return flow is not None and flow.pop("ports", None) is not None
+    found = _TIER.match(error.path or "")
+    fabric = next((each for each in spec.get("fabrics", ()) if found and each["name"] == found[1]), None)
+    tier = next((each for each in fabric["tiers"] if found and each["role"] == found[2]), None) if fabric else None
+    if tier is None:
+        return False
+    if error.code == "CW201" and (error.path or "").endswith("up.links") and tier["up"]["links"] > 1:
+        tier["up"]["links"] //= 2
+    elif error.code == "CW201" and tier["count"] < 64:
+        tier["count"] *= 2
+    elif error.code == "CW207" and tier["count"] > 1:
+        tier["count"] -= max(1, tier["count"] // 4)
+    elif error.code == "CW223" and fabric is not None:
+        return _in_modes(fabric["tiers"], error.hint)
+    elif error.code == "CW214" and fabric is not None:
+        return _joined(fabric["tiers"])
+    elif error.code == "CW309":
+        tier["asn"]["per"] = "switch"
+    else:
+        return False
+    return True
+
+
+def _joined(tiers: list[Data]) -> bool:
+    """Whether something changed so that switches meet: no more of them above than links, at last one at the top."""
+    before = [(tier["count"], tier["join"]) for tier in tiers]
+    for lower, upper in pairwise(tiers):
+        upper["count"] = min(upper["count"], lower["up"]["links"])
+        upper["join"] = "all"
+    if before == [(tier["count"], tier["join"]) for tier in tiers]:
+        tiers[-1]["count"] = 1
+        tiers[-1]["join"] = "all"
+    return before != [(tier["count"], tier["join"]) for tier in tiers]
+
+
+def _in_modes(tiers: list[Data], hint: str) -> bool:
+    """Whether the tiers got the modes that the hint names, or another speed where it names none."""
+    up, down = _MODES["up"].search(hint), _MODES["down"].search(hint)
+    if up is None or down is None:
+        for tier in tiers:
+            if "up" in tier:
+                tier["up"]["speed_gbps"] = 400
+        return True
+    for tier in tiers:
+        if tier["role"] == up[2]:
+            tier["up"]["mode"] = up[1]
+        if tier["role"] == down[2]:
+            tier["down"] = {**tier.get("down", {}), "mode": down[1]}
+    return True

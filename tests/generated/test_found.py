@@ -1,0 +1,121 @@
+"""What the campaign found, each as small as it gets: before it was mended, lint was clean and a proof refuted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.render.plans import plan_with
+
+from clusterwright.plan.model import Plan
+from clusterwright.render.engine import render_device, render_kinds
+from clusterwright.render.fboss_ports import platform_port
+from clusterwright.rules.engine import lint_path
+from clusterwright.verify.check import Verdict
+from clusterwright.verify.intent import intent_of
+from clusterwright.verify.registry import CHECKS
+from clusterwright.verify.tree import tree_of
+
+RACKS_OF_100G = """fabrics:
+  - name: frontend
+    tiers:
+      - {role: rsw, up: {speed_gbps: 100}}
+      - {role: ssw, down: {mode: 1x100}}
+"""
+MORE_HOSTS_ABOVE = """fabrics:
+  - name: management
+    tiers:
+      - {role: mgmt, remove: true}
+      - role: mrack
+        model: dcs-7010tx-48
+        per: pod
+        up: {links: 2, speed_gbps: 25}
+        asn: {base: 4200000400, per: switch}
+      - {role: mspine, model: dcs-7050sx3-48yc8, per: cluster, asn: {base: 4200000310, per: tier}}
+    addressing: {hosts: 10.99.0.0/22, hosts_per_switch: 26}
+"""
+TWO_KINDS_OF_NODES = """nodes:
+  - name: special
+    model: grand-teton-h100
+    role: node
+    count: 6
+    prefix: sp
+    zone: compute
+    image: training
+    levels: [{name: rack, of: 2, code: x}, {name: pod, of: 3, code: y}]
+zones:
+  - {name: compute, nodes: [compute, special]}
+fabrics:
+  - {name: backend, attach: [{nodes: compute, nics: backend}, {nodes: special, nics: backend}]}
+  - name: frontend
+    attach:
+      - {nodes: compute, nics: frontend}
+      - {nodes: special, nics: frontend}
+      - {nodes: storage, nics: frontend}
+      - {nodes: services, nics: frontend}
+expect:
+  - {figure: gpus, value: 112, assumed: "Both kinds of nodes."}
+  - {figure: switches.rtsw, value: 7, assumed: "One for each rack."}
+  - {figure: oversubscription.backend.ctsw, value: 9.333, tolerance: 0.001, assumed: "Narrow above the pod."}
+"""
+WITHOUT_RAILS = """fabrics:
+  - name: backend
+    tiers:
+      - {role: leaf, join: all, count: 2, up: {links: 16}}
+expect:
+  - {figure: switches.leaf, value: 4, assumed: "Two for each unit."}
+  - {figure: oversubscription.backend.leaf, value: 2, assumed: "Narrow above the unit."}
+"""
+
+
+def planned(tmp_path: Path, base: str, text: str) -> Plan:
+    plan = plan_with(tmp_path, base, text)
+    errors = lint_path(tmp_path / "overlay.yaml").errors
+    assert not errors, errors[0].message
+    return plan
+
+
+def verdict(plan: Plan, name: str) -> Verdict | None:
+    check = next(each for each in CHECKS if each.name == name)
+    tree = tree_of(plan.name, render_kinds(plan, check.kinds), intent_of(plan))
+    return check.run(tree) if check.applies(tree) else None
+
+
+def test_a_mode_named_for_a_side_decides_how_many_lanes_its_ports_have(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "lab-roce", RACKS_OF_100G)
+    text = next(file.content.decode() for file in render_device(plan, "ssw-00") if file.path.endswith("startup-config"))
+    assert "speed 100g-4" in text
+    found = verdict(plan, "ethernet-links")
+    assert found is not None
+    assert found.is_proven, found.counterexamples[:1]
+
+
+def test_a_port_that_shares_its_cage_takes_its_own_lanes_on_fboss() -> None:
+    port = platform_port("PLATFORM_WEDGE400", "eth1/17/1")
+    assert [port.profile("eth1/17/1", 100, "dac", lanes) for lanes in (4, 2)] == [22, 46]
+
+
+@pytest.mark.parametrize("name", ["reachability", "valley-free", "ethernet-bisection"])
+def test_the_spec_says_which_tier_is_lowest_and_not_where_most_hosts_are(tmp_path: Path, name: str) -> None:
+    found = verdict(planned(tmp_path, "lab-roce", MORE_HOSTS_ABOVE), name)
+    assert found is not None
+    assert not found.is_refuted, found.counterexamples[:1]
+
+
+def test_nodes_without_the_nccl_profile_are_not_asked_for_it(tmp_path: Path) -> None:
+    found = verdict(planned(tmp_path, "lab-roce", TWO_KINDS_OF_NODES), "qos")
+    assert found is not None
+    assert not found.is_refuted, found.counterexamples[:1]
+
+
+def test_a_fabric_that_is_not_joined_by_rail_has_no_rails_to_keep_pure(tmp_path: Path) -> None:
+    found = verdict(planned(tmp_path, "lab-ib", WITHOUT_RAILS), "ib-rail-purity")
+    assert found is None or not found.is_refuted
+
+
+def test_the_usual_subnet_prefix_can_be_written(tmp_path: Path) -> None:
+    text = "fabrics:\n  - name: backend\n    subnet_manager: {subnet_prefix: 0xfe80000000000000}\n"
+    fabric = planned(tmp_path, "lab-ib", text).spec.fabric("backend")
+    assert fabric is not None
+    assert fabric.subnet_manager is not None
+    assert fabric.subnet_manager.subnet_prefix == 0xFE80000000000000
