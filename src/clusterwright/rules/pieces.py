@@ -88,14 +88,14 @@ def _cause(skeleton: FabricSkeleton, wiring: Wiring) -> tuple[Path, str]:
     title="devices that are attached side by side on top",
     why="Ways never climb after they descended, so that devices at two uppermost switches do not reach each other.",
     mend="Attach them to one switch, to a lower tier, or add a tier above.",
-    docs="A device is attached to the lowest tier around it, or to the one that `to` names. Management ports of spines,"
-    " which stand in no rack of nodes, end in the uppermost management switches; two subnet managers at two spines are"
-    " another case. All of them reach everything that is attached further down.",
+    docs="A device is attached to the lowest tier around it, or to the one that `to` names: two subnet managers at two"
+    " spines are a case. All of them reach everything that is attached further down. Management ports are not meant,"
+    " which never speak with each other; `verify` notes them.",
 )
 def side_by_side(subject: Subject) -> Iterator[Problem]:
     """Fabrics with devices at several uppermost switches."""
     for skeleton, wiring in subject.wirings:
-        if wiring.beside is not None:
+        if wiring.beside is not None and not skeleton.fabric.attach[0].is_management:
             one, other = wiring.beside
             top = skeleton.fabric.tiers[-1]
             yield Problem(
