@@ -42,6 +42,7 @@ fabrics:
     classes:
       - {{name: default, dscp: [], queue: 0, weight: 20}}
       - {{name: rdma, dscp: [26], queue: 3, priority: 3, weight: 80}}
+chip_settings: [{{name: minipack2, assumed: "The platform team merges what the vendor gives out."}}]
 """
 
 INFINIBAND_ONLY = f"""{HEAD}
@@ -161,6 +162,7 @@ fabrics:
       hosts: "10.1.0.0/24"
       hosts_per_switch: 25
       host_links: shared
+chip_settings: [{{name: wedge400, assumed: "The platform team merges what the vendor gives out."}}]
 """
 
 
