@@ -53,8 +53,8 @@ _KNOWN = re.compile(
     r"|port-channel load-balance|priority-flow-control|prompt|qos|queue-monitor|radius-server|route-map"
     r"|router (?:bfd|bgp|general)|snmp-server|spanning-tree|tacacs-server|terminal|transceiver|username|vlan"
     r"|vrf instance|service routing|hardware counter|management (?:api|ssh|security|console|accounts|defaults)"
-    r"|(?:ip|ipv6) (?:access-list|community-list|domain|name-server|prefix-list|radius|route|routing|ssh|tacacs"
-    r"|unicast-routing)|no (?:aaa root|(?:ip|ipv6) routing|logging|snmp-server vrf)|end)\b|!"
+    r"|(?:ip|ipv6) (?:access-list|community-list|domain|load-sharing|name-server|prefix-list|radius|route|routing|ssh"
+    r"|tacacs|unicast-routing)|no (?:aaa root|(?:ip|ipv6) routing|logging|snmp-server vrf)|end)\b|!"
 )
 
 
