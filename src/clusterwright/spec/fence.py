@@ -21,7 +21,7 @@ T = TypeVar("T")
 # Keys of the spec whose values the typed spec keeps under another name.
 _FIELDS = {"expect": "expectations", "from": "source", "nodes": "node_groups", "to": "target"}
 # What stays readable of a thing that is in doubt as a whole: by these it is found, not judged.
-_ALWAYS = frozenset({"name", "path"})
+_ALWAYS = frozenset({"document", "name", "path"})
 
 
 class FencedError(Exception):

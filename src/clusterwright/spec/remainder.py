@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from clusterwright.spec.document import Document, Path
 
 # Stand in for keys without which nothing can be typed; what stands in is never judged.
-_STAND_INS: Mapping[str, Any] = {"name": "unnamed", "site": {"domain": "invalid"}, "nodes": [], "fabrics": []}
+_STAND_INS: Mapping[str, Any] = {
+    "version": 1,
+    "name": "unnamed",
+    "site": {"domain": "invalid"},
+    "nodes": [],
+    "fabrics": [],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,7 @@ def remainder(document: Document, schema_name: str, findings: Iterable[Finding])
     taken: dict[Path, Finding] = {}
     unread: list[Finding] = []
     while refused := [each for each in refused_places(data, schema_name) if not _stands_in(data, each.place)]:
+        gets_on = False
         for each in refused:
             if not each.place or not blamed:
                 return None
@@ -48,10 +55,13 @@ def remainder(document: Document, schema_name: str, findings: Iterable[Finding])
             finding = _at_key(document, path, blamed) if each.unknown else _to_blame(path, blamed)
             instead = each.instead if path not in taken else ()
             for gone in _take(data, path, instead):
+                gets_on = True
                 if isinstance(gone, dict | list):
                     unread.append(finding)
                 if not each.unknown:
                     taken[path] = finding
+        if not gets_on:
+            return None
     return Remainder(replace(document, data=data), taken, tuple(dict.fromkeys(unread)))
 
 
@@ -88,7 +98,9 @@ def _take(data: Any, path: Path, instead: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def _has(data: Any, key: str | int) -> bool:
-    return (isinstance(data, dict) and key in data) or (isinstance(data, list) and isinstance(key, int))
+    return (isinstance(data, dict) and key in data) or (
+        isinstance(data, list) and isinstance(key, int) and key < len(data)
+    )
 
 
 def _to_blame(path: Path, findings: list[Finding]) -> Finding:

@@ -157,7 +157,13 @@ def _meant(error: SchemaError) -> set[str]:
 def _missing_hint(error: SchemaError, missing: Sequence[str], path: Path, document: Document) -> str:
     keys = ", ".join(f"`{name}:`" for name in missing)
     item = identity(error.instance)
-    if item and len(document.files) > 1 and isinstance(path[-1], int) and document.locate(path).file == document.file:
+    if (
+        item
+        and len(document.files) > 1
+        and path
+        and isinstance(path[-1], int)
+        and document.locate(path).file == document.file
+    ):
         names = [str(found[1]) for each in document.at(path[:-1]) if (found := identity(each)) and found != item]
         for close in get_close_matches(str(item[1]), names, n=1, cutoff=_NAME_CUTOFF):
             return f'Did you mean "{close}"? An item that the base does not have needs {keys}.'
