@@ -29,12 +29,12 @@ BREAKERS = ("CW111", "CW114", "CW140", "CW150", "CW155", "CW158", "CW200", "CW20
 
 
 def partners(code: str) -> list[str]:
-    """Examples over the same base: two breakers, and the next example in the order of the codes."""
+    """Examples over the same base: a breaker, and the next example in the order of the codes."""
     same = [each for each, (base, _) in OVERLAYS.items() if base == OVERLAYS[code][0] and each != code]
     at = list(OVERLAYS).index(code)
     breakers = [each for each in BREAKERS if each in same]
-    turned = [breakers[(at + turn) % len(breakers)] for turn in (0, 1)] if breakers else []
-    return list(dict.fromkeys([*turned, *(each for each in same if each > code)][:3]))
+    turned = breakers[at % len(breakers) :][:1] if breakers else []
+    return list(dict.fromkeys([*turned, *(each for each in same if each > code)][:2]))
 
 
 def alone(file: Path) -> LintResult | None:
