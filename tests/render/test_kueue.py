@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 import yaml
 from tests.render.plans import plan_of
 
+from clusterwright import data_files
+from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.render import kueue
+from clusterwright.render.engine import render_devices
+from clusterwright.render.image_packages import all_packages
 from clusterwright.render.slurm import controllers
+from clusterwright.rules.engine import lint_document
+from clusterwright.spec.distribution import distribution_of
+from clusterwright.spec.extends import read_spec_document
+from clusterwright.spec.load import load_spec_document
 
+ALONE = {"kind": "kueue", "nodes": "compute", "kueue": {"label_prefix": "topology.lab.example.net", "flavor": "h100"}}
 MOST_LEVELS = 16
 LABEL = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
@@ -53,3 +63,24 @@ def test_nodes_say_where_they_are() -> None:
         racks[found["topology.lab.example.net/rack"]].add(device.rack)
     assert all(len(each) == 1 for each in racks.values())
     assert len(racks) == 4
+
+
+def test_where_kueue_places_jobs_alone_nothing_of_slurm_is_rendered() -> None:
+    document = read_spec_document(data_files.folder("inventory") / "lab-roce.yaml")
+    document = replace(document, data={**document.data, "scheduler": ALONE})
+    assert not lint_document(document).findings
+    alone, beside = build_plan(load_spec_document(document)), plan_of("lab-roce")
+
+    files = {(each.device, each.path): each.kind for each in render_devices(alone)}
+
+    assert "kueue" in files.values()
+    assert not {path for (_, path), kind in files.items() if kind == "slurm" or "slurm" in path}
+    assert {"munge", "slurmd"} <= set(_packages(beside))
+    assert not {"munge", "slurmd"} & set(_packages(alone))
+
+
+def _packages(plan: Plan) -> list[str]:
+    image = plan.spec.images[0]
+    distribution = distribution_of(image.distribution)
+    assert distribution is not None
+    return [package.name for package in all_packages(plan, image, distribution)]

@@ -98,7 +98,7 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
         "verbs": any(fabric.technology != "ethernet" for fabric in fabrics),
         "nfs": bool(mounts),
         "nfs-tls": any("xprtsec=" in options_of(mount) for mount in mounts),
-        "jobs": spec.scheduler is not None and spec.scheduler.nodes in groups,
+        "jobs": spec.scheduler is not None and spec.scheduler.slurm is not None and spec.scheduler.nodes in groups,
         "kernel-parameters": image is not None and bool(image.kernel_parameters),
         "direct-paths": has_direct_paths(plan, image_name),
         "subnet-manager": any(name in groups for name in managers),

@@ -20,7 +20,7 @@ from clusterwright.render.slurm_topology import blocks, compute_nodes, tree
 from clusterwright.render.templates import template
 from clusterwright.spec.hardware import Host
 from clusterwright.spec.image import Health
-from clusterwright.spec.job import Scheduler
+from clusterwright.spec.job import Scheduler, SlurmTopology
 
 KIND = "slurm"
 FOLDER = "etc/slurm"
@@ -61,7 +61,7 @@ class SlurmView:
 def applies(plan: Plan, device: Device) -> bool:
     """Controllers, and compute nodes that run an image, where there is a controller."""
     scheduler = plan.spec.scheduler
-    if scheduler is None or not controllers(plan):
+    if scheduler is None or scheduler.slurm is None or not controllers(plan):
         return False
     return device.name in controllers(plan) or (is_managed(device) and device.node_group == scheduler.nodes)
 
@@ -87,7 +87,7 @@ def controllers(plan: Plan) -> tuple[str, ...]:
     return tuple(service[:1])
 
 
-def slurm_view(plan: Plan, scheduler: Scheduler) -> SlurmView:
+def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> SlurmView:
     """Everything slurm.conf needs, from the plan."""
     by_line: dict[tuple[str, str, str, str], list[str]] = {}
     members = compute_nodes(plan, scheduler)
@@ -99,7 +99,7 @@ def slurm_view(plan: Plan, scheduler: Scheduler) -> SlurmView:
     return SlurmView(
         cluster=_word(plan.name)[:_CLUSTER_NAME_LENGTH],
         controllers=tuple(f"{name}({address})" if address else name for name, address in addresses.items()),
-        plugin=f"topology/{scheduler.plugin}",
+        plugin=f"topology/{topology.plugin}",
         gres_types="gpu" if any(gres for _, gres, _, _ in by_line) else "",
         ipv6=any(":" in address for address in addresses.values() if address),
         nodes=tuple(NodeLine(hostlist(names), *what) for what, names in by_line.items()),
@@ -113,18 +113,19 @@ def slurm_view(plan: Plan, scheduler: Scheduler) -> SlurmView:
 @per_plan
 def _controller_files(plan: Plan) -> tuple[tuple[str, bytes], ...]:
     scheduler = plan.spec.scheduler
-    if scheduler is None:
+    if scheduler is None or scheduler.slurm is None:
         return ()
-    view = slurm_view(plan, scheduler)
-    is_block = scheduler.plugin == "block"
+    slurm = scheduler.slurm
+    view = slurm_view(plan, scheduler, slurm)
+    is_block = slurm.plugin == "block"
     topology = {
         "switches": () if is_block else tree(plan, scheduler),
         "blocks": blocks(plan, scheduler) if is_block else (),
-        "sizes": scheduler.block_sizes,
+        "sizes": slurm.block_sizes,
     }
     texts = (
         ("slurm.conf", template("slurm/slurm.conf.j2").render(view=view)),
-        ("topology.conf", template(f"slurm/topology-{scheduler.plugin}.conf.j2").render(**topology)),
+        ("topology.conf", template(f"slurm/topology-{slurm.plugin}.conf.j2").render(**topology)),
         ("topology.yaml", template("slurm/topology.yaml.j2").render(**topology)),
         ("cgroup.conf", template("slurm/cgroup.conf.j2").render()),
         ("gres.conf", template("slurm/gres.conf.j2").render(nodes=[line for line in view.nodes if line.gres])),

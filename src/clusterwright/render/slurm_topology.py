@@ -34,7 +34,9 @@ class Block:
 
 
 def compute_nodes(plan: Plan, scheduler: Scheduler) -> tuple[Device, ...]:
-    """The nodes that the scheduler places jobs on."""
+    """The nodes that Slurm places jobs on; none where it does not."""
+    if scheduler.slurm is None:
+        return ()
     return tuple(d for d in plan.devices if d.kind == "node" and d.node_group == scheduler.nodes)
 
 
@@ -69,9 +71,10 @@ def blocks(plan: Plan, scheduler: Scheduler) -> tuple[Block, ...]:
 def _leaves(plan: Plan, scheduler: Scheduler) -> dict[str, list[str]]:
     """Node names by group of the leaf level; one group of all nodes where the leaf is the cluster."""
     found: dict[str, list[str]] = {}
+    leaf = scheduler.slurm.leaf if scheduler.slurm is not None else CLUSTER
     for device in compute_nodes(plan, scheduler):
         home = next(
-            (name for name in device.groups if plan.group_by_name[name].level == scheduler.leaf),
+            (name for name in device.groups if plan.group_by_name[name].level == leaf),
             CLUSTER,
         )
         found.setdefault(home, []).append(device.name)

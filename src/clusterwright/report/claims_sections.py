@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -77,9 +78,10 @@ def findings_section(findings: tuple[Finding, ...]) -> Section:
 
 
 def exceptions_section(plan: Plan) -> Section:
-    """What the spec makes different somewhere: drained switches, ports out of service, other images."""
+    """What the spec makes different somewhere: drained switches, ports out of service, other images, further lines."""
+    added = _added_config(plan)
     if not plan.spec.exceptions:
-        return Section("exceptions", "Exceptions", (Block("", "Everything is in service and as its group is."),))
+        return Section("exceptions", "Exceptions", (Block("", "Everything is in service and as its group is."), *added))
     rows = tuple(
         (
             code(exception.device or exception.group or ""),
@@ -91,7 +93,22 @@ def exceptions_section(plan: Plan) -> Section:
         for exception in plan.spec.exceptions
     )
     table = Table("exception-list", "What differs from its group", ("Where", "Port", "State", "Image", "Reason"), rows)
-    return Section("exceptions", "Exceptions", (Block("", "", (), (table,)),))
+    return Section("exceptions", "Exceptions", (Block("", "", (), (table,)), *added))
+
+
+def _added_config(plan: Plan) -> tuple[Block, ...]:
+    """What people wrote for switches beyond what is derived, and why; no proof knows these lines' meaning."""
+    rows = tuple(
+        (
+            code(added.device or added.role or added.fabric or ""),
+            code(added.file or "–"),
+            code("; ".join(added.lines) or json.dumps(added.merge)),
+            Cell(added.reason),
+        )
+        for added in plan.spec.extra_config
+    )
+    table = Table("extra-config", "Configuration beyond what is derived", ("Where", "File", "What", "Reason"), rows)
+    return (Block("", "", (), (table,)),) if rows else ()
 
 
 def assumptions_section(plan: Plan) -> Section:

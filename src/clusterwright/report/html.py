@@ -17,6 +17,7 @@ from clusterwright.report.claims_sections import (
     findings_section,
     is_met,
 )
+from clusterwright.report.data_section import data_section
 from clusterwright.report.figures import figures
 from clusterwright.report.image_sections import images_section
 from clusterwright.report.inventory_csv import csv_files
@@ -71,6 +72,7 @@ def report_page(plan: Plan, findings: tuple[Finding, ...], rollouts: tuple[Rollo
             *images,
             addresses_section(plan),
             isolation_section(plan),
+            *(section for section in (data_section(plan),) if section is not None),
             exceptions_section(plan),
             findings_section(findings),
             assumptions_section(plan),

@@ -116,7 +116,7 @@ def isolation_section(plan: Plan) -> Section:
     flows = Table(
         "flows",
         "Allowed flows",
-        ("Flow", "From", "To", "Protocol", "Ports", "Reason"),
+        ("Flow", "From", "To", "Protocol", "Ports", "Reason", "Owner", "Wanted until"),
         tuple(
             (
                 Cell(flow.name),
@@ -125,6 +125,8 @@ def isolation_section(plan: Plan) -> Section:
                 Cell(flow.protocol),
                 code(_ports(flow)),
                 Cell(flow.reason),
+                Cell(flow.owner or "–"),
+                Cell("–" if flow.expires is None else str(flow.expires)),
             )
             for flow in plan.spec.flows
         ),

@@ -118,7 +118,8 @@ def _boots(
     from clusterwright.rollout import ledger
     from clusterwright.rollout.boots import BootNote, SlurmBoots
 
-    hosts = controllers(plan) if plan.spec.scheduler is not None else ()
+    scheduler = plan.spec.scheduler
+    hosts = controllers(plan) if scheduler is not None and scheduler.slurm is not None else ()
     reached = next((host for host in hosts if host in devices.over_ssh), "")
     if not reached and waiting:
         raise ClusterwrightError(

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.job import Scheduler
+from clusterwright.spec.document import Path
+from clusterwright.spec.job import SlurmTopology
 from clusterwright.spec.kernel_settings import dotted
 from clusterwright.spec.model import CLUSTER, NodeGroup
 
@@ -48,48 +49,47 @@ def dead_sysctl(subject: Subject) -> Iterator[Problem]:
 def block_sizes(subject: Subject) -> Iterator[Problem]:
     """Block sizes of the scheduler against Slurm's rule, and against the base block."""
     scheduler = subject.spec.scheduler
-    if scheduler is None:
+    if scheduler is None or scheduler.slurm is None:
         return
-    if scheduler.plugin == "block" and not scheduler.block_sizes:
+    slurm = scheduler.slurm
+    if slurm.plugin == "block" and not slurm.block_sizes:
         yield Problem(
             (*scheduler.path, "plugin"), "The block plugin needs `block_sizes`.", "List them, smallest first."
         )
         return
-    if scheduler.plugin == "tree" and scheduler.block_sizes:
+    if slurm.plugin == "tree" and slurm.block_sizes:
         yield Problem(
             (*scheduler.path, "block_sizes"), "The tree plugin has no block sizes.", "Take them away.", key=True
         )
         return
-    for at, size in enumerate(scheduler.block_sizes):
-        base = scheduler.block_sizes[0]
+    for at, size in enumerate(slurm.block_sizes):
+        base = slurm.block_sizes[0]
         factor = size // base
-        if size % base or factor & (factor - 1) or (at and size <= scheduler.block_sizes[at - 1]):
+        if size % base or factor & (factor - 1) or (at and size <= slurm.block_sizes[at - 1]):
             yield Problem(
                 (*scheduler.path, "block_sizes", at),
                 f"{size} is not {base} times a power of two, larger than the one before.",
                 f"Use sizes out of {base}, {2 * base}, {4 * base}, {8 * base}, ...",
             )
     group = subject.spec.node_group(scheduler.nodes)
-    if group and scheduler.block_sizes:
-        yield from _blocks_that_fill(scheduler, group)
+    if group and slurm.block_sizes:
+        yield from _blocks_that_fill(slurm, scheduler.path, group)
 
 
-def _blocks_that_fill(scheduler: Scheduler, group: NodeGroup) -> Iterator[Problem]:
+def _blocks_that_fill(slurm: SlurmTopology, at: Path, group: NodeGroup) -> Iterator[Problem]:
     """The base block against the leaves that become blocks, the last and perhaps short one too."""
-    if scheduler.leaf not in [level.name for level in group.levels] + [CLUSTER]:
+    if slurm.leaf not in [level.name for level in group.levels] + [CLUSTER]:
         return
-    base = scheduler.block_sizes[0]
-    leaf = min(group.nodes_per(scheduler.leaf), group.count)
+    base = slurm.block_sizes[0]
+    leaf = min(group.nodes_per(slurm.leaf), group.count)
     last = group.count % leaf or leaf
-    path = (*scheduler.path, "block_sizes", 0)
+    path = (*at, "block_sizes", 0)
     if leaf < base:
-        message = f"A {scheduler.leaf} has {leaf} nodes, fewer than the base block of {base}."
+        message = f"A {slurm.leaf} has {leaf} nodes, fewer than the base block of {base}."
         yield Problem(path, message, f"Begin with {leaf}, or with a larger level as `leaf`.")
     elif last < base:
-        message = (
-            f"The last {scheduler.leaf} has {last} nodes ({group.count} in all), fewer than the base block of {base}."
-        )
-        yield Problem(path, message, f"Begin with {last}, or fill the last {scheduler.leaf}.")
+        message = f"The last {slurm.leaf} has {last} nodes ({group.count} in all), fewer than the base block of {base}."
+        yield Problem(path, message, f"Begin with {last}, or fill the last {slurm.leaf}.")
 
 
 @rule(

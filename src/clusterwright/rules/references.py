@@ -169,10 +169,11 @@ def unknown_level(subject: Subject) -> Iterator[Problem]:
         for tier in fabric.tiers:
             if tier.per not in known:
                 yield unknown("level", tier.per, known, (*tier.path, "per"))
-    if spec.scheduler and (scheduled := spec.node_group(spec.scheduler.nodes)):
+    scheduler = spec.scheduler
+    if scheduler and scheduler.slurm and (scheduled := spec.node_group(scheduler.nodes)):
         known = {level.name for level in scheduled.levels}
-        if spec.scheduler.leaf not in known:
-            yield unknown("level", spec.scheduler.leaf, known, (*spec.scheduler.path, "leaf"), scheduled.name)
+        if scheduler.slurm.leaf not in known:
+            yield unknown("level", scheduler.slurm.leaf, known, (*scheduler.path, "leaf"), scheduled.name)
 
 
 @rule(

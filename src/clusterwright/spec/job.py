@@ -83,16 +83,22 @@ class Kueue:
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduler:
-    """The batch system's view: ``leaf`` is the level that makes one switch of a Slurm tree, or the base block.
+class SlurmTopology:
+    """Slurm's view: ``leaf`` is the level that makes one switch of its tree, or the base block.
 
-    ``block_sizes`` are in nodes, for the block plugin. ``kueue`` is set where Kubernetes places jobs on the nodes too.
+    ``block_sizes`` are in nodes, for the block plugin.
     """
 
-    kind: str
-    nodes: str
     plugin: str
     leaf: str
     block_sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """Who places jobs on ``nodes``: ``slurm`` is None where Kueue alone does, ``kueue`` where Slurm alone does."""
+
+    nodes: str
+    slurm: SlurmTopology | None
     kueue: Kueue | None
     path: Path

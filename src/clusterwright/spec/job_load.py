@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from clusterwright.spec.document import Path
-from clusterwright.spec.job import FlightRecorder, Kueue, NcclProfile, Scheduler, Tuner, TunerRow
+from clusterwright.spec.job import FlightRecorder, Kueue, NcclProfile, Scheduler, SlurmTopology, Tuner, TunerRow
 from clusterwright.spec.reading import Reading
+
+SLURM = "slurm"
 
 
 def nccl(reading: Reading, data: Mapping[str, Any], path: Path) -> NcclProfile:
@@ -56,13 +58,10 @@ def _tuner_row(data: Mapping[str, Any], path: Path) -> TunerRow:
 
 def scheduler(reading: Reading, data: Mapping[str, Any], path: Path) -> Scheduler:
     """The batch system at ``path``."""
-    kueue = data.get("kueue")
+    is_slurm, kueue = data["kind"] == SLURM, data.get("kueue")
     return Scheduler(
-        kind=data["kind"],
         nodes=data["nodes"],
-        plugin=data["plugin"],
-        leaf=data["leaf"],
-        block_sizes=tuple(data.get("block_sizes", ())),
+        slurm=SlurmTopology(data["plugin"], data["leaf"], tuple(data.get("block_sizes", ()))) if is_slurm else None,
         kueue=Kueue(kueue["label_prefix"], kueue["flavor"]) if kueue is not None else None,
         path=path,
     )

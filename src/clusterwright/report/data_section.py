@@ -1,0 +1,117 @@
+"""The chapter on what the owner promised and what keeps data: promises, mounts, datasets, keys and secrets.
+
+Secrets by where they come from alone: no value is read, and none is known here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clusterwright.report.page import Block, Cell, Section, Table, code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.encryption import Dataset, KeySchedule, SecretSource
+    from clusterwright.spec.model import Mount
+
+
+def data_section(plan: Plan) -> Section | None:
+    """Every table that the spec has something for; None when there is none."""
+    spec = plan.spec
+    tables = (
+        Table(
+            "promises",
+            "Promises",
+            ("Promise", "Which", "In the owner's words"),
+            tuple((Cell(each.name), code(each.promise), Cell(each.says)) for each in spec.promises),
+            note="`clusterwright explain CW533` lists the checks behind each.",
+        ),
+        Table(
+            "mounts",
+            "Mounts",
+            ("Mount", "Where", "On nodes of", "Served by", "Protection", "Why nothing protects it"),
+            tuple(_mount(each) for each in spec.mounts),
+        ),
+        Table(
+            "datasets",
+            "Datasets",
+            ("Dataset", "Mount", "Owner", "Reviewed by", "On", "Record", "Holds until", "Key", "GPUDirect Storage"),
+            tuple(_dataset(each) for each in spec.datasets),
+        ),
+        Table(
+            "keys",
+            "Keys",
+            ("Key", "Kind", "Owner", "New after", "Destroyed after", "Wrapped by", "Certificate"),
+            tuple(_key(each) for each in spec.keys),
+            frozenset({"New after", "Destroyed after"}),
+        ),
+        Table(
+            "secrets",
+            "Secrets, and where they come from",
+            ("Secret", "Source", "Under", "File", "Version"),
+            tuple(_secret(each) for each in spec.secrets),
+        ),
+    )
+    blocks = tuple(Block("", "", (), (table,)) for table in tables if table.rows)
+    return Section("data", "Promises, data and keys", blocks) if blocks else None
+
+
+def _mount(mount: Mount) -> tuple[Cell, ...]:
+    protection = mount.protection
+    return (
+        Cell(mount.name),
+        code(mount.mountpoint),
+        _list(mount.nodes),
+        Cell(mount.system),
+        Cell("–" if protection is None else protection.kind),
+        _or_dash(None if protection is None else protection.reason),
+    )
+
+
+def _dataset(dataset: Dataset) -> tuple[Cell, ...]:
+    review = dataset.review
+    reviewed = (review.reviewer, review.date, review.reference, review.expires) if review is not None else (None,) * 4
+    return (
+        Cell(dataset.name),
+        Cell(dataset.mount),
+        Cell(dataset.owner),
+        *(_or_dash(each) for each in reviewed),
+        _or_dash(dataset.key),
+        Cell("yes" if dataset.gpudirect_storage else "no"),
+    )
+
+
+def _key(key: KeySchedule) -> tuple[Cell, ...]:
+    return (
+        Cell(key.name),
+        Cell(key.kind),
+        _or_dash(key.owner),
+        _days(key.rotate_days),
+        _days(key.delete_days),
+        _or_dash(key.wrapped_by),
+        _or_dash(key.certificate),
+    )
+
+
+def _secret(secret: SecretSource) -> tuple[Cell, ...]:
+    return (
+        Cell(secret.name),
+        Cell(secret.source),
+        code(secret.key or secret.name),
+        _or_dash(secret.file),
+        _or_dash(secret.version),
+    )
+
+
+def _days(days: int | None) -> Cell:
+    return Cell("–" if days is None else f"{days:,} days", "number")
+
+
+def _or_dash(value: object) -> Cell:
+    return Cell("–" if value is None else str(value))
+
+
+def _list(names: Iterable[str]) -> Cell:
+    return Cell(", ".join(names) or "–")

@@ -1,0 +1,65 @@
+"""CW616, CW617 and CW618: what a spec asks of a scheduler that is another one, or that nobody runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+
+_SLURM_KEYS = ("plugin", "leaf", "block_sizes")
+
+
+@rule(
+    code="CW616",
+    severity=Severity.ERROR,
+    title="key of another scheduler",
+    why="Nothing would read it: Kueue has no topology plugin, and takes its levels from the fabric.",
+    mend="Take it away, or write `kind: slurm`.",
+    docs="With `kind: slurm` the controller gets slurm.conf and its topology, and Kueue's objects where `kueue` stands"
+    " beside it; with `kind: kueue` it gets Kueue's alone, and nodes neither slurmd nor its packages.",
+)
+def key_of_another_scheduler(subject: Subject) -> Iterator[Problem]:
+    """Slurm's keys where Kueue alone places jobs."""
+    scheduler = subject.spec.scheduler
+    if scheduler is None or scheduler.slurm is not None:
+        return
+    written = subject.spec.document.at(scheduler.path)
+    for key in _SLURM_KEYS:
+        if key in written:
+            yield Problem(
+                (*scheduler.path, key), f"Kueue has no `{key}`, which is Slurm's.", f"Take `{key}` away.", key=True
+            )
+
+
+@rule(
+    code="CW617",
+    severity=Severity.ERROR,
+    title="scheduler without a controller",
+    why="The scheduler's files go to the first machine of role `service`; without one nobody runs it.",
+    mend="Add a node group with `role: service`.",
+)
+def scheduler_without_a_controller(subject: Subject) -> Iterator[Problem]:
+    """A scheduler in a spec that has no service machine."""
+    spec = subject.spec
+    if spec.scheduler is not None and not any(group.role == "service" for group in spec.node_groups):
+        name = "Slurm" if spec.scheduler.slurm is not None else "Kueue"
+        message = f"No machine runs {name}'s controller: no node group has the role `service`."
+        yield Problem(spec.scheduler.path, message, "Add a node group with `role: service`.")
+
+
+@rule(
+    code="CW618",
+    severity=Severity.ERROR,
+    title="boots without Slurm",
+    why="Slurm drains nodes, boots them and gives them back; where it does not place jobs nobody would.",
+    mend="Add `scheduler: {kind: slurm, ...}`, or take `boots` away.",
+)
+def boots_without_slurm(subject: Subject) -> Iterator[Problem]:
+    """`rollout.boots` where Slurm places no jobs."""
+    spec = subject.spec
+    if spec.rollout.boots is not None and (spec.scheduler is None or spec.scheduler.slurm is None):
+        message = "Nodes are to be booted by Slurm, which does not place jobs here."
+        yield Problem(
+            ("rollout", "boots"), message, "Add `scheduler: {kind: slurm, ...}`, or take `boots` away.", key=True
+        )
