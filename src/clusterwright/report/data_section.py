@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from clusterwright.report.page import Block, Cell, Section, Table, code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.encryption import Dataset, KeySchedule, SecretSource
+    from clusterwright.spec.encryption import Dataset, Encryption, KeySchedule, SecretSource
     from clusterwright.spec.model import Mount
 
 
@@ -33,6 +33,19 @@ def data_section(plan: Plan) -> Section | None:
             "Mounts",
             ("Mount", "Where", "On nodes of", "Served by", "Protection", "Why nothing protects it"),
             tuple(_mount(each) for each in spec.mounts),
+        ),
+        Table(
+            "node-keys",
+            "Files and realms that nodes prove themselves with",
+            ("What", "Value"),
+            tuple((Cell(what), code(value)) for what, value in _proofs(spec.encryption)),
+        ),
+        Table(
+            "collectors",
+            "Collectors of telemetry",
+            ("Common name of its certificate",),
+            tuple((code(name),) for name in (spec.site.telemetry.collectors if spec.site.telemetry else ())),
+            note="SONiC lets these names read and nothing more; EOS authorizes every request through AAA.",
         ),
         Table(
             "datasets",
@@ -56,6 +69,20 @@ def data_section(plan: Plan) -> Section | None:
     )
     blocks = tuple(Block("", "", (), (table,)) for table in tables if table.rows)
     return Section("data", "Promises, data and keys", blocks) if blocks else None
+
+
+def _proofs(encryption: Encryption) -> Iterator[tuple[str, str]]:
+    tls, kerberos = encryption.tls, encryption.kerberos
+    if tls is not None:
+        yield "Authorities", tls.truststore
+        if tls.crl is not None:
+            yield "Withdrawn certificates", tls.crl
+        yield "Certificate", tls.certificate
+        yield "Private key", tls.private_key
+    if kerberos is not None:
+        yield "Kerberos realm", kerberos.realm
+        yield "Key distribution centres", ", ".join(kerberos.kdcs)
+        yield "Keytab", kerberos.keytab
 
 
 def _mount(mount: Mount) -> tuple[Cell, ...]:

@@ -84,10 +84,12 @@ def isolation_section(plan: Plan) -> Section:
     zone_table = Table(
         "zones",
         "Zones",
-        ("Zone", "Node groups", "Fabrics", "Prefixes outside", "Enforced by"),
+        ("Zone", "Kind", "Closed to the internet", "Node groups", "Fabrics", "Prefixes outside", "Enforced by"),
         tuple(
             (
                 Cell(zone.name),
+                Cell(zone.kind),
+                Cell("yes" if zone.isolated else "no"),
                 Cell(", ".join(members_of(plan.spec, zone)) or "–"),
                 Cell(", ".join(zone.fabrics) or "–"),
                 code(", ".join(str(prefix) for prefix in zone.prefixes) or "–"),

@@ -93,9 +93,17 @@ def _misplaced(border: Border, fabric: Fabric, model: HardwareModel) -> Iterator
         system = model.network_os or "no system of its own"
         message = f"{border.device} runs {system}; borders are rendered for EOS."
         yield Problem((*border.path, "device"), message, "Name a switch that runs EOS.")
-    ports = [cage + end for block in model.blocks for cage in block.cages for m in block.modes for end in m.subports]
-    if border.port not in ports:
-        yield unknown("port", border.port, ports, (*border.path, "port"), border.device)
+    speeds: dict[str, set[int]] = {}
+    for block in model.blocks:
+        for mode in block.modes:
+            for port in (cage + end for cage in block.cages for end in mode.subports):
+                speeds.setdefault(port, set()).add(mode.speed_gbps)
+    if border.port not in speeds:
+        yield unknown("port", border.port, speeds, (*border.path, "port"), border.device)
+    elif border.speed_gbps not in speeds[border.port]:
+        message = f"{border.device} {border.port} does not run at {border.speed_gbps} Gb/s."
+        known = ", ".join(str(speed) for speed in sorted(speeds[border.port]))
+        yield Problem((*border.path, "speed_gbps"), message, f"Write a speed that the port has: {known}.")
     if fabric.addressing is None:
         message = f"{fabric.name} has no addresses, and so no routes to exchange."
         yield Problem((*border.path, "device"), message, "Name a switch of an Ethernet fabric.")

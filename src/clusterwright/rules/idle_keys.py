@@ -1,4 +1,4 @@
-"""CW690: keys that stand where nothing reads them.
+"""CW690 and CW691: keys that stand where nothing reads them.
 
 The schema cannot say it: whether a key counts depends on another value. What a spec says must either be done or be
 refused; what would be ignored is told here.
@@ -7,12 +7,13 @@ refused; what would be ignored is told here.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.authentication import AO, SessionAuthentication
 from clusterwright.spec.document import Path
-from clusterwright.spec.encryption import CERTIFICATE, CLEAR, DATA, KRB5P, MACSEC
+from clusterwright.spec.encryption import CERTIFICATE, CLEAR, DATA, MACSEC
 from clusterwright.spec.model import ClusterSpec
 
 INFINIBAND = "infiniband"
@@ -35,10 +36,39 @@ Idle = tuple[Path, str, str]  # a section or item, the key in it, why nothing re
 def idle_key(subject: Subject) -> Iterator[Problem]:
     """Every key of the spec that another value keeps from counting."""
     spec = subject.spec
-    for found in (_authentication, _classes, _watchdogs, _encryption, _keys, _secrets, _jobs):
+    for found in (_authentication, _classes, _watchdogs, _mounts, _keys, _secrets, _jobs):
         for path, key, why in found(spec):
             if key in (spec.document.at(path) or {}):
                 yield Problem((*path, key), f"`{key}` does nothing here: {why}.", f"Take `{key}` away.", key=True)
+
+
+@rule(
+    code="CW691",
+    severity=Severity.ERROR,
+    title="`remove` that removes nothing",
+    why="`remove: true` takes an item of the base away; in a spec without a base, or in a list that is not merged item"
+    " by item, the item would stay as if nothing were written.",
+    mend="Take the whole item out.",
+    docs="Lists merge item by item where every item has a `name`, `role`, `figure`, `level` or `device`, each of them"
+    " once; other lists are replaced whole.",
+)
+def idle_removal(subject: Subject) -> Iterator[Problem]:
+    """`remove` that is still there once a spec has been laid on its base."""
+    for path in _removals(subject.spec.document.data, ()):
+        yield Problem(
+            (*path, "remove"), "There is nothing in a base that this removes.", "Take the item out.", key=True
+        )
+
+
+def _removals(value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, dict):
+        if value.get("remove") is True:
+            yield path
+        for key, item in value.items():
+            yield from _removals(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _removals(item, (*path, index))
 
 
 def _authentication(spec: ClusterSpec) -> Iterator[Idle]:
@@ -65,10 +95,7 @@ def _watchdogs(spec: ClusterSpec) -> Iterator[Idle]:
             yield fabric.path, "pfc_watchdog", f"no class of {fabric.name} has a priority that is paused"
 
 
-def _encryption(spec: ClusterSpec) -> Iterator[Idle]:
-    kinds = {mount.protection.kind for mount in spec.mounts if mount.protection is not None}
-    if KRB5P not in kinds:
-        yield spec.encryption.path, "kerberos", f"no mount has the protection {KRB5P}"
+def _mounts(spec: ClusterSpec) -> Iterator[Idle]:
     for mount in spec.mounts:
         if mount.protection is not None and mount.protection.kind != CLEAR:
             yield (

@@ -32,9 +32,14 @@ def subnet_manager(data: Mapping[str, Any], path: Path, *, partitioned: bool) ->
         default_membership=data.get("default_membership", "limited" if partitioned else "full"),
         m_key=None if key is None else management_key(key, (*path, "m_key")),
         guid_prefix=data.get("guid_prefix", PLANNED_GUID_PREFIX),
-        subnet_prefix=data.get("subnet_prefix", DEFAULT_SUBNET_PREFIX),
+        subnet_prefix=_subnet_prefix(data.get("subnet_prefix", DEFAULT_SUBNET_PREFIX)),
         path=path,
     )
+
+
+def _subnet_prefix(written: int | str) -> int:
+    """A subnet prefix, which has 64 bits: more than a number of YAML holds for every reader."""
+    return int(written, 16) if isinstance(written, str) else written
 
 
 def management_key(data: Mapping[str, Any], path: Path) -> ManagementKey:

@@ -35,6 +35,8 @@ def _section(title: str, definition: Schema, objects: Schema, kinds: Schema) -> 
         mark = " (required)" if key in required else ""
         target = {**kinds, **objects}[_name(value)] if "$ref" in value else {}
         meaning = value.get("description") or target.get("description", "")
+        if "default" in value:
+            meaning += f" {_default(value['default'])} when left out."
         lines.append(f"| `{key}`{mark} | {_cell(_kind(value, objects))} | {_cell(meaning)} |")
     return "\n".join(lines)
 
@@ -95,7 +97,14 @@ def _kind(value: Schema, objects: Schema) -> str:
 
 
 def _literal(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_literal(item)}" for key, item in value.items())
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _default(value: object) -> str:
+    items = value if isinstance(value, list) else [value]
+    return ", ".join(f"`{_literal(item)}`" for item in items)
 
 
 def _cell(text: str) -> str:
