@@ -19,6 +19,13 @@ class Example:
     good: str
 
 
+_JUDGING = (
+    "An error hides no other finding: whatever it leaves readable is judged. A rule that would have to read what an"
+    " error leaves in doubt is named beside that error as not judged, in every format. Suppressing a finding changes"
+    " what is shown, never what is judged; errors that leave values in doubt, or no plan, cannot be suppressed."
+)
+
+
 def page(rule: Rule, example: Example) -> str:
     """The page of ``rule``, as ``clusterwright explain`` prints it."""
     parts = [
@@ -46,6 +53,8 @@ def index(rules: Iterable[Rule]) -> str:
             "# Rules",
             "",
             "What `clusterwright lint` looks for. `clusterwright explain CODE` prints a page.",
+            "",
+            _JUDGING,
             "",
             "| code | severity | what is wrong | family |",
             "| --- | --- | --- | --- |",

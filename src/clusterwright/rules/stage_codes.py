@@ -95,7 +95,7 @@ NO_REASON = Rule(
     "Nobody can tell later whether it still holds, so it does not count.",
     "Write the reason after the bracket.",
     "A suppression stands on the line of the finding, or alone on the line before it. Findings of reading, schema"
-    " and references (CW1xx) cannot be suppressed.",
+    " and references (CW1xx) cannot be suppressed, nor can those that leave no plan, such as too few ports (CW201).",
 )
 UNUSED = Rule(
     "CW121",
