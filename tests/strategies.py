@@ -157,6 +157,8 @@ def _switches(draw: st.DrawFn, names: list[str], technology: str, ample: bool) -
         model["network_os"] = "unmanaged" if technology == "infiniband" else draw(st.sampled_from(["eos", "sonic"]))
         if model["network_os"] == "sonic":
             model["buffer"] = {"bytes": 254 * 10**7, "cell_bytes": 254, "assumed": ASSUMED}
+        elif model["network_os"] == "eos":
+            model["asic"] = "trident3"  # which takes a seed for each of six tiers
         if draw(st.booleans()):
             model["management"] = {"name": "mgmt0", "speed_gbps": 1, "assumed": ASSUMED}
         found.append(model)
