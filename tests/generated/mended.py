@@ -112,14 +112,14 @@ def _mend(spec: Data, error: Finding) -> bool:
 
 def _joined(tiers: list[Data]) -> bool:
     """Whether something changed so that switches meet: no more of them above than links, at last one at the top."""
-    before = [(tier["count"], tier["join"]) for tier in tiers]
+    before = [(tier["count"], tier.get("join", "all")) for tier in tiers]
     for lower, upper in pairwise(tiers):
         upper["count"] = min(upper["count"], lower["up"]["links"])
         upper["join"] = "all"
-    if before == [(tier["count"], tier["join"]) for tier in tiers]:
+    if before == [(tier["count"], tier.get("join", "all")) for tier in tiers]:
         tiers[-1]["count"] = 1
         tiers[-1]["join"] = "all"
-    return before != [(tier["count"], tier["join"]) for tier in tiers]
+    return before != [(tier["count"], tier.get("join", "all")) for tier in tiers]
 
 
 def _in_modes(tiers: list[Data], hint: str) -> bool:

@@ -15,46 +15,46 @@ from tests.generated.features import features
 from tests.generated.judge import Failed
 from tests.generated.specs import Case, specs
 
-EXAMPLES = 120
-# Isolation calls a rule idle that a wider flow hides; lint does not yet say so of replies.
+EXAMPLES = 60
+# A filter of FBOSS may need more tables than its chip has, which lint does not foretell yet.
 UNSETTLED = frozenset({"verify isolation"})
 LEAST_CLEAN = 0.4
 # What clean specs must reach, and in how many of them at least: a part of the grammar that is no longer drawn, or that
 # lint
 # came to refuse everywhere, is missing here.
 LEAST = {
-    "runs eos": 20,
-    "runs fboss": 20,
-    "runs sonic": 5,
-    "runs unmanaged": 3,
-    "runs mlnx-os": 3,
-    "mixed platforms in a fabric": 20,
-    "join all": 40,
-    "join rail": 10,
-    "join position": 10,
-    **{f"{count} tiers": 5 for count in (1, 2, 3, 4)},
-    "1 node groups": 5,
-    "2 node groups": 10,
-    "3 node groups": 10,
-    "IPv4": 20,
-    "IPv6": 20,
-    "shared": 20,
-    "point-to-point": 10,
-    "roce": 20,
-    "ethernet": 40,
-    "infiniband beside ethernet": 10,
-    "partitions": 5,
-    "extends": 10,
-    "exceptions": 8,
-    "extra_config": 5,
-    "mounts": 8,
-    "boot": 5,
-    "nccl": 20,
-    "scheduler": 15,
-    "jobs": 15,
-    "any": 10,
-    "icmp": 5,
-    "zones that overlap": 5,
+    "runs eos": 4,
+    "runs fboss": 4,
+    "runs sonic": 1,
+    "runs unmanaged": 1,
+    "runs mlnx-os": 1,
+    "mixed platforms in a fabric": 4,
+    "join all": 8,
+    "join rail": 2,
+    "join position": 2,
+    **{f"{count} tiers": 1 for count in (1, 2, 3, 4)},
+    "1 node groups": 1,
+    "2 node groups": 2,
+    "3 node groups": 2,
+    "IPv4": 4,
+    "IPv6": 4,
+    "shared": 4,
+    "point-to-point": 2,
+    "roce": 4,
+    "ethernet": 8,
+    "infiniband beside ethernet": 2,
+    "partitions": 1,
+    "extends": 2,
+    "exceptions": 1,
+    "extra_config": 1,
+    "mounts": 1,
+    "boot": 1,
+    "nccl": 4,
+    "scheduler": 3,
+    "jobs": 3,
+    "any": 2,
+    "icmp": 1,
+    "zones that overlap": 1,
 }
 
 
