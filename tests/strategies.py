@@ -272,7 +272,10 @@ def _fabric(
     else:
         fabric["addressing"] = draw(_addressing(number, ample or draw(st.integers(0, 7)) > 0))
     if technology == "roce":
-        fabric["classes"] = [{"name": "rdma", "dscp": [50], "queue": 2, "priority": 2, "weight": 8}]
+        fabric["classes"] = [
+            {"name": "default", "dscp": [], "queue": 0, "weight": 5},
+            {"name": "rdma", "dscp": [50], "queue": 2, "priority": 2, "weight": 8},
+        ]
     return fabric
 
 

@@ -65,8 +65,10 @@ def plan_of(case: Case, folder: Path) -> Plan:
 @given(case=built_to_fit())
 def test_a_cluster_built_to_fit_keeps_every_promise(case: Case, folder: Path) -> None:
     case, codes = accepted(case, folder)
-    # a short last pod or a node with few NICs may leave a switch dark, and switches without one above are pieces
-    assert codes <= {"CW207", "CW214", "CW242"}, codes
+    # A short last pod or a node with few NICs may leave a switch dark; switches without one above are pieces, or planes
+    # without a subnet manager; breakouts are drawn for each tier, so that the ends of a cable may differ in lanes; and
+    # SONiC has hash functions for three tiers.
+    assert codes <= {"CW207", "CW214", "CW223", "CW242", "CW244", "CW431"}, codes
     assume(not codes)
     spec = load_spec(folder / "cluster.yaml")
     skeleton = build_skeleton(spec)
@@ -152,7 +154,10 @@ def test_a_drained_device_takes_its_cables_out_of_service_and_changes_nothing_el
     name = data.draw(st.sampled_from([device.name for device in before.devices]))
     state = data.draw(st.sampled_from(["drained", "out-of-service"]))
     case = case.with_exceptions({"device": name, "state": state})
-    assert not errors(case.write(folder))
+    # A subnet manager may have to route through the switch, and it may be what holds a fabric together.
+    refused = errors(case.write(folder))
+    assert refused <= {"CW216", "CW240"}, refused
+    assume(not refused)
     after = plan_of(case, folder)
     for old, new in zip(before.devices, after.devices, strict=True):
         assert (old == new) == (old.name != name)

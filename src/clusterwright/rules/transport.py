@@ -68,7 +68,7 @@ def _free(taken: Iterable[int | None]) -> str:
 
 @rule(
     code="CW430",
-    severity=Severity.WARNING,
+    severity=Severity.ERROR,
     title="DSCPs that no class takes",
     why="What no class takes is treated by each system in its own way, and by some as lossless.",
     mend="Add a lossy class without code points, or name every DSCP.",
