@@ -11,6 +11,7 @@ from clusterwright.report.totals import CableTotals, RackKind, cable_totals
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
+    from clusterwright.spec.hardware import HardwareModel
 
 _MOST_ELEVATIONS = 6
 _MOST_RACK_ROWS = 400  # more racks than this are told pod by pod; devices.csv has each
@@ -136,12 +137,31 @@ def _models_table(plan: Plan) -> Table:
                 Cell(power(model.power_w), "number"),
                 Cell(f"{model.units:g} U" if model.units else "own cabinet", "number"),
                 Cell(power(model.power_w * count), "number"),
+                Cell("; ".join(_cages(model)) or "–"),
             )
         )
     return Table(
         "models",
         "Devices by role and model",
-        ("Role", "Model", "Manufacturer", "Devices", "Power of one", "Height", "Power together"),
+        (
+            "Role",
+            "Model",
+            "Manufacturer",
+            "Devices",
+            "Power of one",
+            "Height",
+            "Power together",
+            "Cages and their modes",
+        ),
         tuple(rows),
         frozenset({"Devices", "Power of one", "Height", "Power together"}),
     )
+
+
+def _cages(model: HardwareModel) -> tuple[str, ...]:
+    """What plugs into a switch: equal cages together, each mode with its logical ports and their speed."""
+    counts: Counter[str] = Counter()
+    for block in model.blocks:
+        modes = ", ".join(f"{mode.name} ({len(mode.subports)} at {mode.speed_gbps} Gb/s)" for mode in block.modes)
+        counts[f"{block.connector}: {modes}"] += len(block.cages)
+    return tuple(f"{count:,} {what}" for what, count in counts.items())

@@ -91,7 +91,7 @@ class _Loader:
             chips=chips,
             capacity_tb=data["capacity_tb"]["value"] if "capacity_tb" in data else 0,
             assumed=tuple(_assumed(data)),
-            buffer=buffer and _buffer(buffer),
+            buffer=buffer and self._buffer(buffer),
             macsec=tuple(data["macsec"]["ciphers"]) if "macsec" in data else (),
             host=_host(data["host"]) if "host" in data else None,
             pcie=self._pcie(data, groups) if "pcie" in data else None,
@@ -279,6 +279,17 @@ class _Loader:
             nvlinks=inside.get("nvlinks", 0),
         )
 
+    def _buffer(self, data: Mapping[str, Any]) -> Buffer:
+        """The packet buffer; no pool has more cells than there are."""
+        cells = data["bytes"] // data["cell_bytes"]
+        pool = data.get("pool_cells", cells)
+        if pool > cells:
+            message = f"A pool has {pool:,} cells, but the buffer of {data['bytes']:,} bytes has {cells:,}."
+            self.object(
+                ("buffer", "pool_cells" if "pool_cells" in data else "bytes"), message, "Mend bytes: or pool_cells:."
+            )
+        return Buffer(data["bytes"], data["cell_bytes"], pool)
+
     def _check_kind(self, data: Mapping[str, Any]) -> None:
         kind = data["kind"]
         needed, unused = ("ports", "nics") if kind in _CABLED else ("nics", "ports")
@@ -298,11 +309,6 @@ class _Loader:
 
 def _nic(data: Mapping[str, Any]) -> Nic:
     return Nic(data["interface"], data.get("rdma_device"), data.get("pci"), data.get("gpu"), data.get("numa"))
-
-
-def _buffer(data: Mapping[str, Any]) -> Buffer:
-    cells = data["bytes"] // data["cell_bytes"]
-    return Buffer(data["bytes"], data["cell_bytes"], data.get("pool_cells", cells))
 
 
 def _host(data: Mapping[str, Any]) -> Host:

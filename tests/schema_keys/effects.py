@@ -1,0 +1,182 @@
+"""What can be seen of a spec, cheapest first: findings, plan, files, inventory, report, and what commands answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date, timedelta
+from functools import cached_property, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, cast
+
+from clusterwright.bringup.acceptance import acceptance_plans
+from clusterwright.bringup.steps import Limits
+from clusterwright.cli.formats.placement import Comparison
+from clusterwright.cli.formats.placement import text as placement_text
+from clusterwright.deploy.secret_sources import SecretFile
+from clusterwright.deploy.units import cut
+from clusterwright.finding import ClusterwrightError
+from clusterwright.keys.certificates import certificate_dues
+from clusterwright.keys.ledger import Ledger, Version
+from clusterwright.keys.schedule import overdue, steps
+from clusterwright.place.placement import linear, place, shuffled
+from clusterwright.place.room import room_for
+from clusterwright.plan.build import build_plan
+from clusterwright.render.engine import render_devices
+from clusterwright.render.images import fetched, node_images
+from clusterwright.report.html import report_files
+from clusterwright.report.inventory_ansible import ansible_lines
+from clusterwright.report.records import Inventory
+from clusterwright.rollout.boots import SlurmBoots
+from clusterwright.rollout.gates import Gates
+from clusterwright.rollout.node_checks import NodeIsolation, NodeVerdicts
+from clusterwright.rollout.sessions import Sessions
+from clusterwright.rollout.subnet import SubnetScan
+from clusterwright.rollout.waves import Effect, Wave, plan_waves
+from clusterwright.rules.engine import LintResult, lint_document
+from clusterwright.spec.load import load_spec_document
+
+if TYPE_CHECKING:
+    from clusterwright.deploy.asking import Devices
+    from clusterwright.plan.model import Plan
+    from clusterwright.rollout.boots import BootNote
+    from clusterwright.rollout.health import Gate
+    from clusterwright.spec.document import Document
+    from clusterwright.spec.model import ClusterSpec
+    from clusterwright.spec.workload import Job
+
+DAY = date(2026, 6, 1)
+_LIMITS = Limits(60, 0.97, 0.9)
+
+
+class Seen:
+    """Everything that anybody can see of ``document``, each kind computed when it is asked for."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    @cached_property
+    def lint(self) -> LintResult:
+        return lint_document(self.document, DAY)
+
+    @cached_property
+    def findings(self) -> Any:
+        """What lint says, without where it says it, and what a comment keeps it from saying."""
+        result = self.lint
+        said = tuple((each.code, each.message, each.path) for each in result.findings)
+        return said, tuple((each.finding.code, each.finding.message) for each in result.suppressed), bool(result.errors)
+
+    @property
+    def is_refused(self) -> bool:
+        return bool(self.findings[2])
+
+    @cached_property
+    def spec(self) -> ClusterSpec:
+        return load_spec_document(self.document)
+
+    @cached_property
+    def built(self) -> Plan:
+        return build_plan(self.spec)
+
+    @cached_property
+    def plan(self) -> Any:
+        return self.built.groups, self.built.devices, self.built.cables, self.built.subnets
+
+    @cached_property
+    def files(self) -> Any:
+        return self._answer(self._files)
+
+    @cached_property
+    def images(self) -> Any:
+        return node_images(self.built), fetched(self.built)
+
+    @cached_property
+    def report(self) -> Any:
+        return report_files(self.built, self.lint.findings), tuple(ansible_lines(Inventory(self.built)))
+
+    @cached_property
+    def placements(self) -> Any:
+        return tuple(self._answer(partial(self._placement, job)) for job in self.spec.jobs)
+
+    @cached_property
+    def rollout(self) -> Any:
+        waves = plan_waves(self.built, cut(self.built), self._rebooting, self.spec.rollout)
+        return (
+            waves,
+            tuple(self._gates(waves).questions),
+            self.spec.rollout.failure_budget,
+        )  # the last is what `up` hands on
+
+    @cached_property
+    def acceptance(self) -> Any:
+        pods = sorted({device.pod for device in self.built.devices if device.kind == "node" and device.pod})
+        return tuple(self._answer(partial(acceptance_plans, self.built, pod, _LIMITS)) for pod in pods)
+
+    @cached_property
+    def keys(self) -> Any:
+        schedule = self.spec.keys
+        ledger = Ledger({key.name: (Version(1, DAY - timedelta(days=100), "wrapped", 1),) for key in schedule})
+        folder = Path(self.document.file).parent
+        return (
+            tuple(steps(schedule, ledger, DAY)),
+            tuple(overdue(schedule, ledger, DAY)),
+            self._answer(partial(certificate_dues, schedule, folder, DAY)),
+        )
+
+    @cached_property
+    def secrets(self) -> Any:
+        with TemporaryDirectory() as folder:
+            return tuple(
+                self._secret(Path(folder) / "secrets.yaml", item) for item in self.document.data.get("secrets", ())
+            )
+
+    def _files(self) -> Any:
+        return {(each.device, each.path): (each.content, each.mode) for each in render_devices(self.built)}
+
+    def _placement(self, job: Job) -> str:
+        room = room_for(self.built, job)
+        return placement_text(Comparison("", job, room, place(room, job), linear(room, job), shuffled(room, job, 1), 1))
+
+    @property
+    def _rebooting(self) -> dict[str, Effect]:
+        return {device.name: Effect.REBOOT for device in self.built.devices}
+
+    def _gates(self, waves: tuple[Wave, ...]) -> Gates:
+        """As ``device_gates`` makes them, of devices that nobody asks here."""
+        policies, nobody = self.spec.rollout.gates, cast("Devices", None)
+        every: tuple[Gate, ...] = (
+            Sessions(self.built, nobody, policies.sessions, waves),
+            SubnetScan(self.built, nobody, policies.subnet),
+            NodeVerdicts(self.built, nobody, policies.verdicts, frozenset()),
+            NodeIsolation(self.built, nobody, policies.isolation),
+        )
+        boots = self.spec.rollout.boots
+        if boots is not None:
+            every = (SlurmBoots(nobody, boots, frozenset(), "", "", cast("BootNote", None)), *every)
+        return Gates(every, {})
+
+    def _secret(self, file: Path, item: Any) -> Any:
+        file.write_text(json.dumps({"secrets": [item]}))
+        source = SecretFile(file, Path("keys"))
+        return self._answer(partial(source.fetch, None)).replace(str(file.parent), ""), self._answer(source.versions)
+
+    @staticmethod
+    def _answer(ask: Callable[[], Any]) -> Any:
+        try:
+            return ask()
+        except ClusterwrightError as error:
+            return str(error)
+
+
+KINDS = ("plan", "files", "placements", "rollout", "acceptance", "keys", "secrets", "images", "report")
+CHEAP = KINDS[:-2]
+
+
+def difference(one: Seen, other: Seen, kinds: tuple[str, ...] = KINDS) -> str | None:
+    """The first kind in which they differ, None when they look the same to everybody."""
+    if one.findings != other.findings:
+        return "findings"
+    if one.is_refused:
+        return None
+    return next((kind for kind in kinds if getattr(one, kind) != getattr(other, kind)), None)

@@ -1,0 +1,91 @@
+"""The leaves of a JSON Schema: every place of a document at which a value may stand, found from the schema alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clusterwright import data_files
+
+Schema = Mapping[str, Any]
+Place = tuple[str | int, ...]
+ITEM = "[]"  # any item of a list
+ENTRY = "{}"  # any entry of a mapping whose keys are the spec's own
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A place: ``path`` from the top with ITEM and ENTRY in it, what may stand there, and whether it must."""
+
+    path: tuple[str, ...]
+    schema: Schema
+    required: bool
+
+    @property
+    def name(self) -> str:
+        """The path as people write it."""
+        return ".".join(self.path).replace(".[]", "[]").replace(".{}", "{}")
+
+    @property
+    def has_items(self) -> bool:
+        """Whether a list or a mapping of the spec's own keys stands there."""
+        return self.schema.get("type") == "array" or self.schema.get("type") == "object"
+
+    @property
+    def is_object(self) -> bool:
+        """Whether a section with keys of its own stands there, each of them a leaf."""
+        return "properties" in self.schema
+
+    def places(self, data: Any) -> list[Place]:
+        """Where in ``data`` a value stands at this leaf."""
+        found: list[tuple[Place, Any]] = [((), data)]
+        for step in self.path:
+            found = [((*path, key), value) for path, here in found for key, value in _children(here, step)]
+        return [path for path, _ in found]
+
+
+def leaves(name: str) -> tuple[Leaf, ...]:
+    """The leaves of the published schema ``name``, in its order. Lists and mappings of free keys count themselves."""
+    folder = data_files.folder("inventory") / "schema"
+    schema, strings = (json.loads((folder / f"{each}.schema.json").read_text()) for each in (name, "strings"))
+    named = {f"#/$defs/{key}": value for key, value in schema["$defs"].items()}
+    named |= {f"strings.schema.json#/$defs/{key}": value for key, value in strings["$defs"].items()}
+    return tuple(_walk(schema, named, (), required=True))
+
+
+def _walk(schema: Schema, named: Schema, path: tuple[str, ...], *, required: bool) -> Iterator[Leaf]:
+    schema = resolved(schema, named)
+    if path and "properties" in schema:
+        yield Leaf(path, schema, required)
+    if "properties" in schema:
+        musts = frozenset(schema.get("required", ()))
+        for key, value in schema["properties"].items():
+            yield from _walk(value, named, (*path, key), required=key in musts)
+        return
+    yield Leaf(path, schema, required)
+    if schema.get("type") == "array":
+        yield from _walk(schema["items"], named, (*path, ITEM), required=False)
+    elif isinstance(schema.get("additionalProperties"), Mapping):
+        yield from _walk(schema["additionalProperties"], named, (*path, ENTRY), required=False)
+
+
+def resolved(schema: Schema, named: Schema) -> Schema:
+    """``schema`` with what it refers to laid below it."""
+    while "$ref" in schema:
+        target = named[schema["$ref"]]
+        schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
+    if "oneOf" in schema and "properties" not in schema:
+        schema = {**schema, "oneOf": [resolved(one, named) for one in schema["oneOf"]]}
+    return schema
+
+
+def _children(here: Any, step: str) -> Iterator[tuple[str | int, Any]]:
+    if step == ITEM:
+        yield from enumerate(here) if isinstance(here, list) else ()
+    elif isinstance(here, dict):
+        if step == ENTRY:
+            yield from here.items()
+        elif step in here:
+            yield step, here[step]

@@ -1,0 +1,225 @@
+"""Every key of the schemas counts: a changed value is seen in findings, plan, files, report or a command's answer.
+
+The keys are found in the schemas and tried in the specs beside this file, which hold every one of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import combinations, islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.schema_keys.changes import changed, other_values
+from tests.schema_keys.effects import CHEAP, Seen, difference
+from tests.schema_keys.schema_leaves import Leaf, Place, leaves
+
+from clusterwright.rules.engine import lint_document
+from clusterwright.spec.document import Document
+from clusterwright.spec.extends import identity, merge, read_spec_document
+from clusterwright.spec.reader import read_document
+
+SPECS = Path(__file__).parent / "specs"
+NAMES = ("roce", "infiniband", "ufm", "sonic")
+HARDWARE = SPECS / "hardware.yaml"
+
+# Keys that say something to readers of the file alone.
+COMMENTS = {
+    "source": "where a figure was published: for whoever reads the spec or the catalogue",
+    "assumed": "why a figure was chosen; the report lists them, wherever they stand",
+}
+# Keys with one legal value, which therefore cannot be changed.
+FIXED = {
+    "version": "tells one format from the next",
+    "kind": "tells a catalogue from a spec",
+    "fabrics[].attach[].management": "its presence is what it says",
+}
+PLACES = 24  # at which a key is tried until its change is seen
+TRIES = 8  # other values at each
+
+
+def _is_comment(leaf: Leaf) -> bool:
+    return leaf.path[-1] in COMMENTS and "enum" not in leaf.schema
+
+
+def _is_value(leaf: Leaf) -> bool:
+    """Whether a value stands at ``leaf`` that can be changed by itself: neither a comment nor what extends a spec."""
+    return not (_is_comment(leaf) or leaf.path[-1] in {"remove", "extends"} or leaf.name in FIXED or leaf.is_object)
+
+
+CLUSTER = leaves("cluster")
+CATALOGUE = leaves("hardware")
+VALUES = [leaf for leaf in CLUSTER if _is_value(leaf)]
+FIGURES = [leaf for leaf in CATALOGUE if _is_value(leaf)]
+Where = tuple[str, Place, Any]  # the spec, where in it, and what stands there
+
+
+@cache
+def seen(name: str) -> Seen:
+    """A spec of this test as it stands."""
+    return Seen(read_spec_document(SPECS / f"{name}.yaml"))
+
+
+@cache
+def catalogue() -> Document:
+    return read_document(HARDWARE)
+
+
+def _where(leaf: Leaf) -> list[Where]:
+    """Where values stand at ``leaf``, those of different kinds first: a section of every spec before its neighbours."""
+    if leaf in FIGURES:
+        data = catalogue().data
+        return [("roce", place, _at(data, place)) for place in leaf.places(data)]
+    found = [
+        [(name, place, _at(seen(name).document.data, place)) for place in leaf.places(seen(name).document.data)]
+        for name in NAMES
+    ]
+    longest = max(len(each) for each in found)
+    return [each[number] for number in range(longest) for each in found if number < len(each)]
+
+
+def _unwritten(leaf: Leaf) -> list[Where]:
+    """Sections that could have a switch and do not: what it does may show there alone."""
+    section = Leaf(leaf.path[:-1], {}, required=False)
+    return [
+        (name, (*place, leaf.path[-1]), False)
+        for name in NAMES
+        for place in section.places(seen(name).document.data)
+        if leaf.path[-1] not in _at(seen(name).document.data, place)
+    ][:2]
+
+
+def _changed(leaf: Leaf, where: Where, value: Any, file: Path) -> list[tuple[Seen, Seen]]:
+    """The specs that the change of ``where`` to ``value`` touches, as they stand and as they then are."""
+    name, place, _ = where
+    if leaf not in FIGURES:
+        return [(seen(name), Seen(changed(seen(name).document, place, value)))]
+    file.write_text(json.dumps(changed(catalogue(), place, value).data))
+    pairs = []
+    for each in ("roce", "infiniband"):
+        document = seen(each).document
+        pairs.append((seen(each), Seen(replace(document, data={**document.data, "hardware": [str(file)]}))))
+    return pairs
+
+
+def _is_seen(leaf: Leaf, where: Where, value: Any, file: Path) -> bool:
+    return any(difference(one, other) is not None for one, other in _changed(leaf, where, value, file))
+
+
+def _tries(leaf: Leaf) -> Iterator[tuple[Where, Any]]:
+    """Places with another value for each: one value at every place first, then the second at every place, ..."""
+    places = [*_where(leaf)[:PLACES], *(_unwritten(leaf) if leaf.schema.get("type") == "boolean" else ())]
+    elsewhere = [value for _, _, value in places]
+    others = [list(islice(other_values(leaf, where[2], elsewhere), TRIES)) for where in places]
+    for number in range(TRIES):
+        for where, values in zip(places, others, strict=True):
+            if number < len(values):
+                yield where, values[number]
+
+
+def test_the_specs_are_sound() -> None:
+    assert not [(name, seen(name).findings[0]) for name in NAMES if seen(name).is_refused]
+
+
+def test_every_key_stands_in_a_spec() -> None:
+    data = {
+        leaf: [catalogue().data] if leaf in CATALOGUE else [seen(name).document.data for name in NAMES]
+        for leaf in (*CLUSTER, *CATALOGUE)
+        if not (_is_comment(leaf) or leaf.path[-1] in {"remove", "extends"})
+    }
+    lacking = [leaf.name for leaf, every in data.items() if not any(leaf.places(each) for each in every)]
+    assert not lacking, f"no spec in {SPECS} has them"
+
+
+@pytest.mark.parametrize(
+    "leaf", [leaf for leaf in (*VALUES, *FIGURES) if "enum" not in leaf.schema], ids=lambda leaf: leaf.name
+)
+def test_a_change_is_seen(leaf: Leaf, tmp_path: Path) -> None:
+    tries = list(_tries(leaf))
+    if leaf.has_items and not tries:
+        return  # one item that must stay: the item itself is changed
+    assert tries, f"{leaf.name} has one legal value alone, and so says nothing"
+    assert any(_is_seen(leaf, where, value, tmp_path / "hardware.yaml") for where, value in tries), (
+        f"nobody sees {leaf.name} change"
+    )
+
+
+@pytest.mark.parametrize(
+    "leaf", [leaf for leaf in (*VALUES, *FIGURES) if "enum" in leaf.schema], ids=lambda leaf: leaf.name
+)
+def test_no_two_values_of_a_choice_mean_the_same(leaf: Leaf, tmp_path: Path) -> None:
+    """Every pair of values is told apart at some place where the key stands."""
+    alike = set(combinations(leaf.schema["enum"], 2))
+    assert alike, f"{leaf.name} has one legal value alone, and so says nothing"
+    for where in _where(leaf)[:PLACES]:
+        wanted = {value for pair in alike for value in pair}
+        made = {value: _changed(leaf, where, value, tmp_path / f"{at}.yaml") for at, value in enumerate(wanted)}
+        alike = {
+            (one, other)
+            for one, other in alike
+            if all(difference(a, b) is None for (_, a), (_, b) in zip(made[one], made[other], strict=True))
+        }
+        if not alike:
+            return
+    raise AssertionError(f"{leaf.name} treats alike: {sorted(map(str, alike))}")
+
+
+@pytest.mark.parametrize("leaf", [leaf for leaf in CLUSTER if "default" in leaf.schema], ids=lambda leaf: leaf.name)
+def test_a_default_written_out_changes_nothing(leaf: Leaf) -> None:
+    parent = Leaf(leaf.path[:-1], {}, required=False)
+    for name in NAMES:
+        document = seen(name).document
+        for place in parent.places(document.data):
+            section = _at(document.data, place)
+            if not isinstance(section, dict):
+                continue
+            here = (*place, leaf.path[-1])
+            is_written = leaf.path[-1] in section
+            one = Seen(changed(document, here, None, leaves_out=True)) if is_written else seen(name)
+            other = Seen(changed(document, here, leaf.schema["default"]))
+            if other.is_refused and not one.is_refused:
+                continue  # a key that may not stand there at all
+            assert difference(one, other, CHEAP) is None, f"{leaf.name}: {leaf.schema['default']} is not what is taken"
+            return
+    raise AssertionError(f"no spec shows the default of {leaf.name}")
+
+
+def test_defaults_stand_in_the_schema_and_nowhere_else() -> None:
+    """A default in words would be compared with nothing."""
+    worded = re.compile(r"\d[^;.]* (?:when|if) (?:absent|left out)|[Dd]efault \d|unless said")
+    assert not [leaf.name for leaf in (*CLUSTER, *CATALOGUE) if worded.search(leaf.schema.get("description", ""))]
+
+
+@pytest.mark.parametrize("leaf", [leaf for leaf in CLUSTER if leaf.path[-1] == "remove"], ids=lambda leaf: leaf.name)
+def test_remove_takes_an_item_of_the_base_away_and_is_refused_elsewhere(leaf: Leaf) -> None:
+    item = Leaf(leaf.path[:-1], {}, required=False)
+    name, place = next((name, place) for name in NAMES for place in item.places(seen(name).document.data))
+    document = seen(name).document
+    overlay = replace(document, data=_only(document.data, place))
+    assert _at(merge(document, overlay).data, place[:-1]) != _at(document.data, place[:-1])
+    told = lint_document(changed(document, (*place, "remove"), True)).findings
+    assert "CW691" in {finding.code for finding in told}
+
+
+def _only(data: Any, place: Place) -> Any:
+    """An overlay that names what lies around ``place`` and removes what stands there."""
+    if not place:
+        return {**_identity(data), "remove": True}
+    below = _only(data[place[0]], place[1:])
+    return [below] if isinstance(data, list) else {**_identity(data), place[0]: below}
+
+
+def _identity(data: Any) -> dict[str, Any]:
+    found = identity(data)
+    return {} if found is None else {found[0]: found[1]}
+
+
+def _at(data: Any, place: Place) -> Any:
+    for step in place:
+        data = data[step]
+    return data
