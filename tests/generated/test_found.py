@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from tests.render.plans import plan_with
 
+from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.render.engine import render_device, render_kinds
 from clusterwright.render.fboss_ports import platform_port
 from clusterwright.rules.engine import lint_path
+from clusterwright.spec.load import load_spec
 from clusterwright.verify.check import Verdict
 from clusterwright.verify.intent import intent_of
 from clusterwright.verify.registry import CHECKS
@@ -67,6 +69,46 @@ expect:
   - {figure: oversubscription.backend.leaf, value: 2, assumed: "Narrow above the unit."}
 """
 
+NO_FLOW_BETWEEN = """version: 1
+name: quiet
+site: {domain: example.net}
+nodes:
+  - {name: compute, model: dgx-h100, role: node, count: 2, zone: compute, levels: [{name: rack, of: 2}]}
+  - name: storage
+    model: hammerspace-dsx
+    role: storage
+    count: 1
+    zone: storage
+    image: server
+    levels: [{name: rack, of: 1, code: s}]
+fabrics:
+  - name: frontend
+    technology: ethernet
+    mtu: 9000
+    attach: [{nodes: compute, nics: frontend}, {nodes: storage, nics: frontend}]
+    tiers:
+      - role: rsw
+        model: dcs-7804r3
+        per: rack
+        up: {links: 2, speed_gbps: 400}
+        asn: {base: 4200000000, per: switch}
+      - {role: ssw, model: dcs-7804r3, per: cluster, count: 2, asn: {base: 4200001000, per: tier}}
+    addressing:
+      loopbacks: 10.1.255.0/25
+      links: 10.1.255.128/25
+      hosts: 10.1.0.0/20
+      hosts_per_switch: 24
+      host_links: shared
+zones:
+  - {name: compute, nodes: [compute]}
+  - {name: storage, nodes: [storage]}
+  - {name: site, kind: services, prefixes: [10.200.0.0/24]}
+flows:
+  - {name: ssh, from: site, to: storage, protocol: tcp, ports: [22], reason: "configuration over SSH", owner: systems}
+images:
+  - {name: server, distribution: "Debian 13", kernel: {package: linux-image-amd64}, limits: {memlock: unlimited}}
+"""
+
 
 def planned(tmp_path: Path, base: str, text: str) -> Plan:
     plan = plan_with(tmp_path, base, text)
@@ -119,3 +161,11 @@ def test_the_usual_subnet_prefix_can_be_written(tmp_path: Path) -> None:
     assert fabric is not None
     assert fabric.subnet_manager is not None
     assert fabric.subnet_manager.subnet_prefix == 0xFE80000000000000
+
+
+def test_nodes_without_a_flow_have_a_route_to_their_fabric_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "quiet.yaml").write_text(NO_FLOW_BETWEEN)
+    assert not lint_path(tmp_path / "quiet.yaml").errors
+    found = verdict(build_plan(load_spec(tmp_path / "quiet.yaml")), "reachability")
+    assert found is not None
+    assert not found.is_refuted, found.counterexamples[:1]

@@ -97,13 +97,14 @@ def node_address(plan: Plan, device: Device) -> str | None:
 def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
     """The prefixes that nodes of a group reach over a fabric, none inside another.
 
-    They are the pools in which the nodes meet the zones that flows name over this fabric, but for those of other
-    fabrics that they are attached to themselves, and what lies outside the cluster.
+    They are the fabric's own hosts, which packet filters and not routes keep apart; the pools of other fabrics in which
+    the nodes meet the zones that flows name over this one, but for those that they are attached to themselves; and what
+    lies outside the cluster.
     """
     fabric = fabric_of(plan, fabric_name)
     if fabric.addressing is None:
         return ()
-    found: list[Network] = [fabric.addressing.hosts] if fabric.technology == "roce" else []
+    found: list[Network] = [fabric.addressing.hosts]
     for contact in contacts_of(plan, node_group):
         if fabric_name not in contact.fabrics:
             continue
