@@ -51,7 +51,7 @@ class Wiring:
             found[end.switch] = pieces
             queue = [end.switch]
             for switch in queue:
-                new = joined[switch] - found.keys()
+                new = [each for each in joined[switch] if each not in found]
                 found |= dict.fromkeys(new, pieces)
                 queue += new
             pieces += 1

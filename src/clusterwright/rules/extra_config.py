@@ -23,7 +23,6 @@ FILES = {
     title="added configuration for nobody",
     why="Lines for a switch that does not exist are written nowhere, and somebody relies on them.",
     mend="Name a planned switch, the role of a tier, or an Ethernet fabric.",
-    relied_on=True,
 )
 def added_for_nobody(subject: Subject) -> Iterator[Problem]:
     """Devices, roles and fabrics of `extra_config` that are not planned."""

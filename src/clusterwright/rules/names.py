@@ -23,38 +23,38 @@ LONGEST_LABEL = 63  # RFC 1035, 2.3.4
 def duplicate_name(subject: Subject) -> Iterator[Problem]:
     """Items of one list, or switch roles, that share a name."""
     spec = subject.spec
+    for group in spec.node_groups:
+        for level in group.levels:
+            if level.name == CLUSTER:
+                yield Problem((*level.path, "name"), '"cluster" is the whole cluster already.', "Choose another name.")
     for kind, named in _lists(spec):
         seen: set[str] = set()
         for name, path in named:
             if name in seen:
                 yield Problem(path, f'Two {kind} are called "{name}".', "Choose another name for one of them.")
             seen.add(name)
-    for group in spec.node_groups:
-        for level in group.levels:
-            if level.name == CLUSTER:
-                yield Problem((*level.path, "name"), '"cluster" is the whole cluster already.', "Choose another name.")
 
 
 def _lists(spec: ClusterSpec) -> Iterator[tuple[str, list[tuple[str, Path]]]]:
-    """What must be told apart by name: its kind, and each name with its place."""
-    for kind, items in (
-        ("node groups", spec.node_groups),
-        ("fabrics", spec.fabrics),
-        ("zones", spec.zones),
-        ("images", spec.images),
-        ("flows", spec.flows),
-        ("mounts", spec.mounts),
-        ("borders", spec.borders),
-        ("promises", spec.promises),
-    ):
+    """What must be told apart by name: its kind, and each name with its place.
+
+    What the skeleton is built of comes first: doubts about another list must not leave that unjudged.
+    """
+    for kind, items in (("node groups", spec.node_groups), ("fabrics", spec.fabrics)):
         yield kind, [(item.name, (*item.path, "name")) for item in items]
-    for fabric in spec.fabrics:
-        yield f"classes of {fabric.name}", [(item.name, (*item.path, "name")) for item in fabric.classes]
-        yield f"partitions of {fabric.name}", [(item.name, (*item.path, "name")) for item in fabric.partitions]
     for group in spec.node_groups:
         yield f"levels of {group.name}", [(level.name, (*level.path, "name")) for level in group.levels]
     yield "switch roles", [(tier.role, (*tier.path, "role")) for fabric in spec.fabrics for tier in fabric.tiers]
     yield "prefixes of node names", [(group.prefix, (*group.path, "prefix")) for group in spec.node_groups]
+    for fabric in spec.fabrics:
+        yield f"classes of {fabric.name}", [(item.name, (*item.path, "name")) for item in fabric.classes]
+        yield f"partitions of {fabric.name}", [(item.name, (*item.path, "name")) for item in fabric.partitions]
+    yield "zones", [(item.name, (*item.path, "name")) for item in spec.zones]
+    yield "images", [(item.name, (*item.path, "name")) for item in spec.images]
+    yield "flows", [(item.name, (*item.path, "name")) for item in spec.flows]
+    yield "mounts", [(item.name, (*item.path, "name")) for item in spec.mounts]
+    yield "borders", [(item.name, (*item.path, "name")) for item in spec.borders]
+    yield "promises", [(item.name, (*item.path, "name")) for item in spec.promises]
 
 
 @rule(

@@ -102,6 +102,7 @@ def _needed_for(ways: Ways, tops: int) -> Mapping[int, int]:
 )
 def single_failures(subject: Subject) -> Iterator[Problem]:
     """Switches with nodes all of whose ways up need one other switch, once for each tier that they stand in."""
+    subject.require_plan()
     states = device_states(subject.spec, subject.skeleton)
     for fabric in subject.skeleton.fabrics:
         ways = ways_up(fabric, states)

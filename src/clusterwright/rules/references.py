@@ -210,7 +210,6 @@ def unknown_block(subject: Subject) -> Iterator[Problem]:
     " prefix and its place in the rack (gpu-p01r003n0), a switch its role and, where several stand together,"
     " its number (ctsw-p01-00). Numbers have as many digits as the largest of them needs, at least two. Ports"
     " are named as the network OS names them, NICs by their interface.",
-    relied_on=True,
 )
 def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
     """Devices and groups that exceptions name but the plan lacks."""

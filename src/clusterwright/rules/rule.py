@@ -70,15 +70,19 @@ class Subject:
         uplink_counts(self.spec)
         return build_skeleton(self.spec)
 
+    def require_plan(self) -> None:
+        """Stops a rule that looks at ways through the fabrics, by FencedError, where the skeleton becomes no plan."""
+        if self.no_plan:
+            raise FencedError(self.no_plan)
+
     @cached_property
     def wirings(self) -> tuple[tuple[FabricSkeleton, Wiring], ...]:
         """The fabrics in which everything finds a switch and every uplink an end; what does not, other rules tell.
 
-        Raises FencedError where such a rule has found something.
+        Raises FencedError where there is no plan: ways over links that find no port are of no use, and may be millions.
         """
+        self.require_plan()
         layout = self.skeleton.layout
-        if self.no_plan and any(skeleton.unattached or skeleton.loose for skeleton in self.skeleton.fabrics):
-            raise FencedError(self.no_plan)
         return tuple(
             (skeleton, wiring_of_skeleton(self.spec, layout, skeleton))
             for skeleton in self.skeleton.fabrics
@@ -88,8 +92,7 @@ class Subject:
     @cached_property
     def plan(self) -> Plan:
         """The whole plan, for rules that ask for single ports and cables. Raises FencedError where there is none."""
-        if self.no_plan:
-            raise FencedError(self.no_plan)
+        self.require_plan()
         return build_plan(self.spec, self.skeleton)
 
     @cached_property
