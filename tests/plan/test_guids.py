@@ -130,4 +130,4 @@ def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").unlink()
     (finding,) = lint_path(file).findings
     assert finding.code == "CW101"
-    assert "no such file" in finding.message
+    assert "labels.csv does not exist" in finding.message
