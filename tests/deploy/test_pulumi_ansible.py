@@ -12,7 +12,7 @@ import yaml
 
 from clusterwright import data_files
 from clusterwright.deploy.targets import Chosen, read_access
-from clusterwright.finding import SpecError
+from clusterwright.finding import ClusterwrightError, SpecError
 from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan, format_address
@@ -123,6 +123,39 @@ def test_a_bad_access_file_is_refused_with_positions(tmp_path: Path) -> None:
 
     assert [finding.position.line for finding in refused.value.findings][-2:] == [2, 3]
     assert "known_hosts" in str(refused.value)
+
+
+@pytest.mark.parametrize("mark", [" ", "%h", "{{ x }}", "${HOME}", "'", '"', "\\", "\t", "\u00a0"])
+def test_paths_that_ssh_or_ansible_would_read_as_something_else_are_refused(tmp_path: Path, mark: str) -> None:
+    (tmp_path / "plain").mkdir()
+    access = tmp_path / f"of{mark}us/access.yaml"
+    access.parent.mkdir()
+    text = "known_hosts: ../plain/hosts\naddresses: {n0: 10.0.0.1}\nprivate_key: "
+    access.write_text(text + "id\n")
+    with pytest.raises(SpecError, match="would read as something else") as refused:
+        read_access(access)
+    assert [(finding.position.line, finding.path) for finding in refused.value.findings] == [(3, "private_key")]
+
+    access.write_text(text + "../plain/id\n")
+    assert read_access(access).private_key == tmp_path / "plain/id"
+
+    (tmp_path / "plain/id").symlink_to(access.parent / "id")
+    with pytest.raises(SpecError, match="would read as something else"):
+        read_access(access)
+
+
+def test_paths_for_eapi_are_refused_where_they_are_templates_and_so_is_the_runs_folder(tmp_path: Path) -> None:
+    text = "private_key: /plain/id\nknown_hosts: /plain/hosts\naddresses: {n0: 10.0.0.1}\n"
+    eapi = "eapi: {ca: ca.pem, addresses: {s0: 10.0.0.2}}\n"
+    folder = tmp_path / "{{ 7 }} %"
+    folder.mkdir()
+    (folder / "access.yaml").write_text(text + eapi)
+    with pytest.raises(SpecError, match=r"access\.yaml:4:12: .*would read as something else"):
+        read_access(folder / "access.yaml")
+
+    (folder / "access.yaml").write_text(text)
+    with pytest.raises(ClusterwrightError, match="takes for a template; deploy from another folder"):
+        Chosen("ansible", folder, folder / "access.yaml").open()
 
 
 def test_an_access_file_reaches_nodes_over_ssh_and_switches_over_eapi(tmp_path: Path) -> None:

@@ -5,12 +5,15 @@ What a target is made of is imported when it is opened: a stack's program only n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clusterwright.finding import ClusterwrightError, SpecError
+from clusterwright.finding import ClusterwrightError, Finding, Severity, SpecError
+from clusterwright.spec.document import Document, format_path
+from clusterwright.spec.schema_words import OUT_OF_BOUNDS
 
 if TYPE_CHECKING:
     from clusterwright.deploy.asking import Devices
@@ -21,6 +24,11 @@ if TYPE_CHECKING:
 
 DIRECTORY, ANSIBLE = "directory", "ansible"
 TARGETS = (DIRECTORY, ANSIBLE)
+
+# Ansible takes these for templates wherever a path stands in an inventory.
+_TEMPLATE = re.compile(r"\{[{%#]")
+# OpenSSH puts values in the place of % and ${}, and takes apart at blanks and quotes (ssh_config(5), TOKENS).
+_NOT_FOR_SSH = re.compile(r"[\s%$\"'\\]|" + _TEMPLATE.pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,9 @@ class Chosen:
         else:
             from clusterwright.deploy.ansible_target import AnsibleTarget
 
-            target = AnsibleTarget(self.root / "ansible", self._access())
+            access = self._access()
+            _require_plain(self.root / "ansible")
+            target = AnsibleTarget(self.root / "ansible", access)
         if self.secrets is None:
             return target
         from clusterwright.deploy.secrets import ResolvingTarget
@@ -112,7 +122,10 @@ class Chosen:
 
 
 def read_access(path: Path) -> Access:
-    """The access file; its form is ``access.schema.json``. Raises SpecError with every mistake in it."""
+    """The access file; its form is ``access.schema.json``. Raises SpecError with every mistake in it.
+
+    Paths in it count from its folder, and are refused where they would arrive at ssh or Ansible as something else.
+    """
     from clusterwright.deploy.eapi import EapiAccess
     from clusterwright.deploy.execution import read_execution
     from clusterwright.deploy.ssh import Access
@@ -123,6 +136,17 @@ def read_access(path: Path) -> Access:
     findings = check(document, "access")
     if findings:
         raise SpecError(findings)
+    paths = [
+        *((key, _NOT_FOR_SSH) for key in ("private_key", "known_hosts")),
+        *((f"eapi.{key}", _TEMPLATE) for key in ("ca", "certificate", "key", "password_file")),
+    ]
+    found = [
+        finding
+        for name, wrong in paths
+        if (finding := _misread(document, path, tuple(name.split(".")), wrong)) is not None
+    ]
+    if found:
+        raise SpecError(found)
     data = dict(document.data)
     for key in ("private_key", "known_hosts"):
         data[key] = _beside(path, data[key])
@@ -141,3 +165,26 @@ def read_access(path: Path) -> Access:
 
 def _beside(path: Path, name: str) -> Path:
     return (path.parent / name).resolve()
+
+
+def _misread(document: Document, path: Path, key: tuple[str, ...], wrong: re.Pattern[str]) -> Finding | None:
+    """The finding for the file that ``key`` names, where its whole path, links followed, has what ``wrong`` matches."""
+    name = document.at(key)
+    if name is None:
+        return None
+    file = _beside(path, name)
+    found = wrong.search(str(file))
+    if found is None:
+        return None
+    message = f"{file} has {found[0]!r} in it, which ssh or Ansible would read as something else."
+    hint = "Rename the file or the folders above it, or put it into another folder and name that."
+    return Finding(OUT_OF_BOUNDS, Severity.ERROR, message, hint, document.locate(key), format_path(key), key)
+
+
+def _require_plain(folder: Path) -> None:
+    """Raises ClusterwrightError where the runs' folder would become a template in their inventories."""
+    found = _TEMPLATE.search(str(folder.resolve()))
+    if found is not None:
+        raise ClusterwrightError(
+            f"{folder.resolve()} has {found[0]!r} in it, which Ansible takes for a template; deploy from another folder"
+        )
