@@ -68,6 +68,16 @@ expect:
   - {figure: switches.leaf, value: 4, assumed: "Two for each unit."}
   - {figure: oversubscription.backend.leaf, value: 2, assumed: "Narrow above the unit."}
 """
+ONE_LEAF_FOR_ALL_RAILS = """nodes:
+  - {name: compute, levels: [{name: su, of: 1}]}
+fabrics:
+  - name: backend
+    tiers:
+      - {role: leaf, join: all, up: {links: 16}}
+expect:
+  - {figure: switches.leaf, value: 4, assumed: "One for each unit."}
+  - {figure: oversubscription.backend.leaf, value: 2, assumed: "Narrow above the unit."}
+"""
 
 NO_FLOW_BETWEEN = """version: 1
 name: quiet
@@ -150,9 +160,18 @@ def test_nodes_without_the_nccl_profile_are_not_asked_for_it(tmp_path: Path) -> 
     assert not found.is_refuted, found.counterexamples[:1]
 
 
-def test_a_fabric_that_is_not_joined_by_rail_has_no_rails_to_keep_pure(tmp_path: Path) -> None:
-    found = verdict(planned(tmp_path, "lab-ib", WITHOUT_RAILS), "ib-rail-purity")
-    assert found is None or not found.is_refuted
+@pytest.mark.parametrize("overlay", [WITHOUT_RAILS, ONE_LEAF_FOR_ALL_RAILS])
+@pytest.mark.parametrize("has_spec", [True, False])
+def test_a_fabric_that_is_not_joined_by_rail_has_no_rails_to_keep_pure(
+    tmp_path: Path, overlay: str, *, has_spec: bool
+) -> None:
+    plan = planned(tmp_path, "lab-ib", overlay)
+    check = next(each for each in CHECKS if each.name == "ib-rail-purity")
+    tree = tree_of(plan.name, render_kinds(plan, check.kinds), intent_of(plan) if has_spec else None)
+    found = check.run(tree)
+    assert check.applies(tree)
+    assert found.word == "nothing to prove: no adapters of several rails on leaves for one each"
+    assert not found.facts
 
 
 def test_the_usual_subnet_prefix_can_be_written(tmp_path: Path) -> None:

@@ -13,24 +13,20 @@ from clusterwright.verify.infiniband.units import Units, units_of
 from clusterwright.verify.tree import RenderedTree
 
 
-def _applies(tree: RenderedTree) -> bool:
-    """A fabric with one adapter a node has no rails, and neither has one whose leaves take every adapter of a node."""
-    return has_subnet(tree) and any(
-        len(units_of(subnet).rails) > 1 and _has_rails(tree, subnet, _rails_of(subnet, units_of(subnet)))
-        for subnet in subnets(tree)
-    )
+def _has_rails(tree: RenderedTree, subnet: Subnet, units: Units) -> bool:
+    """Whether the leaves are meant to serve one rail each: the spec says so, or in a folder most of them do.
 
-
-def _has_rails(tree: RenderedTree, subnet: Subnet, table: Integers) -> bool:
-    """Whether the leaves are meant to serve one rail each: the spec says so, or in a folder most of them do."""
-    if not len(subnet.leaves):
-        return True  # which is told as such
-    own = (
-        tree.intent.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) if tree.intent is not None else None
-    )
-    if tree.intent is not None and own is not None:
-        return own in tree.intent.railed
-    return 2 * int(((table[subnet.leaves] > 0).sum(axis=1) == 1).sum()) > len(subnet.leaves)
+    A fabric with one adapter a node has no rails.
+    """
+    intent = tree.intent
+    own = intent.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) if intent is not None else None
+    if intent is not None and own is not None:
+        is_meant = own in intent.railed
+    else:
+        of_one = (_rails_of(subnet, units)[subnet.leaves] > 0).sum(axis=1) == 1
+        is_meant = not len(subnet.leaves) or 2 * int(of_one.sum()) > len(subnet.leaves)
+    # a fabric without nodes has no rails to see, which is told as such
+    return is_meant and (len(units.rails) > 1 or not len(subnet.leaves))
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -38,14 +34,14 @@ def _run(tree: RenderedTree) -> Verdict:
     found: list[Counterexample] = []
     tried = 0
     for subnet in subnets(tree):
+        units = units_of(subnet)
+        if not _has_rails(tree, subnet, units):
+            continue
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
             continue
-        units = units_of(subnet)
-        tried += len(units.taps) if len(units.rails) > 1 else 0
+        tried += len(units.taps)
         table = _rails_of(subnet, units)
-        if not _has_rails(tree, subnet, table):
-            continue
         facts += [
             Fact("rails", len(units.rails)),
             Fact("adapters on rails", len(units.taps)),
@@ -58,7 +54,7 @@ def _run(tree: RenderedTree) -> Verdict:
         planes = list(_planes(subnet, units))
         facts += [Fact(f"switches of one rail at rank {rank}", count) for rank, count, _ in planes]
         found += [example for _, _, examples in planes for example in examples]
-    return Verdict(tuple(facts), tuple(found), Cases("adapters on rails", tried))
+    return Verdict(tuple(facts), tuple(found), Cases("adapters of several rails on leaves for one each", tried))
 
 
 def _rails_of(subnet: Subnet, units: Units) -> Integers:
@@ -137,6 +133,6 @@ RAIL_PURITY = Check(
     "ib-rail-purity",
     "Every adapter of a rail is on a leaf of that rail only, and the nodes of a unit share their leaves.",
     KINDS,
-    _applies,
+    has_subnet,
     _run,
 )
