@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from tests.render.plans import plan_with
 from tests.verify.trees import (
     COMPUTE,
     CONFIG,
@@ -20,8 +23,13 @@ from tests.verify.trees import (
     verdict,
 )
 
+from clusterwright.artifact import Artifact
+from clusterwright.render.engine import render_kinds
 from clusterwright.verify.check import Counterexample
+from clusterwright.verify.infiniband.subnet import KINDS
+from clusterwright.verify.intent import Intent, intent_of
 from clusterwright.verify.registry import CHECKS
+from clusterwright.verify.tree import tree_of
 
 LAB = "lab-ib"
 HOST = "gpu-s00r00n0"
@@ -216,6 +224,34 @@ def test_only_the_standby_manager_differs() -> None:
     standby = managers_of(LAB)[1]
     found = verdict("ib-up-down", tree(LAB, {ROOTS: without_line(1)}, only=standby))
     assert {example.device for example in found.counterexamples} == {standby}
+
+
+DRAINED_UNIT = "exceptions: [{group: s01, state: drained, reason: recabled}]"
+
+
+def drained_unit(folder: Path) -> tuple[tuple[Artifact, ...], Intent]:
+    plan = plan_with(folder, LAB, DRAINED_UNIT)
+    return tuple(render_kinds(plan, KINDS)), intent_of(plan)
+
+
+def test_a_drained_unit_is_said_to_be_reached_still(tmp_path: Path) -> None:
+    files, intent = drained_unit(tmp_path)
+    found = verdict("ib-up-down", tree_of(LAB, files, intent))
+    assert found.is_proven
+    facts = {fact.name: fact.value for fact in found.facts}
+    assert facts["drained nodes, to which paths lead still"] == 8
+    assert facts["drained switch chips that carry what drained nodes send or are sent"] == 8
+    assert not any("drained" in fact.name for fact in verdict("ib-up-down", tree(LAB)).facts)
+
+
+def test_a_drained_leaf_with_a_node_in_service(tmp_path: Path) -> None:
+    files, intent = drained_unit(tmp_path)
+    path = next(file for file in files if file.path == FABRIC)
+    cables = Cables(path.content.decode()).swap(("gpu-s00r01n2 be3", 1), ("gpu-s01r00n1 be3", 1))
+    edited = tuple(replace(file, content=cables.text.encode()) if file.path == FABRIC else file for file in files)
+    (example,) = verdict("ib-up-down", tree_of(LAB, edited, intent)).counterexamples
+    assert (example.file, example.line) == (FABRIC, line_of(cables.text, '# "leaf-s01-03"'))
+    assert "the spec drains leaf-s01-03" in example.message
 
 
 # --- balance and bisection -------------------------------------------------------------------------------------------

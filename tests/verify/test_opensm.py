@@ -121,6 +121,29 @@ def test_lint_lets_drain_what_opensm_avoids(fabrics: str, name: str, is_avoided:
     assert (not refused) is is_avoided
 
 
+def test_opensm_routes_to_a_drained_unit_and_nobody_else_through_it(tmp_path: Path) -> None:
+    unit = DRAIN.replace("device: %s", "group: s01")
+    plan = plan_with(tmp_path, LAB, unit)
+    assert not [each for each in findings_of(tmp_path, unit, LAB) if each.code == "CW216"]
+    (proven,) = subnets(tree_of_plan(plan))
+    fabric = proven.fabric
+    drained = {at for at, switch in enumerate(fabric.switches) if plan.by_name[switch.name].state == "drained"}
+    ends = {(int(a), int(p)): int(b) for a, p, b, _, _, _ in fabric.trunks}
+    ends |= {(int(b), int(q)): int(a) for a, _, b, q, _, _ in fabric.trunks}
+    below = {at: {fabric.switches[at].guid} for at in drained}
+    for adapter, leaf, *_ in fabric.taps.tolist():
+        if leaf in drained:
+            below[leaf].add(fabric.adapters[adapter].guid)
+    with routed_subnet(plan, "backend", tmp_path) as subnet:
+        entered = {
+            (ends[at, port], lid)
+            for at, switch in enumerate(fabric.switches)
+            for lid, port in subnet.forwarding(switch.guid).items()
+            if ends.get((at, port)) in drained
+        }
+        assert entered == {(at, subnet.lids[guid]) for at, guids in below.items() for guid in guids}
+
+
 def lines_of(plan: Plan) -> Iterator[int]:
     for cable in plan.cables:
         if cable.fabric == "backend" and cable.a.guid is not None:

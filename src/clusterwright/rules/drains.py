@@ -38,7 +38,9 @@ _HINT = "Write `state: out-of-service` and take its links down, or leave it in s
     " for a single port does not exist. For NVIDIA's subnet manager (UFM, MLNX_SM) no such behaviour could be tried, so"
     " none is promised. There, take the links down: `state: out-of-service` in the spec, and the ports disabled or"
     " unplugged.\n\n"
-    "A switch may be drained anywhere when everything below it is drained or gone too, such as a whole scalable unit.",
+    "A switch may be drained anywhere when everything below it is drained or gone too, such as a whole scalable unit."
+    " It then carries what its drained nodes send and are sent, and nothing else: a subnet manager routes to a drained"
+    " node as to any other, and only that no job is placed there keeps it quiet.",
 )
 def drained_and_routed(subject: Subject) -> Iterator[Problem]:
     """Exceptions that drain a switch, or a port of one, which the subnet manager would still use."""

@@ -15,6 +15,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.verify.infiniband.drained import drained_parts
 from clusterwright.verify.infiniband.net_file import Integers
 from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, hops_from, subnets
 from clusterwright.verify.tree import RenderedTree
@@ -43,6 +44,10 @@ def _run(tree: RenderedTree) -> Verdict:
         drained = tree.intent.drained_chips if tree.intent is not None else None
         found += [*_engines(subnet), *_ranks(subnet, drained), *unreachable]
         notes += _idle_notes(subnet, drained)
+        if tree.intent is not None:
+            reached, crossed = drained_parts(subnet, tree.intent)
+            facts += reached
+            found += crossed
         for row in flat.tolist():
             rank = int(subnet.rank[subnet.fabric.trunks[row, 0]])
             found.append(

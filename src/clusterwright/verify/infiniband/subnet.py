@@ -19,6 +19,7 @@ from clusterwright.verify.tree import RenderedTree
 OPEN_FOLDER = "etc/opensm"
 UFM_FOLDER = "opt/ufm/files/conf/opensm"  # NVIDIA's subnet manager, as UFM runs it
 CONFIG, FABRIC, NAMES = "opensm.conf", "fabric.net", "ib-node-name-map"
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 KINDS = frozenset({"opensm", "ufm", "opensm-fabric"})
 
 
@@ -79,9 +80,13 @@ class Subnet:
         return csr_array((both.data[keep], (both.row[keep], both.col[keep])), shape=both.shape)
 
     @cached_property
-    def carries(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def carries(self) -> Mask:
         """For each switch, whether adapters hang at it or below it, so that paths lead through it."""
-        found = np.bincount(self.fabric.taps[:, 1], minlength=len(self.fabric.switches)) > 0
+        return self.carrying(np.ones(len(self.fabric.taps), np.bool_))
+
+    def carrying(self, taps: Mask) -> Mask:
+        """For each switch, whether one of some adapters, true in ``taps``, hangs at it or below it."""
+        found = np.bincount(self.fabric.taps[taps, 1], minlength=len(self.fabric.switches)) > 0
         one, other = self.fabric.trunks[:, 0], self.fabric.trunks[:, 2]
         for rank in range(int(self.rank.max(initial=0)), 0, -1):
             for below, above in ((one, other), (other, one)):
@@ -97,7 +102,7 @@ class Subnet:
         return csr_array((both.data[keep], (both.row[keep], both.col[keep])), shape=both.shape)
 
     @cached_property
-    def is_compute(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def is_compute(self) -> Mask:
         """For each tap, whether its adapter is listed as a compute node's."""
         guids = np.array([adapter.guid for adapter in self.fabric.adapters], np.uint64)
         listed = np.isin(guids, np.array(sorted(self.compute), np.uint64))
