@@ -8,9 +8,9 @@ import pytest
 from tests.render.plans import plan_with
 
 from clusterwright.plan.build import build_plan
+from clusterwright.plan.fboss_ports import platform_port
 from clusterwright.plan.model import Plan
 from clusterwright.render.engine import render_device, render_kinds
-from clusterwright.render.fboss_ports import platform_port
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 from clusterwright.verify.check import Verdict

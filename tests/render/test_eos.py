@@ -9,8 +9,9 @@ from tests.render.plans import plan_of
 
 from clusterwright.intent.traffic_classes import traffic_classes
 from clusterwright.plan.model import fabric_of
+from clusterwright.plan.ports import spare_ports
 from clusterwright.render.engine import render_device
-from clusterwright.render.switch_view import in_port_order, spare_ports
+from clusterwright.render.switch_view import in_port_order
 
 
 def test_a_cage_at_400g_hides_the_one_it_disables() -> None:

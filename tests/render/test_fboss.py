@@ -13,9 +13,9 @@ from tests.render.plans import plan_of
 
 from clusterwright import data_files
 from clusterwright.intent.headroom import headroom_cells
+from clusterwright.plan.fboss_ports import FbossPortError, platform_port
 from clusterwright.plan.model import Device, Plan, format_address
 from clusterwright.render.engine import render_device
-from clusterwright.render.fboss_ports import FbossPortError, platform_port
 
 SPECS = ("lab-roce", "roce-24k")
 AGENT, BGP = "etc/coop/agent.conf", "etc/coop/bgpcpp.conf"

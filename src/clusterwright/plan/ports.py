@@ -113,6 +113,32 @@ def modes_at(model: HardwareModel, side: Side | None, speed_gbps: int) -> Mappin
     return found
 
 
+def spare_ports(model: HardwareModel, used: Mapping[str, int]) -> tuple[str, ...]:
+    """Ports that no cable uses, in the catalogue's order, without those that a neighbouring cage's mode disables.
+
+    ``used`` maps port names to the speed in Gb/s they run at, which tells the mode of their cage; an empty cage is
+    shown in its first mode.
+    """
+    modes: dict[tuple[str, int], PortMode] = {}
+    disabled: set[tuple[str, int]] = set()
+    for block in model.blocks:
+        for index, cage in enumerate(block.cages):
+            for mode in block.modes:
+                if any(used.get(cage + suffix) == mode.speed_gbps for suffix in mode.subports):
+                    modes[block.name, index] = mode
+                    if mode.disables is not None:
+                        disabled.add((mode.disables, index))
+                    break
+    return tuple(
+        cage + suffix
+        for block in model.blocks
+        for index, cage in enumerate(block.cages)
+        if (block.name, index) not in disabled
+        for suffix in modes.get((block.name, index), block.modes[0]).subports
+        if cage + suffix not in used
+    )
+
+
 def _blocks(model: HardwareModel, names: Sequence[str]) -> list[PortBlock]:
     return [block for name in names if (block := model.block(name)) is not None]
 

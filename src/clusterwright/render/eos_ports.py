@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
+from clusterwright.plan.ports import spare_ports
 from clusterwright.render.eos_macsec import profile_of
 from clusterwright.render.filter_edge import is_host_port
-from clusterwright.render.switch_view import in_port_order, spare_ports
+from clusterwright.render.switch_view import in_port_order
 
 if TYPE_CHECKING:
     from clusterwright.render.eos_borders import EosBorder

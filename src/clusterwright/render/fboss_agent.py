@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.headroom import divide_pool, headroom_cells
 from clusterwright.intent.traffic_classes import traffic_classes
+from clusterwright.plan.fboss_ports import lanes_in, platform_port
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import FBOSS_LOOPBACK_VLAN, HOST_VLAN
 from clusterwright.render import fboss_classes
 from clusterwright.render.fboss_filters import COMMAND_LINE
-from clusterwright.render.fboss_ports import platform_port
 from clusterwright.render.switch_view import in_port_order
 
 if TYPE_CHECKING:
@@ -108,16 +108,15 @@ def _ports(
     ports = []
     for link, vlan in zip(view.links, vlans, strict=True):
         name = link.port.port
-        port = platform_port(view.model.platform or "", name)
+        port = platform_port(view.model.platform, name)
         found = view.mode_of(link.port.side, name, link.port.speed_gbps)
-        lanes = found[0].lanes(found[1]) if found is not None else 4
         entry: dict[str, Any] = {
             "logicalID": port.logical_id,
             "name": name,
             "description": link.description,
             "state": ENABLED if link.is_up else DISABLED,
             "speed": link.port.speed_gbps * 1000,
-            "profileID": port.profile(name, link.port.speed_gbps, link.cable.medium, lanes),
+            "profileID": port.profile(name, link.port.speed_gbps, link.cable.medium, lanes_in(found)),
             "maxFrameSize": view.fabric.mtu + FRAME_OVERHEAD_BYTES,
             "parserType": PARSE_L4,
             "routable": True,
@@ -166,7 +165,7 @@ def _vlan(number: int, name: str, *, routable: bool) -> dict[str, Any]:
 
 
 def _vlan_ports(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]]:
-    platform = view.model.platform or ""
+    platform = view.model.platform
     return [
         {
             "vlanID": vlan,

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.render.fboss_ports import platform_port
+from clusterwright.plan.fboss_ports import platform_port
 from clusterwright.render.filter_edge import host_permits, is_host_port
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _denies(view: SwitchView, host_vlan: int) -> Iterator[dict[str, Any]]:
         yield {"name": "closed-hosts", "actionType": DENY, "ipType": IP_PACKETS, "vlanID": host_vlan}
     for link in hosts:
         if link.is_routed:
-            port = platform_port(view.model.platform or "", link.port.port).logical_id
+            port = platform_port(view.model.platform, link.port.port).logical_id
             name = f"closed-{link.port.port}"
             yield {"name": name, "actionType": DENY, "ipType": IP_PACKETS, "srcPort": port}
 

@@ -1,36 +1,20 @@
-"""Ports and addresses of a SONiC switch. Lanes and breakout modes are facts of the platform (port_config.ini,
-platform.json)."""
+"""Ports and addresses of a SONiC switch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import GATEWAYS, HOST_VLAN, LOOPBACKS
+from clusterwright.plan.ports import spare_ports
+from clusterwright.plan.sonic_lanes import port_lanes
 from clusterwright.render.eos_ports import error_correction
-from clusterwright.render.switch_view import spare_ports
 
 if TYPE_CHECKING:
     from clusterwright.render.switch_view import SwitchView
 
 LOOPBACK = LOOPBACKS["sonic"]
-LANES = 8
 FEC = {"reed-solomon": "rs", "fire-code": "fc", None: "none"}
-
-# The first of the eight lanes of Ethernet0, Ethernet8, ... Ethernet504, by hardware SKU.
-_FIRST_LANES = {
-    "Arista-7060X6-64PE-64x400G": (
-        *(17, 1, 9, 25, 57, 41, 33, 49, 89, 73, 65, 81, 121, 105, 97, 113),
-        *(153, 137, 129, 145, 185, 169, 161, 177, 217, 201, 193, 209, 249, 233, 225, 241),
-        *(273, 257, 265, 281, 313, 297, 289, 305, 345, 329, 321, 337, 377, 361, 353, 369),
-        *(409, 393, 385, 401, 441, 425, 417, 433, 473, 457, 449, 465, 505, 489, 481, 497),
-    )
-}
-
-
-class SonicPortError(ClusterwrightError):
-    """A hardware SKU without known lanes, or a port that it does not have."""
 
 
 def port_tables(view: SwitchView) -> dict[str, Any]:
@@ -75,17 +59,11 @@ def _used(view: SwitchView) -> dict[str, int]:
 
 
 def _port(view: SwitchView, name: str, description: str, speed_gbps: int, fec: str | None) -> dict[str, str]:
-    lanes = _FIRST_LANES.get(view.model.platform or "")
-    if lanes is None:
-        known = ", ".join(_FIRST_LANES)
-        raise SonicPortError(f"no lanes are known for the SONiC platform {view.model.platform}; known are {known}")
-    index = int(name.removeprefix("Ethernet")) // LANES
-    if index >= len(lanes) or name != f"Ethernet{index * LANES}":
-        raise SonicPortError(f"the SONiC platform {view.model.platform} has no port {name}; check the model's cages")
+    index, lanes = port_lanes(view.model.platform, name)
     return {
         "alias": f"etp{index + 1}",
         "index": str(index + 1),
-        "lanes": ",".join(str(lane) for lane in range(lanes[index], lanes[index] + LANES)),
+        "lanes": ",".join(map(str, lanes)),
         "speed": str(speed_gbps * 1000),
         "fec": fec or "rs",
         "autoneg": "off",

@@ -154,32 +154,6 @@ def _relays(plan: Plan) -> dict[str, str]:
     return {switch: format_address(address, version) for switch, address in relay_targets(plan).items()}
 
 
-def spare_ports(model: HardwareModel, used: Mapping[str, int]) -> tuple[str, ...]:
-    """Ports that no cable uses, in the catalogue's order, without those that a neighbouring cage's mode disables.
-
-    ``used`` maps port names to the speed in Gb/s they run at, which tells the mode of their cage; an empty cage is
-    shown in its first mode.
-    """
-    modes: dict[tuple[str, int], PortMode] = {}
-    disabled: set[tuple[str, int]] = set()
-    for block in model.blocks:
-        for index, cage in enumerate(block.cages):
-            for mode in block.modes:
-                if any(used.get(cage + suffix) == mode.speed_gbps for suffix in mode.subports):
-                    modes[block.name, index] = mode
-                    if mode.disables is not None:
-                        disabled.add((mode.disables, index))
-                    break
-    return tuple(
-        cage + suffix
-        for block in model.blocks
-        for index, cage in enumerate(block.cages)
-        if (block.name, index) not in disabled
-        for suffix in modes.get((block.name, index), block.modes[0]).subports
-        if cage + suffix not in used
-    )
-
-
 @lru_cache(maxsize=4096)
 def in_port_order(name: str) -> tuple[tuple[int, str], ...]:
     """A sorting key that puts Ethernet2/1 before Ethernet10/1."""

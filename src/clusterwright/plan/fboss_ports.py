@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.spec.hardware import PortBlock, PortMode
 
 # PortProfileID by (speed in Gb/s, copper), those with the strongest error correction first.
 _PROFILES: dict[tuple[int, bool], tuple[int, ...]] = {
@@ -76,7 +77,8 @@ class PlatformPort:
     def profile(self, name: str, speed_gbps: int, medium: str, lanes: int = 4) -> int:
         """The PortProfileID for a speed over a cable of this medium; that of the other medium where only that exists.
 
-        At 100G a port of two ``lanes``, which shares its cage, must not claim the other two.
+        At 100G a port of two ``lanes``, which shares its cage, must not claim the other two. Whether there is any
+        profile does not depend on the medium.
 
         Raises FbossPortError when the port has no profile at this speed.
         """
@@ -90,17 +92,21 @@ class PlatformPort:
         )
 
 
-def platform_port(platform: str, name: str) -> PlatformPort:
+def platform_port(platform: str | None, name: str) -> PlatformPort:
     """The port ``name`` of a platform, called as in FBOSS's PlatformType. Raises FbossPortError where there is none."""
-    known = _PLATFORMS.get(platform)
+    known = _PLATFORMS.get(platform or "")
     if known is None:
-        raise FbossPortError(
-            f"no port ids are known for the FBOSS platform {platform}; known are {', '.join(_PLATFORMS)}"
-        )
+        asked = f"the FBOSS platform {platform}" if platform else "an FBOSS model without `platform`"
+        raise FbossPortError(f"no port ids are known for {asked}; known are {', '.join(_PLATFORMS)}")
     port = known.get(name)
     if port is None:
         raise FbossPortError(f"the FBOSS platform {platform} has no port {name}; check the model's cages and subports")
     return port
+
+
+def lanes_in(found: tuple[PortBlock, PortMode] | None) -> int:
+    """The lanes of a port by its block and mode (``modes_at``); four where the model lists none."""
+    return 4 if found is None else found[0].lanes(found[1])
 
 
 def _fuji() -> dict[str, PlatformPort]:
