@@ -1,0 +1,107 @@
+"""CW682: masked units that what is rendered for a node cannot do without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.encryption import KRB5P
+from clusterwright.spec.image import Image
+from clusterwright.spec.infiniband import OPENSM
+from clusterwright.spec.model import ClusterSpec
+
+# What any node relies on, with what it is for.
+_ALWAYS = {
+    **dict.fromkeys(("nftables.service", "isolation-watch.service", "isolation-watch.timer"), "the packet filter"),
+    **dict.fromkeys(("systemd-networkd.service", "network-online.target", "network.target"), "the network"),
+    **dict.fromkeys(
+        ("multi-user.target", "basic.target", "sysinit.target", "local-fs.target"), "the start of the node"
+    ),
+    "network-pre.target": "a packet filter that is loaded before the network",
+    "systemd-sysctl.service": "the settings of the kernel",
+    "systemd-modules-load.service": "the modules of the kernel",
+    **dict.fromkeys(
+        (
+            *("systemd-udevd.service", "systemd-udevd-control.socket", "systemd-udevd-kernel.socket"),
+            *("systemd-udev-trigger.service", "systemd-udev-settle.service", "rdma-names.service"),
+        ),
+        "the names of network devices",
+    ),
+    "systemd-sysusers.service": "the operators' accounts",
+    "systemd-tmpfiles-setup.service": "the operators' homes",
+    **dict.fromkeys(("ssh.service", "sshd.service", "ssh-host-key.service"), "SSH"),
+    **dict.fromkeys(("systemd-journald.service", "systemd-journald.socket"), "the logs"),
+    **dict.fromkeys(("node-health.service", "node-health.timer", "image-check.service"), "the checks of the node"),
+    **dict.fromkeys(("roce-qos.service", "acs-off.service", "nccl-topology.service"), "what NICs are set to"),
+    **dict.fromkeys(("no-swap.service",), "what keeps memory off the disks"),
+    "clusterwright-receptor.service": "the mesh of execution nodes",
+}
+_KEA = tuple(f"kea-dhcp{version}{end}.service" for version in (4, 6) for end in ("", "-server"))  # both families' names
+_GATE = "dataset-gate@"
+
+
+@rule(
+    code="CW682",
+    severity=Severity.ERROR,
+    title="masked unit that the node relies on",
+    why="A masked unit never starts: the file that it was to load lies there, and nothing of it holds.",
+    mend="Take it out of `units.mask`.",
+    docs="Refused are the units that are rendered for a node, those that these want or require, and services that read"
+    " rendered files: the packet filter, the network, kernel settings, accounts and SSH always; time, names, log"
+    " forwarding, mounts, Slurm, opensm and huge pages or kernel parameters of the Red Hat family where the spec has"
+    " them. What TLS and Kerberos of a mount need besides is CW543 and CW544.",
+)
+def masked_need(subject: Subject) -> Iterator[Problem]:
+    """Entries of `units.mask` that something rendered needs."""
+    for image in subject.spec.images:
+        for at, unit in enumerate(image.masked_units):
+            purpose = needed_for(subject.spec, image, unit)
+            if purpose is not None:
+                message = f"{image.name} masks {unit}, without which {purpose} would be missing."
+                yield Problem((*image.path, "units", "mask", at), message, "Take it out of `mask`.")
+
+
+def needed_for(spec: ClusterSpec, image: Image, unit: str) -> str | None:
+    """What nodes of ``image`` have ``unit`` for; None where nothing that is rendered for them needs it."""
+    if unit.startswith(_GATE):
+        return "the gate before encrypted data sets"
+    return _ALWAYS.get(unit) or dict(_chosen(spec, image)).get(unit)
+
+
+def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
+    """Units that are needed because of something in the spec, with what for."""
+    own = [group for group in spec.node_groups if group.image == image.name]
+    groups = {group.name for group in own}
+    has_slurm = spec.scheduler is not None and spec.scheduler.slurm is not None
+    works = spec.scheduler is not None and has_slurm and spec.scheduler.nodes in groups
+    controls = has_slurm and any(group.role == "service" for group in own)
+    boots = spec.boot is not None and spec.boot.servers in groups
+    managers = [each.subnet_manager for each in spec.fabrics if each.subnet_manager is not None]
+    manages = any(each.kind == OPENSM and each.nodes in groups for each in managers)
+    services = (
+        (spec.site.ntp, ("chronyd.service", "systemd-timesyncd.service"), "the right time"),
+        (spec.site.dns, ("systemd-resolved.service",), "the name service"),
+        (spec.site.syslog, ("rsyslog.service", "syslog.socket"), "log forwarding"),
+        (image.kernel_parameters or image.hugepages, ("tuned.service",), "the kernel's command line"),
+        (works, ("slurmd.service",), "Slurm"),
+        (controls, ("slurmctld.service",), "Slurm's controller"),
+        (boots, ("nginx.service", "dnsmasq.service", *_KEA), "booting over the network"),
+        (manages, ("opensm.service",), "the subnet manager"),
+    )
+    for wanted, units, purpose in services:
+        yield from ((unit, purpose) for unit in units if wanted)
+    mounts = [mount for mount in spec.mounts if groups & set(mount.nodes)]
+    if mounts:
+        yield from ((unit, "mounted file systems") for unit in ("remote-fs.target", "remote-fs-pre.target"))
+    if any(mount.protection is not None and mount.protection.kind == KRB5P for mount in mounts):
+        yield from ((unit, "Kerberos") for unit in ("gssproxy.service", "nfs-client.target"))
+    scratch = [each for each in spec.encryption.scratch if groups & set(each.nodes)]
+    yield from ((f"scratch-{each.name}.service", f"the encryption of {each.device}") for each in scratch)
+    places = [*(each.mountpoint for each in mounts), *(each.mountpoint for each in scratch)]
+    yield from ((_mount_unit(place), f"the file system at {place}") for place in places if "-" not in place)
+
+
+def _mount_unit(mountpoint: str) -> str:
+    """The unit of a mount point whose name needs no escapes; no name with one can stand under ``mask``."""
+    return "-".join(part for part in mountpoint.split("/") if part) + ".mount"
