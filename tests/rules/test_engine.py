@@ -146,7 +146,7 @@ def test_a_suppression_is_not_called_unused_before_its_rule_has_run(spec: Path) 
 
 def test_what_is_wrong_with_a_shared_base_is_said_once(spec: Path) -> None:
     lab = spec.with_name("lab.yaml")
-    lab.write_text(lab.read_text() + f"  - {EXPECT.replace('gpus', 'nodes')}\n")
+    lab.write_text(lab.read_text().replace("expect:\n", f"expect:\n  - {EXPECT.replace('gpus', 'nodes')}\n"))
     spec.write_text("extends: lab.yaml\ntitle: Another\n")
     assert [finding.code for finding in lint_paths([lab, spec]).findings] == ["CW203"]
 
