@@ -7,13 +7,27 @@ from pathlib import Path
 
 import pytest
 from tests.render.plans import plan_of, plan_with
-from tests.verify.trees import COMPUTE, CONFIG, PARTITIONS, Edit, line_of, managers_of, tree, verdict
+from tests.verify.trees import (
+    COMPUTE,
+    CONFIG,
+    FABRIC,
+    NAMES,
+    PARTITIONS,
+    ROOTS,
+    Edit,
+    artifacts_of,
+    line_of,
+    managers_of,
+    tree,
+    verdict,
+)
 
 from clusterwright.artifact import Artifact
 from clusterwright.render.engine import render_kinds
 from clusterwright.verify.check import Verdict
 from clusterwright.verify.infiniband.subnet import KINDS
 from clusterwright.verify.intent import intent_of
+from clusterwright.verify.registry import CHECKS
 from clusterwright.verify.tree import tree_of
 
 LAB = "lab-ib"
@@ -108,3 +122,47 @@ def test_a_folder_is_judged_by_what_holds_for_every_spec() -> None:
     assert verdict("ib-managers", tree(LAB, intent=False)).is_proven
     found = verdict("ib-managers", tree(LAB, {CONFIG: append("m_key 0x1")}, intent=False))
     assert found.is_refuted
+
+
+_BOTH_LISTS = {"ib-cabling", "ib-rail-purity", "ib-up-down", "ib-path-balance", "ib-bisection", "ib-failures"}
+_EVERY = {*_BOTH_LISTS, "ib-lid-space", "ib-partitions"}
+
+
+@pytest.mark.parametrize("has_spec", [True, False])
+@pytest.mark.parametrize(
+    ("path", "needing"),
+    [
+        (ROOTS, _BOTH_LISTS),
+        (COMPUTE, _BOTH_LISTS),
+        (NAMES, {"ib-cabling"}),
+        (FABRIC, _EVERY),
+        (PARTITIONS, set()),
+    ],
+)
+def test_a_file_that_the_host_lacks(path: str, needing: set[str], *, has_spec: bool) -> None:
+    """One check refutes it, those that read the file say that they cannot judge, and the others judge."""
+    files = [file for file in artifacts_of(LAB) if file.path != path]
+    subject = tree_of(LAB, files, intent_of(plan_of(LAB)) if has_spec else None)
+    found = {check.name: check.run(subject) for check in CHECKS if check.name.startswith("ib-")}
+    assert {name for name, each in found.items() if each.unjudged} == needing
+    for name in needing:
+        assert found[name].word == f"not proven, because {managers_of(LAB)[0]}:/{path} is missing"
+    refuted = {"ib-managers", "ib-partitions"} if path == PARTITIONS else {"ib-managers"}
+    assert {name for name, each in found.items() if each.is_refuted} == refuted
+    assert all(each.is_proven for name, each in found.items() if name not in {*needing, *refuted})
+
+
+def test_a_file_that_one_manager_lacks() -> None:
+    standby = managers_of(LAB)[1]
+    files = [file for file in artifacts_of(LAB) if (file.device, file.path) != (standby, FABRIC)]
+    subject = tree_of(LAB, files, intent_of(plan_of(LAB)))
+    assert verdict("ib-up-down", subject).word == f"not proven, because {standby}:/{FABRIC} is missing"
+    found = verdict("ib-managers", subject).counterexamples
+    assert {(example.device, example.file) for example in found} >= {(standby, FABRIC)}
+
+
+def test_an_option_that_names_another_file() -> None:
+    subject = tree(LAB, {CONFIG: substitute("/etc/opensm/root_guids.conf", "/etc/opensm/roots.conf")})
+    word = f"not proven, because {managers_of(LAB)[0]}:/etc/opensm/roots.conf is missing"
+    assert verdict("ib-failures", subject).word == word
+    assert verdict("ib-managers", subject).is_refuted

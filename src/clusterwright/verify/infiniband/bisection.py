@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.idle import excused
-from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
+from clusterwright.verify.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, Subnet, has_subnet, subnets
 from clusterwright.verify.infiniband.units import Units, units_of
 from clusterwright.verify.tree import RenderedTree
 
@@ -44,6 +44,9 @@ def _run(tree: RenderedTree) -> Verdict:
     unjudged = ""
     tried = 0
     for subnet in subnets(tree):
+        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
+            unjudged = unjudged or lack
+            continue
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
             continue

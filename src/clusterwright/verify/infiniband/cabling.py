@@ -6,14 +6,18 @@ from collections import Counter
 from collections.abc import Iterator
 
 from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
-from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
+from clusterwright.verify.infiniband.subnet import COMPUTE_LIST, KINDS, NAME_MAP, ROOT_LIST, Subnet, has_subnet, subnets
 from clusterwright.verify.tree import RenderedTree
 
 
 def _run(tree: RenderedTree) -> Verdict:
     facts, found = [], []
+    unjudged = ""
     tried = 0
     for subnet in subnets(tree):
+        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST, NAME_MAP):
+            unjudged = unjudged or lack
+            continue
         fabric = subnet.fabric
         facts += [
             Fact("switch chips", len(fabric.switches)),
@@ -23,7 +27,7 @@ def _run(tree: RenderedTree) -> Verdict:
         ]
         tried += len(fabric.trunks) + len(fabric.taps)
         found += [*_labels(tree, subnet), *_ends(subnet), *_names(subnet), *_lists(subnet)]
-    return Verdict(tuple(facts), tuple(found), Cases("cables", tried))
+    return Verdict(tuple(facts), tuple(found), Cases("cables", tried), unjudged=unjudged)
 
 
 def _labels(tree: RenderedTree, subnet: Subnet) -> Iterator[Counterexample]:

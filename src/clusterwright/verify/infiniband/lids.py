@@ -14,8 +14,12 @@ _ENGINES_WITHOUT_LMC = ("ftree", "ar_ftree")  # opensm's current-routing.txt: ft
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    unjudged = ""
     tried = 0
     for subnet in subnets(tree):
+        if lack := subnet.lack():
+            unjudged = unjudged or lack
+            continue
         option = subnet.options.get("lmc")
         text = option.value if option is not None else "0"
         if not text.isdecimal() or int(text) > MAX_LMC:
@@ -36,7 +40,7 @@ def _run(tree: RenderedTree) -> Verdict:
         engines = subnet.options["routing_engine"].value.split(",") if "routing_engine" in subnet.options else []
         if lmc and any(engine in _ENGINES_WITHOUT_LMC for engine in engines):
             found.append(subnet.at_config(option, f"lmc {lmc}: {engines[0]} routes no LMC other than 0"))
-    return Verdict(tuple(facts), tuple(found), Cases("ports that need a LID", tried))
+    return Verdict(tuple(facts), tuple(found), Cases("ports that need a LID", tried), unjudged=unjudged)
 
 
 def _needed(subnet: Subnet, lmc: int) -> int:

@@ -124,6 +124,9 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
         else:
             guids = _listed(name, wanted) if wanted is not None else None
             yield from (manager.at(path, *fault) for fault in list_faults(text, guids))
+    if manager.file(f"{manager.folder}/{FABRIC}") is None:
+        message = "the file is missing: nothing says what is cabled, and no claim about the subnet can be judged"
+        yield manager.at(f"{manager.folder}/{FABRIC}", 0, message)
     known = {*named.values(), manager.config, f"{manager.folder}/{FABRIC}", SCRIPT}
     for device, path in manager.tree.files:
         if device == manager.device and path.startswith(f"{manager.folder}/") and path not in known:

@@ -34,8 +34,12 @@ _Matrix = Mapping[int, Mapping[int, _Seat]]  # P_Key, then port GUID
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    unjudged = ""
     tried = 0
     for subnet in subnets(tree):
+        if lack := subnet.lack():
+            unjudged = unjudged or lack
+            continue
         option = subnet.options.get("partition_config_file")
         path = option.value.lstrip("/") if option is not None else ""
         text = tree.text(subnet.device, path)
@@ -64,7 +68,7 @@ def _run(tree: RenderedTree) -> Verdict:
         if tree.intent is not None
         else ("Only a folder was given, so the members were not compared with zones: name the spec for that.",)
     )
-    return Verdict(tuple(facts), tuple(found), Cases("members of partitions", tried), notes)
+    return Verdict(tuple(facts), tuple(found), Cases("members of partitions", tried), notes, unjudged)
 
 
 class _Problem(NamedTuple):

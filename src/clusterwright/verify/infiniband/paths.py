@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.idle import excused
 from clusterwright.verify.infiniband.net_file import Integers
-from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
+from clusterwright.verify.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, Subnet, has_subnet, subnets
 from clusterwright.verify.tree import RenderedTree
 
 
@@ -22,6 +22,9 @@ def _run(tree: RenderedTree) -> Verdict:
     unjudged = ""
     tried = 0
     for subnet in subnets(tree):
+        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
+            unjudged = unjudged or lack
+            continue
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
             continue

@@ -8,7 +8,7 @@ import numpy as np
 
 from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.net_file import Integers
-from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
+from clusterwright.verify.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, Subnet, has_subnet, subnets
 from clusterwright.verify.infiniband.units import Units, units_of
 from clusterwright.verify.tree import RenderedTree
 
@@ -32,8 +32,12 @@ def _has_rails(tree: RenderedTree, subnet: Subnet, units: Units) -> bool:
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    unjudged = ""
     tried = 0
     for subnet in subnets(tree):
+        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
+            unjudged = unjudged or lack
+            continue
         units = units_of(subnet)
         if not _has_rails(tree, subnet, units):
             continue
@@ -54,7 +58,9 @@ def _run(tree: RenderedTree) -> Verdict:
         planes = list(_planes(subnet, units))
         facts += [Fact(f"switches of one rail at rank {rank}", count) for rank, count, _ in planes]
         found += [example for _, _, examples in planes for example in examples]
-    return Verdict(tuple(facts), tuple(found), Cases("adapters of several rails on leaves for one each", tried))
+    return Verdict(
+        tuple(facts), tuple(found), Cases("adapters of several rails on leaves for one each", tried), unjudged=unjudged
+    )
 
 
 def _rails_of(subnet: Subnet, units: Units) -> Integers:

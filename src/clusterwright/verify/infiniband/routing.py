@@ -17,7 +17,15 @@ from scipy.sparse.csgraph import connected_components
 from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict
 from clusterwright.verify.infiniband.drained import drained_parts
 from clusterwright.verify.infiniband.net_file import Integers
-from clusterwright.verify.infiniband.subnet import KINDS, Subnet, has_subnet, hops_from, subnets
+from clusterwright.verify.infiniband.subnet import (
+    COMPUTE_LIST,
+    KINDS,
+    ROOT_LIST,
+    Subnet,
+    has_subnet,
+    hops_from,
+    subnets,
+)
 from clusterwright.verify.tree import RenderedTree
 
 # Engines that keep to up–down paths: opensm's man page, and NVIDIA's adaptive variants of the same.
@@ -28,8 +36,12 @@ def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
     notes: list[str] = []
+    unjudged = ""
     tried = 0
     for subnet in subnets(tree):
+        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
+            unjudged = unjudged or lack
+            continue
         if not len(subnet.leaves):
             found.append(subnet.without_nodes())
             continue
@@ -57,7 +69,7 @@ def _run(tree: RenderedTree) -> Verdict:
                 )
             )
         found += _credit_loop(subnet, flat)
-    return Verdict(tuple(facts), tuple(found), Cases("pairs of compute adapters", tried), tuple(notes))
+    return Verdict(tuple(facts), tuple(found), Cases("pairs of compute adapters", tried), tuple(notes), unjudged)
 
 
 def _engines(subnet: Subnet) -> Iterator[Counterexample]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from clusterwright.verify.check import Counterexample, VerifyError
+from clusterwright.verify.check import Counterexample
 from clusterwright.verify.infiniband.manager_files import Option, parse_guids, parse_names, parse_options
 from clusterwright.verify.infiniband.net_file import Adapter, Fabric, Integers, parse_fabric
 from clusterwright.verify.tree import RenderedTree
@@ -19,6 +19,8 @@ from clusterwright.verify.tree import RenderedTree
 OPEN_FOLDER = "etc/opensm"
 UFM_FOLDER = "opt/ufm/files/conf/opensm"  # NVIDIA's subnet manager, as UFM runs it
 CONFIG, FABRIC, NAMES = "opensm.conf", "fabric.net", "ib-node-name-map"
+# The options that name files which claims about the subnet are read from.
+ROOT_LIST, COMPUTE_LIST, NAME_MAP = "root_guid_file", "cn_guid_file", "node_name_map_name"
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 KINDS = frozenset({"opensm", "ufm", "opensm-fabric"})
 
@@ -29,7 +31,8 @@ class Subnet:
 
     ``managers`` are the port GUIDs of all managers that were given the same files.
     ``names``, ``roots`` and ``compute`` map GUIDs to where they are listed. ``rank`` is each switch's distance from the
-    roots in hops, -1 where no path leads.
+    roots in hops, -1 where no path leads. ``lacking`` are files that the host is not given, by the option that names
+    them (the fabric by its own name): they are read as empty, and whoever needs one asks ``lack`` first.
     """
 
     device: str
@@ -44,6 +47,12 @@ class Subnet:
     fabric: Fabric
     rank: Integers
     managers: frozenset[int]
+    lacking: Mapping[str, str]
+
+    def lack(self, *names: str) -> str:
+        """Why a claim that needs the fabric, and files that these options name, is not judged; "" if all are there."""
+        lacking = next((self.lacking[name] for name in (FABRIC, *names) if name in self.lacking), "")
+        return f"not proven, because {self.device}:/{lacking} is missing" if lacking else ""
 
     @property
     def config_file(self) -> str:
@@ -134,7 +143,7 @@ class Subnet:
 
 
 def has_subnet(tree: RenderedTree) -> bool:
-    """True when a host of the tree has a subnet manager's files with the fabric beside them."""
+    """True when a host of the tree has a subnet manager's files."""
     return next(places(tree), None) is not None
 
 
@@ -142,13 +151,13 @@ def has_subnet(tree: RenderedTree) -> bool:
 def subnets(tree: RenderedTree) -> tuple[Subnet, ...]:
     """The subnets of a tree, one for each distinct set of files: managers of one fabric have equal ones.
 
-    Raises VerifyError for text that does not parse and for files that opensm.conf names but the host lacks.
+    Raises VerifyError for text that does not parse.
     """
     hosts: dict[tuple[str | None, ...], list[_Host]] = {}
     fabrics: dict[tuple[str, str], Fabric] = {}
     for device, folder in places(tree):
-        options = parse_options(_text(tree, device, f"{folder}/{CONFIG}"))
-        named = (_path(options, name) for name in ("root_guid_file", "cn_guid_file", "partition_config_file"))
+        options = parse_options(tree.text(device, f"{folder}/{CONFIG}") or "")
+        named = (_path(options, name) for name in (ROOT_LIST, COMPUTE_LIST, "partition_config_file"))
         texts = [tree.text(device, path) for path in (f"{folder}/{FABRIC}", _names_file(folder, options), *named)]
         # the port it runs on and its priority are each manager's own
         settings = repr(sorted((name, o.value) for name, o in options.items() if name not in {"guid", "sm_priority"}))
@@ -163,11 +172,10 @@ class _Host(NamedTuple):
 
 
 def places(tree: RenderedTree) -> Iterator[tuple[str, str]]:
-    """Devices and the folder in which they have a subnet manager's configuration and its fabric."""
+    """Devices and the folder in which they have a subnet manager's configuration."""
     for folder in (OPEN_FOLDER, UFM_FOLDER):
         for device in tree.devices_with(f"{folder}/{CONFIG}"):
-            if (device, f"{folder}/{FABRIC}") in tree.files:
-                yield device, folder
+            yield device, folder
 
 
 def _path(options: Mapping[str, Option], name: str) -> str:
@@ -175,7 +183,7 @@ def _path(options: Mapping[str, Option], name: str) -> str:
 
 
 def _names_file(folder: str, options: Mapping[str, Option]) -> str:
-    return _path(options, "node_name_map_name") or f"{folder}/{NAMES}"
+    return _path(options, NAME_MAP) or f"{folder}/{NAMES}"
 
 
 def _number(text: str) -> int:
@@ -183,40 +191,41 @@ def _number(text: str) -> int:
     return int(text, 16) if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text) else 0
 
 
-def _text(tree: RenderedTree, device: str, path: str) -> str:
-    text = tree.text(device, path)
-    if text is None:
-        raise VerifyError(f"{device}:/{path}: the file is missing, but {CONFIG} needs it. Render the spec again.")
-    return text
-
-
 def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str], Fabric]) -> Subnet:
     """The subnet of hosts with equal files. ``fabrics`` remembers fabrics that were parsed before."""
     device, folder, options = hosts[0]
-    names_file, fabric_file = _names_file(folder, options), f"{folder}/{FABRIC}"
-    names_text, fabric_text = _text(tree, device, names_file), _text(tree, device, fabric_file)
-    names = parse_names(names_text, f"{device}:/{names_file}")
-    if (names_text, fabric_text) not in fabrics:
-        given = {guid: option.value for guid, option in names.items()}
-        fabrics[names_text, fabric_text] = parse_fabric(fabric_text, f"{device}:/{fabric_file}", given)
-    fabric = fabrics[names_text, fabric_text]
-    paths = [_path(options, "root_guid_file"), _path(options, "cn_guid_file")]
-    lists = [parse_guids(_text(tree, device, path), f"{device}:/{path}") if path else {} for path in paths]
-    roots = [at for at, switch in enumerate(fabric.switches) if switch.guid in lists[0]]
+    paths = {
+        FABRIC: f"{folder}/{FABRIC}",
+        NAME_MAP: _names_file(folder, options),
+        ROOT_LIST: _path(options, ROOT_LIST),
+        COMPUTE_LIST: _path(options, COMPUTE_LIST),
+    }
+    given = {name: tree.text(device, path) if path else "" for name, path in paths.items()}
+    texts = {name: text or "" for name, text in given.items()}
+    places_of = {name: f"{device}:/{path}" for name, path in paths.items()}
+    names = parse_names(texts[NAME_MAP], places_of[NAME_MAP])
+    key = (texts[NAME_MAP], texts[FABRIC])
+    if key not in fabrics:
+        called = {guid: option.value for guid, option in names.items()}
+        fabrics[key] = parse_fabric(texts[FABRIC], places_of[FABRIC], called)
+    fabric = fabrics[key]
+    listed, compute = (parse_guids(texts[name], places_of[name]) for name in (ROOT_LIST, COMPUTE_LIST))
+    roots = [at for at, switch in enumerate(fabric.switches) if switch.guid in listed]
     return Subnet(
         device=device,
         folder=folder,
         options=options,
         names=names,
-        names_file=names_file,
-        roots=lists[0],
-        roots_file=paths[0] or f"{folder}/{CONFIG}",
+        names_file=paths[NAME_MAP],
+        roots=listed,
+        roots_file=paths[ROOT_LIST] or f"{folder}/{CONFIG}",
         # without a list of compute nodes, opensm takes every adapter for one
-        compute=lists[1] if paths[1] else {adapter.guid: adapter.line for adapter in fabric.adapters},
-        compute_file=paths[1] or fabric_file,
+        compute=compute if paths[COMPUTE_LIST] else {adapter.guid: adapter.line for adapter in fabric.adapters},
+        compute_file=paths[COMPUTE_LIST] or paths[FABRIC],
         fabric=fabric,
         rank=hops_from(fabric, np.array(roots, np.int64)),
         managers=frozenset(_number(host.options["guid"].value) for host in hosts if "guid" in host.options),
+        lacking={name: paths[name] for name, text in given.items() if text is None},
     )
 
 
