@@ -1,0 +1,101 @@
+"""CW175: patches of SONiC's configuration that open who may command or read the switch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+
+_FILE = "etc/sonic/config_db.json"
+# Tables that say who reaches the switch, from sonic-buildimage's yang models. A patch may add to them and tighten them;
+# what it takes away is what keeps somebody out, or what SONiC falls back from.
+_TABLES = frozenset(
+    {
+        *("AAA", "TACPLUS", "TACPLUS_SERVER", "RADIUS", "RADIUS_SERVER", "LDAP", "LDAP_SERVER"),
+        *("GNMI", "GNMI_CLIENT_CERT", "PASSW_HARDENING", "RESTAPI", "SNMP_AGENT_ADDRESS_CONFIG", "SNMP_USER"),
+        *("SSH_SERVER", "TELEMETRY", "MGMT_VRF_CONFIG"),
+    }
+)
+# The only values that keep closed what the field decides; a name stands for that field in any row of these tables.
+_CLOSED = {
+    "failthrough": ("false",),
+    "permit_root_login": ("no", "forced-commands-only"),
+    "password_authentication": ("false",),
+    "client_auth": ("true",),
+    "user_auth": ("cert", "password", "jwt"),
+    "allow_insecure": ("false",),
+    "mgmtvrfenabled": ("true",),
+    "snmp_user_type": ("priv",),
+    "snmp_user_permission": ("ro",),
+}
+_EMPTY = ("passkey", "password", "password_hash", "snmp_user_auth_password", "snmp_user_encryption_password")
+_ROW = 2  # keys on the way to a row: its table's and its own
+_METHODS = "login"
+_ACCOUNTS = ("LOCAL_USER", "USER", "USERS", "USER_TABLE")
+_WORDS = "SNMP_COMMUNITY"
+
+
+@rule(
+    code="CW175",
+    severity=Severity.ERROR,
+    title="patch that opens a switch",
+    why="Whoever reaches the switch is in, and may change what is proven of it.",
+    mend="Say under `site` who may do what: `operators`, `aaa`, `snmp`, `telemetry`.",
+    docs="Looked at are patches of SONiC's `config_db.json`: what they take away from the tables of logins, servers,"
+    " SSH, SNMP, gNMI, REST and the VRF of management; the method `none`, `failthrough`, root and passwords over SSH;"
+    " clients without a certificate; accounts, keys and SNMP users without a password; and SNMP communities. FBOSS has"
+    " no accounts in its files; what a patch changes of filters is CW529.",
+)
+def opening_patch(subject: Subject) -> Iterator[Problem]:
+    """Patches that take away or loosen what stands between a switch and those who reach it."""
+    mend = "Leave it out, and name people, servers and collectors under `site`."
+    for item in subject.spec.extra_config:
+        if item.file != _FILE:
+            continue
+        for path, wrong in openings(item.merge):
+            yield Problem((*item.path, "merge", *path), wrong, mend, key=True)
+
+
+def openings(patch: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Keys of a patch of config_db.json, each as the way to it, that let somebody in, and how."""
+    for name, rows in patch.items():
+        if name in _TABLES:
+            yield from _loosened((name,), rows)
+        elif name in _ACCOUNTS:
+            yield from _accounts(name, rows)
+        elif name == _WORDS and rows is not None:
+            yield (name,), "It lets whoever knows a word read the switch."
+
+
+def _loosened(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What is wrong at ``path`` of one of the tables and below it."""
+    key = path[-1].lower()
+    is_row = len(path) <= _ROW
+    if value is None or (is_row and not isinstance(value, Mapping)):
+        yield path, f"It takes {'|'.join(path)} away, which says who reaches the switch."
+    elif isinstance(value, Mapping):
+        for inner, below in value.items():
+            yield from _loosened((*path, str(inner)), below)
+    else:
+        words = [str(word).strip().lower() for word in _items(value)]
+        if key == _METHODS and "none" in words:
+            yield path, "The method `none` lets in whoever asks."
+        elif key in _CLOSED and any(word not in _CLOSED[key] for word in words):
+            yield path, f"{path[-1]} is to be {' or '.join(_CLOSED[key])}: anything else opens the switch."
+        elif key in _EMPTY and "" in words:
+            yield path, f"{path[-1]} is empty: it asks for no password."
+
+
+def _items(value: Any) -> Sequence[Any]:
+    """The words of a field: one, a list of them, or several with commas between."""
+    return value if isinstance(value, list) else str(value).split(",")
+
+
+def _accounts(table: str, rows: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Accounts without a password among ``rows``."""
+    for name, row in rows.items() if isinstance(rows, Mapping) else ():
+        fields = row if isinstance(row, Mapping) else {}
+        if row is not None and not any(fields.get(key) for key in ("password", "password_hash", "hashed_password")):
+            yield (table, str(name)), f"The account {name} has no password."
