@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,28 @@ def replace(path: Path, content: bytes) -> None:
         flush_folder(path.parent)
     except OSError as error:
         raise ClusterwrightError(f"{path}: {error.strerror}. Name another folder, or mend the cause.") from error
+
+
+def own_folder(folder: Path, mode: int = 0o700) -> None:
+    """Make ``folder``, or make sure that the one that stands there is this user's and nobody else writes into it.
+
+    Raises ClusterwrightError for a link, for whatever is no folder, and for a folder in which others could lay links.
+    """
+    try:
+        folder.mkdir(mode=mode, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise ClusterwrightError(f"{folder}: {error.strerror}. Take away what stands there.") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise ClusterwrightError(f"{folder}: not a folder of this user that nobody else writes into. Take it away.")
+
+
+def open_lock(path: Path) -> IO[str]:
+    """The file at ``path``, made where there is none, to be locked. Raises ClusterwrightError, for a link too."""
+    try:
+        return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+")
+    except OSError as error:
+        raise ClusterwrightError(f"{path}: {error.strerror}. Take away what stands there.") from error
 
 
 def flush_folder(folder: Path) -> None:

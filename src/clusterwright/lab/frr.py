@@ -102,10 +102,13 @@ def start_router(namespace: str, folder: Path, config: str | None) -> None:
     Raises ClusterwrightError with the daemon's words when one does not start.
     """
     folder.mkdir()
-    shutil.chown(folder, "frr", "frr")
     files = {"zebra": _ZEBRA_CONFIG, **({} if config is None else {"bgpd": config})}
     for daemon, text in files.items():
-        (folder / f"{daemon}.conf").write_text(text)
+        with (folder / f"{daemon}.conf").open("x") as file:
+            file.write(text)
+    # Only now: other routers run as the same user, and could lay a link where root is about to write.
+    shutil.chown(folder, "frr", "frr")
+    for daemon in files:
         command = [
             *(str(_DAEMONS / daemon), "-d", "-u", "frr", "-g", "frr"),
             *("-f", str(folder / f"{daemon}.conf"), "-i", str(folder / f"{daemon}.pid"), "-P", "0"),

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from clusterwright.durable import took_lock
+from clusterwright.durable import open_lock, own_folder, replace, took_lock
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.cut import Cut
 from clusterwright.lab.namespaces import namespaces_named, remove_namespaces
@@ -58,10 +58,9 @@ def running_labs() -> list[str]:
 
 def write_state(name: str, state: LabState) -> None:
     """Record how a lab is started; the folder appears with it."""
-    folder_of(name).mkdir(parents=True, exist_ok=True)
-    aside = folder_of(name) / "state.part"
-    aside.write_text(json.dumps(asdict(state), indent=1))
-    aside.replace(folder_of(name) / "state.json")
+    own_folder(LABS, 0o755)
+    own_folder(folder_of(name), 0o755)  # each router goes through it to its own
+    replace(folder_of(name) / "state.json", json.dumps(asdict(state), indent=1).encode())
 
 
 def read_state(name: str) -> LabState:
@@ -82,8 +81,8 @@ def read_state(name: str) -> LabState:
 @contextlib.contextmanager
 def exclusively(name: str) -> Iterator[None]:
     """Within, no other command changes this lab. Raises ClusterwrightError when one is at it."""
-    LABS.mkdir(mode=0o755, exist_ok=True)
-    with (LABS / f"{name}.lock").open("w") as lock:
+    own_folder(LABS, 0o755)
+    with open_lock(LABS / f"{name}.lock") as lock:
         if not took_lock(lock):
             raise ClusterwrightError(f"{name}: another command is at work on this lab. Wait until it ends.")
         yield
@@ -92,6 +91,8 @@ def exclusively(name: str) -> Iterator[None]:
 def remove_lab(name: str) -> bool:
     """Remove every trace of a lab, complete or not; True when there was any. Raises ClusterwrightError."""
     prefix = namespace_prefix(name)
+    if folder_of(name).is_symlink():
+        raise ClusterwrightError(f"{folder_of(name)}: a link, where the lab's folder should be. Take it away.")
     found = bool(namespaces_named(prefix)) or folder_of(name).exists()
     remove_namespaces(prefix)
     if folder_of(name).exists():
@@ -110,16 +111,14 @@ def raise_limits(wanted: Mapping[str, int]) -> None:
         saved: dict[str, str] = json.loads(_LIMITS.read_text()) if _LIMITS.exists() else {}
         low = {path: value for path, value in wanted.items() if int(Path(path).read_text()) < value}
         saved = {path: Path(path).read_text() for path in low} | saved
-        aside = _LIMITS.with_suffix(".part")
-        aside.write_text(json.dumps(saved))
-        aside.replace(_LIMITS)
+        replace(_LIMITS, json.dumps(saved).encode())
         for path, value in low.items():
             Path(path).write_text(str(value))
 
 
 @contextlib.contextmanager
 def _limits_locked() -> Iterator[None]:
-    LABS.mkdir(mode=0o755, exist_ok=True)
-    with (LABS / "limits.lock").open("w") as lock:
+    own_folder(LABS, 0o755)
+    with open_lock(LABS / "limits.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

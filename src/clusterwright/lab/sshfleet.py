@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from clusterwright.durable import took_lock
+from clusterwright.durable import open_lock, own_folder, took_lock
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.namespaces import NETNS, inside, remove_namespaces, run_ip
 
@@ -134,12 +134,13 @@ class SshFleet:
 
     def __enter__(self) -> SshFleet:
         _require_programs({"systemd-nspawn": "systemd-container"} if self._systemd else {})
-        _FLEETS.mkdir(mode=0o700, exist_ok=True)
-        with (_FLEETS / "lock").open("w") as starting:
+        own_folder(_FLEETS)
+        with open_lock(_FLEETS / "lock") as starting:
             fcntl.flock(starting, fcntl.LOCK_EX)
             _remove_leftovers()
-            (self._folder / "mnt").mkdir(parents=True)
-            self._lock = (self._folder / "lock").open("w")
+            own_folder(self._folder)
+            (self._folder / "mnt").mkdir()
+            self._lock = open_lock(self._folder / "lock")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
             self._make_keys()
@@ -262,8 +263,8 @@ def _require_programs(more: Mapping[str, str]) -> None:
 
 def _remove_leftovers() -> None:
     # A fleet's owner holds its lock for as long as it lives, however it dies.
-    for folder in sorted(path for path in _FLEETS.iterdir() if path.is_dir()):
-        with (folder / "lock").open("a") as lock:
+    for folder in sorted(path for path in _FLEETS.iterdir() if path.is_dir() and not path.is_symlink()):
+        with open_lock(folder / "lock") as lock:
             if took_lock(lock):
                 _remove_fleet(folder)
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from clusterwright.durable import own_folder, replace
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.isolation.members import Member, Stage
 from clusterwright.lab.namespaces import inside
@@ -78,10 +79,8 @@ def _replace(stage: Stage, member: Member, text: str) -> None:
     """Load other rules, once the ones that the node had before the check are written down."""
     kept = _kept(stage, member)
     if not kept.exists():
-        kept.parent.mkdir(exist_ok=True)
-        aside = kept.with_suffix(".part")
-        aside.write_text(_listed(member))
-        aside.replace(kept)
+        own_folder(kept.parent)
+        replace(kept, _listed(member).encode())
     _load(member, text)
 
 
