@@ -35,7 +35,7 @@ READS: dict[str, frozenset[str]] = {
     "render": frozenset({"spec", "plan", "intent"}),
     "keys": frozenset({"spec"}),
     "verify": frozenset({"spec", "plan"}),  # what is wanted; what is there it reads from rendered text alone
-    "lab": frozenset({"spec", "plan", "render", "verify"}),  # what is wanted, and what switches' lists say
+    "lab": frozenset({"spec", "plan", "intent", "render", "verify"}),  # what is wanted, and what switches' lists say
     "deploy": frozenset({"spec", "plan", "rules", "render", "keys"}),
     "rollout": frozenset({"spec", "plan", "rules", "render", "verify", "place", "compare", "deploy", "observe"}),
     "observe": frozenset({"spec", "plan", "verify"}),  # packet filters that run are read as the proof reads them

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+from clusterwright.intent.filter_entries import Permit
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.filter_edge import host_permits, is_host_port, management_permits
-from clusterwright.render.filter_entries import Permit
 from clusterwright.render.switch_view import view_switch
 
 

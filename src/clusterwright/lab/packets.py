@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
+from clusterwright.intent.zone_networks import contacts_of
 from clusterwright.lab.namespaces import inside
 from clusterwright.lab.twin import Twin
 from clusterwright.plan.model import Device, format_address
-from clusterwright.render.zone_networks import contacts_of
 
 _ANY_PORT = 4791
 _SETTLE_S = 0.5  # without a datagram, before the next attempt

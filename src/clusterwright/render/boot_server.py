@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.boot import BootNic, boot_nics, server_addresses, servers_by_rack
 from clusterwright.plan.model import Device, Plan, Subnet, format_address
 from clusterwright.render.boot_dhcp import kea_config
@@ -20,7 +21,6 @@ from clusterwright.render.image_only import image_only_files
 from clusterwright.render.image_tree import Files, of_overlay, shared_files
 from clusterwright.render.newc import newc
 from clusterwright.render.node_nics import HostNic, nics_of
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.distribution import distribution_of
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
-from clusterwright.plan.model import fabric_of
-from clusterwright.render.filter_cover import without_hidden
-from clusterwright.render.filter_entries import (
+from clusterwright.intent.filter_cover import without_hidden
+from clusterwright.intent.filter_entries import (
     ICMP,
     ICMP_ERRORS,
     TCP,
@@ -18,8 +17,9 @@ from clusterwright.render.filter_entries import (
     subnet_network,
     zones_on,
 )
-from clusterwright.render.per_plan import per_plan
-from clusterwright.render.zone_networks import collapse, is_rdma
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.zone_networks import collapse, is_rdma
+from clusterwright.plan.model import fabric_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

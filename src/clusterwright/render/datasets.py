@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.encryption import Dataset
 from clusterwright.spec.model import Mount

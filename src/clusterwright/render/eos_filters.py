@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.intent.filter_entries import Permit
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.render.filter_edge import host_permits, management_permits, service_sources
-from clusterwright.render.filter_entries import Permit
-from clusterwright.render.per_plan import per_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

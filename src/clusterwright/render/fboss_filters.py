@@ -15,29 +15,26 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.plan.fboss_ports import platform_port
 from clusterwright.render.filter_edge import host_permits, is_host_port
+from clusterwright.spec.systems import filter_tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clusterwright.intent.filter_entries import Permit
     from clusterwright.plan.model import Plan
-    from clusterwright.render.filter_entries import Permit
     from clusterwright.render.switch_view import SwitchView
 
 # The agent's flag for configurations with more than one table.
 COMMAND_LINE = {"enable_acl_table_group": "true"}
+SYSTEM = "fboss"
 INGRESS = 0
 DENY, PERMIT = 0, 1
 IP_PACKETS = 1
 PACKET_ACTION, COUNTER = 0, 1
 PACKETS = 0
 DENIES_PRIORITY = 1
-# facebook/fboss, Tomahawk3Asic.h and Tomahawk4Asic.h, getMaxAclEntries: what one table of these chips takes.
-MOST_ENTRIES = 256
 PROTOCOLS = {"tcp": 6, "udp": 17}
 ICMP_PROTOCOLS = {4: 1, 6: 58}
-# The agent compares the six flags as a whole (SaiAclTableManager, kTcpFlagsMask): every combination in which TCP sends
-# ACK (alone, with SYN, FIN or PSH) or RST is an entry of its own.
-REPLY_FLAGS = (16, 24, 18, 17, 25, 20, 4)
 # Addresses, ports, protocol, TCP flags, ICMP types in both versions.
 PERMIT_QUALIFIERS = (0, 1, 2, 3, 4, 5, 6, 7, 11, 13)
 SOURCE_PORT, IP_TYPE, OUTER_VLAN = 8, 17, 23
@@ -70,7 +67,8 @@ def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters 
         {"name": name, "actionType": PERMIT} | ({} if source is None else texts[source]) | match
         for name, source, match in rows
     ]
-    parts = [entries[at : at + MOST_ENTRIES] for at in range(0, len(entries), MOST_ENTRIES)]
+    most = filter_tables_of(SYSTEM).entries
+    parts = [entries[at : at + most] for at in range(0, len(entries), most)]
     tables = [
         *(
             _table(
@@ -140,7 +138,7 @@ def _matches(permit: Permit) -> Iterator[dict[str, Any]]:
     common: dict[str, Any] = {} if protocol is None else {"proto": protocol}
     if permit.protocol == "icmp":
         common = {"proto": ICMP_PROTOCOLS[permit.version]}
-    flags = REPLY_FLAGS if permit.established else (None,)
+    flags = filter_tables_of(SYSTEM).reply_flags if permit.established else (None,)
     for target, low, high, flag, kind in product(
         permit.targets or (None,),
         tuple(port for port, _ in permit.source_ports) or (None,),

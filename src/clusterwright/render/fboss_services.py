@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.render.filter_edge import management_permits
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.switch_accounts import HostFile, account_files
 from clusterwright.render.templates import template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clusterwright.intent.filter_entries import Permit
     from clusterwright.plan.model import Plan
-    from clusterwright.render.filter_entries import Permit
     from clusterwright.render.management_port import ManagementPort
     from clusterwright.render.switch_view import SwitchView
     from clusterwright.spec.site import Telemetry

@@ -6,22 +6,20 @@ from dataclasses import replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
-from clusterwright.plan.model import fabric_of
-from clusterwright.render.filter_cover import with_single_ports, without_hidden
-from clusterwright.render.filter_entries import (
+from clusterwright.intent.edge_filters import edge_permits
+from clusterwright.intent.filter_cover import with_single_ports, without_hidden
+from clusterwright.intent.filter_entries import (
     ICMP,
     ICMP_ERRORS,
     Permit,
-    behind,
     judged,
-    local_permits,
     on_link,
     peer_networks,
-    subnet_network,
     zones_on,
 )
-from clusterwright.render.per_plan import per_plan
-from clusterwright.render.zone_networks import collapse
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.zone_networks import collapse
+from clusterwright.plan.model import fabric_of
 from clusterwright.spec.zone_reach import members_of
 
 if TYPE_CHECKING:
@@ -42,11 +40,9 @@ def host_permits(plan: Plan, view: SwitchView, *, single_ports: bool = False) ->
     With ``single_ports`` as a chip without port ranges has it.
     """
     subnet = view.host_subnet
-    if subnet is None or not any(is_host_port(link) for link in view.links) or not zones_on(plan, view.fabric.name):
+    if subnet is None or not any(is_host_port(link) for link in view.links):
         return None
-    network = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
-    permits = local_permits(plan, view.fabric, behind(plan, view.fabric, network))
-    return without_hidden(tuple(map(with_single_ports, permits)) if single_ports else permits)
+    return edge_permits(plan, view.fabric, subnet, single_ports=single_ports)
 
 
 @per_plan

@@ -8,9 +8,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
 from clusterwright.render.image_packages import all_packages
-from clusterwright.render.per_plan import per_plan
 from clusterwright.spec.distribution import Distribution, distribution_of
 from clusterwright.spec.image import Image
 

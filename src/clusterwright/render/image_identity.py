@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
 from clusterwright.render.image_definition import boot_digest_of, definition_of
 from clusterwright.render.image_only import image_only_files
 from clusterwright.render.image_tree import Files, shared_files
-from clusterwright.render.per_plan import per_plan
 from clusterwright.spec.distribution import distribution_of
 
 _SHORT = 12  # hexadecimal digits: enough to tell a site's images apart

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
 from clusterwright.render.image_definition import boot_digest_of
 from clusterwright.render.image_packages import has_direct_paths
 from clusterwright.render.json_lines import dump_lines
 from clusterwright.render.node_system import kernel_command_line
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.image import Image
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
 from clusterwright.render.mounts import mounts_of, options_of
-from clusterwright.render.per_plan import per_plan
 from clusterwright.spec.distribution import Distribution
 from clusterwright.spec.image import Image, Package
 

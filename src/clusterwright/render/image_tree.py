@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.node_network import KIND as NETWORK
 from clusterwright.render.node_nics import is_managed
 from clusterwright.render.node_secrets import KIND as SECRETS
-from clusterwright.render.per_plan import per_plan
 
 Files = Callable[[Plan, Device], tuple[Artifact, ...]]
 """Renders all files of a node."""

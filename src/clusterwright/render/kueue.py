@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.domains import domain_levels
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.node_nics import is_managed
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.slurm import controllers
 from clusterwright.render.templates import template
 

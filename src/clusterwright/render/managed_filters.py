@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
+from clusterwright.intent.filter_entries import ICMP, ON_LINK, TCP, UDP, Permit
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.render.filter_edge import management_permits, management_reach
-from clusterwright.render.filter_entries import ICMP, ON_LINK, TCP, UDP, Permit
-from clusterwright.render.per_plan import per_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

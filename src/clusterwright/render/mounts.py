@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan, format_address
 from clusterwright.render.datasets import gate_units
 from clusterwright.render.node_nics import is_managed, nics_of
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.encryption import KRB5P, MUTUAL_TLS, TLS
 from clusterwright.spec.model import Mount

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.nccl_settings import TOPOLOGY_LINK, TUNER_TABLE, Setting, Wiring, settings, wiring_of
 from clusterwright.render.nccl_topology import addresses_of, topology
 from clusterwright.render.node_nics import is_managed
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.job import NcclProfile, TunerRow
 

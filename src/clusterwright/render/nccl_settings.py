@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.traffic_classes import data_class_of, traffic_class_byte
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.nccl_torch import torch_settings
 from clusterwright.render.node_nics import nics_by_fabric
 from clusterwright.render.opensm_partitions import partition_indexes
-from clusterwright.render.per_plan import per_plan
 from clusterwright.spec.document import Path
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.job import NcclProfile

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from itertools import count
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.filter_cover import ALL_ADDRESSES, ALL_PORTS, Box, box_of, needed, span
+from clusterwright.intent.filter_entries import judged
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.zone_networks import Contact, ZoneNetwork, contacts_of, peers_over, zone_networks
 from clusterwright.plan.model import Device, Plan
-from clusterwright.render.filter_cover import ALL_ADDRESSES, ALL_PORTS, Box, box_of, needed, span
-from clusterwright.render.filter_entries import judged
 from clusterwright.render.node_nics import is_managed, nics_by_fabric
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
-from clusterwright.render.zone_networks import Contact, ZoneNetwork, contacts_of, peers_over, zone_networks
 from clusterwright.spec.isolation import BOOT, Network
 
 KIND = "nftables"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.datasets import gate_files
 from clusterwright.render.mounts import FOLDER, fstab, mounts_of, unit_name
 from clusterwright.render.node_nics import is_managed
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.encryption import CLEAR, KRB5P, MUTUAL_TLS, TLS, Kerberos, Scratch, TlsFiles
 

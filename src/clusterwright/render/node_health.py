@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.traffic_classes import (
     NUMBERS,
     data_class_of,
@@ -28,7 +29,6 @@ from clusterwright.render.node_nics import HostNic, is_managed, nics_of
 from clusterwright.render.node_qos import is_lossless, nic_priorities
 from clusterwright.render.node_system import boot_services, is_red_hat_family, kernel_command_line, shape_of
 from clusterwright.render.node_system import kernel_settings as kernel_settings_of
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.program_archive import archive_of, archive_path
 from clusterwright.render.templates import template
 from clusterwright.spec.image import Health, Image

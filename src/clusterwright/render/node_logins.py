@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.node_nics import is_managed
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 
 KIND = "node-logins"

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.zone_networks import collapse, contacts_of, peers_over
 from clusterwright.plan.meeting import wiring_of_cables
 from clusterwright.plan.model import Device, Plan, fabric_of, format_address
 from clusterwright.render.node_nics import HostNic, is_managed, nics_by_fabric, nics_of
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
-from clusterwright.render.zone_networks import collapse, contacts_of, peers_over
 from clusterwright.spec.isolation import Network
 
 KIND = "node-network"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Interface, Plan, fabric_of
-from clusterwright.render.per_plan import per_plan
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware import Nic
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.traffic_classes import (
     DSCPS,
     NUMBERS,
@@ -23,7 +24,6 @@ from clusterwright.intent.traffic_classes import (
 )
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.node_nics import is_managed, nics_by_fabric
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.fabric import Fabric
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.node_nics import is_managed, nics_of
 from clusterwright.render.node_qos import applies as has_lossless_nics
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 
 KIND = "node-rdma"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.mounts import mounts_of
 from clusterwright.render.node_nics import is_managed, nics_by_fabric
 from clusterwright.render.node_qos import is_lossless
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.image import Image
 from clusterwright.spec.kernel_settings import dotted

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.json_lines import dump_lines
 from clusterwright.render.node_health import PACKAGE as NODE_HEALTH
 from clusterwright.render.node_nics import is_managed
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.program_archive import archive_of, archive_path
 from clusterwright.render.templates import template
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Device, Plan, fabric_of, format_guid
 from clusterwright.plan.service import ACTIVE, OUT_OF_SERVICE, cabled
 from clusterwright.render.opensm_partitions import partition_views
 from clusterwright.render.opensm_qos import QosView, qos_view
 from clusterwright.render.opensm_sizes import SubnetSizes, subnet_sizes
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.infiniband import OPENSM, ManagementKey

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.chips import Chip, chip_ports, chips_of, internal_links
 from clusterwright.plan.model import Device, Interface, Plan
 from clusterwright.plan.service import OUT_OF_SERVICE, cabled
 from clusterwright.render.opensm import FOLDER, manager_hosts
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.ufm import SUBNET_FOLDER
 from clusterwright.spec.infiniband import UFM
 

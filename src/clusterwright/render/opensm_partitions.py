@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan, format_guid
-from clusterwright.render.per_plan import per_plan
 from clusterwright.spec.zone_reach import memberships_of
 
 DEFAULT_PKEY = 0x7FFF

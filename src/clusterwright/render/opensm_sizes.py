@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan
-from clusterwright.render.per_plan import per_plan
 
 # opensm waits so long for an answer (its default); UFM has so many packets on the wire (its REST reference).
 TRANSACTION_TIMEOUT_MS = 200

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.execution import mesh_addresses
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.json_lines import dump_lines
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.execution import MESH_TLS, WORK_TYPE, ExecutionMesh
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.render.mounts import mounts_of
 from clusterwright.render.node_network import node_address
 from clusterwright.render.node_nics import is_managed
 from clusterwright.render.node_qos import applies as has_lossless_nics
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.slurm_hostlist import hostlist
 from clusterwright.render.slurm_topology import blocks, compute_nodes, tree
 from clusterwright.render.templates import template

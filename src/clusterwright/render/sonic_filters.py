@@ -13,8 +13,8 @@ from clusterwright.render.filter_edge import host_permits, is_host_port
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clusterwright.intent.filter_entries import Permit
     from clusterwright.plan.model import Plan
-    from clusterwright.render.filter_entries import Permit
     from clusterwright.render.switch_view import SwitchView
 
 FIRST_PRIORITY = 9999

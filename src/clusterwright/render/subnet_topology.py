@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.chips import chip_ports, internal_links
 from clusterwright.plan.model import Device, Plan
 from clusterwright.plan.service import cabled
 from clusterwright.render.opensm import manager_hosts
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 from clusterwright.spec.hardware import HardwareModel
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.render.account_passwords import PASSWORDS, PASSWORDS_MODE, password_lines
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.templates import template
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.service import service_of
-from clusterwright.render.per_plan import per_plan
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Cable, Device, Interface, Plan

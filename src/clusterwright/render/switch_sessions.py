@@ -11,9 +11,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.render.borders import learnt_at
-from clusterwright.render.per_plan import per_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,11 +12,11 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.hashing import hashing_of
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.plan.ports import modes_at
 from clusterwright.render.borders import outside_prefixes
-from clusterwright.render.per_plan import per_plan
 from clusterwright.render.switch_links import Link, links_of
 from clusterwright.render.switch_sessions import Session, sessions_of
 

@@ -56,17 +56,35 @@ class Hashing:
 
 
 @dataclass(frozen=True, slots=True)
+class FilterTables:
+    """What the filters at hosts' ports may take of a chip: ``tables`` of ``entries`` each, one of them for the denies.
+
+    ``reply_flags`` are the values of TCP's flags, each an entry of its own, that a reply can have.
+    """
+
+    entries: int
+    tables: int
+    reply_flags: tuple[int, ...]
+
+    def tables_for(self, permits: int) -> int:
+        """The tables that entries for so many permits take, and the one of the denies."""
+        return -(-permits // self.entries) + 1
+
+
+@dataclass(frozen=True, slots=True)
 class System:
     """A switch system: what it can be told about choosing among equal paths, by chip.
 
     ``sizes_headroom`` says that its configuration decides how much headroom ports have, and its chip alone where not;
     ``needs_chip_settings`` that it does not start without settings of the chip that only the vendor gives out.
+    ``filter_tables`` are None where no bound of a chip is known.
     """
 
     name: str
     sizes_headroom: bool
     needs_chip_settings: bool
     hashing: tuple[Hashing, ...]
+    filter_tables: FilterTables | None
 
     def hashing_on(self, asic: str | None) -> Hashing | None:
         """What holds for switches with a chip; None where nothing is known of it."""
@@ -89,10 +107,23 @@ def systems() -> Systems:
     return MappingProxyType(found)
 
 
+def filter_tables_of(name: str) -> FilterTables:
+    """What a system's filters may take of a chip. Raises KeyError for one of which no bound is known."""
+    found = systems()[name].filter_tables
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
 def _system(data: Mapping[str, Any]) -> System:
     sizes_headroom = data["headroom"]["decided_by"] == "configuration"
     needs = data["chip_settings"]["needed"]
-    return System(data["name"], sizes_headroom, needs, tuple(_hashing(each) for each in data["hashing"]))
+    hashing = tuple(_hashing(each) for each in data["hashing"])
+    return System(data["name"], sizes_headroom, needs, hashing, _filter_tables(data.get("filter_tables")))
+
+
+def _filter_tables(data: Mapping[str, Any] | None) -> FilterTables | None:
+    return None if data is None else FilterTables(data["entries"], data["tables"], tuple(data["reply_flags"]))
 
 
 def _hashing(data: Mapping[str, Any]) -> Hashing:

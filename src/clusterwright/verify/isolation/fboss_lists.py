@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any
 
+from clusterwright.spec.systems import filter_tables_of
 from clusterwright.verify.isolation.filter_model import ACCEPT, DROP, Rule, Ruleset, one_chain
 from clusterwright.verify.isolation.nft_values import addresses
 from clusterwright.verify.isolation.nft_words import Unreadable
@@ -22,8 +23,6 @@ from clusterwright.verify.isolation.ranges import Ranges, values
 FLAGS_MASK = 0x3F
 _DENY, _PERMIT = 0, 1
 _INGRESS = 0
-# facebook/fboss, Tomahawk3Asic.h and Tomahawk4Asic.h: entries of one table, and tables (the smaller chip's).
-MOST_ENTRIES, MOST_TABLES = 256, 5
 _IP_TYPES = {0: WHOLE[0], 1: WHOLE[0], 2: V4, 3: V6}  # ANY, IP, IP4, IP6
 _NOT_LATER = values(0, 1)
 _WITHOUT_MEANING = frozenset({"name", "actionType"})
@@ -65,13 +64,14 @@ class FbossLists:
     def too_many(self) -> Iterator[tuple[int, str]]:
         """Tables, with their line, that the chip would refuse: then none of the configuration is applied."""
         tables = self._group.get("aclTables", ()) if self._group and self._is_used else ()
+        room = filter_tables_of("fboss")
         for table in tables:
             size = len(table["aclEntries"])
-            if size > MOST_ENTRIES:
+            if size > room.entries:
                 line = self.line(f'"name": "{table["name"]}"')
-                yield line, f"table {table['name']} has {size:,} entries, and the chip takes {MOST_ENTRIES} in one"
-        if len(tables) > MOST_TABLES:
-            yield self.line('"aclTables"'), f"there are {len(tables)} tables, and the chip takes {MOST_TABLES}"
+                yield line, f"table {table['name']} has {size:,} entries, and the chip takes {room.entries} in one"
+        if len(tables) > room.tables:
+            yield self.line('"aclTables"'), f"there are {len(tables)} tables, and the chip takes {room.tables}"
 
     @cached_property
     def _entries(self) -> list[tuple[Json, Rule]]:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
-from clusterwright.render.per_plan import per_plan
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.isolation import Flow, Network, Zone
 from clusterwright.spec.zone_reach import covers, members_of, zones_of

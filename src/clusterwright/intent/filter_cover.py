@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
-from clusterwright.render.filter_entries import ANY, ICMP, TCP, UDP, Permit
+from clusterwright.intent.filter_entries import ANY, ICMP, TCP, UDP, Permit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING
 
-from clusterwright.render.per_plan import per_plan
-from clusterwright.render.zone_networks import is_rdma, peers_over, zone_covers, zone_networks
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.zone_networks import is_rdma, peers_over, zone_covers, zone_networks
 from clusterwright.spec.isolation import WITH_PORTS
 
 if TYPE_CHECKING:

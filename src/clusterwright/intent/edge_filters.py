@@ -1,0 +1,69 @@
+"""What hosts behind a switch may send into the network, and how many entries of a chip's filter tables that takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from clusterwright.intent.filter_cover import with_single_ports, without_hidden
+from clusterwright.intent.filter_entries import Permit, behind, local_permits, subnet_network, zones_on
+from clusterwright.plan.model import Plan, Subnet
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.systems import FilterTables, systems
+
+REPLIES = " replies"  # what ``judged`` calls a flow's other direction
+
+
+@dataclass(frozen=True, slots=True)
+class TablesWanted:
+    """A switch whose filters want more tables than its chip takes: ``by_flow`` are the entries, by the flow's name."""
+
+    switch: str
+    model: str
+    tables: int
+    room: FilterTables
+    by_flow: Mapping[str, int]
+
+    @property
+    def entries(self) -> int:
+        """All permits."""
+        return sum(self.by_flow.values())
+
+
+def edge_permits(
+    plan: Plan, fabric: Fabric, subnet: Subnet, *, single_ports: bool = False
+) -> tuple[Permit, ...] | None:
+    """What hosts of a subnet may send; None where no zone covers the fabric.
+
+    With ``single_ports`` as a chip without port ranges has it.
+    """
+    if not zones_on(plan, fabric.name):
+        return None
+    network = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
+    permits = local_permits(plan, fabric, behind(plan, fabric, network))
+    return without_hidden(tuple(map(with_single_ports, permits)) if single_ports else permits)
+
+
+def entries_of(permit: Permit, room: FilterTables) -> int:
+    """How many entries a permit takes on a chip without port ranges that compares TCP's flags as a whole."""
+    parts = (permit.sources, permit.targets, permit.source_ports, permit.target_ports, permit.types)
+    return prod(len(part) or 1 for part in parts) * (len(room.reply_flags) if permit.established else 1)
+
+
+def too_full(plan: Plan) -> Iterator[TablesWanted]:
+    """The switches whose hosts may send more than the filter tables of their chip hold, in the plan's order."""
+    for device in plan.devices:
+        system = systems().get(plan.spec.catalogue[device.model].network_os or "") if device.kind == "switch" else None
+        fabric = plan.spec.fabric(device.fabric)
+        subnet = plan.host_subnet_of.get((device.fabric, device.name))
+        if system is None or system.filter_tables is None or fabric is None or subnet is None:
+            continue
+        room = system.filter_tables
+        by_flow: Counter[str] = Counter()
+        for permit in edge_permits(plan, fabric, subnet, single_ports=True) or ():
+            by_flow[permit.name.removesuffix(REPLIES)] += entries_of(permit, room)
+        tables = room.tables_for(by_flow.total())
+        if tables > room.tables:
+            yield TablesWanted(device.name, device.model, tables, room, by_flow)
