@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.plan.cabling import allocate_fabric
 from clusterwright.plan.ports import PortShortage, free_ports
+from clusterwright.plan.service import ACTIVE
+from clusterwright.rules.drains import device_states
 from clusterwright.rules.references import unknown
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.infiniband import OPENSM, UFM
@@ -79,7 +81,7 @@ def spare_ports_used(subject: Subject) -> Iterator[Problem]:
     mend="Attach its nodes to the fabric, or name nodes that are.",
 )
 def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
-    """Subnet managers on node groups that the fabric does not attach, or that have too few nodes."""
+    """Subnet managers on node groups that the fabric does not attach, or that have too few nodes in service."""
     for fabric in subject.spec.fabrics:
         manager = fabric.subnet_manager
         if manager is None:
@@ -97,6 +99,20 @@ def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
         elif group.count < manager.count:
             message = f"{manager.count} subnet managers are asked for, and {manager.nodes} has {group.count} nodes."
             yield Problem((*manager.path, "count"), message, f"Ask for {group.count} at most.")
+        elif (serving := _in_service(subject, manager.nodes, group.count)) < manager.count:
+            message = (
+                f"{manager.count} subnet managers are asked for, and {serving} of the {group.count} nodes of"
+                f" {manager.nodes} are in service: no drained node runs one."
+            )
+            yield Problem((*manager.path, "count"), message, "Ask for fewer, or leave more of the nodes in service.")
+
+
+def _in_service(subject: Subject, nodes: str, count: int) -> int:
+    """How many of a group's nodes exceptions leave active."""
+    if not any(item.state and not item.port for item in subject.spec.exceptions):
+        return count
+    states, names = device_states(subject.spec, subject.skeleton), [group.name for group in subject.spec.node_groups]
+    return sum(states[node.name] == ACTIVE for node in subject.skeleton.layout.nodes if names[node.node_group] == nodes)
 
 
 @rule(
