@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.plan.cabling import allocate_fabric
-from clusterwright.plan.ports import PortShortage
 from clusterwright.rules.references import unknown
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
@@ -73,14 +71,10 @@ def unreachable_outside(subject: Subject) -> Iterator[Problem]:
 def _cabled(subject: Subject) -> Iterator[Problem]:
     """Borders at ports that the plan gives to cables."""
     spec = subject.spec
-    for skeleton in subject.skeleton.fabrics:
+    for skeleton, allocations in subject.allocations if spec.borders else ():
         borders = {seat.name: [b for b in spec.borders if b.device == seat.name] for seat in skeleton.seats}
         if not any(borders.values()):
             continue
-        try:
-            allocations = allocate_fabric(spec, skeleton)
-        except PortShortage:
-            continue  # CW201 says so
         for seat, allocation in zip(skeleton.seats, allocations, strict=True):
             for border in borders[seat.name]:
                 if border.port in allocation.down + allocation.up:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from clusterwright.finding import Severity
-from clusterwright.plan.cabling import allocate_fabric
-from clusterwright.plan.ports import PortShortage, modes_at
+from clusterwright.plan.ports import modes_at
 from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Side, Tier
@@ -43,13 +42,9 @@ class _Lanes:
 )
 def unequal_lanes(subject: Subject) -> Iterator[Problem]:
     """Uplinks whose port has another number of lanes than the one above it, once for each tier."""
-    for fabric in subject.skeleton.fabrics:
+    for fabric, ports in subject.allocations:
         if fabric.fabric.technology == "infiniband" or not fabric.bundles or not _may_differ(fabric):
             continue
-        try:
-            ports = allocate_fabric(subject.spec, fabric)
-        except PortShortage:
-            continue  # CW201 says so
         down, up = [iter(each.down) for each in ports], [iter(each.up) for each in ports]
         for item in fabric.attachments:
             next(down[item.seat])

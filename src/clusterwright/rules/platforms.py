@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.plan.cabling import allocate_fabric
 from clusterwright.plan.platforms import platform_faults
-from clusterwright.plan.ports import PortShortage
 from clusterwright.rules.rule import Problem, Subject, rule
 
 
@@ -25,11 +23,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 )
 def platform_lacks_ports(subject: Subject) -> Iterator[Problem]:
     """Tiers with a switch whose ports its platform does not have, or not at their speed; one problem for each tier."""
-    for skeleton in subject.skeleton.fabrics:
-        try:
-            allocations = allocate_fabric(subject.spec, skeleton)
-        except PortShortage:
-            continue  # CW201 says so
+    for skeleton, allocations in subject.allocations:
         faults: dict[int, dict[str, None]] = {}
         known = set()
         for seat, allocation, speeds in zip(skeleton.seats, allocations, skeleton.links_down(), strict=True):

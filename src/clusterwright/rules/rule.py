@@ -25,9 +25,11 @@ from functools import cached_property
 
 from clusterwright.finding import Finding, Position, Severity
 from clusterwright.plan.build import build_plan
+from clusterwright.plan.cabling import allocate_fabric
 from clusterwright.plan.figures import figures
 from clusterwright.plan.meeting import Wiring, wiring_of_skeleton
 from clusterwright.plan.model import Plan
+from clusterwright.plan.ports import Allocation
 from clusterwright.plan.size import node_count, uplink_counts
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, build_skeleton
 from clusterwright.spec.document import Path
@@ -88,6 +90,14 @@ class Subject:
             for skeleton in self.skeleton.fabrics
             if not skeleton.unattached and not skeleton.loose
         )
+
+    @cached_property
+    def allocations(self) -> tuple[tuple[FabricSkeleton, tuple[Allocation, ...]], ...]:
+        """The ports of every switch of each fabric, in the order of its seats. Raises FencedError where there is no
+        plan, as where a switch has too few.
+        """
+        self.require_plan()
+        return tuple((each, tuple(allocate_fabric(self.spec, each))) for each in self.skeleton.fabrics)
 
     @cached_property
     def plan(self) -> Plan:

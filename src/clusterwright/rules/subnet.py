@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.plan.cabling import allocate_fabric
-from clusterwright.plan.ports import PortShortage, free_ports
+from clusterwright.plan.ports import free_ports
 from clusterwright.plan.service import ACTIVE
 from clusterwright.rules.drains import device_states
 from clusterwright.rules.references import unknown
@@ -49,13 +48,11 @@ def unknown_tier(subject: Subject) -> Iterator[Problem]:
 )
 def spare_ports_used(subject: Subject) -> Iterator[Problem]:
     """Tiers with a switch that has fewer free ports than the tier keeps spare."""
-    for skeleton in subject.skeleton.fabrics:
+    if not any(tier.down.spare for fabric in subject.spec.fabrics for tier in fabric.tiers):
+        return
+    for skeleton, ports in subject.allocations:
         if not any(tier.down.spare for tier in skeleton.fabric.tiers):
             continue
-        try:
-            ports = allocate_fabric(subject.spec, skeleton)
-        except PortShortage:
-            continue  # CW201 says so
         speeds = skeleton.links_down()
         for depth, tier in enumerate(skeleton.fabric.tiers):
             left = {
