@@ -66,9 +66,11 @@ def plan_of(case: Case, folder: Path) -> Plan:
 def test_a_cluster_built_to_fit_keeps_every_promise(case: Case, folder: Path) -> None:
     case, codes = accepted(case, folder)
     # A short last pod or a node with few NICs may leave a switch dark; switches without one above are pieces, or planes
-    # without a subnet manager; breakouts are drawn for each tier, so that the ends of a cable may differ in lanes; and
-    # SONiC has hash functions for three tiers.
-    assert codes <= {"CW207", "CW214", "CW223", "CW242", "CW244", "CW431"}, codes
+    # without a subnet manager; breakouts are drawn for each tier, so that the ends of a cable may differ in lanes;
+    # SONiC has hash functions for three tiers, and knows the lanes of no port that is drawn.
+    # Where a switch stays dark, the links go to others, which may then lack ports.
+    lacking = {"CW201"} if "CW207" in codes else set()
+    assert codes <= {"CW207", "CW214", "CW223", "CW242", "CW244", "CW431", "CW692"} | lacking, codes
     assume(not codes)
     spec = load_spec(folder / "cluster.yaml")
     skeleton = build_skeleton(spec)
@@ -154,9 +156,9 @@ def test_a_drained_device_takes_its_cables_out_of_service_and_changes_nothing_el
     name = data.draw(st.sampled_from([device.name for device in before.devices]))
     state = data.draw(st.sampled_from(["drained", "out-of-service"]))
     case = case.with_exceptions({"device": name, "state": state})
-    # A subnet manager may have to route through the switch, and it may be what holds a fabric together.
+    # A subnet manager may have to route through the switch, or run on the node, and it may hold a fabric together.
     refused = errors(case.write(folder))
-    assert refused <= {"CW216", "CW240"}, refused
+    assert refused <= {"CW216", "CW217", "CW240"}, refused
     assume(not refused)
     after = plan_of(case, folder)
     for old, new in zip(before.devices, after.devices, strict=True):
