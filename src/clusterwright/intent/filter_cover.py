@@ -58,6 +58,7 @@ def with_single_ports(permit: Permit) -> Permit:
     return replace(permit, source_ports=_single(permit.source_ports), target_ports=_single(permit.target_ports))
 
 
+@lru_cache(maxsize=4096)  # switches share a cluster's few flows
 def _single(ports: tuple[Interval, ...]) -> tuple[Interval, ...]:
     if any(high - low >= MOST_PORTS for low, high in ports):
         return ()
