@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.verify.check import VerifyError
@@ -29,27 +30,36 @@ def parse_options(text: str) -> dict[str, Option]:
     return found
 
 
+def guid_lines(text: str) -> Iterator[tuple[int, str, int | None]]:
+    """Each line of a list of GUIDs that says something: its number, what it says, and the GUID if that is one."""
+    for number, line in enumerate(text.split("\n"), 1):
+        word = line.split("#", 1)[0].strip()
+        if word:
+            yield number, word, int(word, 16) if _GUID.match(word) else None
+
+
+def name_lines(text: str) -> Iterator[tuple[int, re.Match[str] | None]]:
+    """Each line of a node-name map that says something: its number, and its GUID and name where it has these."""
+    for number, line in enumerate(text.split("\n"), 1):
+        stripped = line.strip()
+        if stripped and not stripped.startswith("#"):
+            yield number, _NAME.match(stripped)
+
+
 def parse_guids(text: str, place: str) -> dict[int, int]:
     """GUIDs to their lines, in a file with one GUID a line. Raises VerifyError for anything else."""
     found: dict[int, int] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        word = line.split("#", 1)[0].strip()
-        if not word:
-            continue
-        if _GUID.match(word) is None:
+    for number, word, guid in guid_lines(text):
+        if guid is None:
             raise VerifyError(f"{place}:{number}: {word!r} is no GUID. Render the spec again.")
-        found.setdefault(int(word, 16), number)
+        found.setdefault(guid, number)
     return found
 
 
 def parse_names(text: str, place: str) -> dict[int, Option]:
     """A node-name map: GUIDs to names with their lines. Raises VerifyError for another kind of line."""
     found: dict[int, Option] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        stripped = line.strip()
-        if not stripped or stripped.startswith("#"):
-            continue
-        match = _NAME.match(stripped)
+    for number, match in name_lines(text):
         if match is None:
             raise VerifyError(f'{place}:{number}: not a line `0xGUID "name"`. Render the spec again.')
         found[int(match[1], 16)] = Option(match[2], number)

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 
+from clusterwright.verify.infiniband.manager_files import guid_lines, name_lines
 from clusterwright.verify.infiniband.manager_options import Fault
 from clusterwright.verify.infiniband.partition_file import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
-
-_NAME = re.compile(r'(0x[0-9a-fA-F]{1,16})\s+"([^"]*)"$')
-_GUID = re.compile(r"0x[0-9a-fA-F]{1,16}$")
 
 
 def list_faults(text: str, wanted: Set[int] | None) -> Iterator[Fault]:
     """A file with one GUID a line: each once, and those that the spec wants."""
     seen: dict[int, int] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        word = line.split("#", 1)[0].strip()
-        if not word:
-            continue
-        if _GUID.match(word) is None:
+    for number, word, guid in guid_lines(text):
+        if guid is None:
             yield number, f"{word!r} is no GUID"
             continue
-        guid = int(word, 16)
         if guid in seen:
             yield number, f"{word} stands on line {seen[guid]} too"
         elif wanted is not None and guid not in wanted:
@@ -36,11 +29,7 @@ def list_faults(text: str, wanted: Set[int] | None) -> Iterator[Fault]:
 def name_faults(text: str, wanted: Mapping[int, str] | None) -> Iterator[Fault]:
     """A map of node names: every switch chip of the spec once, by its name."""
     seen: dict[int, int] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        stripped = line.strip()
-        if not stripped or stripped.startswith("#"):
-            continue
-        match = _NAME.match(stripped)
+    for number, match in name_lines(text):
         if match is None:
             yield number, 'this is no line `0xGUID "name"`'
             continue
