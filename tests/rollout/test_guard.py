@@ -182,3 +182,29 @@ def test_the_moments_on_the_way_are_bounded_and_never_the_last() -> None:
 def test_a_check_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ClusterwrightError, match='There is no check "isolatoin"'):
         require_known(["isolatoin"])
+
+
+SILENT = Tampered("atsw-00", "mnt/flash/startup-config", "ip load-sharing arad 2", "ip load-sharing arad x")
+
+
+def test_a_proof_that_the_change_takes_away_is_refused(site: Site) -> None:
+    """No counterexample: the seed is no longer stated, and so nobody can compare it."""
+    site.edit()
+
+    guarded = site.preview(tampered=SILENT).guarded
+
+    assert "ecmp-hash" not in guarded.held
+    (proof,) = guarded.refusals
+    assert proof.check == "ecmp-hash"
+    assert proof.found[0].message.startswith("settled before, and now not proven, because atsw-00 does not state")
+
+
+def test_what_was_not_proven_before_either_is_told_and_not_held(site: Site, tmp_path: Path) -> None:
+    fresh = Site(tmp_path, site.text, {})
+    fresh.edit()
+    first = fresh.preview(tampered=SILENT)
+
+    assert [each.check for each in first.guarded.unproven] == ["ecmp-hash"]
+    assert "ecmp-hash" not in first.guarded.held
+    assert not first.guarded.refusals
+    assert "neither held nor refuted: ecmp-hash, not proven, because atsw-00" in "\n".join(text_lines(first))

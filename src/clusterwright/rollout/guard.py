@@ -1,7 +1,8 @@
 """The proofs that a change must not break: today's checks on the cluster before, after, and on its way.
 
 The same checks as ``verify`` makes. One that cannot read anything that changes keeps its answer and is not made again.
-A counterexample that was there before is no reason to refuse; a new one is.
+A counterexample that was there before is no reason to refuse; a new one is. So is a proof that the change takes away:
+what was settled before and cannot be judged after. What could not be judged before either is said, and never held.
 """
 
 from __future__ import annotations
@@ -50,16 +51,26 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class Unproven:
+    """A check that cannot be judged after the change, ``why``, and that the change did not take away."""
+
+    check: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Guarded:
     """What was proven.
 
-    ``held`` are the checks that the change leaves proven, ``untouched`` those that read nothing that changes,
-    ``broken`` those it breaks. ``states`` are the moments on the way that were checked too, of ``moments`` in all;
-    ``stale`` are checks that were refuted before the change and are by the same counterexamples after it.
+    ``held`` are the checks that the change leaves settled, ``untouched`` those that read nothing that changes,
+    ``broken`` those it breaks, ``unproven`` those that are neither proven nor refuted. ``states`` are the moments on
+    the way that were checked too, of ``moments`` in all; ``stale`` are checks that were refuted before the change and
+    are by the same counterexamples after it.
     """
 
     held: tuple[str, ...]
     untouched: tuple[str, ...]
+    unproven: tuple[Unproven, ...]
     broken: tuple[Proof, ...]
     stale: tuple[str, ...]
     states: tuple[str, ...]
@@ -80,6 +91,21 @@ class Override:
     who: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a check says of one state: what contradicts it, and why it could not be judged, "" where it was."""
+
+    counterexamples: tuple[Counterexample, ...]
+    unjudged: str
+
+    @property
+    def is_settled(self) -> bool:
+        return not self.counterexamples and not self.unjudged
+
+
+_SETTLED = _Answer((), "")
+
+
 def guard(cluster: str, trees: Trees, intents: tuple[Intent | None, Intent], waves: Sequence[Wave]) -> Guarded:
     """Makes the checks that the change can touch. ``intents`` are what was and what is asked for.
 
@@ -91,25 +117,29 @@ def guard(cluster: str, trees: Trees, intents: tuple[Intent | None, Intent], wav
     every = frozenset(kind for check in touched for kind in check.kinds)
     after = trees.state(cluster, trees.changed, wanted, every)
     makes = tuple(check for check in touched if check.applies(after))
-    found = {check.name: _counterexamples(check, after) for check in makes}
     held: list[str] = []
     stale: list[str] = []
     broken: list[Proof] = []
+    unproven: list[Unproven] = []
     before = trees.state(cluster, (), was if was is not None else wanted, every)
     for check in makes:
-        old = (
-            frozenset(map(_key, _counterexamples(check, before))) if found[check.name] and _had(trees) else frozenset()
-        )
-        new = tuple(each for each in found[check.name] if _key(each) not in old)
+        found = _answer(check, after)
+        if found.is_settled:
+            held.append(check.name)
+            continue
+        old = _answer(check, before) if _had(trees) else None
+        new = _lost(cluster, found, old)
         if new:
             broken.append(Proof(check.name, check.claim, "after the change", new, refuses=True))
+        elif found.counterexamples:
+            stale.append(check.name)
         else:
-            (stale if found[check.name] else held).append(check.name)
+            unproven.append(Unproven(check.name, found.unjudged))
     states, on_the_way = _between(cluster, trees, (was, wanted), waves, [each for each in makes if each.name in held])
     present = frozenset(kind for files in trees.files.values() for _, kind, _, _ in files)
     untouched = tuple(check.name for check in CHECKS if check not in touched and not check.kinds.isdisjoint(present))
     moments = max(0, len(waves) - 1) if _had(trees) else 0
-    return Guarded(tuple(held), untouched, (*broken, *on_the_way), tuple(stale), states, moments)
+    return Guarded(tuple(held), untouched, tuple(unproven), (*broken, *on_the_way), tuple(stale), states, moments)
 
 
 def require_known(names: Iterable[str]) -> None:
@@ -166,9 +196,9 @@ def _between(
         state = trees.state(cluster, applied, wanted, kinds)
         other = trees.state(cluster, applied, was, kinds) if was is not None and was != wanted else None
         for check in makes:
-            wrong = _counterexamples(check, state)
+            wrong = _lost(cluster, _answer(check, state), _SETTLED)
             if wrong and other is not None:
-                excused = frozenset(map(_key, _counterexamples(check, other)))
+                excused = frozenset(map(_key, _lost(cluster, _answer(check, other), _SETTLED)))
                 wrong = tuple(each for each in wrong if _key(each) in excused)
             if wrong:
                 found.append(Proof(check.name, check.claim, name, wrong, refuses=check.name in _NEVER))
@@ -195,15 +225,26 @@ def _spread(items: Sequence[int], most: int) -> list[int]:
     return [items[at * len(items) // most] for at in range(most)]
 
 
-def _counterexamples(check: Check, tree: RenderedTree) -> tuple[Counterexample, ...]:
-    """What contradicts the check; text that it cannot read does as well, for nothing is proven of it."""
+def _answer(check: Check, tree: RenderedTree) -> _Answer:
+    """What a check finds; text that it cannot read is a counterexample, for nothing is proven of it."""
     try:
-        return check.run(tree).counterexamples
+        verdict = check.run(tree)
     except VerifyError as error:
         found = _PLACE.fullmatch(str(error))
         if found is None:
-            return (Counterexample(tree.cluster, "", 0, f"cannot be judged: {error}"),)
-        return (Counterexample(found[1], found[2], int(found[3] or 0), f"cannot be judged: {found[4]}"),)
+            return _Answer((Counterexample(tree.cluster, "", 0, f"cannot be judged: {error}"),), "")
+        place = (found[1], found[2], int(found[3] or 0))
+        return _Answer((Counterexample(*place, f"cannot be judged: {found[4]}"),), "")
+    return _Answer(verdict.counterexamples, verdict.unjudged)
+
+
+def _lost(cluster: str, now: _Answer, old: _Answer | None) -> tuple[Counterexample, ...]:
+    """What speaks against a claim that did not before; ``old`` is None where nothing was held before."""
+    known = frozenset(map(_key, old.counterexamples)) if old is not None else frozenset()
+    new = tuple(each for each in now.counterexamples if _key(each) not in known)
+    if now.unjudged and old is not None and old.is_settled:
+        new += (Counterexample(cluster, "", 0, f"settled before, and now {now.unjudged}"),)
+    return new
 
 
 def _key(example: Counterexample) -> tuple[str, str, str]:

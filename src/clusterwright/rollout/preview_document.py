@@ -101,6 +101,7 @@ def _proofs(found: Guarded) -> dict[str, Any]:
     return {
         "held": list(found.held),
         "untouched": list(found.untouched),
+        "not_proven": [asdict(each) for each in found.unproven],
         "refuted_before": list(found.stale),
         "broken": [_proof(proof) for proof in found.broken],
         "checked_on_the_way": list(found.states),

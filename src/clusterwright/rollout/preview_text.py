@@ -274,6 +274,8 @@ def _proofs(found: Guarded, limits: Bounds) -> Iterator[str]:
         yield f"  read nothing that changes: {told}"
     if found.stale:
         yield f"  refuted before as after, by the same counterexamples: {', '.join(found.stale)}"
+    for each in found.unproven:
+        yield f"  neither held nor refuted: {each.check}, {each.why}"
     if found.states:
         yield f"  on the way: checked {_states(found.states)}; {_rest(found)}"
     elif found.moments:
