@@ -245,7 +245,9 @@ def _work(draw: st.DrawFn, spec: Data) -> None:
             nccl |= {"pytorch": "2.9", "heartbeat_timeout_s": 600, "topology_file": True}
         spec["nccl"] = nccl
     levels = [level["name"] for level in compute["levels"]]
-    if imaged and chance(draw, 70):
+    # Jobs are given out by a daemon, which runs on a machine for services.
+    served = any(group["role"] == "service" for group in spec["nodes"])
+    if imaged and served and chance(draw, 70):
         plugin = draw(st.sampled_from(["tree", "tree", "block"]))
         spec["scheduler"] = {
             "kind": "slurm",
@@ -262,8 +264,10 @@ def _work(draw: st.DrawFn, spec: Data) -> None:
         nodes = draw(st.integers(1, compute["count"]))
         tensor = draw(st.sampled_from([1, 2, 4, 8]))
         axes = {"tensor": tensor, "data": nodes * 8 // tensor}
+        sent = {"tensor": 4.0e10, "data": 8.0e9}
         job = {"name": "small", "nodes": "compute", "axes": axes}
-        spec["jobs"] = [{**job, "bytes_per_step": {"tensor": 4.0e10, "data": 8.0e9}}]
+        # An axis of one rank sends nothing.
+        spec["jobs"] = [{**job, "bytes_per_step": {axis: sent[axis] for axis in axes if axes[axis] > 1}}]
     if chance(draw, 60):
         spec["rollout"] = {
             "min_bandwidth_percent": draw(st.sampled_from([0, 25, 50, 75])),

@@ -16,8 +16,9 @@ from tests.generated.judge import Failed
 from tests.generated.specs import Case, specs
 
 EXAMPLES = 150
-# A filter of FBOSS may need more tables than its chip has, which lint does not foretell yet.
-UNSETTLED = frozenset({"verify isolation"})
+# What lint does not foretell yet: filters of FBOSS that need more tables than its chip has, and what an exception takes
+# from a plane or from a tier's bandwidth.
+UNSETTLED = frozenset({"verify isolation", "verify ethernet-bisection", "verify reachability"})
 LEAST_CLEAN = 0.35
 # What clean specs must reach, and in how many of them at least: a part of the grammar that is no longer drawn, or that
 # lint
