@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import pyavd
-from tests.render.eos_intent import structured_config
+from tests.platforms.eos_intent import structured_config
 
 from clusterwright.data_files import folder
+from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
-from clusterwright.render.engine import render_device
 from clusterwright.spec.load import load_spec
 
 ROUNDS = 5

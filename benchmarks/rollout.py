@@ -25,8 +25,8 @@ from functools import partial
 from pathlib import Path
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.project import pulumi_environment
-from clusterwright.deploy.units import choose, cut
+from clusterwright.deploy.pulumi.project import pulumi_environment
+from clusterwright.deploy.pulumi.units import choose, cut
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
@@ -48,7 +48,7 @@ PROVIDER = """#!%s
 import os
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 from pulumi.provider.experimental.provider import *
-from clusterwright.deploy.serving import serve
+from clusterwright.deploy.pulumi.serving import serve
 
 class Trivial(Provider):
     def __init__(self, log): pass

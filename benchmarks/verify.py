@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 from clusterwright.cli.proofs import prove
 from clusterwright.data_files import folder
+from clusterwright.output.engine import render_kinds
 from clusterwright.plan.build import build_plan
-from clusterwright.render.engine import render_kinds
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.ethernet.network import KINDS
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.spec.load import load_spec
-from clusterwright.verify.ethernet.network import KINDS
-from clusterwright.verify.intent import intent_of
-from clusterwright.verify.registry import CHECKS
-from clusterwright.verify.tree import RenderedTree, tree_of
 
 SPECS = ("rsc", "ib-24k", "roce-24k")
 

@@ -1,5 +1,5 @@
-"""The Pulumi program of every stack; see ``clusterwright.deploy.program``."""
+"""The Pulumi program of every stack; see ``clusterwright.deploy.pulumi.program``."""
 
-from clusterwright.deploy.program import run
+from clusterwright.deploy.pulumi.program import run
 
 run()

@@ -18,8 +18,8 @@ from tests.spec_mutations import HUGE, TRICKS, spoiled
 
 from clusterwright import data_files
 from clusterwright.finding import Finding, Severity
+from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
-from clusterwright.render.engine import render_device
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 

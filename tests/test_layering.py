@@ -1,15 +1,20 @@
-"""Data flows one way: each stage imports only what stands left of it."""
+"""Data flows one way: each room imports only what stands left of it, and the edges that there are stand here."""
 
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "clusterwright"
+MOST_MODULES = 26  # of a room, so that a newcomer can list it
+MOST_LINES = 400  # of a module, so that it is read in one sitting
+CROWDED = {"spec": 32}  # rooms above the most, which may only shrink
 
-# What every stage may use: it knows no stage itself.
+# What every room may use: it knows no room itself.
 GROUND = frozenset(
     {
         "__version__",
@@ -24,79 +29,163 @@ GROUND = frozenset(
     }
 )
 
-# Stage by stage, the stages that it may import; what only reads findings or files names no other stage.
-READS: dict[str, frozenset[str]] = {
-    "spec": frozenset(),
-    "plan": frozenset({"spec"}),
-    "intent": frozenset({"spec", "plan"}),  # what devices are told, free of vendors' words
-    "rules": frozenset({"spec", "plan", "intent"}),
-    "node_watch": frozenset({"node_health"}),
-    "node_health": frozenset(),  # runs where no other stage is
-    "render": frozenset({"spec", "plan", "intent"}),
-    "keys": frozenset({"spec"}),
-    "verify": frozenset({"spec", "plan"}),  # what is wanted; what is there it reads from rendered text alone
-    "lab": frozenset({"spec", "plan", "intent", "render", "verify"}),  # what is wanted, and what switches' lists say
-    "deploy": frozenset({"spec", "plan", "rules", "render", "keys"}),
-    "rollout": frozenset({"spec", "plan", "rules", "render", "verify", "place", "compare", "deploy", "observe"}),
-    "observe": frozenset({"spec", "plan", "verify"}),  # packet filters that run are read as the proof reads them
-    "bringup": frozenset({"spec", "plan", "intent", "render"}),
-    "simulate": frozenset({"spec", "plan", "intent"}),
-    "place": frozenset({"spec", "plan", "simulate"}),
-    "report": frozenset({"spec", "plan", "intent", "rules", "render", "verify", "observe", "simulate", "place"}),
-    "compare": frozenset({"spec", "plan", "render", "report"}),
+# Room by room from left to right, the rooms that it imports: those and no others.
+READS: dict[str, str] = {
+    "spec": "",
+    "plan": "spec",
+    "intent": "plan spec",  # what devices are told, free of vendors' words
+    "rules": "intent plan spec",
+    "packets": "",  # the algebra of packet sets, and what lists and nft mean in it
+    "platforms": "intent packets plan spec",
+    "output": "plan platforms",
+    "proofs": "packets plan platforms spec",  # what is wanted; what is there it takes from what readers read
+    "node_health": "",  # runs where no other room is
+    "node_watch": "node_health",
+    "keys": "spec",
+    "simulate": "intent plan spec",
+    "place": "plan simulate spec",
+    "observe": "plan platforms spec",
+    "bringup": "intent plan platforms spec",
+    "lab": "intent packets plan platforms proofs spec",
+    "report": "intent place plan platforms simulate spec",
+    "compare": "output plan platforms report spec",
+    "deploy": "intent keys output plan platforms rules spec",
+    "rollout": "compare deploy intent observe output place plan platforms proofs rules spec",
 }
-# The command line, on the far right, may use every stage.
+# The command line, on the far right, may use every room.
 EDGE = frozenset({"cli"})
 
+# Package by package of platforms/, the others that it imports: a system that runs on or in another one.
+PLATFORMS: dict[str, str] = {
+    "boot": "image linux",
+    "eos": "",
+    "fboss": "linux",
+    "image": "boot linux",
+    "kueue": "slurm",
+    "linux": "image opensm",
+    "managed": "",
+    "nccl": "",
+    "opensm": "ufm",
+    "receptor": "",
+    "slurm": "linux",
+    "sonic": "eos linux",
+    "ufm": "opensm",
+}
+# What a reader of text may import beside its own package's readers: nothing that decided or wrote the text.
+READER_READS = ("packets", "platforms.router", "spec.hardware")
 
-def stage_of(path: Path) -> str:
-    """The stage that a module of the package belongs to."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+def module_of(path: Path) -> str:
+    """The dotted name of a module below the package."""
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imports(path: Path) -> list[tuple[int, str]]:
-    """Line and stage of every import that a module makes from its own package, those inside functions too."""
+@cache
+def modules() -> dict[str, Path]:
+    return {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def imports() -> dict[str, list[tuple[int, str]]]:
+    """By module: line and module of every import from its own package, those inside functions too."""
+    return {name: list(_imports(path)) for name, path in modules().items()}
+
+
+def _imports(path: Path) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: a relative import hides which stage is meant"
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import hides which room is meant"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
-        parts = [name.split(".") for name in names]
-        found += [(node.lineno, part[1]) for part in parts if part[0] == PACKAGE.name and len(part) > 1]
+        found += [(node.lineno, name.partition(".")[2]) for name in names if name.partition(".")[0] == PACKAGE.name]
     return found
 
 
-def test_every_stage_is_known() -> None:
+def room_of(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def edges(inside: str = "") -> dict[str, set[str]]:
+    """The rooms that each room imports, or the packages that each package of the room ``inside`` imports."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for module, targets in imports().items():
+        if not module.startswith(inside):
+            continue
+        here = room_of(module.removeprefix(inside))
+        for _, target in targets:
+            if target.startswith(inside) and f"{inside}{room_of(target.removeprefix(inside))}" in packages():
+                found[here].add(room_of(target.removeprefix(inside)))
+    return {here: there - {here} for here, there in found.items()}
+
+
+@cache
+def packages() -> frozenset[str]:
+    return frozenset(module_of(path) for path in PACKAGE.rglob("__init__.py"))
+
+
+def test_every_room_is_known() -> None:
     folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
-    assert folders <= READS.keys() | EDGE, "a new stage needs its place in this file"
+    assert folders == READS.keys() | EDGE, "a new room needs its place in this file"
 
 
-@pytest.mark.parametrize("stage", sorted(READS))
-def test_a_stage_imports_only_what_stands_left_of_it(stage: str) -> None:
-    allowed = READS[stage] | GROUND | {stage}
+@pytest.mark.parametrize("room", READS)
+def test_a_room_imports_the_rooms_that_stand_here_and_no_others(room: str) -> None:
+    assert sorted(edges().get(room, ())) == READS[room].split()
+
+
+def test_rooms_stand_from_left_to_right() -> None:
+    order = list(READS)
+    assert not [
+        f"{room} imports {other}, which stands right of it"
+        for room, others in READS.items()
+        for other in others.split()
+        if order.index(other) > order.index(room)
+    ]
+
+
+def test_a_platform_imports_the_platforms_that_stand_here_and_no_others() -> None:
+    found = edges("platforms.")
+    systems = {name.split(".")[1] for name in packages() if name.startswith("platforms.")}
+    assert {system: sorted(found.get(system, ())) for system in systems} == {
+        system: others.split() for system, others in PLATFORMS.items()
+    }
+
+
+def test_a_reader_imports_neither_writer_nor_intent_nor_templates() -> None:
+    readers = [name for name in modules() if name.startswith("platforms.") and "reader" in name]
+    assert len({name.split(".")[1] for name in readers}) > 4
     wrong = [
-        f"{path.relative_to(PACKAGE)}:{line} imports {other}"
-        for path in sorted((PACKAGE / stage).rglob("*.py"))
-        for line, other in imports(path)
-        if other not in allowed
+        f"{name}:{line} imports {target}"
+        for name in readers
+        for line, target in imports()[name]
+        if room_of(target) not in GROUND
+        and not target.startswith((*READER_READS, f"platforms.{name.split('.')[1]}.reader"))
     ]
     assert not wrong
 
 
-def test_the_ground_knows_no_stage() -> None:
+def test_the_ground_knows_no_room() -> None:
     wrong = [
-        f"{path.name}:{line} imports {other}"
-        for path in sorted(PACKAGE.glob("*.py"))
-        for line, other in imports(path)
-        if other not in GROUND
+        f"{name}:{line} imports {target}"
+        for name, targets in imports().items()
+        if "." not in name and name not in packages()
+        for line, target in targets
+        if room_of(target) not in GROUND
     ]
     assert not wrong
+
+
+def test_no_room_has_more_modules_than_a_newcomer_can_list() -> None:
+    counts: dict[str, int] = defaultdict(int)
+    for name in modules().keys() - packages():
+        counts[name.rpartition(".")[0]] += 1
+    assert {room: count for room, count in counts.items() if count > MOST_MODULES} == CROWDED
 
 
 def test_no_module_is_too_long_to_be_read_in_one_sitting() -> None:
-    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py")}
-    assert not {str(path.relative_to(PACKAGE)): length for path, length in lengths.items() if length > 400}
+    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules().items()}
+    assert not {name: length for name, length in lengths.items() if length > MOST_LINES}

@@ -68,3 +68,7 @@ class SpecError(ClusterwrightError):
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings: tuple[Finding, ...] = tuple(sorted(findings, key=Finding.sort_key))
         super().__init__("\n".join(f"{f.position}: {f.code} {f.message} {f.hint}" for f in self.findings))
+
+
+class VerifyError(ClusterwrightError):
+    """A tree cannot be judged: it is not what its manifest says, or a file of it does not parse."""

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from tests.compare.variants import inventory
 from tests.golden_files import assert_golden
-from tests.render.plans import plan_of
+from tests.platforms.plans import plan_of
 
 from clusterwright.bringup.acceptance import acceptance_plans
 from clusterwright.bringup.counters import counter_limits

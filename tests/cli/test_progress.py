@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from clusterwright.cli.progress import EventStream, Lines, LiveView, counted
-from clusterwright.deploy.events import Event, Kind
+from clusterwright.cli.stacks.progress import EventStream, Lines, LiveView, counted
+from clusterwright.deploy.pulumi.events import Event, Kind
 
 STACK = "c-pod0"
 SCENE = (

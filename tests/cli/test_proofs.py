@@ -8,13 +8,14 @@ import pytest
 
 from clusterwright.cli import proofs
 from clusterwright.data_files import folder
+from clusterwright.finding import VerifyError
+from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
-from clusterwright.render.engine import render_devices
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.spec.load import load_spec
-from clusterwright.verify.check import Cases, Check, Counterexample, Fact, Verdict, VerifyError
-from clusterwright.verify.intent import intent_of
-from clusterwright.verify.registry import CHECKS
-from clusterwright.verify.tree import RenderedTree, tree_of
 
 
 def _lab() -> RenderedTree:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.compare.variants import overlaid
 from tests.golden_files import assert_golden
-from tests.render.plans import plan_of
+from tests.platforms.plans import plan_of
 
 from clusterwright import data_files
 from clusterwright.compare.changes import AccessChange, FieldChange, TermsChange
@@ -17,8 +17,8 @@ from clusterwright.compare.devices import device_changes
 from clusterwright.compare.isolation import isolation_changes, subtract
 from clusterwright.compare.plans import compare_plans
 from clusterwright.compare.text import text_lines
+from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
-from clusterwright.render.engine import render_device
 from clusterwright.spec.isolation import joined
 from clusterwright.spec.load import load_spec
 

@@ -7,11 +7,11 @@ import sys
 import threading
 from pathlib import Path
 
-from clusterwright.deploy.automation import Engine
-from clusterwright.deploy.events import Event
-from clusterwright.deploy.project import Deployment
+from clusterwright.deploy.pulumi.automation import Engine
+from clusterwright.deploy.pulumi.events import Event
+from clusterwright.deploy.pulumi.project import Deployment
+from clusterwright.deploy.pulumi.units import choose, cut
 from clusterwright.deploy.targets import DIRECTORY, Chosen
-from clusterwright.deploy.units import choose, cut
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 

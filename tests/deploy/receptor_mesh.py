@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from types import TracebackType
 
-from clusterwright.deploy.execution import Execution, ExecutionNode
-from clusterwright.deploy.receptor import Receptor, ReceptorError
-from clusterwright.render.receptor import Peer, ReceptorView, configuration, worker
+from clusterwright.deploy.ansible.execution import Execution, ExecutionNode
+from clusterwright.deploy.ansible.receptor import Receptor, ReceptorError
+from clusterwright.platforms.receptor.writer import Peer, ReceptorView, configuration, worker
 
 CONTROLLER = "control"
 REPOSITORY = Path(__file__).parents[2]

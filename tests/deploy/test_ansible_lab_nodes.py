@@ -7,13 +7,13 @@ from pathlib import Path
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.ansible_target import AnsibleTarget
-from clusterwright.deploy.ssh import Access
+from clusterwright.deploy.ansible.ssh import Access
+from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Status, tree_digest
 from clusterwright.lab.sshfleet import SshFleet
+from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan, format_address
-from clusterwright.render.engine import render_devices
 from clusterwright.spec.load import load_spec
 
 # A network namespace lacks these: they belong to the whole machine, or to hardware.

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.deploy.test_ansible_fleet import fleet_of
 
-from clusterwright.deploy import asking
-from clusterwright.deploy.asking import Answer, Devices, Question
-from clusterwright.deploy.ssh import Access
+from clusterwright.deploy.ansible import query as asking
+from clusterwright.deploy.ansible.query import Answer, Devices, Question
+from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.target import Unreachable
 
 

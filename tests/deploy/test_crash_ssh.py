@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.ansible_folder import KEPT_RUNS
-from clusterwright.deploy.ansible_target import AnsibleTarget
-from clusterwright.deploy.ssh import Access
+from clusterwright.deploy.ansible.folder import KEPT_RUNS
+from clusterwright.deploy.ansible.ssh import Access
+from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import DeviceTree, Status, tree_digest
 from clusterwright.lab.sshfleet import SshFleet
 

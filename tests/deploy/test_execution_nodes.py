@@ -14,10 +14,10 @@ import pytest
 from tests.deploy.receptor_mesh import CONTROLLER, ReceptorMesh, program
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.ansible_folder import KEPT_RUNS
-from clusterwright.deploy.ansible_target import AnsibleTarget
-from clusterwright.deploy.execution import Execution
-from clusterwright.deploy.ssh import Access
+from clusterwright.deploy.ansible.execution import Execution
+from clusterwright.deploy.ansible.folder import KEPT_RUNS
+from clusterwright.deploy.ansible.ssh import Access
+from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import DeviceTree, Status, Unreachable, tree_digest
 from clusterwright.lab.sshfleet import SshFleet
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.deploy.ansible_events import Transcript, holding_of, outcome_of
-from clusterwright.deploy.ansible_folder import KEPT_RUNS, abandoned_units, run_folder
-from clusterwright.deploy.execution import Execution, ExecutionNode, home_of_pods, read_execution
-from clusterwright.deploy.mesh import Mesh
+from clusterwright.deploy.ansible.execution import Execution, ExecutionNode, home_of_pods, read_execution
+from clusterwright.deploy.ansible.folder import KEPT_RUNS, abandoned_units, run_folder
+from clusterwright.deploy.ansible.mesh import Mesh
+from clusterwright.deploy.ansible.transcript import Transcript, holding_of, outcome_of
+from clusterwright.deploy.ansible.worker_stream import HOST_BYTES, OWN_BYTES, StreamError, WorkerStream
 from clusterwright.deploy.target import Status, Unreachable
 from clusterwright.deploy.targets import read_access
-from clusterwright.deploy.worker_stream import HOST_BYTES, OWN_BYTES, StreamError, WorkerStream
 from clusterwright.finding import ClusterwrightError
 
 NAMES = st.sampled_from("uvwxyz")

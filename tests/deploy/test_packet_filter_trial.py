@@ -6,8 +6,8 @@ import dataclasses
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.ansible_target import AnsibleTarget
-from clusterwright.deploy.ssh import Access
+from clusterwright.deploy.ansible.ssh import Access
+from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import DeviceTree, Status
 from clusterwright.lab.sshfleet import SshFleet
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.passphrase import require_passphrase
+from clusterwright.deploy.secrets.passphrase import require_passphrase
 from clusterwright.finding import ClusterwrightError
 
 COMMAND = str(Path(sys.executable).parent / "clusterwright")

@@ -16,7 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.project import pulumi_environment
+from clusterwright.deploy.pulumi.project import pulumi_environment
 
 CHECKOUT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from clusterwright.deploy.gathering import Gathering
+from clusterwright.deploy.pulumi.batches import Gathering
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable
 from clusterwright.finding import ClusterwrightError
 

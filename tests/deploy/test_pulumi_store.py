@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.changes import bounded, changed_lines
+from clusterwright.deploy.pulumi.changes import bounded, changed_lines
 from clusterwright.deploy.store import MissingObject, Store
 
 

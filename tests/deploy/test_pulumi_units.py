@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.units import Stack, choose, cut
+from clusterwright.deploy.pulumi.units import Stack, choose, cut
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec

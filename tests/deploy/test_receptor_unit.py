@@ -8,12 +8,12 @@ import tarfile
 from pathlib import Path
 
 from tests.deploy.receptor_mesh import ReceptorMesh, program
-from tests.render.plans import plan_with
-from tests.render.test_receptor import OVERLAY
+from tests.platforms.plans import plan_with
+from tests.platforms.test_receptor import OVERLAY
 
 from clusterwright.lab.sshfleet import SshFleet
-from clusterwright.render.engine import render_devices
-from clusterwright.render.receptor import UNIT
+from clusterwright.output.engine import render_devices
+from clusterwright.platforms.receptor.writer import UNIT
 
 NODE, ADDRESS = "svc-v01n0", "10.213.1.1"
 

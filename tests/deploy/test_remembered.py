@@ -16,17 +16,17 @@ import pytest
 import yaml
 
 from clusterwright.data_files import folder
-from clusterwright.deploy import remembered
-from clusterwright.deploy.manifest import Manifest
-from clusterwright.deploy.remembered import Question, installation_digest, recall
-from clusterwright.deploy.rendering import Source, make_manifests
+from clusterwright.deploy.pulumi import cache as remembered
+from clusterwright.deploy.pulumi.cache import Question, installation_digest, recall
+from clusterwright.deploy.pulumi.manifest import Manifest
+from clusterwright.deploy.pulumi.rendering import Source, make_manifests
+from clusterwright.deploy.pulumi.units import choose, cut
 from clusterwright.deploy.targets import ANSIBLE, DIRECTORY, Chosen
-from clusterwright.deploy.units import choose, cut
 from clusterwright.keys.ledger import Ledger, Version, write_ledger
+from clusterwright.output import engine
 from clusterwright.plan.build import build_plan
-from clusterwright.render import engine
 from clusterwright.spec.load import load_spec
-from clusterwright.spec.source import noting_reads
+from clusterwright.spec.text.source import noting_reads
 
 
 class Rendered:
@@ -187,13 +187,13 @@ opened = set()
 sys.addaudithook(lambda event, given: opened.add(given) if event == "open" and isinstance(given[0], str) else None)
 
 from clusterwright.deploy import remembered
-from clusterwright.deploy.rendering import make_manifests
+from clusterwright.deploy.pulumi.rendering import make_manifests
 from clusterwright.deploy.targets import Chosen
-from clusterwright.deploy.units import cut
+from clusterwright.deploy.pulumi.units import cut
 from clusterwright.plan.build import build_plan
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
-from clusterwright.spec.source import noting_reads
+from clusterwright.spec.text.source import noting_reads
 
 spec, root = Path(sys.argv[1]), Path(sys.argv[2])
 with noting_reads() as read:

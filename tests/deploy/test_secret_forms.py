@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pyavd.j2filters import decrypt, encrypt
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.secret_forms import FORMS, LONGEST_BGP_PASSWORD, FormError, in_form
-from clusterwright.deploy.secrets import ResolvingTarget, SecretError, names_in, resolve
+from clusterwright.deploy.secrets.forms import FORMS, LONGEST_BGP_PASSWORD, FormError, in_form
+from clusterwright.deploy.secrets.secrets import ResolvingTarget, SecretError, names_in, resolve
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status
 
 CAK = "0123456789abcdef" * 4

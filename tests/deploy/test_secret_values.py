@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.ansible_folder import BUNDLES
+from clusterwright.deploy.ansible.folder import BUNDLES
 from clusterwright.deploy.directory import DirectoryTarget
-from clusterwright.deploy.secret_sources import SecretFile
-from clusterwright.deploy.secrets import ResolvingTarget, SecretError, checked, names_in, resolve, scrub
+from clusterwright.deploy.secrets.secrets import ResolvingTarget, SecretError, checked, names_in, resolve, scrub
+from clusterwright.deploy.secrets.sources import SecretFile
 from clusterwright.deploy.target import Holding, Outcome, Status, tree_digest
 from clusterwright.finding import ClusterwrightError
 

@@ -14,20 +14,20 @@ import pytest
 from tests.deploy.test_secrets import STACK, Site
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.changes import drift_lines
 from clusterwright.deploy.directory import DirectoryTarget
-from clusterwright.deploy.project import pulumi_environment
-from clusterwright.deploy.secret_forms import in_form
-from clusterwright.deploy.secret_places import in_place, places_in
-from clusterwright.deploy.secret_sources import SecretFile
-from clusterwright.deploy.secret_versions import labelled, version_changes
-from clusterwright.deploy.secrets import ResolvingTarget, names_in, resolve, scrub
+from clusterwright.deploy.pulumi.changes import drift_lines
+from clusterwright.deploy.pulumi.project import pulumi_environment
+from clusterwright.deploy.secrets.forms import in_form
+from clusterwright.deploy.secrets.places import in_place, places_in
+from clusterwright.deploy.secrets.secrets import ResolvingTarget, names_in, resolve, scrub
+from clusterwright.deploy.secrets.sources import SecretFile
+from clusterwright.deploy.secrets.versions import labelled, version_changes
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.target import Outcome, Status
 from clusterwright.finding import ClusterwrightError
 from clusterwright.keys.file_store import FileKms
 from clusterwright.keys.rotation import Keeper, newest
-from clusterwright.rollout.health import HoldsTree
+from clusterwright.rollout.gates.health import HoldsTree
 from clusterwright.rollout.waves import Effect, Wave
 from clusterwright.spec.encryption import KeySchedule
 

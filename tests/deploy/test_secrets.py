@@ -14,8 +14,8 @@ import pytest
 from ansible.parsing.vault import VaultLib, VaultSecret
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.project import pulumi_environment
-from clusterwright.deploy.secret_forms import in_form
+from clusterwright.deploy.pulumi.project import pulumi_environment
+from clusterwright.deploy.secrets.forms import in_form
 from clusterwright.keys.file_store import FileKms
 from clusterwright.keys.rotation import Keeper, newest
 from clusterwright.spec.encryption import KeySchedule

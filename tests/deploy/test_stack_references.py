@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.offers import Offers, UnmetReferenceError, offers_of, require_offers
-from clusterwright.deploy.project import Deployment, pulumi_environment, write_configuration
+from clusterwright.deploy.pulumi.project import Deployment, pulumi_environment, write_configuration
+from clusterwright.deploy.pulumi.units import Stack, cut
+from clusterwright.deploy.pulumi.upper_layer import Offers, UnmetReferenceError, offers_of, require_offers
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import Chosen
-from clusterwright.deploy.units import Stack, cut
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 

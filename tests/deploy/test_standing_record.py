@@ -12,8 +12,8 @@ import pytest
 
 from clusterwright import chain
 from clusterwright.data_files import folder
-from clusterwright.deploy.automation import Given, Ran
-from clusterwright.deploy.events import Event, Kind
+from clusterwright.deploy.pulumi.automation import Given, Ran
+from clusterwright.deploy.pulumi.events import Event, Kind
 from clusterwright.rollout.stack_change import MOST_LINES, Said, destroyed, refreshed
 
 COMMAND = str(Path(sys.executable).parent / "clusterwright")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.project import PROJECT
+from clusterwright.deploy.pulumi.project import PROJECT
 
 COMMAND = str(Path(sys.executable).parent / "clusterwright")
 SPEC, LAYER = folder("inventory") / "lab-roce.yaml", "services-rack0"

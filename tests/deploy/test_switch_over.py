@@ -15,14 +15,14 @@ import yaml
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.ansible_target import AnsibleTarget
-from clusterwright.deploy.ssh import Access
+from clusterwright.deploy.ansible.ssh import Access
+from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Outcome, Status
 from clusterwright.lab.ibnet import simulate_fabric
 from clusterwright.lab.sshfleet import SshFleet
+from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.render.engine import render_devices
 from clusterwright.spec.load import load_spec
 
 UMAD = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"

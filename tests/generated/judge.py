@@ -23,14 +23,18 @@ from tests.plan.invariants import check_plan
 
 from clusterwright.artifact import Artifact
 from clusterwright.cli.main import cli
+from clusterwright.deploy.pulumi.units import cut
 from clusterwright.deploy.store import Store
-from clusterwright.deploy.units import cut
 from clusterwright.finding import ClusterwrightError, Finding
+from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.plan.skeleton import build_skeleton
-from clusterwright.render import nftables
-from clusterwright.render.engine import render_devices
+from clusterwright.platforms.linux.writer import nftables
+from clusterwright.proofs.check import Check
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.report.figures import figures
 from clusterwright.report.html import report_files
 from clusterwright.report.inventory_ansible import ansible_lines
@@ -38,14 +42,10 @@ from clusterwright.report.inventory_csv import csv_files
 from clusterwright.report.inventory_json import json_lines
 from clusterwright.report.records import Inventory
 from clusterwright.rollout.deployed import record
-from clusterwright.rollout.preview import Change, preview
-from clusterwright.rollout.preview_text import text_lines
+from clusterwright.rollout.preview.preview import Change, preview
+from clusterwright.rollout.preview.text import text_lines
 from clusterwright.rollout.waves import Effect, plan_waves
 from clusterwright.spec.load import load_spec
-from clusterwright.verify.check import Check
-from clusterwright.verify.intent import intent_of
-from clusterwright.verify.registry import CHECKS
-from clusterwright.verify.tree import RenderedTree, tree_of
 
 SHORTEST_REASON = 12  # characters below which a reason says nothing
 COMMANDS = (

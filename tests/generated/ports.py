@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import cache
 
 from clusterwright.data_files import folder
-from clusterwright.spec.hardware import HardwareModel
-from clusterwright.spec.hardware_load import load_models
-from clusterwright.spec.reader import read_document
+from clusterwright.spec.hardware.load import load_models
+from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.text.reader import read_document
 
 
 @cache

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.render.plans import plan_with
+from tests.platforms.plans import plan_with
 
+from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.fboss_ports import platform_port
 from clusterwright.plan.model import Plan
-from clusterwright.render.engine import render_device, render_kinds
+from clusterwright.proofs.check import Verdict
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
-from clusterwright.verify.check import Verdict
-from clusterwright.verify.intent import intent_of
-from clusterwright.verify.registry import CHECKS
-from clusterwright.verify.tree import tree_of
 
 RACKS_OF_100G = """fabrics:
   - name: frontend

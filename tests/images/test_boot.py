@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 from tests.images.virtual_node import WITHOUT_HARDWARE, Machine, boot
-from tests.render.plans import plan_of
+from tests.platforms.plans import plan_of
 
 from clusterwright.artifact import Artifact
+from clusterwright.output.engine import render_device
 from clusterwright.plan.boot import boot_nics, servers_by_rack
 from clusterwright.plan.model import Device, Plan
-from clusterwright.render.engine import render_device
 from clusterwright.spec.image import Image
 
 CHECKOUT = Path(__file__).parents[2]

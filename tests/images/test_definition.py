@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 from tests.golden_files import assert_golden
-from tests.render.plans import plan_of, plan_with
+from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
+from clusterwright.output.engine import render_device
 from clusterwright.plan.boot import boot_nics, booted, format_mac, servers_by_rack
 from clusterwright.plan.model import Plan, format_address
-from clusterwright.render.engine import render_device
-from clusterwright.render.image_identity import ImageIdentity, identity_of
-from clusterwright.render.image_tree import overlay_files, shared_files
-from clusterwright.render.registry import device_files
+from clusterwright.platforms.image.identity import ImageIdentity, identity_of
+from clusterwright.platforms.image.shared import overlay_files, shared_files
+from clusterwright.platforms.registry import device_files
 
 CHECKOUT = Path(__file__).parents[2]
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.node_nics import nics_of
 from clusterwright.plan.boot import boot_nics, format_mac
 from clusterwright.plan.model import Plan
-from clusterwright.render.newc import newc
-from clusterwright.render.node_nics import nics_of
+from clusterwright.platforms.boot.newc import newc
 
 BOOT_TIMEOUT_S = 400
 MEMORY_MB = 3072

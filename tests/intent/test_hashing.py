@@ -12,19 +12,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.render.plans import plan_of, plan_with
-from tests.verify.ethernet_trees import text_of, tree, verdict
+from tests.platforms.plans import plan_of, plan_with
+from tests.proofs.ethernet_trees import text_of, tree, verdict
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.hashing import hashing_of
+from clusterwright.output.engine import render_kinds
 from clusterwright.plan.model import Plan
-from clusterwright.render.engine import render_kinds
+from clusterwright.proofs.check import Verdict
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.ethernet.network import KINDS
+from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
-from clusterwright.spec.systems import systems
-from clusterwright.verify.check import Verdict
-from clusterwright.verify.ethernet.network import KINDS
-from clusterwright.verify.intent import intent_of
-from clusterwright.verify.tree import tree_of
+from clusterwright.spec.hardware.systems import systems
 
 SONIC, EOS, AGENT = "etc/sonic/config_db.json", "mnt/flash/startup-config", "etc/coop/agent.conf"
 # switch.json.j2 of sonic-buildimage

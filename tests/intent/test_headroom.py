@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.verify.ethernet_trees import AGENT, tree, verdict
+from tests.proofs.ethernet_trees import AGENT, tree, verdict
 
 from clusterwright.intent.headroom import divide_pool, headroom_bytes, headroom_cells
-from clusterwright.spec.hardware import Buffer
+from clusterwright.spec.hardware.models import Buffer
 
 MTU = 9000
 

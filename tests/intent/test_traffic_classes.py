@@ -8,23 +8,25 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.render.plans import plan_of
+from tests.platforms.plans import plan_of
 from tests.strategies import EXAMPLES
 
 from clusterwright.artifact import Artifact
+from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.model import Plan
-from clusterwright.render import node_qos
-from clusterwright.render.engine import render_device, render_kinds
+from clusterwright.platforms.eos.reader import configuration as eos_text
+from clusterwright.platforms.fboss.reader import configuration as fboss_json
+from clusterwright.platforms.linux.reader.network import SCRIPT, read_qos_script
+from clusterwright.platforms.linux.writer import qos as node_qos
+from clusterwright.platforms.router import DSCPS, Router
+from clusterwright.platforms.sonic.reader import configuration as sonic_json
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.ethernet.network import KINDS
+from clusterwright.proofs.ethernet.qos.proof import QOS
+from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.rule import Subject
 from clusterwright.spec.fabric import TrafficClass
-from clusterwright.verify.ethernet import eos_text, fboss_json, sonic_json
-from clusterwright.verify.ethernet.network import KINDS
-from clusterwright.verify.ethernet.node_files import SCRIPT, read_qos_script
-from clusterwright.verify.ethernet.qos import QOS
-from clusterwright.verify.ethernet.router import DSCPS, Router
-from clusterwright.verify.intent import intent_of
-from clusterwright.verify.tree import tree_of
 
 Classes = tuple[TrafficClass, ...]
 # What decides whether a set of classes can be said; a second lossless class can, whoever vouches for its headroom.

@@ -22,13 +22,13 @@ from clusterwright.lab.isolation.raw_packets import RawPacket, wire
 from clusterwright.lab.isolation.switch_filters import nft_lines
 from clusterwright.lab.namespaces import namespaces_named
 from clusterwright.lab.twin import Twin, namespace_prefix
-from clusterwright.verify.intent import intent_of
-from clusterwright.verify.isolation.filter_model import ACCEPT, Rule, one_chain
-from clusterwright.verify.isolation.packets import V6, box
-from clusterwright.verify.isolation.proof import ISOLATION
-from clusterwright.verify.isolation.ranges import ranges, values
-from clusterwright.verify.isolation.wanted import declared_of
-from clusterwright.verify.tree import RenderedTree
+from clusterwright.packets.boxes import V6, box
+from clusterwright.packets.filters import ACCEPT, Rule, one_chain
+from clusterwright.packets.ranges import ranges, values
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.isolation.declaration import declared_of
+from clusterwright.proofs.isolation.proof import ISOLATION
+from clusterwright.proofs.tree import RenderedTree
 
 NFT, AGENT, EOS = "etc/nftables.conf", "etc/coop/agent.conf", "mnt/flash/startup-config"
 SONIC = "etc/sonic/config_db.json"
@@ -92,7 +92,7 @@ def test_what_should_arrive_is_what_the_flows_say(twin: Twin, tree: RenderedTree
     """The whole packets to ports that should arrive at a node with rules of its own, by the spec's flows alone."""
     from clusterwright.lab.isolation.expectation import Expectation
     from clusterwright.lab.isolation.probes import PORT, matrix
-    from clusterwright.verify.isolation.nodes import RUNNING
+    from clusterwright.proofs.isolation.nodes import RUNNING
 
     stage = set_stage(twin, tree, declared_of(twin.plan))
     kinds = {zone.name: zone.kind for zone in twin.plan.spec.zones}

@@ -7,11 +7,11 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.render.plans import plan_of, plan_with
+from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright.node_health.main import HEALTHY, UNHEALTHY
 from clusterwright.node_health.readings import DEADLINE_S, Question, ask
-from clusterwright.render.engine import render_device
+from clusterwright.output.engine import render_device
 
 REPLAY = Path(__file__).parents[1] / "data/health/h100-roce"
 

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from clusterwright.cli.main import cli
 from clusterwright.data_files import folder
 from clusterwright.known_secrets import value_without_secrets, without_secrets
-from clusterwright.observe.running import is_as_planned
+from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.render.engine import render_device
+from clusterwright.platforms.drift import is_as_planned
 from clusterwright.spec.load import load_spec
 
 SPEC = folder("inventory") / "lab-roce.yaml"

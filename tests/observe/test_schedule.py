@@ -15,8 +15,8 @@ import yaml
 from tests.conftest import CHECKOUT
 
 from clusterwright.data_files import folder
+from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
-from clusterwright.render.engine import render_device
 from clusterwright.spec.load import load_spec
 
 PAGE = (CHECKOUT / "docs/drift.md").read_text()

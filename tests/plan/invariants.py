@@ -20,7 +20,7 @@ from clusterwright.plan.figures import figures
 from clusterwright.plan.model import Cable, Interface, Plan, format_address
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
 from clusterwright.spec.fabric import Side
-from clusterwright.spec.hardware import HardwareModel, PortMode
+from clusterwright.spec.hardware.models import HardwareModel, PortMode
 from clusterwright.spec.isolation import Network
 from clusterwright.spec.model import ClusterSpec
 

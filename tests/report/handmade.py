@@ -8,13 +8,13 @@ from __future__ import annotations
 from ipaddress import ip_network
 
 from clusterwright.plan.model import Cable, Device, Group, Interface, Plan, Subnet
-from clusterwright.spec.document import Document
 from clusterwright.spec.ethernet import PfcWatchdog
 from clusterwright.spec.fabric import Attach, Fabric, FabricAddressing, Side, Tier, Uplinks
-from clusterwright.spec.hardware import Gpus, HardwareModel, ManagementPort, Nic, NicGroup, PortBlock, PortMode
+from clusterwright.spec.hardware.models import Gpus, HardwareModel, ManagementPort, Nic, NicGroup, PortBlock, PortMode
 from clusterwright.spec.isolation import Flow, Zone
 from clusterwright.spec.model import ClusterSpec, Expectation, Level, NodeGroup
 from clusterwright.spec.site import Services, Site
+from clusterwright.spec.text.document import Document
 
 BACKEND = "backend"
 NODES_PER_RACK = 2

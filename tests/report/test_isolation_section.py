@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from tests.proofs.isolation.trees import tree
 from tests.report.handmade import handmade_plan
 from tests.report.specs import plan_of
-from tests.verify.isolation.trees import tree
 
 from clusterwright.plan.enforcement import zone_enforcement
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.isolation.enforcement import enforcement_notes
 from clusterwright.report.html import report_files
 from clusterwright.report.network_sections import enforced_by
-from clusterwright.verify.intent import intent_of
-from clusterwright.verify.isolation.enforcement import enforcement_notes
 
 
 @pytest.mark.parametrize("name", ["lab-roce", "lab-ib"])

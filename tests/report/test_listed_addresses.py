@@ -13,14 +13,14 @@ from tests.report.specs import plan_of
 
 from clusterwright.artifact import Artifact
 from clusterwright.compare.addresses import address_changes
+from clusterwright.output.engine import render_kinds
 from clusterwright.plan.model import Plan
-from clusterwright.render.engine import render_kinds
+from clusterwright.platforms.fboss.reader.configuration import read_fboss
+from clusterwright.platforms.linux.reader.network import read_nic
+from clusterwright.platforms.router import Router, shown
+from clusterwright.platforms.sonic.reader.configuration import read_sonic
 from clusterwright.report.inventory_ansible import ansible_lines
 from clusterwright.report.records import Inventory
-from clusterwright.verify.ethernet.fboss_json import read_fboss
-from clusterwright.verify.ethernet.node_files import read_nic
-from clusterwright.verify.ethernet.router import Router, shown
-from clusterwright.verify.ethernet.sonic_json import read_sonic
 
 KINDS = ("eos", "fboss", "sonic", "managed-switch", "node-network")
 LABS = ("lab-roce", "lab-ib", "lab-sonic", "lab-border")

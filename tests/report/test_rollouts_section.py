@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from tests.report.handmade import handmade_plan
 
 from clusterwright import chain
-from clusterwright.cli.audit import audit
+from clusterwright.cli.stacks.audit import audit
 from clusterwright.report.html import report_files
 from clusterwright.report.rollout_history import rollouts
 from clusterwright.report.rollouts_section import rollouts_section

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from clusterwright.artifact import Artifact
 from clusterwright.data_files import folder
+from clusterwright.deploy.pulumi.units import cut
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.target import DeviceTree
-from clusterwright.deploy.units import cut
+from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.render.engine import render_device
 from clusterwright.rollout.deployed import record
 from clusterwright.rollout.effects import effect_of
-from clusterwright.rollout.preview import Change, Preview, preview
+from clusterwright.rollout.preview.preview import Change, Preview, preview
 from clusterwright.rollout.running_jobs import RunningJob
 from clusterwright.rollout.waves import Effect, plan_waves
 from clusterwright.rules.engine import lint_path

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.render.plans import plan_of, plan_with
+from tests.platforms.plans import plan_of, plan_with
 
-from clusterwright.deploy.asking import Devices
-from clusterwright.deploy.ssh import Access
+from clusterwright.deploy.ansible.query import Devices
+from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.sshfleet import SshFleet
-from clusterwright.render.engine import render_device
-from clusterwright.rollout import boots
-from clusterwright.rollout.boots import BootNote, SlurmBoots
-from clusterwright.rollout.gates import device_gates
+from clusterwright.output.engine import render_device
+from clusterwright.rollout.gates import boots
+from clusterwright.rollout.gates.boots import BootNote, SlurmBoots
+from clusterwright.rollout.gates.selection import device_gates
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.waves import Effect, Wave
 from clusterwright.spec.rollout import BootPolicy

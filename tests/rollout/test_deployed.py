@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.deploy.units import Stack
+from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout.deployed import recorded
 

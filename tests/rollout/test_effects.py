@@ -10,9 +10,9 @@ import pytest
 from clusterwright.artifact import Artifact
 from clusterwright.data_files import folder
 from clusterwright.deploy.target import DeviceTree
+from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.render.engine import render_devices
 from clusterwright.rollout.effects import effect_of
 from clusterwright.rollout.waves import Effect
 from clusterwright.spec.load import load_spec

@@ -9,14 +9,14 @@ from typing import Any, cast
 
 import pytest
 
-from clusterwright.deploy.automation import Engine, Given, Ran
-from clusterwright.deploy.events import Event, Kind, Listener
-from clusterwright.deploy.manifest import Manifest, ManifestUnit
-from clusterwright.deploy.units import Stack, Unit
+from clusterwright.deploy.pulumi.automation import Engine, Given, Ran
+from clusterwright.deploy.pulumi.events import Event, Kind, Listener
+from clusterwright.deploy.pulumi.manifest import Manifest, ManifestUnit
+from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout import ledger
 from clusterwright.rollout.execution import End, Execution, Orders, Result
-from clusterwright.rollout.health import Gate, Said
+from clusterwright.rollout.gates.health import Gate, Said
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.prepare import Prepared
 from clusterwright.rollout.waves import Effect, Wave

@@ -10,7 +10,7 @@ from tests.rollout.test_preview import DRAIN, FLOW, PORT, SYSCTL, exception
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout.guard import Override, boundary, require_known, unanswered
-from clusterwright.rollout.preview_text import refusal_lines, text_lines
+from clusterwright.rollout.preview.text import refusal_lines, text_lines
 from clusterwright.rollout.waves import Effect, Wave
 
 

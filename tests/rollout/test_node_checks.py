@@ -10,15 +10,15 @@ import pytest
 from tests.deploy.test_ansible_lab_nodes import EXEMPT, frontend_address
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.ansible_target import AnsibleTarget
-from clusterwright.deploy.asking import Answer, Devices, Question
-from clusterwright.deploy.ssh import Access
+from clusterwright.deploy.ansible.query import Answer, Devices, Question
+from clusterwright.deploy.ansible.ssh import Access
+from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Unreachable
 from clusterwright.lab.sshfleet import SshFleet
+from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.render.engine import render_device
-from clusterwright.rollout.node_checks import NodeIsolation, NodeVerdicts
+from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
 from clusterwright.rollout.waves import Effect, Wave
 from clusterwright.spec.load import load_spec
 from clusterwright.spec.rollout import GatePolicy

@@ -9,9 +9,9 @@ from typing import cast
 import pytest
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.automation import Engine, Given
+from clusterwright.deploy.pulumi.automation import Engine, Given
+from clusterwright.deploy.pulumi.units import Stack, choose, cut
 from clusterwright.deploy.targets import TARGETS, Chosen
-from clusterwright.deploy.units import Stack, choose, cut
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.rollout.ledger import UnderWay

@@ -10,10 +10,10 @@ import pytest
 from tests.golden_files import assert_golden
 from tests.rollout.deployments import Edit, Site, deploy
 
-from clusterwright.rollout.gates import Gates
-from clusterwright.rollout.health import Probe
-from clusterwright.rollout.preview_document import document
-from clusterwright.rollout.preview_text import text_lines
+from clusterwright.rollout.gates.health import Probe
+from clusterwright.rollout.gates.selection import Gates
+from clusterwright.rollout.preview.document import document
+from clusterwright.rollout.preview.text import text_lines
 from clusterwright.rollout.running_jobs import RunningJob
 
 CANARY_IMAGE = (

@@ -12,7 +12,7 @@ import pytest
 from tests.rollout.test_preview import DRAIN
 
 from clusterwright.data_files import folder
-from clusterwright.rollout.gates import GATES
+from clusterwright.rollout.gates.selection import GATES
 
 PROGRAM = str(Path(sys.executable).parent / "clusterwright")
 

@@ -15,16 +15,16 @@ import pytest
 from tests.deploy.eapi_server import PASSWORD, USER, Pki, Switch
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.asking import Answer, Devices
-from clusterwright.deploy.eapi import EapiAccess
-from clusterwright.deploy.ssh import Access
+from clusterwright.deploy.ansible.eapi import EapiAccess
+from clusterwright.deploy.ansible.query import Answer, Devices
+from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.target import Unreachable
+from clusterwright.intent.switch_links import links_of
+from clusterwright.intent.switch_sessions import Session, sessions_of
 from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.render.switch_links import links_of
-from clusterwright.render.switch_sessions import Session, sessions_of
-from clusterwright.rollout.sessions import EOS, FBOSS, SONIC, Sessions, read_states
+from clusterwright.rollout.gates.sessions import EOS, FBOSS, SONIC, Sessions, read_states
 from clusterwright.rollout.waves import Effect, Wave
 from clusterwright.spec.load import load_spec
 from clusterwright.spec.rollout import GatePolicy

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.observe.netfile import NetFile, hdr_plan, scan
 
-from clusterwright.deploy.asking import Devices
-from clusterwright.deploy.ssh import Access
+from clusterwright.deploy.ansible.query import Devices
+from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.plan.model import Plan
-from clusterwright.rollout.subnet import SubnetScan
+from clusterwright.rollout.gates.subnet import SubnetScan
 from clusterwright.rollout.waves import Effect, Wave
 from clusterwright.spec.rollout import GatePolicy
 

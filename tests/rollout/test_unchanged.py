@@ -15,9 +15,9 @@ from typing import cast
 import pytest
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.automation import Engine, Given
-from clusterwright.deploy.manifest import Manifest, ManifestUnit
-from clusterwright.deploy.units import Stack, Unit
+from clusterwright.deploy.pulumi.automation import Engine, Given
+from clusterwright.deploy.pulumi.manifest import Manifest, ManifestUnit
+from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.rollout.unchanged import unchanged
 
 # Whatever of these is imported ends the command: nothing is judged, planned or rendered.
@@ -30,7 +30,7 @@ from clusterwright.cli.main import main
 
 main()
 """
-READS_SPECS = "clusterwright.spec.load clusterwright.rules.engine clusterwright.plan.build clusterwright.render.engine"
+READS_SPECS = "clusterwright.spec.load clusterwright.rules.engine clusterwright.plan.build clusterwright.output.engine"
 COUNTED = """#!/bin/sh
 echo "$*" >> {log}
 exec {pulumi} "$@"

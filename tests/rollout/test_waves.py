@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.strategies import Case, built_to_fit
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.units import Stack, cut
+from clusterwright.deploy.pulumi.units import Stack, cut
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.rollout.bandwidth import ways_of

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from clusterwright.finding import SpecError
 from clusterwright.rules.engine import LintResult, lint_document
-from clusterwright.spec.document import Document
-from clusterwright.spec.extends import merge, read_spec_document
-from clusterwright.spec.reader import read_document
+from clusterwright.spec.text.document import Document
+from clusterwright.spec.text.extends import merge, read_spec_document
+from clusterwright.spec.text.reader import read_document
 
 EXAMPLES = Path(__file__).parent / "examples"
 DAY = date(2026, 1, 1)

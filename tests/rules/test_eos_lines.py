@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clusterwright.rules.eos_lines import misleading, opens
+from clusterwright.rules.spec.eos_lines import misleading, opens
 
 SOUND = [
     ["interface Ethernet3/1/1", "   load-interval 30", "no logging console"],

@@ -10,14 +10,14 @@ import pytest
 from tests.rules.overlays import INVENTORY, codes, findings_of
 
 from clusterwright.intent.edge_filters import edge_permits, entries_of, too_full
+from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import fabric_of
-from clusterwright.render.engine import render_device, render_kinds
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
+from clusterwright.proofs.tree import tree_of
+from clusterwright.spec.hardware.systems import filter_tables_of
 from clusterwright.spec.load import load_spec
-from clusterwright.spec.systems import filter_tables_of
-from clusterwright.verify.intent import intent_of
-from clusterwright.verify.isolation.proof import ISOLATION, KINDS
-from clusterwright.verify.tree import tree_of
 
 SWITCH = "rsw-p00r00"
 FLOW = (

@@ -22,9 +22,9 @@ from clusterwright.plan.skeleton import Skeleton
 from clusterwright.rules.engine import LintResult, lint_path, run_rule
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.rule import Subject
-from clusterwright.spec.document import Document
-from clusterwright.spec.extends import read_spec_document
 from clusterwright.spec.load import load_spec
+from clusterwright.spec.text.document import Document
+from clusterwright.spec.text.extends import read_spec_document
 
 OVERLAYS = {code: (base, file) for code, base, file in overlays()}
 # One of each kind that leaves something in doubt: schema, catalogue, names, sizes, ports; and some that do not.

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.render.plans import plan_of, plan_with
+from tests.platforms.plans import plan_of, plan_with
 
+from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
-from clusterwright.render.engine import render_device
-from clusterwright.rules.units import needed_for
+from clusterwright.rules.nodes.units import needed_for
 
 UNITS = "etc/systemd/system/"
 # Services that read what lies in a folder, whoever renders into it.

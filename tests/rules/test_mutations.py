@@ -13,7 +13,7 @@ import yaml
 
 from clusterwright import data_files
 from clusterwright.rules.engine import lint_path
-from clusterwright.spec.document import Path
+from clusterwright.spec.text.document import Path
 
 INVENTORY = data_files.folder("inventory")
 SPECS = ("lab-roce", "lab-ib", "roce-24k", "ib-24k")

@@ -9,8 +9,8 @@ import pytest
 from tests.rules.overlays import INVENTORY, codes, findings_of
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
-from clusterwright.render.engine import render_device
 from clusterwright.spec.load import load_spec
 
 TIERS = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clusterwright.rules.sonic_access import openings
+from clusterwright.rules.isolation.sonic_access import openings
 
 OPEN: list[dict[str, Any]] = [
     {"AAA": {"authentication": {"login": "none"}}},

@@ -11,7 +11,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from tests.schema_keys.schema_leaves import Leaf, Place
 
-from clusterwright.spec.document import Document
+from clusterwright.spec.text.document import Document
 
 _NEAR = (1, -1, 2, -2, 10, -10)
 

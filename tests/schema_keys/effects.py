@@ -14,36 +14,36 @@ from clusterwright.bringup.acceptance import acceptance_plans
 from clusterwright.bringup.steps import Limits
 from clusterwright.cli.formats.placement import Comparison
 from clusterwright.cli.formats.placement import text as placement_text
-from clusterwright.deploy.secret_sources import SecretFile
-from clusterwright.deploy.units import cut
+from clusterwright.deploy.pulumi.units import cut
+from clusterwright.deploy.secrets.sources import SecretFile
 from clusterwright.finding import ClusterwrightError
 from clusterwright.keys.certificates import certificate_dues
 from clusterwright.keys.ledger import Ledger, Version
 from clusterwright.keys.schedule import overdue, steps
+from clusterwright.output.engine import render_devices
 from clusterwright.place.placement import linear, place, shuffled
 from clusterwright.place.room import room_for
 from clusterwright.plan.build import build_plan
-from clusterwright.render.engine import render_devices
-from clusterwright.render.images import fetched, node_images
+from clusterwright.platforms.image.fleet import fetched, node_images
 from clusterwright.report.html import report_files
 from clusterwright.report.inventory_ansible import ansible_lines
 from clusterwright.report.records import Inventory
-from clusterwright.rollout.boots import SlurmBoots
-from clusterwright.rollout.gates import Gates
-from clusterwright.rollout.node_checks import NodeIsolation, NodeVerdicts
-from clusterwright.rollout.sessions import Sessions
-from clusterwright.rollout.subnet import SubnetScan
+from clusterwright.rollout.gates.boots import SlurmBoots
+from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
+from clusterwright.rollout.gates.selection import Gates
+from clusterwright.rollout.gates.sessions import Sessions
+from clusterwright.rollout.gates.subnet import SubnetScan
 from clusterwright.rollout.waves import Effect, Wave, plan_waves
 from clusterwright.rules.engine import LintResult, lint_document
 from clusterwright.spec.load import load_spec_document
 
 if TYPE_CHECKING:
-    from clusterwright.deploy.asking import Devices
+    from clusterwright.deploy.ansible.query import Devices
     from clusterwright.plan.model import Plan
-    from clusterwright.rollout.boots import BootNote
-    from clusterwright.rollout.health import Gate
-    from clusterwright.spec.document import Document
+    from clusterwright.rollout.gates.boots import BootNote
+    from clusterwright.rollout.gates.health import Gate
     from clusterwright.spec.model import ClusterSpec
+    from clusterwright.spec.text.document import Document
     from clusterwright.spec.workload import Job
 
 DAY = date(2026, 6, 1)

@@ -20,9 +20,9 @@ from tests.schema_keys.effects import CHEAP, Seen, difference
 from tests.schema_keys.schema_leaves import Leaf, Place, leaves
 
 from clusterwright.rules.engine import lint_document
-from clusterwright.spec.document import Document
-from clusterwright.spec.extends import identity, merge, read_spec_document
-from clusterwright.spec.reader import read_document
+from clusterwright.spec.text.document import Document
+from clusterwright.spec.text.extends import identity, merge, read_spec_document
+from clusterwright.spec.text.reader import read_document
 
 SPECS = Path(__file__).parent / "specs"
 NAMES = ("roce", "infiniband", "ufm", "sonic")

@@ -8,11 +8,11 @@ import re
 
 import numpy as np
 import pytest
-from tests.render.plans import plan_of
+from tests.platforms.plans import plan_of
 from tests.simulate.networks import network
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.render.engine import render_device
+from clusterwright.output.engine import render_device
 from clusterwright.simulate.flows import FlowMaker, Transport
 from clusterwright.simulate.hashing import crc, field_hashes, layers_of, switch_chooser
 from clusterwright.simulate.loads import Flows, flows_on_links
@@ -21,7 +21,7 @@ from clusterwright.simulate.published import spread_over_uplinks
 from clusterwright.simulate.queue_pairs import occurrence, queue_pair_numbers, source_ports
 from clusterwright.simulate.routing import build_routes
 from clusterwright.simulate.scramble import scrambled
-from clusterwright.spec.systems import Crc
+from clusterwright.spec.hardware.systems import Crc
 
 SEED = 5
 

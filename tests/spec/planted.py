@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from clusterwright import data_files
-from clusterwright.spec.document import Path
-from clusterwright.spec.patterns import compiled
+from clusterwright.spec.schema.patterns import compiled
+from clusterwright.spec.text.document import Path
 
 FOLDER = data_files.folder("inventory") / "schema"
 SCHEMA: dict[str, Any] = json.loads((FOLDER / "cluster.schema.json").read_text())

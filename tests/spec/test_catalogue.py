@@ -10,12 +10,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from clusterwright import data_files
-from clusterwright.spec.catalogue import load_catalogue
-from clusterwright.spec.reader import read_document
-from clusterwright.spec.schema import check
+from clusterwright.spec.hardware.catalogue import load_catalogue
+from clusterwright.spec.schema.check import check
+from clusterwright.spec.text.reader import read_document
 
 if TYPE_CHECKING:
-    from clusterwright.spec.hardware import HardwareModel
+    from clusterwright.spec.hardware.models import HardwareModel
 
 HARDWARE = data_files.folder("inventory") / "hardware"
 FILES = sorted(HARDWARE.glob("*.yaml"))

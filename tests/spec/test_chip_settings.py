@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from clusterwright import data_files
+from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
-from clusterwright.render.engine import render_device
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 

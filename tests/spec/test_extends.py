@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from clusterwright import data_files
 from clusterwright.finding import SpecError
-from clusterwright.spec.document import Document
-from clusterwright.spec.extends import MAX_CHAIN, identity, merge, read_spec_document
-from clusterwright.spec.reader import parse_document
+from clusterwright.spec.text.document import Document
+from clusterwright.spec.text.extends import MAX_CHAIN, identity, merge, read_spec_document
+from clusterwright.spec.text.reader import parse_document
 
 
 def merged(base: str, overlay: str) -> Document:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from clusterwright import data_files
+from clusterwright.intent.node_nics import is_managed
 from clusterwright.plan.build import build_plan
-from clusterwright.render.node_nics import is_managed
-from clusterwright.render.node_system import required_sysctl, shape_of
+from clusterwright.platforms.linux.writer.system import required_sysctl, shape_of
 from clusterwright.spec.kernel_settings import decided, dotted, path_of
 from clusterwright.spec.load import load_spec
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clusterwright.finding import SpecError
-from clusterwright.spec.catalogue import load_catalogue
+from clusterwright.spec.hardware.catalogue import load_catalogue
 
 if TYPE_CHECKING:
     pass

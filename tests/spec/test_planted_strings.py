@@ -26,15 +26,15 @@ from tests.spec.planted import CONTROL, Leaf, holds, leaves, places, with_texts,
 
 from clusterwright import data_files
 from clusterwright.finding import Severity
+from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.render.engine import render_devices
 from clusterwright.report.html import report_files
 from clusterwright.rules.engine import lint_path
-from clusterwright.spec.document import Path as Place
-from clusterwright.spec.document import format_path
-from clusterwright.spec.extends import read_spec_document
 from clusterwright.spec.load import load_spec
+from clusterwright.spec.text.document import Path as Place
+from clusterwright.spec.text.document import format_path
+from clusterwright.spec.text.extends import read_spec_document
 
 KNOWN = dict(places())
 # What lab-roce leaves out of the places that take more than plain words.

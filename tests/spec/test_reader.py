@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterwright.finding import Finding, Position, SpecError
-from clusterwright.spec.reader import MAX_DEPTH, MAX_NODES, parse_document, read_document
-from clusterwright.spec.source import MAX_BYTES
+from clusterwright.spec.text.reader import MAX_DEPTH, MAX_NODES, parse_document, read_document
+from clusterwright.spec.text.source import MAX_BYTES
 
 
 def refused(text: str) -> Finding:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.golden_files import REFRESH
 
-from clusterwright.spec.reference import spec_reference
+from clusterwright.spec.schema.reference import spec_reference
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = {

@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from clusterwright import data_files
 from clusterwright.finding import Severity
-from clusterwright.spec.reader import parse_document
-from clusterwright.spec.schema import MAX_FINDINGS, check
+from clusterwright.spec.schema.check import MAX_FINDINGS, check
+from clusterwright.spec.text.reader import parse_document
 
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",

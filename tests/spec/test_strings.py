@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from clusterwright import data_files
 from clusterwright.rules.engine import lint_path
-from clusterwright.spec.patterns import compiled
-from clusterwright.spec.reader import parse_document
-from clusterwright.spec.schema import check
+from clusterwright.spec.schema.check import check
+from clusterwright.spec.schema.patterns import compiled
+from clusterwright.spec.text.reader import parse_document
 
 FOLDER = data_files.folder("inventory") / "schema"
 READ_FROM_USERS = ("cluster", "hardware", "system", "access", "secrets")

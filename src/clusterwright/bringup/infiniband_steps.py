@@ -10,7 +10,7 @@ from clusterwright.bringup.steps import Command, Limits, Step, Threshold
 from clusterwright.bringup.unit import Unit
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan
-from clusterwright.render.opensm import manager_hosts
+from clusterwright.platforms.opensm.writer.configuration import manager_hosts
 
 NAMES = "--node-name-map /etc/opensm/ib-node-name-map"
 # What ibnetdiscover and iblinkinfo call the data rate of a four-lane port (infiniband-diags, IBTA speed names).

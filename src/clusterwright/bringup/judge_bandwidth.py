@@ -13,8 +13,8 @@ from clusterwright.bringup.traffic_steps import pair_threshold
 from clusterwright.bringup.unit import RDMA, unit_of
 from clusterwright.bringup.verdict import Judgement, UnreadableReportError, Verdict
 from clusterwright.bringup.ways import Ways
+from clusterwright.intent.node_nics import HostNic, nics_of
 from clusterwright.plan.model import Plan
-from clusterwright.render.node_nics import HostNic, nics_of
 
 TOOL = "perftest"
 _PAIR = re.compile(r"^# pair (\S+) (\S+) (\S+) (\S+)\s*$")

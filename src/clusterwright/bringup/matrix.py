@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from clusterwright.bringup.schedule import Round, tournament
 from clusterwright.bringup.unit import Unit
 from clusterwright.bringup.ways import Way, Ways
-from clusterwright.render.node_nics import HostNic
+from clusterwright.intent.node_nics import HostNic
 
 
 @dataclass(frozen=True, slots=True)

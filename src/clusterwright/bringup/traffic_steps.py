@@ -9,9 +9,9 @@ from clusterwright.bringup.rates import Payload, payload_rate, ring_bus_gb_per_s
 from clusterwright.bringup.steps import Command, Limits, Step, Threshold
 from clusterwright.bringup.unit import Unit
 from clusterwright.bringup.ways import Share, Ways, share_of
+from clusterwright.intent.node_nics import HostNic
 from clusterwright.intent.traffic_classes import data_class_of, traffic_class_byte
 from clusterwright.plan.model import Plan
-from clusterwright.render.node_nics import HostNic
 
 FIRST_PORT = 18515  # perftest's own default; each rail of a pair negotiates on a port of its own
 MESSAGE_BYTES = 8 * 1024 * 1024

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.intent.node_nics import HostNic, nics_by_fabric
 from clusterwright.plan.model import Cable, Device, Plan, fabric_of
-from clusterwright.render.node_nics import HostNic, nics_by_fabric
 from clusterwright.spec.fabric import Fabric
 
 RDMA = ("infiniband", "roce")

@@ -18,7 +18,7 @@ from clusterwright.compare.text import text_lines
 from clusterwright.compare.work_order import work_order, work_order_csv
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.render.json_lines import dump_lines
+from clusterwright.platforms.json_lines import dump_lines
 from clusterwright.report.writing import write_lines
 from clusterwright.rules.engine import load_sound
 

@@ -10,21 +10,21 @@ from pathlib import Path
 import click
 
 from clusterwright.deploy.device_places import OWN_FOLDER
-from clusterwright.deploy.units import cut
+from clusterwright.deploy.pulumi.units import cut
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.adoption import adoption
-from clusterwright.observe.running import OUTPUTS, Compare, Drift, drifts
-from clusterwright.observe.running_json import compare_json
-from clusterwright.observe.running_nft import compare_nft
-from clusterwright.observe.running_text import (
+from clusterwright.output.engine import render_device
+from clusterwright.plan.model import Plan
+from clusterwright.platforms.drift import OUTPUTS, Compare, Drift, drifts
+from clusterwright.platforms.eos.drift import (
     compare_eos,
     compare_lines,
     compare_options,
     compare_sysctl,
     compare_variables,
 )
-from clusterwright.plan.model import Plan
-from clusterwright.render.engine import render_device
+from clusterwright.platforms.json_drift import compare_json
+from clusterwright.platforms.linux.drift import compare_nft
 
 FORMATS = ("text", "json", "prometheus")
 MAX_BYTES = 64 * 1024 * 1024

@@ -19,7 +19,7 @@ from clusterwright.cli.formats.text import render_text, wants_colour
 from clusterwright.finding import ClusterwrightError, Severity
 from clusterwright.rules.engine import LintResult, lint_paths
 from clusterwright.rules.registry import all_rules
-from clusterwright.spec.source import MAX_BYTES
+from clusterwright.spec.text.source import MAX_BYTES
 
 FORMATS = ("text", "json", "sarif", "github", "junit")
 _EXIT_FINDINGS = 1

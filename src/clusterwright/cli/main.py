@@ -18,9 +18,9 @@ from clusterwright.finding import ClusterwrightError, SpecError
 
 # Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use.
 COMMANDS = {
-    "audit": "clusterwright.cli.audit:audit",
+    "audit": "clusterwright.cli.stacks.audit:audit",
     "bringup": "clusterwright.cli.bringup:bringup",
-    "destroy": "clusterwright.cli.deployed:destroy",
+    "destroy": "clusterwright.cli.stacks.deployed:destroy",
     "diff": "clusterwright.cli.diff:diff",
     "explain": "clusterwright.cli.explain:explain",
     "inventory": "clusterwright.cli.inventory:inventory",
@@ -30,13 +30,13 @@ COMMANDS = {
     "nccl": "clusterwright.cli.nccl:nccl_command",
     "observe": "clusterwright.cli.observe:observe",
     "place": "clusterwright.cli.place:place_command",
-    "preview": "clusterwright.cli.deploy:preview",
-    "refresh": "clusterwright.cli.deployed:refresh",
+    "preview": "clusterwright.cli.stacks.deploy:preview",
+    "refresh": "clusterwright.cli.stacks.deployed:refresh",
     "render": "clusterwright.cli.render:render",
     "report": "clusterwright.cli.report:report",
     "simulate": "clusterwright.cli.simulate:simulate_command",
     "snapshot": "clusterwright.cli.snapshot:snapshot_command",
-    "up": "clusterwright.cli.up:up",
+    "up": "clusterwright.cli.stacks.up:up",
     "verify": "clusterwright.cli.verify:verify",
 }
 

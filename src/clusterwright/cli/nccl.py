@@ -10,10 +10,10 @@ import click
 
 from clusterwright.cli.planning import plan_with_findings
 from clusterwright.finding import ClusterwrightError
+from clusterwright.intent.nccl_settings import Setting
 from clusterwright.plan.model import Plan
-from clusterwright.render.nccl import settings_by_node
-from clusterwright.render.nccl_settings import Setting
-from clusterwright.spec.document import format_path
+from clusterwright.platforms.nccl.files import settings_by_node
+from clusterwright.spec.text.document import format_path
 
 
 @click.command("nccl")

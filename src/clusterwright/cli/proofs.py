@@ -6,13 +6,13 @@ import multiprocessing
 import os
 from typing import TYPE_CHECKING
 
-from clusterwright.render.forked import fan_out
+from clusterwright.output.forked import fan_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clusterwright.verify.check import Check, Verdict
-    from clusterwright.verify.tree import RenderedTree
+    from clusterwright.proofs.check import Check, Verdict
+    from clusterwright.proofs.tree import RenderedTree
 
 _LONG = frozenset({"isolation", "reachability", "ethernet-failures"})
 _WORTH_FORKING = 2000

@@ -14,8 +14,8 @@ import click
 from clusterwright.chain import ChainError
 from clusterwright.finding import ClusterwrightError
 from clusterwright.node_watch.record import RecordError, append
-from clusterwright.verify.check import Check, Verdict
-from clusterwright.verify.records import read_records
+from clusterwright.proofs.check import Check, Verdict
+from clusterwright.proofs.records import read_records
 
 _EXIT_REFUTED = 1
 _MOST_EXAMPLES = 40

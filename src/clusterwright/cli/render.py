@@ -10,8 +10,8 @@ import click
 
 from clusterwright.cli.planning import sound_plan
 from clusterwright.finding import ClusterwrightError
+from clusterwright.output.workers import render_tree
 from clusterwright.plan.model import Plan
-from clusterwright.render.workers import render_tree
 
 _EXIT_FINDINGS = 1
 

@@ -9,8 +9,8 @@ import click
 from clusterwright.cli.planning import sound_plan
 from clusterwright.cli.render import choose
 from clusterwright.finding import ClusterwrightError
-from clusterwright.render.snapshot import applies, snapshot
-from clusterwright.render.tree import write_tree
+from clusterwright.output.snapshot import applies, snapshot
+from clusterwright.output.tree import write_tree
 
 _EXIT_FINDINGS = 1
 

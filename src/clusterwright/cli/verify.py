@@ -13,15 +13,15 @@ from clusterwright.cli.planning import sound_plan
 from clusterwright.cli.proofs import prove
 from clusterwright.cli.records import leave_record, show_records
 from clusterwright.finding import ClusterwrightError
-from clusterwright.render.engine import render_kinds
-from clusterwright.verify.intent import intent_of
-from clusterwright.verify.registry import CHECKS
-from clusterwright.verify.tree import RenderedTree, read_folder, tree_of
+from clusterwright.output.engine import render_kinds
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import RenderedTree, read_folder, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clusterwright.verify.check import Check, Verdict
+    from clusterwright.proofs.check import Check, Verdict
 
 _EXIT_REFUTED = 1
 _EXIT_CANNOT_RUN = 2

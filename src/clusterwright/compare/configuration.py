@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clusterwright.compare.changes import ConfigGroup, FileDiff
-from clusterwright.render.engine import render_device
-from clusterwright.render.forked import fan_out, prepare
+from clusterwright.output.engine import render_device
+from clusterwright.output.forked import fan_out, prepare
 
 if TYPE_CHECKING:
     from clusterwright.artifact import Artifact

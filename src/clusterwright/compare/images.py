@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan
-from clusterwright.render.images import node_images
+from clusterwright.platforms.image.fleet import node_images
 
 MOST_PODS = 12  # shown; JSON names every node
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from clusterwright.finding import ClusterwrightError, Finding, Position, SpecError
-from clusterwright.spec.extends import MAX_CHAIN
-from clusterwright.spec.reader import read_document
+from clusterwright.spec.text.extends import MAX_CHAIN
+from clusterwright.spec.text.reader import read_document
 
 
 @contextmanager

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.changes import changed_lines
 from clusterwright.deploy.device_places import OWN_FOLDER, Places, Refused, home_of, mode_of
 from clusterwright.deploy.journal import Journal, Step, make_durable, read_record
+from clusterwright.deploy.pulumi.changes import changed_lines
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, holding_digest, tree_digest
 from clusterwright.durable import took_lock
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError, Finding, Severity, SpecError
-from clusterwright.spec.document import Document, format_path
-from clusterwright.spec.schema_words import OUT_OF_BOUNDS
+from clusterwright.spec.schema.messages import OUT_OF_BOUNDS
+from clusterwright.spec.text.document import Document, format_path
 
 if TYPE_CHECKING:
-    from clusterwright.deploy.asking import Devices
-    from clusterwright.deploy.secret_sources import PulumiStack, SecretFile
-    from clusterwright.deploy.secrets import Values
-    from clusterwright.deploy.ssh import Access
+    from clusterwright.deploy.ansible.query import Devices
+    from clusterwright.deploy.ansible.ssh import Access
+    from clusterwright.deploy.secrets.secrets import Values
+    from clusterwright.deploy.secrets.sources import PulumiStack, SecretFile
     from clusterwright.deploy.target import Target
 
 DIRECTORY, ANSIBLE = "directory", "ansible"
@@ -51,21 +51,21 @@ class Chosen:
 
             target: Target = DirectoryTarget(self.root / "flash")
         else:
-            from clusterwright.deploy.ansible_target import AnsibleTarget
+            from clusterwright.deploy.ansible.target import AnsibleTarget
 
             access = self._access()
             _require_plain(self.root / "ansible")
             target = AnsibleTarget(self.root / "ansible", access)
         if self.secrets is None:
             return target
-        from clusterwright.deploy.secrets import ResolvingTarget
+        from clusterwright.deploy.secrets.secrets import ResolvingTarget
 
         return ResolvingTarget(target, self.fetch_secrets, self.root / self.name)
 
     def of_stack(self, name: str) -> Chosen:
         """The same target with the secrets that lie in the configuration of the stack of this name."""
-        from clusterwright.deploy.project import pulumi_environment
-        from clusterwright.deploy.secret_sources import PulumiStack
+        from clusterwright.deploy.pulumi.project import pulumi_environment
+        from clusterwright.deploy.secrets.sources import PulumiStack
 
         root = self.root.resolve()
         return replace(self, stack=PulumiStack(root / "project", name, pulumi_environment(self.root)))
@@ -74,7 +74,7 @@ class Chosen:
         """The devices themselves, to be asked; None for a directory, which answers nothing. Raises as ``open`` does."""
         if self.name == DIRECTORY:
             return None
-        from clusterwright.deploy.asking import Devices
+        from clusterwright.deploy.ansible.query import Devices
 
         return Devices(self._access())
 
@@ -101,7 +101,7 @@ class Chosen:
     def _sources(self) -> SecretFile | None:
         if self.secrets is None:
             return None
-        from clusterwright.deploy.secret_sources import SecretFile
+        from clusterwright.deploy.secrets.sources import SecretFile
 
         return SecretFile(self.secrets, self.root / "keys")
 
@@ -126,11 +126,11 @@ def read_access(path: Path) -> Access:
 
     Paths in it count from its folder, and are refused where they would arrive at ssh or Ansible as something else.
     """
-    from clusterwright.deploy.eapi import EapiAccess
-    from clusterwright.deploy.execution import read_execution
-    from clusterwright.deploy.ssh import Access
-    from clusterwright.spec.reader import read_document
-    from clusterwright.spec.schema import check
+    from clusterwright.deploy.ansible.eapi import EapiAccess
+    from clusterwright.deploy.ansible.execution import read_execution
+    from clusterwright.deploy.ansible.ssh import Access
+    from clusterwright.spec.schema.check import check
+    from clusterwright.spec.text.reader import read_document
 
     document = read_document(path)
     findings = check(document, "access")

@@ -11,7 +11,7 @@ from clusterwright.intent.filter_cover import with_single_ports, without_hidden
 from clusterwright.intent.filter_entries import Permit, behind, local_permits, subnet_network, zones_on
 from clusterwright.plan.model import Plan, Subnet
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.systems import FilterTables, systems
+from clusterwright.spec.hardware.systems import FilterTables, systems
 
 REPLIES = " replies"  # what ``judged`` calls a flow's other direction
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clusterwright.spec.systems import systems
+from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clusterwright.spec.fabric import Fabric, Tier
-    from clusterwright.spec.systems import HashFunction, Hashing
+    from clusterwright.spec.hardware.systems import HashFunction, Hashing
 
 
 @dataclass(frozen=True, slots=True)

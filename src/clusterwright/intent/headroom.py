@@ -23,7 +23,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clusterwright.spec.hardware import Buffer
+    from clusterwright.spec.hardware.models import Buffer
 
 # Light in glass and a signal in copper need about the same.
 CABLE_NS_PER_M = 5.0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.intent.switch import SwitchView
 from clusterwright.lab import frr
 from clusterwright.lab.namespaces import inside, run_ip
 from clusterwright.lab.networkd import node_commands
@@ -15,8 +16,7 @@ from clusterwright.lab.packets import probe_port
 from clusterwright.lab.running import LabState, folder_of, raise_limits, remove_lab, require_rights, write_state
 from clusterwright.lab.twin import Twin
 from clusterwright.plan.model import Device, format_address
-from clusterwright.render import nftables
-from clusterwright.render.switch_view import SwitchView
+from clusterwright.platforms.linux.writer import nftables
 
 Progress = Callable[[str], None]
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.intent.switch import SwitchView
 from clusterwright.lab import frr
 from clusterwright.lab.expected import ExpectedRoutes, expected_routes
 from clusterwright.lab.packets import Endpoint, endpoints, pairs, trace, unreached
 from clusterwright.lab.running import folder_of
 from clusterwright.lab.twin import Twin
-from clusterwright.render.switch_view import SwitchView
 
 _AT_ONCE = 4
 _POLL_S = 0.1

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.render.node_nics import is_managed
+from clusterwright.intent.node_nics import is_managed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.intent.switch import SwitchView
+from clusterwright.intent.switch_sessions import Session, route_limit
 from clusterwright.lab.namespaces import inside
-from clusterwright.render.switch_sessions import Session, route_limit
-from clusterwright.render.switch_view import SwitchView
-from clusterwright.render.templates import template
+from clusterwright.platforms.templates import template
 
 _DAEMONS = Path("/usr/lib/frr")
 _MOST_PATHS = 256  # how Debian builds FRR

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan
-from clusterwright.render.opensm_fabric import fabric_file
+from clusterwright.platforms.opensm.writer.fabric import fabric_file
 
 
 @dataclass(frozen=True, slots=True)

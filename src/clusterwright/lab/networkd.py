@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.plan.model import Device, Plan
-from clusterwright.render.node_network import FOLDER, render
+from clusterwright.platforms.linux.writer.network import FOLDER, render
 
 Section = tuple[str, dict[str, list[str]]]
 

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.intent.switch import SwitchView, view_switch
 from clusterwright.lab.cut import Cut, kept_nodes, kept_switches
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import fabric_of, format_address
-from clusterwright.render.switch_view import SwitchView, view_switch
 from clusterwright.spec.model import SpecException
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from clusterwright.known_secrets import SHOWN
-from clusterwright.observe.running import Difference, Drift
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.drift import Difference, Drift
 
 _REASON = "found running; say why, and who decided"
 _NO_LESS = "no line of the spec takes it away on one device; change what it comes from, or revert"

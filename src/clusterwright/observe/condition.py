@@ -10,7 +10,7 @@ from clusterwright.observe.expected import Expected
 from clusterwright.observe.identity import Identities
 from clusterwright.observe.subnet import PORT_BITS, Subnet
 from clusterwright.plan.model import Plan, format_guid
-from clusterwright.spec.hardware import HardwareModel
+from clusterwright.spec.hardware.models import HardwareModel
 
 # Nominal Gb/s of one lane, by the name that ibnetdiscover prints (InfiniBand Trade Association: 4x NDR is 400).
 LANE_GBPS: Mapping[str, float] = {

@@ -12,7 +12,7 @@ from itertools import count
 
 from clusterwright.plan.guids import switch_guid
 from clusterwright.plan.model import Device, Plan, fabric_of
-from clusterwright.spec.hardware import Chips, HardwareModel
+from clusterwright.spec.hardware.models import Chips, HardwareModel
 from clusterwright.spec.infiniband import PLANNED_GUID_PREFIX
 
 

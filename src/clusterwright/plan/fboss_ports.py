@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.spec.hardware import PortBlock, PortMode
+from clusterwright.spec.hardware.models import PortBlock, PortMode
 
 # PortProfileID by (speed in Gb/s, copper), those with the strongest error correction first.
 _PROFILES: dict[tuple[int, bool], tuple[int, ...]] = {

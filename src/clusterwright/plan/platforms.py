@@ -12,7 +12,7 @@ from clusterwright.plan.fboss_ports import FbossPortError, lanes_in, platform_po
 from clusterwright.plan.ports import Allocation, modes_at, spare_ports
 from clusterwright.plan.sonic_lanes import SonicPortError, port_lanes
 from clusterwright.spec.fabric import Side, Tier
-from clusterwright.spec.hardware import HardwareModel
+from clusterwright.spec.hardware.models import HardwareModel
 
 # A link as a switch sees it: port, speed in Gb/s, and the side of the tier that it belongs to.
 _Use = tuple[str, int, Side]

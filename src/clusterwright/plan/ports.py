@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.spec.fabric import Side
-from clusterwright.spec.hardware import HardwareModel, PortBlock, PortMode
+from clusterwright.spec.hardware.models import HardwareModel, PortBlock, PortMode
 
 
 class PortShortage(Exception):

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.finding import Finding, Severity
 from clusterwright.report.page import Block, Cell, Section, Table, code, figure
-from clusterwright.spec.document import format_path
+from clusterwright.spec.text.document import format_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.document import Path
     from clusterwright.spec.model import Expectation
+    from clusterwright.spec.text.document import Path
 
 _SEVERITY_STYLE = {Severity.ERROR: "bad", Severity.WARNING: "warning", Severity.NOTE: "quiet"}
 

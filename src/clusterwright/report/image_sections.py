@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.boot import servers_by_rack
-from clusterwright.render.images import Fetched, fetched, planned_macs
+from clusterwright.platforms.image.fleet import Fetched, fetched, planned_macs
 from clusterwright.report.page import Block, Cell, Section, Table, code, number, plural
 
 if TYPE_CHECKING:

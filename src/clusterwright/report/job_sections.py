@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from clusterwright.finding import ClusterwrightError
 from clusterwright.place.placement import linear, place, shuffled
 from clusterwright.place.room import NODE, Room, room_for
-from clusterwright.render.nccl import settings_by_node
+from clusterwright.platforms.nccl.files import settings_by_node
 from clusterwright.report.page import Block, Cell, Section, Table, code, long_code, number
-from clusterwright.spec.document import format_path
 from clusterwright.spec.model import CLUSTER
+from clusterwright.spec.text.document import format_path
 
 if TYPE_CHECKING:
+    from clusterwright.intent.nccl_settings import Setting
     from clusterwright.place.placement import Placement
     from clusterwright.plan.model import Plan
-    from clusterwright.render.nccl_settings import Setting
     from clusterwright.spec.workload import Job
 
 SEED = 1  # of the random placement that is shown beside the planned one

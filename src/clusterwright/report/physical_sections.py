@@ -11,7 +11,7 @@ from clusterwright.report.totals import CableTotals, RackKind, cable_totals
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.hardware import HardwareModel
+    from clusterwright.spec.hardware.models import HardwareModel
 
 _MOST_ELEVATIONS = 6
 _MOST_RACK_ROWS = 400  # more racks than this are told pod by pod; devices.csv has each

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.hardware import HardwareModel, PortBlock, PortMode
+    from clusterwright.spec.hardware.models import HardwareModel, PortBlock, PortMode
 
 
 def used_ports(plan: Plan) -> Mapping[str, Mapping[str, int]]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clusterwright.plan.model import Device, Plan
-    from clusterwright.spec.hardware import HardwareModel
+    from clusterwright.spec.hardware.models import HardwareModel
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright import durable
 from clusterwright.and_more import and_more
-from clusterwright.deploy.manifest import load_manifest
+from clusterwright.deploy.pulumi.manifest import load_manifest
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.finding import ClusterwrightError
 

@@ -20,7 +20,7 @@ from typing import Any
 from clusterwright import chain
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout.execution import Result, WaveResult
-from clusterwright.rollout.gates import Asked, LeftOut
+from clusterwright.rollout.gates.selection import Asked, LeftOut
 from clusterwright.rollout.stack_change import StackChange
 from clusterwright.rollout.waves import Wave
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import __version__
+from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.store import Store
-from clusterwright.deploy.units import Stack
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan
 from clusterwright.rollout.bandwidth import Ways, ways_of
+from clusterwright.rollout.preview.capacity import kept_after
 from clusterwright.rollout.running_jobs import RunningJob
-from clusterwright.rollout.standing import kept_after
 from clusterwright.rollout.waves import Effect, Wave
 
 

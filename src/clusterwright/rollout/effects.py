@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.plan.model import Device
-from clusterwright.render.node_health import LIMITS_FILE
+from clusterwright.platforms.linux.writer.health import LIMITS_FILE
 from clusterwright.rollout.waves import Effect
 
 # What Linux reads at boot alone: the kernel's command line, options of modules, names of adapters, the image's name.

@@ -15,13 +15,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from clusterwright.deploy.automation import Engine, Given, Ran
-from clusterwright.deploy.events import Event, Kind, Listener
-from clusterwright.deploy.order import drive_stacks
-from clusterwright.deploy.units import UPPER, Stack
+from clusterwright.deploy.pulumi.automation import Engine, Given, Ran
+from clusterwright.deploy.pulumi.events import Event, Kind, Listener
+from clusterwright.deploy.pulumi.order import drive_stacks
+from clusterwright.deploy.pulumi.units import UPPER, Stack
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout import ledger
-from clusterwright.rollout.health import Checked, Gate, ask, look
+from clusterwright.rollout.gates.health import Checked, Gate, ask, look
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.prepare import Prepared
 from clusterwright.rollout.stack_change import Said

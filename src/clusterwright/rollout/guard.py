@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from clusterwright.finding import ClusterwrightError
+from clusterwright.finding import ClusterwrightError, VerifyError
+from clusterwright.proofs.check import Check, Counterexample
+from clusterwright.proofs.declaration import Intent
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import RenderedTree
 from clusterwright.rollout.trees import Trees
 from clusterwright.rollout.waves import Wave
-from clusterwright.verify.check import Check, Counterexample, VerifyError
-from clusterwright.verify.intent import Intent
-from clusterwright.verify.registry import CHECKS
-from clusterwright.verify.tree import RenderedTree
 
 KINDS = frozenset(kind for check in CHECKS for kind in check.kinds)
 """Every kind of file that a proof reads."""

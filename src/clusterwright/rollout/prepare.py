@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from clusterwright.deploy.automation import Engine, Given
-from clusterwright.deploy.manifest import Manifest, joint_digest
-from clusterwright.deploy.rendering import Source, make_manifests
+from clusterwright.deploy.pulumi.automation import Engine, Given
+from clusterwright.deploy.pulumi.manifest import Manifest, joint_digest
+from clusterwright.deploy.pulumi.rendering import Source, make_manifests
+from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.deploy.targets import Chosen
-from clusterwright.deploy.units import Stack
 from clusterwright.plan.model import Plan
 from clusterwright.rollout import ledger
 from clusterwright.rollout.effects import effect_of

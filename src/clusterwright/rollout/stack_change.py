@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clusterwright.deploy.automation import Given, Ran
-from clusterwright.deploy.events import Event, Kind
+from clusterwright.deploy.pulumi.automation import Given, Ran
+from clusterwright.deploy.pulumi.events import Event, Kind
 
 MOST_LINES = 400
 """Lines about one stack that the record keeps: what devices say themselves has no end."""

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.secret_versions import Versions, labelled
+from clusterwright.deploy.secrets.versions import Versions, labelled
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
+from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
-from clusterwright.render.engine import render_device
-from clusterwright.verify.intent import Intent
-from clusterwright.verify.tree import RenderedFile, RenderedTree
+from clusterwright.proofs.declaration import Intent
+from clusterwright.proofs.tree import RenderedFile, RenderedTree
 
 File = tuple[str, str, int, str]  # path, kind, mode, SHA-256
 

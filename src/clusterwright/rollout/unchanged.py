@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from clusterwright.deploy.automation import Engine
-from clusterwright.deploy.manifest import Manifest
-from clusterwright.deploy.remembered import Question, recall
+from clusterwright.deploy.pulumi.automation import Engine
+from clusterwright.deploy.pulumi.cache import Question, recall
+from clusterwright.deploy.pulumi.manifest import Manifest
+from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.deploy.targets import Chosen
-from clusterwright.deploy.units import Stack, Unit
 
 
 def recalled(spec: Path, layers: Iterable[str], target: Chosen) -> tuple[Manifest, ...] | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from clusterwright.deploy.units import Stack, Unit
+from clusterwright.deploy.pulumi.units import Stack, Unit
 
 if TYPE_CHECKING:  # a plan is there, and ways through it are counted, only where something changes
     from clusterwright.plan.model import Plan

@@ -16,14 +16,14 @@ from clusterwright.finding import Finding, Severity, SpecError
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.rule import Rule, Subject
 from clusterwright.rules.suppression import Suppressed, suppress
-from clusterwright.spec.document import Document, format_path
-from clusterwright.spec.extends import read_spec_document
-from clusterwright.spec.fence import FencedError, fence
-from clusterwright.spec.hardware_load import load_models
+from clusterwright.spec.hardware.load import load_models
 from clusterwright.spec.load import load_spec, type_document
-from clusterwright.spec.reader import read_document
-from clusterwright.spec.remainder import remainder
-from clusterwright.spec.schema import check
+from clusterwright.spec.schema.check import check
+from clusterwright.spec.schema.fence import FencedError, fence
+from clusterwright.spec.schema.remainder import remainder
+from clusterwright.spec.text.document import Document, format_path
+from clusterwright.spec.text.extends import read_spec_document
+from clusterwright.spec.text.reader import read_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -1,10 +1,10 @@
-"""All rules by code: every ``Rule`` that stands at the top level of a module of this package."""
+"""All rules by code: every ``Rule`` that stands at the top level of a module of this package and its families."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def all_rules() -> Mapping[str, Rule]:
     """Every rule, in the order of the codes. Raises ValueError when two rules share a code."""
     found: dict[str, Rule] = {}
-    for module in sorted(iter_modules(rules.__path__), key=lambda module: module.name):
-        for value in vars(import_module(f"{rules.__name__}.{module.name}")).values():
+    for module in walk_packages(rules.__path__, f"{rules.__name__}."):
+        for value in vars(import_module(module.name)).values():
             if not isinstance(value, Rule):
                 continue
             if found.setdefault(value.code, value) is not value:

@@ -32,9 +32,9 @@ from clusterwright.plan.model import Plan
 from clusterwright.plan.ports import Allocation
 from clusterwright.plan.size import node_count, uplink_counts
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, build_skeleton
-from clusterwright.spec.document import Path
-from clusterwright.spec.fence import FencedError
 from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.schema.fence import FencedError
+from clusterwright.spec.text.document import Path
 
 FAMILIES = {
     "CW1": "schema and references",

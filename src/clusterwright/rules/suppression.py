@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from clusterwright.finding import Finding, Position, Severity
-from clusterwright.spec.document import Document
+from clusterwright.spec.text.document import Document
 
 _COMMENT = re.compile(r"clusterwright:\s*ignore\b\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>.*)")
 _MIN_REASON = 3

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.hashing import TierHashing
 from clusterwright.simulate.network import Bytes, Ints, Network
-from clusterwright.spec.systems import Crc
+from clusterwright.spec.hardware.systems import Crc
 
 Hashes = npt.NDArray[np.uint16]
 ROCE_PORT = 4791

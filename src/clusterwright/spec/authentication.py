@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clusterwright.spec.document import Path
+from clusterwright.spec.text.document import Path
 
 MD5, AO = "md5", "tcp-ao"
 # RFC 5926 makes both of its algorithms mandatory; this one is the first that EOS offers.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clusterwright.spec.document import Path
+from clusterwright.spec.text.document import Path
 
 MUTUAL_TLS, TLS, KRB5P = "rpc-with-mtls", "rpc-with-tls", "krb5p"
 CLIENT_SIDE, CLEAR = "client-side-aead", "none"

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from clusterwright.spec.document import Path
 from clusterwright.spec.encryption import (
     ConnectivityKey,
     Dataset,
@@ -21,6 +20,7 @@ from clusterwright.spec.encryption import (
     TlsFiles,
 )
 from clusterwright.spec.reading import Reading
+from clusterwright.spec.text.document import Path
 
 BAD_DATE = "CW147"
 

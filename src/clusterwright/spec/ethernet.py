@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clusterwright.spec.document import Path
+from clusterwright.spec.text.document import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clusterwright.spec.document import Path
 from clusterwright.spec.ethernet import ExtraConfig, Marking, PfcWatchdog
+from clusterwright.spec.text.document import Path
 
 # Unpublished for the reference clusters and chosen here: long beside a pause, short beside a job's timeout.
 DETECTION_MS = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clusterwright.spec.document import Path
+from clusterwright.spec.text.document import Path
 
 MESH_PORT = 27199
 """Where receptor listens by convention: what Ansible Automation Platform opens for it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clusterwright.spec.document import Path
 from clusterwright.spec.execution import LOST_AFTER_S, MESH_PORT, SILENT_AFTER_S, ExecutionMesh, ExecutionNode
 from clusterwright.spec.reading import Reading
+from clusterwright.spec.text.document import Path
 
 
 def execution(reading: Reading, data: Mapping[str, Any], path: Path) -> ExecutionMesh:

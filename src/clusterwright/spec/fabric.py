@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clusterwright.spec.authentication import SessionAuthentication
-from clusterwright.spec.document import Path
 from clusterwright.spec.ethernet import Marking, PfcWatchdog
-from clusterwright.spec.hardware import HardwareModel
+from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.infiniband import GuidFile, Partition, SubnetManager
 from clusterwright.spec.isolation import Network
+from clusterwright.spec.text.document import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from typing import Any
 
 from clusterwright.spec import ethernet_load, infiniband_load
 from clusterwright.spec.authentication import session_authentication
-from clusterwright.spec.document import Path
 from clusterwright.spec.fabric import AsnPlan, Attach, Fabric, FabricAddressing, Side, Tier, TrafficClass, Uplinks
 from clusterwright.spec.guids import read_guid_file
 from clusterwright.spec.infiniband import GuidFile
 from clusterwright.spec.reading import Reading
+from clusterwright.spec.text.document import Path
 
 
 def fabric(reading: Reading, data: Mapping[str, Any], path: Path) -> Fabric:

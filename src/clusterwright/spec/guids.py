@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
-from clusterwright.spec.document import Path
 from clusterwright.spec.infiniband import GuidFile, ScannedGuid
-from clusterwright.spec.source import read_text, refuse_characters
+from clusterwright.spec.text.document import Path
+from clusterwright.spec.text.source import read_text, refuse_characters
 
 BAD_LABEL = "CW143"
 COLUMNS = ("device", "port", "guid")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from clusterwright.spec.document import Path
 from clusterwright.spec.macs import MacFile
+from clusterwright.spec.text.document import Path
 
 
 @dataclass(frozen=True, slots=True)

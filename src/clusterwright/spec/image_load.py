@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from clusterwright.spec.document import Path
 from clusterwright.spec.image import (
     Boot,
     Containers,
@@ -21,6 +20,7 @@ from clusterwright.spec.image import (
 )
 from clusterwright.spec.macs import read_macs
 from clusterwright.spec.reading import Reading
+from clusterwright.spec.text.document import Path
 
 CHECK_TIMEOUT_S = 10
 SHELL = "/bin/bash"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clusterwright.finding import Position
-from clusterwright.spec.document import Path
+from clusterwright.spec.text.document import Path
 
 OPENSM = "opensm"
 UFM = "ufm"

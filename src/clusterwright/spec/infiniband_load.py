@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clusterwright.spec.document import Path
 from clusterwright.spec.infiniband import (
     DEFAULT_SUBNET_PREFIX,
     OPENSM,
@@ -14,6 +13,7 @@ from clusterwright.spec.infiniband import (
     Partition,
     SubnetManager,
 )
+from clusterwright.spec.text.document import Path
 
 
 def subnet_manager(data: Mapping[str, Any], path: Path, *, partitioned: bool) -> SubnetManager:

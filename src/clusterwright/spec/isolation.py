@@ -8,7 +8,7 @@ from datetime import date
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 
 from clusterwright.spec.authentication import SessionAuthentication
-from clusterwright.spec.document import Path
+from clusterwright.spec.text.document import Path
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address

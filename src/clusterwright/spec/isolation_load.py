@@ -8,9 +8,9 @@ from ipaddress import ip_address, ip_interface
 from typing import Any
 
 from clusterwright.spec.authentication import session_authentication
-from clusterwright.spec.document import Path
 from clusterwright.spec.isolation import Address, AddressWithLength, Border, Flow, Promise, Zone, joined
 from clusterwright.spec.reading import BAD_PREFIX, Reading
+from clusterwright.spec.text.document import Path
 
 BAD_DATE = "CW147"
 _NO_ADDRESS = ip_interface("0.0.0.0/31")  # in the place of one that is refused

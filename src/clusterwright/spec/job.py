@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clusterwright.spec.document import Path
+from clusterwright.spec.text.document import Path
 
 
 @dataclass(frozen=True, slots=True)

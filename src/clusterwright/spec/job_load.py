@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clusterwright.spec.document import Path
 from clusterwright.spec.job import FlightRecorder, Kueue, NcclProfile, Scheduler, SlurmTopology, Tuner, TunerRow
 from clusterwright.spec.reading import Reading
+from clusterwright.spec.text.document import Path
 
 SLURM = "slurm"
 

@@ -25,13 +25,13 @@ from clusterwright.spec import (
     site_load,
     workload_load,
 )
-from clusterwright.spec.catalogue import load_catalogue
-from clusterwright.spec.chip_settings import chip_settings
-from clusterwright.spec.document import Document, Path
-from clusterwright.spec.extends import read_spec_document
+from clusterwright.spec.hardware.catalogue import load_catalogue
+from clusterwright.spec.hardware.chip_settings import chip_settings
 from clusterwright.spec.model import CLUSTER, ClusterSpec, Expectation, Level, Mount, NodeGroup, SpecException
 from clusterwright.spec.reading import Reading
-from clusterwright.spec.schema import check
+from clusterwright.spec.schema.check import check
+from clusterwright.spec.text.document import Document, Path
+from clusterwright.spec.text.extends import read_spec_document
 
 
 def load_spec(path: str | FilePath) -> ClusterSpec:

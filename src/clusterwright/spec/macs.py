@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from clusterwright.finding import Finding, Position, Severity
-from clusterwright.spec.source import read_text
+from clusterwright.spec.text.source import read_text
 
 BAD_MAC = "CW149"
 COLUMNS = ("device", "port", "mac")

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clusterwright.spec.chip_settings import ChipSettings
-from clusterwright.spec.document import Document, Path
 from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, KeySchedule, Protection, SecretSource
 from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.execution import ExecutionMesh
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.hardware import Catalogue, HardwareModel
+from clusterwright.spec.hardware.chip_settings import ChipSettings
+from clusterwright.spec.hardware.models import Catalogue, HardwareModel
 from clusterwright.spec.image import Boot, Image
 from clusterwright.spec.isolation import Border, Flow, Promise, Zone
 from clusterwright.spec.job import NcclProfile, Scheduler
 from clusterwright.spec.rollout import DEFAULT_ROLLOUT, RolloutPolicy
 from clusterwright.spec.site import Site
+from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.workload import Job
 
 CLUSTER = "cluster"  # the outermost level, which every group lies in

@@ -10,9 +10,9 @@ from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 from clusterwright.finding import Finding, Severity, SpecError
-from clusterwright.spec.document import Document, Path, format_path
-from clusterwright.spec.hardware import Catalogue, HardwareModel
+from clusterwright.spec.hardware.models import Catalogue, HardwareModel
 from clusterwright.spec.isolation import Network
+from clusterwright.spec.text.document import Document, Path, format_path
 
 UNKNOWN_MODEL = "CW140"
 BAD_PREFIX = "CW141"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clusterwright.spec.document import Path
+from clusterwright.spec.text.document import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from clusterwright.spec.document import Path
 from clusterwright.spec.rollout import DEFAULT_ROLLOUT, BootPolicy, GatePolicies, RolloutPolicy
+from clusterwright.spec.text.document import Path
 
 
 def rollout(data: Mapping[str, Any] | None, path: Path) -> RolloutPolicy:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clusterwright.spec.document import Path
 from clusterwright.spec.reading import Reading
 from clusterwright.spec.site import CentralAaa, Operator, Services, Site, SnmpAccess, Telemetry
+from clusterwright.spec.text.document import Path
 
 # What IANA gives to gNMI (gnmi-gnoi).
 GNMI_PORT = 9339

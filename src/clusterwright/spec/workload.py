@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from clusterwright.spec.document import Path
+from clusterwright.spec.text.document import Path
 
 # In the order in which Llama 3 numbers ranks (arXiv 2407.21783, 3.3.2): the neediest first.
 AXES = ("tensor", "context", "pipeline", "data", "replicas")

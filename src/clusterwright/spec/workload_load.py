@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clusterwright.spec.document import Path
+from clusterwright.spec.text.document import Path
 from clusterwright.spec.workload import AXES, Job, ModelFigures
 
 

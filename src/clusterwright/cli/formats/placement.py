@@ -11,7 +11,7 @@ import numpy as np
 from clusterwright.place.placement import Placement
 from clusterwright.place.room import NODE, Room
 from clusterwright.place.volumes import streams
-from clusterwright.render.slurm_hostlist import hostlist
+from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.spec.workload import AXES, Job
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")

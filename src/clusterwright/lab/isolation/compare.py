@@ -26,11 +26,11 @@ from clusterwright.lab.isolation.traffic import Seen, Traffic, listening
 from clusterwright.lab.isolation.visitors import clear, load_lists, visiting
 from clusterwright.lab.isolation.ways import routes_outside
 from clusterwright.lab.twin import Twin
-from clusterwright.render.registry import RENDERERS
-from clusterwright.verify.isolation.declared import Declared
-from clusterwright.verify.isolation.nodes import BOOTING, RUNNING
-from clusterwright.verify.isolation.wanted import declared_of
-from clusterwright.verify.tree import RenderedTree, tree_of
+from clusterwright.platforms.registry import RENDERERS
+from clusterwright.proofs.isolation.declaration import declared_of
+from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING
+from clusterwright.proofs.tree import RenderedTree, tree_of
 
 _ATTEMPTS = 3  # for what should arrive: neighbour discovery drops what comes first
 _FIRST_PORTS = range(10000, 28000)

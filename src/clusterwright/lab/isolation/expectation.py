@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 from clusterwright.lab.isolation.members import Member, Stage
 from clusterwright.lab.isolation.raw_packets import UNREACHABLE, RawPacket
-from clusterwright.verify.isolation.expected import node_input, node_output
-from clusterwright.verify.isolation.nodes import RUNNING, NodeFilter
-from clusterwright.verify.isolation.packets import (
+from clusterwright.packets.boxes import (
     CT,
     DPORT,
     DST,
@@ -42,7 +40,9 @@ from clusterwright.verify.isolation.packets import (
     PacketSet,
     box,
 )
-from clusterwright.verify.isolation.ranges import values
+from clusterwright.packets.ranges import values
+from clusterwright.proofs.isolation.expected import node_input, node_output
+from clusterwright.proofs.isolation.nodes import RUNNING, NodeFilter
 
 _NO_INTERFACE = 1023
 _HOPS = 64

@@ -8,9 +8,10 @@ from ipaddress import ip_network
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.twin import Twin, interface_name
+from clusterwright.packets.filters import InterfaceNumbers
 from clusterwright.plan.model import Cable
-from clusterwright.verify.isolation.declared import INTERNET, OUTSIDE, Declared
-from clusterwright.verify.isolation.edges import (
+from clusterwright.proofs.isolation.declared import INTERNET, OUTSIDE, Declared
+from clusterwright.proofs.isolation.edges import (
     BORDER_IN,
     BORDER_OUT,
     HOSTS,
@@ -19,9 +20,8 @@ from clusterwright.verify.isolation.edges import (
     PortFilter,
     port_groups,
 )
-from clusterwright.verify.isolation.filter_model import InterfaceNumbers
-from clusterwright.verify.isolation.nodes import BOOTING, RUNNING, NodeFilter, node_filters
-from clusterwright.verify.tree import RenderedTree
+from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING, NodeFilter, node_filters
+from clusterwright.proofs.tree import RenderedTree
 
 # Addresses of the IP version that a fabric does not speak, and of the internet: blocks for documentation (RFC 5737,
 # RFC 3849), which nobody has.

@@ -17,8 +17,8 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.isolation.members import Member, Stage
 from clusterwright.lab.namespaces import inside
 from clusterwright.lab.running import folder_of
-from clusterwright.verify.isolation.nodes import BOOTING, RUNNING
-from clusterwright.verify.tree import RenderedTree
+from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING
+from clusterwright.proofs.tree import RenderedTree
 
 _CONTROL = "clusterwright lab: all passes for a moment"
 _HOOKS = re.compile(r"^\tchain (\S+) \{\n\t\ttype filter hook (\S+)", re.MULTILINE)

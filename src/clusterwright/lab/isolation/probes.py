@@ -20,9 +20,9 @@ from clusterwright.lab.isolation.raw_packets import (
     RawPacket,
     wire,
 )
-from clusterwright.verify.isolation.declared import DeclaredFlow
-from clusterwright.verify.isolation.nodes import RUNNING
-from clusterwright.verify.isolation.words import address
+from clusterwright.packets.phrases import address
+from clusterwright.proofs.isolation.declared import DeclaredFlow
+from clusterwright.proofs.isolation.nodes import RUNNING
 
 SEQUENCE = 0x10000000  # the number of the first probe's first byte in TCP
 SPACE = 256  # between two probes' numbers in TCP

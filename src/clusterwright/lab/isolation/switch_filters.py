@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.namespaces import inside
-from clusterwright.verify.isolation.filter_model import ACCEPT, DROP, Rule, Ruleset
-from clusterwright.verify.isolation.packets import (
+from clusterwright.packets.boxes import (
     DPORT,
     DST,
     FAMILY,
@@ -32,8 +31,9 @@ from clusterwright.verify.isolation.packets import (
     WHOLE,
     Box,
 )
-from clusterwright.verify.isolation.ranges import Ranges, values
-from clusterwright.verify.isolation.words import address
+from clusterwright.packets.filters import ACCEPT, DROP, Rule, Ruleset
+from clusterwright.packets.phrases import address
+from clusterwright.packets.ranges import Ranges, values
 
 TABLE = "cwlab"
 _LATER, _NOT_LATER = values(2), values(0, 1)

@@ -20,9 +20,9 @@ from clusterwright.lab.isolation.ways import (
 )
 from clusterwright.lab.namespaces import inside, namespaces_named, remove_namespaces, run_ip
 from clusterwright.lab.twin import Twin, interface_name
+from clusterwright.packets.phrases import address
 from clusterwright.plan.model import format_address
-from clusterwright.verify.isolation.edges import BORDER_IN, BORDER_OUT, HOSTS, MANAGEMENT
-from clusterwright.verify.isolation.words import address
+from clusterwright.proofs.isolation.edges import BORDER_IN, BORDER_OUT, HOSTS, MANAGEMENT
 
 _BRIDGE = "hosts"
 _OUTSIDE_MTU = 1500

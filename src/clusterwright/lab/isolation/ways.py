@@ -10,9 +10,9 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.isolation.members import OUTSIDE_NAME, Member, Stage
 from clusterwright.lab.namespaces import run_ip
 from clusterwright.lab.twin import Twin
+from clusterwright.packets.phrases import address
 from clusterwright.plan.model import format_address
-from clusterwright.verify.isolation.declared import INTERNET
-from clusterwright.verify.isolation.words import address
+from clusterwright.proofs.isolation.declared import INTERNET
 
 ROUTE_PROTOCOL = 77  # marks these routes, by which they are found again
 # The links between switches and the outside, 1 and further (RFC 3927 and RFC 4193: nobody else's here): prefix, length.

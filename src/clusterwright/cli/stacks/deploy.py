@@ -1,0 +1,134 @@
+"""``clusterwright preview``: what an update would do, by the proofs and by Pulumi."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clusterwright.cli.stacks.judged import Judging, judge, judging_options
+from clusterwright.cli.stacks.options import (
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    chosen_target,
+    interruptible,
+    open_site,
+    stack_options,
+    tell_ran,
+)
+from clusterwright.cli.stacks.progress import shown
+from clusterwright.deploy.pulumi.automation import Engine, Ran
+from clusterwright.deploy.pulumi.order import drive_stacks
+from clusterwright.deploy.pulumi.project import Deployment
+from clusterwright.deploy.pulumi.units import UPPER, Stack
+from clusterwright.rollout.unchanged import recalled, unchanged
+
+
+@click.command()
+@stack_options
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write what was shown, with a digest over every byte that it stands for, for `up --approved`.",
+)
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--engine/--no-engine", "by_engine", default=True, help="Have Pulumi preview its resources as well.")
+@judging_options
+def preview(
+    *,
+    save: Path | None,
+    form: str,
+    by_engine: bool,
+    jobs: Path | None,
+    accept_refuted: tuple[str, ...],
+    skip_gate: tuple[str, ...],
+    because: str,
+    **options: Any,
+) -> int:
+    """Show what would change on which device and why, what it disturbs, in which waves, and whether proofs hold.
+
+    Exit status: 0 previewed, 1 errors in the spec, or a proof would break, 2 could not run.
+    """
+    judging = Judging(jobs, accept_refuted, skip_gate, because)
+    if form == "text" and save is None and (same := _unchanged(options)):
+        click.echo(f"{same.cluster}: nothing changes", err=options["events"] == Path("-"))
+        return _drive(same, options) if by_engine else 0
+    from clusterwright.cli.stacks.waves import waves_text
+    from clusterwright.rollout import ledger
+    from clusterwright.rollout.approval import save_approval
+    from clusterwright.rollout.gates.selection import device_gates
+    from clusterwright.rollout.prepare import prepare_update
+
+    site = open_site(options, asks_for_secrets=False)
+    if site is None:
+        return EXIT_FINDINGS
+    engine = Engine(site.deployment)
+    before = ledger.load(site.root)
+    prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before)
+    is_judged = form == "json" or not prepared.is_quiet
+    judged = judge(site, prepared, judging) if is_judged else None
+    devices, skipped = site.target.devices(), judging.skipped
+    gates = device_gates(site.plan, devices, prepared.effects, prepared.rollout, site.root, skipped)
+    text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared, gates)) if part)
+    shows = judged.json(gates) if judged and form == "json" else text or f"{site.plan.name}: nothing changes"
+    click.echo(shows, err=options["events"] == Path("-"))
+    if judged and judged.is_refused:
+        return EXIT_FINDINGS
+    digests = {name: manifest.digest for name, manifest in prepared.manifests.items()}
+    status = _drive(_Previewed(site.plan.name, site.stacks, digests, engine), options) if by_engine else 0
+    if save and status == 0:
+        save_approval(save, prepared, text)
+        click.echo(f"saved to {save}: manifest {prepared.digest}", err=True)
+    return status
+
+
+@dataclass(frozen=True, slots=True)
+class _Previewed:
+    """The stacks of a cluster that Pulumi is to preview, with the digests of their manifests by the stacks' names."""
+
+    cluster: str
+    stacks: tuple[Stack, ...]
+    manifests: Mapping[str, str]
+    engine: Engine
+
+
+def _unchanged(options: dict[str, Any]) -> _Previewed | None:
+    """The stacks that the options name when nothing is to be done on any; None where the spec has to be read for that.
+
+    Raises ClusterwrightError.
+    """
+    layers = ((UPPER,) if options["upper"] else ()) + tuple(dict.fromkeys(options["pods"]))
+    if not layers or len(set(layers) - {UPPER}) > 1:  # only the plan knows every layer, and the order of pods
+        return None
+    path, target = options["spec"], chosen_target(options)
+    # A spec that says where its secrets come from is asked about as such: a note of the other kind is not believed.
+    for each in dict.fromkeys((target, target if target.secrets else replace(target, secrets=path))):
+        manifests = recalled(path, dict.fromkeys(layers), each)
+        if manifests is None:
+            continue
+        each.carries(())  # a bad access file is refused before anything is touched
+        engine = Engine(Deployment(path, each))
+        if (stacks := unchanged(manifests, engine)) is None:
+            return None
+        digests = {manifest.stack: manifest.digest for manifest in manifests}
+        return _Previewed(manifests[0].cluster, stacks, digests, engine)
+    return None
+
+
+def _drive(previewed: _Previewed, options: dict[str, Any]) -> int:
+    """Pulumi's own preview of every stack, on the manifests that were shown."""
+    stacks, engine = previewed.stacks, previewed.engine
+    click.echo(f"preview: {', '.join(stack.name for stack in stacks)}", err=True)
+    with shown(options["events"]) as listen, interruptible(engine) as is_stopped:
+
+        def run(stack: Stack) -> Ran:
+            return engine.run("preview", stack, listen, manifest=previewed.manifests[stack.name])
+
+        ran = drive_stacks(stacks, run, options["parallel"], is_stopped=is_stopped)
+    if is_stopped():
+        click.echo("preview was interrupted", err=True)
+        return EXIT_INTERRUPTED
+    return tell_ran("preview", stacks, ran)

@@ -1,0 +1,200 @@
+"""``clusterwright refresh`` and ``destroy``: devices are asked what they hold, or cleared, and the record says so."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clusterwright.and_more import and_more
+from clusterwright.cli.stacks.judged import note_gone
+from clusterwright.cli.stacks.options import (
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    Site,
+    interruptible,
+    open_site,
+    stack_options,
+    tell_ran,
+)
+from clusterwright.cli.stacks.progress import shown
+from clusterwright.deploy.pulumi.automation import Engine, Given, Ran
+from clusterwright.deploy.pulumi.events import Event
+from clusterwright.deploy.pulumi.order import drive_stacks, require_none_left
+from clusterwright.deploy.pulumi.units import Stack, cut
+from clusterwright.finding import ClusterwrightError
+from clusterwright.rollout.audit import Approval, Trail, revision_of, who
+from clusterwright.rollout.execution import End, Result
+from clusterwright.rollout.ledger import rollout_name
+from clusterwright.rollout.stack_change import AS_GIVEN, Said, StackChange, destroyed, refreshed
+
+_SHOWN = 5
+
+_reason_option = click.option(
+    "--reason",
+    default="",
+    envvar="CLUSTERWRIGHT_REASON",
+    help="Why, for the audit log; CLUSTERWRIGHT_REASON says the same.",
+)
+
+
+@click.command()
+@stack_options
+@_reason_option
+def refresh(*, reason: str, **options: Any) -> int:
+    """Ask the devices what they hold; the next preview shows what differs, the next up mends it.
+
+    Exit status: 0 asked, 1 errors in the spec, 2 could not run, 3 failed on a stack, 130 interrupted.
+    """
+    site = open_site(options, asks_for_secrets=True)
+    if site is None:
+        return EXIT_FINDINGS
+    engine = Engine(site.deployment)
+    found = _deployed(site, engine.known())
+    if not found.stacks:
+        return 0
+    with site.alone("refresh"):
+        return _drive("refresh", found, engine, reason, options)
+
+
+@click.command()
+@stack_options
+@_reason_option
+@click.option("--yes", is_flag=True, help="Do not ask for the cluster's name.")
+def destroy(*, reason: str, yes: bool, **options: Any) -> int:
+    """Remove from the devices what was put there, and nothing else; the upper layer goes last.
+
+    Exit status: 0 removed, 1 errors in the spec, 2 refused, 3 failed on a stack, 130 interrupted.
+    """
+    site = open_site(options, asks_for_secrets=False)
+    if site is None:
+        return EXIT_FINDINGS
+    engine = Engine(site.deployment)
+    known = engine.known()
+    require_none_left(site.stacks, cut(site.plan), known)
+    found = _deployed(site, known)
+    if not found.stacks:
+        return 0
+    if not yes:
+        _confirm(found)
+    why = reason or _asked_why()
+    with site.alone("destroy"):
+        status = _drive("destroy", found, engine, why, options)
+        if status == 0:
+            note_gone(found)
+        return status
+
+
+def _deployed(site: Site, known: frozenset[str]) -> Site:
+    """The site with those of its stacks that are deployed; the others are named."""
+    absent = [stack.name for stack in site.stacks if stack.name not in known]
+    if absent:
+        click.echo(f"not deployed, and left out: {', '.join(absent)}", err=True)
+    return replace(site, stacks=tuple(stack for stack in site.stacks if stack.name in known))
+
+
+def _confirm(site: Site) -> None:
+    devices = sum(len(unit.devices) for stack in site.stacks for unit in stack.units)
+    told = f"This removes what was deployed on {devices} devices of {site.plan.name} in {len(site.stacks)} stacks."
+    click.echo(told, err=True)
+    if click.prompt("Type the cluster's name to go on", default="", show_default=False, err=True) != site.plan.name:
+        raise click.ClickException("that is not the cluster's name; nothing was touched")
+
+
+def _asked_why() -> str:
+    if not sys.stdin.isatty():
+        raise ClusterwrightError(
+            'devices would be cleared: say why for the audit log, with --reason "why" or CLUSTERWRIGHT_REASON. '
+            "Nothing was touched."
+        )
+    return str(click.prompt("Why (for the audit log)", err=True))
+
+
+def _drive(action: str, site: Site, engine: Engine, reason: str, options: dict[str, Any]) -> int:
+    """The action over every stack, with its record: what each had, what was found or removed, how it ended."""
+    click.echo(f"{action}: {', '.join(stack.name for stack in site.stacks)}", err=True)
+    before = engine.all_given(site.stacks)
+    approval = _approval(action, site, reason, before)
+    trail = Trail(site.root, rollout_name(approval.base))
+    trail.approved(approval, resumes=False)
+    said = Said()
+    with shown(options["events"]) as listen, interruptible(engine) as is_stopped:
+
+        def heard(event: Event) -> None:
+            said(event)
+            listen(event)
+
+        def run(stack: Stack) -> Ran:
+            return engine.run(action, stack, heard)
+
+        at_once: int = options["parallel"]
+        ran = drive_stacks(site.stacks, run, at_once, upper_last=action == "destroy", is_stopped=is_stopped)
+    change = destroyed if action == "destroy" else refreshed
+    by_name = {stack.name: stack for stack in site.stacks}
+    changes = [change(before[each.stack], _after(engine, by_name[each.stack]), each, said) for each in ran]
+    for each in changes:
+        trail.stack(each)
+    trail.ended(_result(ran, is_stopped=is_stopped()))
+    if is_stopped():
+        click.echo(f"{action} was interrupted; the same command picks up what is left", err=True)
+        return EXIT_INTERRUPTED
+    status = tell_ran(action, site.stacks, ran)
+    if action == "refresh" and status == 0:
+        _tell_found(changes)
+    return status
+
+
+def _tell_found(changes: list[StackChange]) -> None:
+    """Which devices differ, those that differed before and still do among them."""
+    found = [name for each in changes for name, what in each.devices.items() if what != AS_GIVEN]
+    asked = sum(len(each.devices) for each in changes)
+    if not found:
+        click.echo(f"all {asked} devices hold what they were given", err=True)
+        return
+    told = f"{len(found)} of {asked} devices hold something else: {and_more(found, _SHOWN)}"
+    click.echo(f"{told}. `preview` shows the lines, `up` mends them", err=True)
+
+
+def _after(engine: Engine, stack: Stack) -> Given | None:
+    """What the state says now; None where it cannot be read, which the record of that stack says already."""
+    try:
+        return engine.given(stack)
+    except ClusterwrightError:
+        return None
+
+
+def _approval(action: str, site: Site, reason: str, before: Mapping[str, Given]) -> Approval:
+    """What was asked for; its manifest stands for what the stacks were deployed from, its base for what devices had."""
+    user, host = who()
+    path = site.deployment.spec
+    return Approval(
+        action=action,
+        cluster=site.plan.name,
+        stacks=tuple(before),
+        who=user,
+        host=host,
+        reason=reason,
+        spec=str(path),
+        revision=revision_of(path, (Path(name) for name in site.spec.document.files)),
+        manifest=_digest({name: given.manifest for name, given in before.items()}),
+        base=_digest({name: tree for given in before.values() for name, tree in given.trees.items()}),
+        text="",
+        waves=(),
+        answers=(),
+    )
+
+
+def _digest(values: Mapping[str, str]) -> str:
+    return hashlib.sha256("".join(f"{name}\0{value}\n" for name, value in sorted(values.items())).encode()).hexdigest()
+
+
+def _result(ran: tuple[Ran, ...], *, is_stopped: bool) -> Result:
+    failed = [each.stack for each in ran if not each.ok]
+    if is_stopped:
+        return Result(End.ABORTED, (), ran, "interrupted")
+    return Result(End.STOPPED, (), ran, f"{', '.join(failed)} failed") if failed else Result(End.DONE, (), ran)

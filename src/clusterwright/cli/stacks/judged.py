@@ -1,0 +1,180 @@
+"""An update with its preview: shown, refused where it breaks a proof, and noted once it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clusterwright.deploy.pulumi.units import cut
+from clusterwright.finding import ClusterwrightError
+from clusterwright.rollout.gates.selection import GATES
+
+if TYPE_CHECKING:  # where nothing changes, nothing is judged: the proofs are imported when something is
+    from clusterwright.cli.stacks.options import Site
+    from clusterwright.rollout.audit import Answer
+    from clusterwright.rollout.gates.selection import Gates
+    from clusterwright.rollout.guard import Override
+    from clusterwright.rollout.prepare import Prepared
+    from clusterwright.rollout.preview.preview import Preview
+
+_SHORTEST_REASON = 10  # characters below which a reason says nothing
+
+
+def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options about what a change disturbs and breaks."""
+    decorators = (
+        click.option(
+            "--jobs",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="The jobs that run, from `squeue --json` or `squeue --noheader --states=running --format='%i %j %N'`; "
+            "without it the spec's jobs are placed.",
+        ),
+        click.option(
+            "--accept-refuted",
+            multiple=True,
+            metavar="CHECK",
+            help="Go on though the change breaks this proof; needs --because; may be repeated.",
+        ),
+        click.option(
+            "--skip-gate",
+            type=click.Choice(GATES),
+            multiple=True,
+            help="Do not ask this between waves; needs --because; may be repeated.",
+        ),
+        click.option("--because", default="", metavar="REASON", help="Why that is right; recorded with your name."),
+    )
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What the command line says about it: the file of ``jobs`` that run, checks to accept, gates to leave out, why.
+
+    Raises ClusterwrightError for something that is overridden or left out without a reason, and the other way round.
+    """
+
+    jobs: Path | None
+    accept_refuted: tuple[str, ...]
+    skip_gate: tuple[str, ...]
+    because: str
+
+    def __post_init__(self) -> None:
+        """See the class."""
+        _require_reason((*self.accept_refuted, *self.skip_gate), self.because)
+
+    @property
+    def skipped(self) -> Mapping[str, str]:
+        """The gates to leave out, in the order of the command line, each with why."""
+        return dict.fromkeys(self.skip_gate, self.because.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A preview with the answers that somebody gave for what it breaks."""
+
+    preview: Preview
+    overrides: tuple[Override, ...]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it breaks a proof that nobody answers for."""
+        from clusterwright.rollout.guard import unanswered
+
+        return bool(unanswered(self.preview.guarded, self.overrides))
+
+    @property
+    def text(self) -> str:
+        """The preview as people read it, without its waves."""
+        from clusterwright.rollout.preview.text import text_lines
+
+        return "\n".join(text_lines(self.preview, self.overrides, shows_waves=False))
+
+    def json(self, gates: Gates) -> str:
+        """The preview as programs read it, with what is asked between its waves."""
+        from clusterwright.platforms.json_lines import dump_lines
+        from clusterwright.rollout.preview.document import document
+
+        return dump_lines(document(self.preview, gates, self.overrides)).decode()
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The overrides of what is refuted, for the audit log."""
+        from clusterwright.rollout.audit import Answer
+
+        refuted = {proof.check for proof in self.preview.guarded.refusals}
+        return tuple(
+            Answer(f"refuted: {each.check}", each.reason, each.who) for each in self.overrides if each.check in refuted
+        )
+
+    def require_held(self) -> None:
+        """Raises ClusterwrightError, with the counterexamples, when it is refused."""
+        if self.is_refused:
+            from clusterwright.rollout.preview.text import refusal_lines
+
+            lines = "\n".join(refusal_lines(self.preview.guarded, self.overrides))
+            raise ClusterwrightError(f"this change breaks proofs, and nothing was touched.\n{lines}")
+
+
+def judge(site: Site, prepared: Prepared, judging: Judging) -> Judged:
+    """The preview of ``prepared`` with the answers of the command line. Raises ClusterwrightError."""
+    from clusterwright.rollout.preview.preview import Change, preview
+    from clusterwright.rollout.running_jobs import running_jobs
+
+    overrides = _overrides(tuple(dict.fromkeys(judging.accept_refuted)), judging.because)
+    running = running_jobs(judging.jobs, site.plan.by_name) if judging.jobs is not None else None
+    change = Change(
+        plan=site.plan,
+        every=cut(site.plan),
+        chosen=site.stacks,
+        held={name: digest for given in prepared.given.values() for name, digest in given.trees.items()},
+        wanted={name: digest for each in prepared.manifests.values() for name, digest in each.trees.items()},
+        effects=prepared.effects,
+        waves=prepared.waves,
+        versions=site.target.secret_versions(),
+        next_wave=len(prepared.rollout.finished) + 1,
+    )
+    return Judged(preview(change, site.root, running), overrides)
+
+
+def note_done(site: Site, prepared: Prepared) -> None:
+    """Notes what the stacks hold now that every device took its tree: the next preview compares with it."""
+    from clusterwright.rollout.deployed import record
+
+    for stack in site.stacks:
+        record(site.root, stack, site.spec, prepared.manifests[stack.name].trees)
+
+
+def note_gone(site: Site) -> None:
+    """Drops the notes about stacks that were destroyed."""
+    from clusterwright.rollout.deployed import forget
+
+    for stack in site.stacks:
+        forget(site.root, stack)
+
+
+def _overrides(checks: tuple[str, ...], because: str) -> tuple[Override, ...]:
+    from clusterwright.rollout.audit import who
+    from clusterwright.rollout.guard import Override, require_known
+
+    require_known(checks)
+    return tuple(Override(check, because.strip(), who()[0]) for check in checks)
+
+
+def _require_reason(overridden: Sequence[str], because: str) -> None:
+    """Raises ClusterwrightError for something that is overridden without a reason, and for a reason without that."""
+    if bool(overridden) != bool(because):
+        raise ClusterwrightError(
+            "--accept-refuted CHECK and --because REASON belong together, and so do --skip-gate GATE and --because: "
+            "say both. Nothing was touched."
+        )
+    if overridden and len(because.strip()) < _SHORTEST_REASON:
+        raise ClusterwrightError(
+            f'"{because}" is no reason that anybody will understand next month: write at least {_SHORTEST_REASON} '
+            "characters. Nothing was touched."
+        )

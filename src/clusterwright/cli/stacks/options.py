@@ -1,0 +1,191 @@
+"""What the commands that drive stacks share: their options, and what they open before anything is touched."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clusterwright.cli.stacks.progress import counted
+from clusterwright.deploy.locks import StackLocks
+from clusterwright.deploy.pulumi.automation import Engine, Ran
+from clusterwright.deploy.pulumi.order import STACKS_AT_ONCE
+from clusterwright.deploy.pulumi.project import Deployment
+from clusterwright.deploy.pulumi.units import UPPER, Stack, choose, cut
+from clusterwright.deploy.secrets.passphrase import require_passphrase
+from clusterwright.deploy.targets import TARGETS, Chosen
+
+if TYPE_CHECKING:  # what reads and judges specs is imported where one is: a preview that finds no change does neither
+    from clusterwright.deploy.pulumi.rendering import Source
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.model import ClusterSpec
+
+EXIT_FINDINGS = 1
+EXIT_STOPPED = 3
+EXIT_PAUSED = 4
+EXIT_INTERRUPTED = 130
+
+
+def stack_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments that the commands share."""
+    decorators = (
+        click.argument("spec", type=click.Path(path_type=Path)),
+        click.option(
+            "--pod", "pods", multiple=True, metavar="POD", help="Only this layer (pod0, ...); may be repeated."
+        ),
+        click.option("--upper", is_flag=True, help="Only the layer above the pods; together with --pod, both."),
+        click.option("--target", type=click.Choice(TARGETS), default=TARGETS[0], show_default=True),
+        click.option(
+            "--access",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="The target ansible: the file with keys and addresses.",
+        ),
+        click.option(
+            "--secrets",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="Where secrets come from, for specs that do not say so under `secrets:`.",
+        ),
+        click.option(
+            "--root",
+            type=click.Path(path_type=Path, file_okay=False),
+            default=Path("up"),
+            show_default=True,
+            help="The folder that holds state, rendered objects and the directory target.",
+        ),
+        click.option(
+            "--backend",
+            metavar="URL",
+            help="Where Pulumi keeps its state: file://, s3://, postgres://; PULUMI_BACKEND_URL says the same. "
+            "Default: a folder under --root.",
+        ),
+        click.option(
+            "--parallel",
+            type=click.IntRange(1, 64),
+            default=STACKS_AT_ONCE,
+            show_default=True,
+            help="How many stacks beside each other, once the upper layer is done.",
+        ),
+        click.option(
+            "--events",
+            type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+            help="Append every event to this file, one JSON object a line; - is standard output.",
+        ),
+    )
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A spec with the stacks that were asked for, where they go, and what the spec was read from."""
+
+    spec: ClusterSpec
+    plan: Plan
+    stacks: tuple[Stack, ...]
+    deployment: Deployment
+    source: Source
+
+    @property
+    def target(self) -> Chosen:
+        """The target that was chosen."""
+        return self.deployment.target
+
+    @property
+    def root(self) -> Path:
+        """The deployment's folder."""
+        return self.deployment.target.root
+
+    @contextmanager
+    def alone(self, action: str) -> Iterator[None]:
+        """Nobody else changes this cluster from this root meanwhile. Raises Busy, which names who does.
+
+        Raises ClusterwrightError as well when the passphrase is not that of the stacks.
+        """
+        locks = StackLocks(self.root / "locks")  # lives as long as the block, and its locks with it
+        locks.take(self.plan.name, action)
+        require_passphrase(self.root / "project", (stack.name for stack in self.stacks), os.environ)
+        yield
+
+
+def chosen_target(options: dict[str, Any]) -> Chosen:
+    """The target that the options name; where its state is kept is told to Pulumi."""
+    if options["backend"]:
+        os.environ["PULUMI_BACKEND_URL"] = options["backend"]
+    return Chosen(options["target"], options["root"], options["access"], options["secrets"])
+
+
+def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> Site | None:
+    """The site that the options name; None after the spec's errors were printed. Raises ClusterwrightError."""
+    from clusterwright.cli.planning import sound_spec
+    from clusterwright.deploy.pulumi.rendering import Source
+    from clusterwright.plan.build import build_plan
+    from clusterwright.spec.text.source import noting_reads
+
+    path: Path = options["spec"]
+    target = chosen_target(options)
+    with noting_reads() as read:
+        spec = sound_spec(path)
+    if spec is None:
+        return None
+    target.carries(())  # a bad access file is refused before anything is touched
+    if spec.secrets and target.secrets is None:
+        target = replace(target, secrets=path)
+    plan = build_plan(spec)
+    stacks = choose(cut(plan), (*options["pods"], *((UPPER,) if options["upper"] else ())))
+    if asks_for_secrets:
+        from clusterwright.deploy.secrets.presence import (
+            require_secrets,  # asks the renderers, which a preview may not need
+        )
+
+        require_secrets(plan, target, stacks)
+    return Site(spec, plan, stacks, Deployment(path, target), Source(path, read))
+
+
+@contextmanager
+def interruptible(engine: Engine) -> Iterator[Callable[[], bool]]:
+    """A first Ctrl-C starts nothing new; a second has what runs stop as soon as its steps are done.
+
+    A third raises KeyboardInterrupt: it ends a wait for devices, which is no step of the engine's. Gives the question
+    whether there was one.
+    """
+    presses: list[int] = []
+
+    def pressed(*_: object) -> None:
+        presses.append(1)
+        if len(presses) == 1:
+            click.echo("interrupted: what runs is finished, nothing new is started; once more stops it now", err=True)
+        elif len(presses) == 2:
+            engine.interrupt()
+        else:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, pressed)
+    try:
+        yield lambda: bool(presses)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def tell_ran(action: str, stacks: tuple[Stack, ...], ran: tuple[Ran, ...]) -> int:
+    """Say on standard error what became of the stacks; the exit status."""
+    total: Counter[str] = Counter()
+    for each in ran:
+        total.update(each.counts)
+    same = total.pop("same", 0)
+    if not all(each.ok for each in ran):
+        failed = ", ".join(each.stack for each in ran if not each.ok)
+        left = [stack.name for stack in stacks if stack.name not in {each.stack for each in ran}]
+        more = f"; not started: {', '.join(left)}" if left else ""
+        click.echo(f"{action} failed on {failed}{more}. Mend the cause and run the same command again.", err=True)
+        return EXIT_STOPPED
+    unchanged = "would change" if action == "preview" else "changed"
+    click.echo(f"{counted(action, total) or f'nothing {unchanged}'}; {same} resources are as they were", err=True)
+    return 0

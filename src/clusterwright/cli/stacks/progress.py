@@ -1,0 +1,224 @@
+"""Showing what happens to people: a live view on a terminal, plain lines elsewhere, and JSON lines for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from clusterwright.deploy.pulumi.events import Event, Kind, Listener
+
+_MARKS = {"create": "+", "update": "~", "delete": "-", "refresh": "~"}
+_DONE = {"create": "created", "update": "updated", "delete": "deleted", "same": "unchanged", "refresh": "read"}
+_PLANNED = {"create": "to create", "update": "to update", "delete": "to delete", "same": "unchanged"}
+_FOUND = {**_DONE, "update": "different", "delete": "gone"}  # what a refresh finds on devices
+_STYLES = {"+": "green", "~": "yellow", "-": "red", "!": "bold red"}
+
+
+def counted(action: str, counts: Mapping[str, int]) -> str:
+    """Resources by what happened (or would happen) to them: ``1 updated, 7 unchanged``."""
+    words = {"preview": _PLANNED, "refresh": _FOUND}.get(action, _DONE)
+    return ", ".join(f"{count} {words.get(kind, kind)}" for kind, count in sorted(counts.items(), key=_same_last))
+
+
+def _same_last(entry: tuple[str, int]) -> tuple[bool, str]:
+    return entry[0] == "same", entry[0]
+
+
+class Lines:
+    """Turns events into blocks of lines: what is said of a unit stands together, below the unit's own line.
+
+    Blocks of several stacks may follow each other, so each begins with its stack's name.
+    """
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._said: defaultdict[tuple[str, str], list[Event]] = defaultdict(list)
+        self._actions: dict[str, str] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Write what is complete with ``event``."""
+        key = event.stack, event.unit
+        match event.kind:
+            case Kind.MESSAGE if event.unit:
+                self._said[key].append(event)
+            case Kind.UNIT_FINISHED | Kind.UNIT_FAILED:
+                said = self._said.pop(key, [])
+                failed = event.kind is Kind.UNIT_FAILED
+                if failed or said or event.operation in _MARKS:
+                    mark = "!" if failed else _MARKS.get(event.operation, " ")
+                    self._block(f"{event.stack}: {mark} {self._what(event)} {event.unit_kind} {event.unit}", said)
+            case Kind.STACK_FINISHED | Kind.STACK_FAILED:
+                for stack, unit in [key for key in self._said if key[0] == event.stack]:
+                    self._block(f"{stack}: {unit}", self._said.pop((stack, unit)))
+                self._write(f"{event.stack}: {_ending(event)}")
+            case Kind.STACK_STARTED:
+                self._actions[event.stack] = event.operation
+            case Kind.UNIT_STARTED:
+                pass
+            case _ if event.text:
+                self._block("", [event])
+
+    def _what(self, event: Event) -> str:
+        if self._actions.get(event.stack) == "refresh" and event.kind is Kind.UNIT_FINISHED:
+            return _FOUND.get(event.operation, event.operation)
+        return event.operation
+
+    def _block(self, title: str, said: list[Event]) -> None:
+        lines = [line for event in said for line in event.text.splitlines()]
+        if title:
+            self._write("\n".join([title, *(f"    {line}" for line in lines)]))
+        else:
+            prefix = f"{said[0].stack}: " if said[0].stack else ""
+            self._write("\n".join(f"{prefix}{line}" for line in lines))
+
+
+def _ending(event: Event) -> str:
+    counts = counted(event.operation, event.counts)
+    took = f" ({event.duration_s:.1f} s)" if event.duration_s is not None else ""
+    if event.kind is Kind.STACK_FAILED:
+        text = f": {event.text}" if event.text else ""
+        return f"{event.operation} failed{text}; {counts or 'nothing was done'}{took}"
+    return f"{counts or 'nothing to do'}{took}"
+
+
+class PlainLines:
+    """Lines on a stream that is no terminal."""
+
+    def __init__(self, *, to_stderr: bool) -> None:
+        self._lines = Lines(lambda text: click.echo(text, err=to_stderr))
+
+    def __call__(self, event: Event) -> None:
+        """Show ``event``."""
+        self._lines(event)
+
+
+class StackElapsed(TimeElapsedColumn):
+    """How long a stack has taken: it is at work until it says that it ended, not until its last unit is done."""
+
+    def render(self, task: Task) -> Text:
+        """As ``0:01:05``."""
+        return Text(str(timedelta(seconds=int(task.elapsed or 0))), style="progress.elapsed")
+
+
+class LiveView:
+    """One bar a stack on a terminal, and one for the waves of a rollout, with the lines scrolling above them."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            StackElapsed(),
+            TextColumn("{task.fields[now]}", markup=False),
+        )
+        self._progress = Progress(*columns, console=console)
+        self._bars: dict[str, TaskID] = {}
+        self._waves: TaskID | None = None
+        self._lines = Lines(self._print)
+
+    def __enter__(self) -> LiveView:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Show ``event``."""
+        bar = self._bars.get(event.stack)
+        if event.kind is Kind.STACK_STARTED:
+            if bar is not None:
+                self._progress.remove_task(bar)
+            total = event.details.get("units")
+            title = f"{event.operation} {event.stack}"
+            self._bars[event.stack] = self._progress.add_task(title, total=total, now="")
+        elif bar is not None and event.kind is Kind.UNIT_STARTED:
+            self._progress.update(bar, now=event.unit)
+        elif bar is not None and event.kind in (Kind.UNIT_FINISHED, Kind.UNIT_FAILED):
+            self._progress.update(bar, advance=1, now=event.unit)
+        elif bar is not None and event.kind in (Kind.STACK_FINISHED, Kind.STACK_FAILED):
+            self._progress.update(bar, now="failed" if event.kind is Kind.STACK_FAILED else "done")
+            self._progress.stop_task(bar)
+        self._show_wave(event)
+        self._lines(event)
+
+    def _show_wave(self, event: Event) -> None:
+        wave = event.details.get("wave", 0)
+        match event.kind:
+            case Kind.ROLLOUT_STARTED if event.details.get("waves"):
+                self._waves = self._progress.add_task("waves", total=event.details["waves"], now="")
+            case Kind.WAVE_STARTED if self._waves is not None:
+                total = event.details["waves"]  # waves for those that are tried once more come behind the others
+                self._progress.update(self._waves, total=total, completed=wave - 1, now=f"wave {wave}, {event.stack}")
+            case Kind.WAVE_FINISHED if self._waves is not None:
+                self._progress.update(self._waves, completed=wave, now=f"wave {wave} is well")
+            case Kind.WAVE_FAILED if self._waves is not None:
+                self._progress.update(self._waves, now=f"stopped in wave {wave}")
+            case Kind.ROLLOUT_FINISHED | Kind.ROLLOUT_STOPPED if self._waves is not None:
+                self._progress.stop_task(self._waves)
+
+    def _print(self, text: str) -> None:
+        first, _, rest = text.partition("\n")
+        mark = first.partition(": ")[2][:1]
+        shown = Text(first, style=_STYLES.get(mark, ""))
+        for line in rest.splitlines():
+            shown.append(f"\n{line}", style={"+": "green", "-": "red"}.get(line.strip()[:1], ""))
+        self._progress.console.print(shown, soft_wrap=True)
+
+
+class EventStream:
+    """One JSON object a line, each with the time at which it was written; see ``rollout-events.schema.json``."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def __call__(self, event: Event) -> None:
+        """Write and flush ``event``."""
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._file.write(json.dumps({"time": time, **event.document()}, ensure_ascii=False) + "\n")
+        self._file.flush()
+
+
+@contextmanager
+def shown(events: Path | None) -> Iterator[Listener]:
+    """Who is to be told of events: what fits standard output, and the stream into ``events`` (``-``: standard output).
+
+    Raises ClickException when the stream cannot be opened.
+    """
+    console = Console()
+    with ExitStack() as opened:
+        listeners: list[Listener] = []
+        if events == Path("-"):
+            listeners.append(EventStream(sys.stdout))
+        elif events:
+            try:
+                listeners.append(EventStream(opened.enter_context(events.open("a", encoding="utf-8"))))
+            except OSError as error:
+                raise click.ClickException(f"--events {events}: {error.strerror}") from None
+        if console.is_terminal and events != Path("-"):
+            listeners.append(opened.enter_context(LiveView(console)))
+        else:
+            listeners.append(PlainLines(to_stderr=events == Path("-")))
+        lock = threading.Lock()
+
+        def tell(event: Event) -> None:
+            with lock:
+                for listener in listeners:
+                    listener(event)
+
+        yield tell

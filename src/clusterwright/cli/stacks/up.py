@@ -1,0 +1,262 @@
+"""``clusterwright up``: an update is prepared, shown, approved, and goes out in waves."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clusterwright.cli.stacks.judged import Judged, Judging, judge, judging_options, note_done
+from clusterwright.cli.stacks.options import (
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    EXIT_PAUSED,
+    EXIT_STOPPED,
+    Site,
+    interruptible,
+    open_site,
+    stack_options,
+    tell_ran,
+)
+from clusterwright.cli.stacks.progress import shown
+from clusterwright.cli.stacks.waves import waves_text
+from clusterwright.deploy.pulumi.automation import Engine
+from clusterwright.deploy.pulumi.events import Event, Kind, Listener
+from clusterwright.deploy.store import Store
+from clusterwright.deploy.target import Target
+from clusterwright.finding import ClusterwrightError
+from clusterwright.rollout import ledger
+from clusterwright.rollout.approval import load_approval, require_approved
+from clusterwright.rollout.audit import Answer, Approval, Trail, revision_of, who
+from clusterwright.rollout.execution import End, Execution, Orders, Result
+from clusterwright.rollout.gates.health import Gate, HoldsTree, Probe, Verdicts
+from clusterwright.rollout.gates.selection import Gates, device_gates
+from clusterwright.rollout.ledger import UnderWay
+from clusterwright.rollout.prepare import Prepared, prepare_update
+from clusterwright.rollout.waves import Wave, plan_waves
+
+_STATUS = {End.DONE: 0, End.PAUSED: EXIT_PAUSED, End.STOPPED: EXIT_STOPPED, End.ABORTED: EXIT_INTERRUPTED}
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the operator asked for on the command line, beside the stacks."""
+
+    reason: str
+    accept: str
+    approved: Path | None
+    pause_after: frozenset[int]
+    interactive: bool
+    yes: bool
+    verdicts: Path | None
+    probe: str
+    judging: Judging
+
+
+@click.command()
+@stack_options
+@click.option(
+    "--reason",
+    default="",
+    envvar="CLUSTERWRIGHT_REASON",
+    help="Why, for the audit log. Needed where running devices change, unless a terminal can be asked.",
+)
+@click.option("--accept", default="", metavar="REASON", help="Go on though a wave breaks the policy; recorded.")
+@click.option(
+    "--approved",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Send what `preview --save` wrote into this file, byte for byte, or nothing.",
+)
+@click.option(
+    "--pause-after", type=click.IntRange(1), multiple=True, metavar="WAVE", help="Stop there; may be repeated."
+)
+@click.option("--interactive", "-i", is_flag=True, help="Ask before each wave.")
+@click.option("--yes", is_flag=True, help="Do not ask before the first wave.")
+@click.option(
+    "--verdicts",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="After each wave, devices that this file of health verdicts names count as failed.",
+)
+@click.option(
+    "--probe",
+    default="",
+    metavar="COMMAND",
+    help="Run after each wave, told the wave as JSON; it prints `device: why` for those that are not well.",
+)
+@judging_options
+def up(
+    *,
+    reason: str,
+    accept: str,
+    approved: Path | None,
+    pause_after: tuple[int, ...],
+    interactive: bool,
+    yes: bool,
+    verdicts: Path | None,
+    probe: str,
+    jobs: Path | None,
+    accept_refuted: tuple[str, ...],
+    skip_gate: tuple[str, ...],
+    because: str,
+    **options: Any,
+) -> int:
+    """Deploy SPEC: new stacks at once, the layer above the pods first; running devices in waves.
+
+    Exit status: 0 done, 1 errors in the spec, 2 refused, 3 stopped by failures, 4 paused, 130 interrupted. The same
+    command goes on where it ended.
+    """
+    judging = Judging(jobs, accept_refuted, skip_gate, because)
+    pauses = frozenset(pause_after)
+    wishes = Wishes(reason, accept, approved, pauses, interactive, yes, verdicts, probe, judging)
+    site = open_site(options, asks_for_secrets=True)
+    if site is None:
+        return EXIT_FINDINGS
+    click.echo(f"up: {', '.join(stack.name for stack in site.stacks)}", err=True)
+    engine = Engine(site.deployment)
+    with site.alone("up"):
+        return _up(site, engine, wishes, options["events"], options["parallel"])
+
+
+def _up(site: Site, engine: Engine, wishes: Wishes, events: Path | None, at_once: int) -> int:
+    before = ledger.load(site.root)
+    prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before)
+    rollout = prepared.rollout
+    is_resumed = before is not None and before.name == rollout.name
+    if is_resumed:
+        click.echo(f"rollout {rollout.name} goes on{_at(rollout)}", err=True)
+    elif before:
+        click.echo(f"rollout {before.name} was left{_at(before)}; this one starts from what was given", err=True)
+    judged = None if prepared.is_quiet else judge(site, prepared, wishes.judging)
+    if judged:
+        judged.require_held()
+    gates = _gates(site, wishes, prepared)
+    text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared, gates)) if part)
+    if text:
+        click.echo(text, err=True)
+    _require_allowed(site, wishes, prepared, is_resumed=is_resumed)
+    reason = _reason(wishes, prepared)
+    _confirm(wishes, rollout)
+    approval = _approval(site, wishes, prepared, reason, text, judged, gates)
+    trail = Trail(site.root, rollout.name)
+    trail.approved(approval, resumes=is_resumed)
+    with shown(events) as listen, interruptible(engine) as is_aborted:
+        budget = site.spec.rollout.failure_budget
+        again = partial(plan_waves, site.plan, site.stacks, policy=site.spec.rollout)
+        orders = Orders(budget, at_once, wishes.pause_after, is_aborted, _asks(wishes), again)
+        execution = Execution(site.root, engine, prepared, orders, gates.asked, listen, trail.wave)
+        listen(Event(Kind.ROLLOUT_STARTED, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
+        result = execution.run()
+        if result.end is End.DONE:
+            note_done(site, prepared)
+        _tell_end(listen, rollout, result)
+    trail.ended(result)
+    return _tell(site, result)
+
+
+def _at(rollout: UnderWay) -> str:
+    if rollout.left:
+        return f" at wave {rollout.left[0][0]} of {len(rollout.waves)}"
+    return " behind its waves" if rollout.waves else ""
+
+
+def _require_allowed(site: Site, wishes: Wishes, prepared: Prepared, *, is_resumed: bool) -> None:
+    """Raises ClusterwrightError when this is not what was approved, or breaks the policy and nobody answers for it."""
+    if wishes.approved and not is_resumed:
+        require_approved(load_approval(wishes.approved), prepared, Store(site.root / "objects"))
+    if wishes.approved and is_resumed and load_approval(wishes.approved).manifest != prepared.digest:
+        raise ClusterwrightError("the rollout that is under way sends something else than what was approved")
+    if prepared.breaks and not wishes.accept:
+        raise ClusterwrightError(
+            f"{len(prepared.breaks)} of {len(prepared.waves)} waves break the policy of the spec's `rollout:`. Nothing "
+            'was touched. Take it in smaller steps, or answer for it: --accept "why".'
+        )
+
+
+def _reason(wishes: Wishes, prepared: Prepared) -> str:
+    if wishes.reason or not prepared.waves:
+        return wishes.reason
+    if not sys.stdin.isatty():
+        raise ClusterwrightError(
+            'running devices would change: say why for the audit log, with --reason "why" or CLUSTERWRIGHT_REASON. '
+            "Nothing was touched."
+        )
+    return str(click.prompt("Why (for the audit log)", err=True))
+
+
+def _confirm(wishes: Wishes, rollout: UnderWay) -> None:
+    if rollout.left and not wishes.yes and not wishes.approved and sys.stdin.isatty():
+        click.confirm(f"Start{_at(rollout)}?", abort=True, err=True)
+
+
+def _asks(wishes: Wishes) -> Callable[[int, Wave], bool]:
+    def asks(number: int, wave: Wave) -> bool:
+        return click.confirm(f"Wave {number}: {len(wave.devices)} devices of {wave.layer}. Go on?", err=True)
+
+    return asks if wishes.interactive else lambda _number, _wave: True
+
+
+def _gates(site: Site, wishes: Wishes, prepared: Prepared) -> Gates:
+    """Everything that is asked between waves: files, what devices say of themselves, what the site says of them."""
+    devices, skipped = site.target.devices(), wishes.judging.skipped
+    found = device_gates(site.plan, devices, prepared.effects, prepared.rollout, site.root, skipped)
+    names = {stack.layer: stack.name for stack in site.stacks}
+
+    def opened(layer: str) -> Target:
+        return (site.target.of_stack(names[layer]) if site.target.secrets else site.target).open()
+
+    gates: list[Gate] = [HoldsTree(opened, Store(site.root / "objects")), *found.asked]
+    if wishes.verdicts:
+        gates.append(Verdicts(wishes.verdicts))
+    if wishes.probe:
+        gates.append(Probe(tuple(shlex.split(wishes.probe))))
+    return Gates(tuple(gates), found.unasked)
+
+
+def _approval(
+    site: Site, wishes: Wishes, prepared: Prepared, reason: str, text: str, judged: Judged | None, gates: Gates
+) -> Approval:
+    user, host = who()
+    path = site.deployment.spec
+    shown_then = load_approval(wishes.approved).text if wishes.approved else text
+    policy = (Answer(f"policy: {wave.breaks}", wishes.accept, user) for wave in prepared.breaks)
+    left_out = (Answer(f"gate not asked: {name}", why, user) for name, why in wishes.judging.skipped.items())
+    return Approval(
+        action="up",
+        cluster=site.plan.name,
+        stacks=tuple(stack.name for stack in site.stacks),
+        who=user,
+        host=host,
+        reason=reason,
+        spec=str(path),
+        revision=revision_of(path, (Path(name) for name in site.spec.document.files)),
+        manifest=prepared.digest,
+        base=prepared.base,
+        text=shown_then,
+        waves=prepared.rollout.waves,
+        answers=(*policy, *left_out, *(judged.answers if judged else ())),
+        gates=gates.questions,
+        left_out=gates.left_out,
+    )
+
+
+def _tell_end(listen: Listener, rollout: UnderWay, result: Result) -> None:
+    kind = Kind.ROLLOUT_FINISHED if result.end is End.DONE else Kind.ROLLOUT_STOPPED
+    text = f"{result.end.value}: {result.text}" if result.text else ""
+    listen(Event(kind, text=text, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
+
+
+def _tell(site: Site, result: Result) -> int:
+    if result.end is End.DONE:
+        changed = sum(len(each.wave.devices) - len(each.failed) for each in result.waves)
+        if changed:
+            click.echo(f"{len(result.waves)} waves: {changed} devices changed", err=True)
+            return 0
+        return tell_ran("up", site.stacks, result.stacks)
+    click.echo(f"up {result.end.value}: {result.text}. The same command goes on from here.", err=True)
+    return _STATUS[result.end]

@@ -1,0 +1,67 @@
+"""The waves of an update as text: what people read before they approve it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from clusterwright.and_more import and_more
+from clusterwright.deploy.pulumi.units import UPPER, Stack
+from clusterwright.rollout.gates.selection import Gates
+from clusterwright.rollout.prepare import Prepared
+from clusterwright.rollout.waves import Wave
+
+_HEADINGS = ("wave", "", "layer", "units", "devices", "effect", "racks disturbed", "bandwidth left")
+_SHOWN = 3
+
+
+def waves_text(prepared: Prepared, gates: Gates) -> str:
+    """The waves that are left as a table, what is asked between them, and what goes out without one.
+
+    "" where nothing goes out.
+    """
+    return "\n".join(_lines(prepared, gates))
+
+
+def _lines(prepared: Prepared, gates: Gates) -> Iterator[str]:
+    first = [stack for stack in prepared.stacks if stack.name in prepared.first]
+    upper = [stack for stack in first if stack.layer == UPPER]
+    yield from _at_once(upper if prepared.waves else first, "")
+    if prepared.waves:
+        rows = [_HEADINGS, *(_row(number, wave) for number, wave in prepared.rollout.left)]
+        widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADINGS))]
+        yield from (
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        )
+    for number, wave in prepared.rollout.left:
+        if wave.breaks:
+            yield f"wave {number} breaks the policy: {wave.breaks}"
+    if prepared.waves:
+        yield from gates.lines
+        yield from _at_once([stack for stack in first if stack not in upper], "behind the waves, ")
+    if prepared.removed:
+        yield f"at the end, what was put on {_some(prepared.removed)} is removed: the spec no longer has them"
+
+
+def _at_once(stacks: Iterable[Stack], when: str) -> Iterator[str]:
+    if names := _some(stack.name for stack in stacks):
+        yield f"{when}at once and without gates, as their first update has not ended yet: {names}"
+
+
+def _row(number: int, wave: Wave) -> tuple[str, ...]:
+    left = f"{wave.bandwidth_left:.0%}"
+    if wave.worst_rack:
+        left += f" ({wave.worst_rack}, {wave.worst_fabric})"
+    return (
+        str(number),
+        "canary" if wave.is_canary else "",
+        wave.layer,
+        _some(wave.units),
+        str(len(wave.devices)),
+        wave.effect.name.lower(),
+        _some(wave.disturbed) or "-",
+        left,
+    )
+
+
+def _some(names: Iterable[str]) -> str:
+    return and_more(tuple(names), _SHOWN)

@@ -1,0 +1,100 @@
+"""One shard of devices as a job for ansible-runner, here or on another machine.
+
+A job that travels names no path of this machine: roles, payloads, keys and host keys lie in its folder, which the other
+machine unpacks where it likes, and removes with the run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from clusterwright import data_files
+from clusterwright.deploy.ansible.folder import RunFolder
+from clusterwright.deploy.ansible.transcript import Transcript
+from clusterwright.deploy.ansible.transport import Places, Transport
+from clusterwright.deploy.target import DeviceTree
+from clusterwright.finding import ClusterwrightError
+
+# Only playbooks, roles and what they need; caches of a linter or of Python are nobody else's.
+_NOT_SENT = shutil.ignore_patterns("__pycache__", ".*", "*.md")
+_CONFIGURATION = "ansible.cfg"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """``shard`` maps device to tree; None instead of a tree: the device is only read."""
+
+    transport: Transport
+    shard: Mapping[str, DeviceTree | None]
+    check: bool
+    forks: int
+    timeout_s: int
+
+    def run_here(self, private: RunFolder, transcript: Transcript, given_up: Callable[[], bool]) -> None:
+        """Runs the job in this process, and fills ``transcript``."""
+        import ansible_runner
+
+        files = {meaning: str(path.resolve()) for meaning, path in self.transport.files.items()}
+        places = Places(str(private.bundles), str(private.path / "tmp"), files)
+        arguments = self._arguments(private, places)
+        arguments["envvars"]["PATH"] = _search_path()
+        run = ansible_runner.run(
+            **arguments,
+            event_handler=transcript.hear,
+            cancel_callback=given_up,
+        )
+        transcript.close(run.rc)
+
+    def transmit(self, private: RunFolder, stream: IO[bytes]) -> None:
+        """Writes the job whole to ``stream``, for ``ansible-runner worker``; keys and payloads are in it."""
+        import ansible_runner
+
+        files: dict[str, str] = {}
+        for meaning, path in self.transport.files.items():
+            copy = private.access / meaning.replace(" ", "_")
+            copy.write_bytes(path.read_bytes())
+            copy.chmod(0o600)
+            files[meaning] = f"{{{{ playbook_dir }}}}/../{private.access.name}/{copy.name}"
+        places = Places(f"{{{{ playbook_dir }}}}/../{private.bundles.name}", "{{ playbook_dir }}/../tmp", files)
+        ansible_runner.run(**self._arguments(private, places), streamer="transmit", _output=stream)
+
+    def _arguments(self, private: RunFolder, places: Places) -> dict[str, Any]:
+        for device, tree in self.shard.items():
+            if tree is not None:
+                (private.bundles / device).write_bytes(self.transport.payload(tree))
+        shutil.copytree(data_files.folder("roles"), private.project, ignore=_NOT_SENT, dirs_exist_ok=True)
+        (private.project / _CONFIGURATION).touch()
+        reading = any(tree is None for tree in self.shard.values())
+        return {
+            "private_data_dir": str(private.path),
+            "playbook": self.transport.playbook,
+            "inventory": self.transport.inventory(self.shard, places, reading=reading),
+            "envvars": {**_ENVIRONMENT, **self.transport.environment(places)},
+            "settings": {"job_timeout": self.timeout_s, "pexpect_timeout": 1, "suppress_env_files": True},
+            "forks": self.forks,
+            "cmdline": "--check --diff" if self.check else None,
+            "quiet": True,
+        }
+
+
+_ENVIRONMENT = {
+    # An empty one, found from the project's folder: a file in somebody's home must not change a deployment.
+    "ANSIBLE_CONFIG": _CONFIGURATION,
+    "ANSIBLE_INVENTORY_ENABLED": "ansible.builtin.yaml",  # reads JSON first
+    "ANSIBLE_NOCOLOR": "True",
+    "ANSIBLE_LOCALHOST_WARNING": "False",
+}
+
+
+def _search_path() -> str:
+    """A PATH on which ansible-playbook is found, first of all beside this interpreter, where the lock put it."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    if shutil.which("ansible-playbook", path=path) is None:
+        raise ClusterwrightError("the program ansible-playbook is missing: install the Python package ansible-core")
+    return path

@@ -1,0 +1,133 @@
+"""Devices over SSH: by key only, and only where the host key is the one that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clusterwright.deploy.ansible.bundle import bundle
+from clusterwright.deploy.ansible.eapi import EapiAccess
+from clusterwright.deploy.ansible.execution import Execution
+from clusterwright.deploy.ansible.transport import Places
+from clusterwright.deploy.target import DeviceTree, Outcome
+
+_PRIVATE_KEY, _KNOWN_HOSTS = "private key", "known hosts"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How devices are reached.
+
+    ``addresses`` maps device to address, ``exempt`` are patterns of running state that these devices cannot hold
+    (virtual ones in a lab; see the module), ``python`` the interpreter on the devices. A ``user`` other than root
+    becomes root by sudo, without a password. A device whose packet filter changes has ``trial_s`` seconds to be reached
+    anew before it takes the filter back. ``switch_overs`` replaces steps of the role by name (see its defaults).
+    ``eapi`` reaches switches that speak eAPI. With ``execution``, other machines do the work over SSH.
+    """
+
+    addresses: Mapping[str, str]
+    private_key: Path
+    known_hosts: Path
+    user: str = "root"
+    port: int = 22
+    python: str = "/usr/bin/python3"
+    exempt: tuple[str, ...] = ()
+    trial_s: int = 20
+    switch_overs: tuple[Mapping[str, Any], ...] = ()
+    eapi: EapiAccess | None = None
+    execution: Execution | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SshTransport:
+    """Trees over SSH; implements ``Transport``."""
+
+    access: Access
+    device_timeout_s: int
+    connect_timeout_s: int
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """See ``Transport``."""
+        return self.access.addresses
+
+    @property
+    def playbook(self) -> str:
+        """See ``Transport``."""
+        return "deploy.yml"
+
+    @property
+    def is_portable(self) -> bool:
+        """See ``Transport``."""
+        return True
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """See ``Transport``."""
+        return {_PRIVATE_KEY: self.access.private_key, _KNOWN_HOSTS: self.access.known_hosts}
+
+    def settled(self, tree: DeviceTree) -> Outcome | None:
+        """See ``Transport``: a device over SSH takes any tree."""
+        del tree
+        return None
+
+    def payload(self, tree: DeviceTree) -> bytes:
+        """See ``Transport``."""
+        return bundle(tree)
+
+    def inventory(self, devices: Collection[str], places: Places, *, reading: bool) -> Mapping[str, Any]:
+        """See ``Transport``."""
+        access = self.access
+        variables: dict[str, Any] = {
+            "ansible_user": access.user,
+            "ansible_port": access.port,
+            "ansible_become": access.user != "root",
+            "ansible_ssh_private_key_file": places.files[_PRIVATE_KEY],
+            "ansible_ssh_args": self._ssh_arguments(places.files[_KNOWN_HOSTS]),
+            "ansible_python_interpreter": access.python,
+            "device_tree_state": "read" if reading else "applied",
+            "device_tree_bundles": places.bundles,
+            "device_tree_exempt": list(access.exempt),
+            "device_tree_timeout_s": self.device_timeout_s,
+            "device_tree_trial_s": access.trial_s,
+            "device_tree_site_switch_overs": [dict(step) for step in access.switch_overs],
+        }
+        hosts = {device: {"ansible_host": access.addresses[device]} for device in devices}
+        return {"all": {"vars": variables, "hosts": hosts}}
+
+    def environment(self, places: Places) -> Mapping[str, str]:
+        """See ``Transport``."""
+        del places
+        return {"ANSIBLE_HOST_KEY_CHECKING": "True", "ANSIBLE_PIPELINING": "True"}
+
+    def _ssh_arguments(self, known_hosts: str) -> str:
+        """No ControlPersist: with pipelining a device gets one connection for each task, most devices have one task,
+        and the second has to be a new connection: it proves that the device can be reached under its new packet filter.
+        """
+        options = {**ssh_options(self.access, self.connect_timeout_s), "UserKnownHostsFile": known_hosts}
+        return " ".join(f"-o {name}={value}" for name, value in options.items())
+
+
+def ssh_options(access: Access, connect_timeout_s: int) -> Mapping[str, str]:
+    """OpenSSH's options for every connection to a device: its own key alone, to the host that is known, or not at all.
+
+    One connection for each task, never a shared one.
+    """
+    return {
+        "BatchMode": "yes",
+        "ControlMaster": "no",
+        "ControlPath": "none",
+        "ConnectTimeout": str(connect_timeout_s),
+        # Short, because a packet filter loaded by the task itself has not seen this connection begin: it drops what
+        # the device sends until the control node says something that a rule lets in.
+        "ServerAliveInterval": "2",
+        # Longer than a packet filter on trial stays: the connection lives on when the device has taken it back.
+        "ServerAliveCountMax": str(30 + access.trial_s),
+        "IdentitiesOnly": "yes",
+        "PasswordAuthentication": "no",
+        "StrictHostKeyChecking": "yes",
+        "UserKnownHostsFile": str(access.known_hosts.resolve()),
+        "GlobalKnownHostsFile": "/dev/null",
+    }

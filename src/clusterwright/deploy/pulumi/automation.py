@@ -1,0 +1,378 @@
+"""Pulumi's Automation API over the stacks of one deployment.
+
+The engine runs in process groups of its own, so that a Ctrl-C reaches this program alone: what is under way is finished
+or cancelled in order, never torn off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from pulumi import automation
+from pulumi.automation.errors import create_command_error
+
+from clusterwright.deploy.locks import Busy, StackLocks, clear_way, owners_in
+from clusterwright.deploy.pulumi.events import Event, Kind, Listener, for_people, translate
+from clusterwright.deploy.pulumi.manifest import VARIABLE
+from clusterwright.deploy.pulumi.project import (
+    PROJECT,
+    Deployment,
+    pulumi_environment,
+    write_configuration,
+    write_project,
+)
+from clusterwright.deploy.pulumi.units import KINDS, UPPER, Stack, Unit
+from clusterwright.deploy.pulumi.upper_layer import ACCEPTED, Offers
+from clusterwright.finding import ClusterwrightError
+
+ACTIONS = ("preview", "up", "refresh", "destroy")
+
+_KILLED = re.compile(r"\s*code: -(\d+)")
+"""How a CommandError begins whose command was ended by a signal."""
+
+RESOURCES_AT_ONCE = 64
+"""As many racks at a time make about as many hosts as one run of Ansible is best at (128 to 256)."""
+
+STATES_AT_ONCE = 4
+"""Each is read by a command of Pulumi's of its own, which waits for the backend as long as it computes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How driving one stack ended; ``counts`` are its resources by operation, ``reason`` why it failed."""
+
+    stack: str
+    ok: bool
+    counts: Mapping[str, int]
+    duration_s: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What devices were given last: the digest of each one's tree, "" where it is known to hold something else.
+
+    ``failed`` says why devices did not take what they were to have last; ``offers`` is what a stack of the upper layer
+    offers pods. ``manifest`` is the digest of what a stack was deployed from, "" where that is not known.
+    """
+
+    trees: Mapping[str, str]
+    failed: Mapping[str, str]
+    offers: Offers = field(default_factory=dict)
+    manifest: str = ""
+
+
+class OwnGroup(automation.PulumiCommand):
+    """Runs every command of Pulumi in a process group of its own."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        found = Path(shutil.which("pulumi", path=environment["PATH"]) or "pulumi")
+        super().__init__(str(found.parent.parent) if found.parent.name == "bin" else None)
+        self._running: set[int] = set()
+        self._lock = threading.Lock()
+
+    def run(
+        self,
+        args: list[str],
+        cwd: str,
+        additional_env: Mapping[str, str],
+        on_output: automation.OnOutput | None = None,
+        on_error: automation.OnOutput | None = None,
+    ) -> automation.CommandResult:
+        """As the base class does. Raises CommandError."""
+        environment = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
+        with subprocess.Popen(
+            [self.command, "--non-interactive", *args],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=environment,
+            encoding="utf-8",
+            errors="replace",
+            process_group=0,
+        ) as process:
+            with self._lock:
+                self._running.add(process.pid)
+            try:
+                # One of the two pipes would fill up while the other is read.
+                with ThreadPoolExecutor(1) as reader:
+                    errors = reader.submit(_lines, process.stderr, on_error)
+                    output = _lines(process.stdout, on_output)
+                code = process.wait()
+            finally:
+                with self._lock:
+                    self._running.discard(process.pid)
+        result = automation.CommandResult(output, errors.result(), code)
+        if code != 0:
+            raise create_command_error(result)
+        return result
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to every command that runs: SIGINT has the engine finish its steps and stop."""
+        with self._lock:
+            for pid in self._running:
+                with suppress(ProcessLookupError):
+                    os.killpg(pid, number)
+
+
+def _lines(stream: IO[str] | None, told: automation.OnOutput | None) -> str:
+    found = []
+    for line in stream or ():
+        found.append(line.rstrip())
+        if told:
+            told(found[-1])
+    return "\n".join(found)
+
+
+class _Seen(automation.LocalWorkspace):
+    """Opens a stack whose state was read, without another command of Pulumi: every command names its stack."""
+
+    def select_stack(self, stack_name: str) -> None:
+        """Selects nothing."""
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Hears the events of one run: passes them on, keeps counts and errors."""
+
+    stack: str
+    listen: Listener
+    counts: Counter[str] = field(default_factory=Counter)
+    errors: list[str] = field(default_factory=list)
+    said: set[tuple[str, str]] = field(default_factory=set)
+
+    def __call__(self, event: automation.EngineEvent) -> None:
+        if event.summary_event:
+            found = event.summary_event.resource_changes
+            counts = Counter({str(getattr(kind, "value", kind)): count for kind, count in found.items()})
+            self.counts = Counter({kind: count for kind, count in counts.items() if kind != "read"})  # references
+        for said in translate(self.stack, event):
+            if said.kind is Kind.MESSAGE:
+                if (said.unit, said.text) in self.said:  # the engine has a unit compared more than once
+                    continue
+                self.said.add((said.unit, said.text))
+            if said.kind is Kind.MESSAGE and said.severity == "error":
+                self.errors.append(said.text)
+            self.listen(said)
+
+
+class Engine:
+    """Drives the stacks of one deployment. Raises ClusterwrightError when Pulumi is not to be found."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self._environment = pulumi_environment(deployment.target.root)
+        self._project = write_project(deployment.target.root)
+        self._command = OwnGroup(self._environment)
+        self._opening = threading.Lock()
+        self._locks = StackLocks(deployment.target.root / "locks")
+        self._offered: Offers | None = None  # by the upper layer when it was first asked
+        self._seen: set[str] = set()  # the stacks whose state was read
+
+    def interrupt(self) -> None:
+        """Have every running engine stop after the steps that are under way."""
+        self._command.send(signal.SIGINT)
+
+    def known(self) -> frozenset[str]:
+        """The stacks that the state backend holds with at least one resource in them."""
+        try:
+            found = self._workspace("").list_stacks()
+        except automation.CommandError as error:
+            raise ClusterwrightError(f"Pulumi could not list its stacks: {_reason(error)}") from None
+        return frozenset(stack.name for stack in found if stack.resource_count)
+
+    def given(self, stack: Stack) -> Given:
+        """What the state of ``stack`` says that its devices were given last. Raises ClusterwrightError.
+
+        Nothing where there is no such stack. What the upper layer offered pods when it was first asked is good enough
+        for those that ``run`` drives later: both change in one rollout then, in an order of its own.
+        """
+        try:
+            # Not by the workspace, which would have secrets decrypted: there are none, and making their key costs more
+            # than all the rest.
+            said = self._command.run(["stack", "export", "--stack", stack.name], str(self._project), self._environment)
+        except automation.StackNotFoundError:
+            return Given({}, {})
+        except automation.CommandError as error:
+            raise ClusterwrightError(f"the state of {stack.name} could not be read: {_reason(error)}") from None
+        self._seen.add(stack.name)
+        found = read_given(json.loads(said.stdout).get("deployment") or {})
+        if stack.layer == UPPER and self._offered is None:
+            self._offered = found.offers
+        return found
+
+    def all_given(self, stacks: Iterable[Stack]) -> dict[str, Given]:
+        """As ``given`` for each of ``stacks``, by its name."""
+        every = tuple(stacks)
+        with ThreadPoolExecutor(STATES_AT_ONCE, "state") as pool:
+            return {stack.name: given for stack, given in zip(every, pool.map(self.given, every), strict=True)}
+
+    def run(
+        self,
+        action: str,
+        stack: Stack,
+        listen: Listener,
+        units: Collection[str] = (),
+        manifest: str = "",
+    ) -> Ran:
+        """One of ``ACTIONS`` over a stack, or over those of its units that ``units`` names.
+
+        With the digest of a ``manifest`` the stack's program takes that instead of the spec. Named units are all
+        tried, whatever becomes of the others; a whole stack stops at its first failure. Nothing is raised for what goes
+        wrong in a stack: the answer says it.
+        """
+        watch = _Watch(stack.name, listen)
+        listen(Event(Kind.STACK_STARTED, stack.name, operation=action, details={"units": len(units or stack.units)}))
+        started, reason = time.monotonic(), ""
+        try:
+            is_seen = action == "preview" and stack.name in self._seen
+            opened = self._open(stack, self._told(stack, manifest), is_seen=is_seen)
+            urns = [unit_urn(stack, unit) for unit in stack.units if unit.name in units]
+            self._drive_alone(action, stack.name, opened, watch, urns)
+        except automation.CommandError as error:
+            reason = "\n".join(watch.errors) or _reason(error)
+        except Busy as error:
+            reason = str(error)
+        ran = Ran(stack.name, not reason, dict(watch.counts), time.monotonic() - started, reason)
+        kind, severity = (Kind.STACK_FAILED, "error") if reason else (Kind.STACK_FINISHED, "")
+        text = "" if watch.errors else reason  # what was said already is not said twice
+        listen(
+            Event(
+                kind,
+                stack.name,
+                operation=action,
+                severity=severity,
+                text=text,
+                counts=ran.counts,
+                duration_s=ran.duration_s,
+            )
+        )
+        return ran
+
+    def _told(self, stack: Stack, manifest: str) -> dict[str, str]:
+        """What the stack's program is told beside its configuration."""
+        told = {VARIABLE: manifest} if manifest else {}
+        if self._offered is not None and stack.layer != UPPER:
+            own = {name: {stack.pod: pods[stack.pod]} for name, pods in self._offered.items() if stack.pod in pods}
+            told[ACCEPTED] = json.dumps(own)
+        return told
+
+    def _drive_alone(self, action: str, name: str, stack: automation.Stack, watch: _Watch, target: list[str]) -> None:
+        """As ``_drive`` with nobody beside it; a lock that a killed engine left is removed. Raises Busy."""
+        if action == "preview":
+            self._drive(action, stack, watch, target)
+            return
+        is_torn = self._locks.take(name, action)
+        try:
+            self._drive_from(is_torn, action, stack, watch, target)
+        except automation.CommandError as error:
+            owners = owners_in(str(error))
+            if not owners:
+                if not _KILLED.match(str(error)):
+                    self._locks.settle(name)
+                raise
+            clear_way(name, owners, self._project)
+            stack.cancel()
+            watch.errors.clear()
+            watch.said.clear()
+            self._drive_from(True, action, stack, watch, target)
+        self._locks.settle(name)
+
+    def _drive_from(
+        self, is_torn: bool, action: str, stack: automation.Stack, watch: _Watch, target: list[str]
+    ) -> None:
+        """As ``_drive``. What was under way when an update was torn off is forgotten first: all of it can be repeated.
+
+        Pulumi itself would remember it for ever, and warn of it in each update.
+        """
+        if is_torn:
+            state = stack.export_stack()
+            deployment = dict(state.deployment or {})
+            if deployment.pop("pending_operations", None):
+                stack.import_stack(automation.Deployment(state.version, deployment))
+        self._drive(action, stack, watch, target)
+
+    def _drive(self, action: str, stack: automation.Stack, watch: _Watch, target: list[str]) -> None:
+        options: dict[str, Any] = {"on_event": watch, "color": "never", "parallel": RESOURCES_AT_ONCE}
+        if target:
+            options["target"] = target
+        match action:
+            case "preview":
+                stack.preview(**options)
+            case "up":
+                stack.up(**options, continue_on_error=bool(target))
+            case "refresh":
+                stack.refresh(**options)
+            case _:
+                stack.destroy(**options)
+
+    def _open(self, stack: Stack, environment: Mapping[str, str], *, is_seen: bool) -> automation.Stack:
+        with self._opening:  # opening writes the project's files and Pulumi's note of the selected stack
+            write_configuration(self._project, self._deployment, stack)
+            workspace = self._workspace(stack.name, environment, _Seen if is_seen else automation.LocalWorkspace)
+            return automation.Stack.create_or_select(stack.name, workspace)
+
+    def _workspace(
+        self,
+        name: str,
+        environment: Mapping[str, str] | None = None,
+        kind: type[automation.LocalWorkspace] = automation.LocalWorkspace,
+    ) -> automation.LocalWorkspace:
+        options: dict[str, Any] = {"work_dir": str(self._project), "pulumi_command": self._command}
+        return kind(**options, env_vars={**self._environment, **(environment or {})})
+
+
+def unit_urn(stack: Stack, unit: Unit) -> str:
+    """How Pulumi names a unit's resource."""
+    parents = "clusterwright:index:Cluster$" + ("clusterwright:index:Pod$" if stack.pod else "")
+    return f"urn:pulumi:{stack.name}::{PROJECT}::{parents}clusterwright:index:{KINDS[unit.kind]}::{unit.name}"
+
+
+def read_given(state: Mapping[str, Any]) -> Given:
+    """What a stack's state says of its devices; ``state`` is the deployment that Pulumi exports."""
+    trees: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    offers: dict[str, Mapping[str, str]] = {}
+    manifest = ""
+    for resource in state.get("resources", []):
+        outputs = resource.get("outputs", {})
+        if resource["type"] == "pulumi:pulumi:Stack":
+            manifest = outputs.get("manifest", "")
+        if resource.get("custom") and isinstance(outputs.get("devices"), dict):
+            trees |= outputs["devices"]
+            failed |= outputs.get("failed", {})
+            offers |= dict.fromkeys(outputs["devices"], outputs.get("offers", {}))
+    return Given(trees, failed, offers, manifest)
+
+
+def _reason(error: automation.CommandError) -> str:
+    """What Pulumi said on its standard error, or how it ended when it could say nothing."""
+    text = str(error)
+    if killed := _KILLED.match(text):
+        return (
+            f"Pulumi's engine was killed (signal {killed[1]}). What it did is recorded; the same command finds out "
+            "what was under way, and takes it up"
+        )
+    said = text.partition("stderr: ")[2].strip() or text.partition("stdout: ")[2].partition("\n stderr:")[0].strip()
+    if any(sign in said for sign in ("failed to load checkpoint", "unexpected end of JSON input", "invalid character")):
+        return (
+            f"the recorded state cannot be read ({said.removeprefix('error: ')}). In the state backend, put back the "
+            "last copy of that stack (stacks/**/<stack>.json.bak, or the newest under backups/), or remove it: without "
+            "it, the same command compares every device and writes what differs"
+        )
+    return for_people(said.removeprefix("error: "))

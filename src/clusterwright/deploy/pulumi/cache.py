@@ -1,0 +1,154 @@
+"""What a stack of a spec was rendered to before, found again while nothing that went in has changed.
+
+A note under the deployment's folder names the manifest with everything that it came from: each file that the spec was
+read from, this installation byte for byte, the versions of Python and of the libraries, the target and its access file,
+and the files that say which versions its secrets have.
+All of it is compared by SHA-256 before a note is believed, and every object that the manifest stands for has to be in
+the store. A note that is torn, damaged or of something else is as good as none: then the stack is rendered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from clusterwright import data_files, durable
+from clusterwright.deploy.pulumi.manifest import Manifest, load_manifest
+from clusterwright.deploy.store import MissingObject, Store
+from clusterwright.deploy.targets import Chosen
+
+ReadFiles = Mapping[Path, frozenset[str]]
+"""The files that a spec was read from, each with the SHA-256 of what was read every time."""
+
+_FORM = 2  # of a note
+_PACKAGE = Path(data_files.__file__).parent
+_FOLDERS = ("templates", "roles", "inventory/hardware", "inventory/schema", "inventory/nccl")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A layer of a spec on a target: what a note is about."""
+
+    spec: Path
+    layer: str
+    target: Chosen
+
+    @property
+    def note(self) -> Path:
+        """Where its note lies."""
+        asked = f"{self.spec.resolve()}\0{self.layer}\0{self.target.name}"
+        return self.target.root / "manifests" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
+
+
+def recall(question: Question, read: ReadFiles | None = None) -> Manifest | None:
+    """The manifest that a stack was rendered to; None where it has to be rendered.
+
+    ``read`` is what the spec was read from in this process: then that counts, whatever its files hold by now.
+    """
+    try:
+        said = json.loads(question.note.read_bytes())
+        content = said["note"]
+        if said["sha256"] != _digest_of(content) or content["ingredients"] != _ingredients(question):
+            return None
+        files: Mapping[str, str] = content["files"]
+        now = _as_noted(read) if read is not None else {name: _file_digest(Path(name)) for name in files}
+        secrets: Mapping[str, str] = content["secrets"]
+        if now != files or {name: _present_digest(Path(name)) for name in secrets} != secrets:
+            return None
+        store = Store(question.target.root / "objects")
+        manifest = load_manifest(store, content["manifest"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, MissingObject):
+        return None
+    return manifest if manifest.layer == question.layer and not store.lacks(_objects(store, manifest)) else None
+
+
+def remember(question: Question, read: ReadFiles, manifest: Manifest) -> None:
+    """Notes what a stack was rendered to from the files that were ``read``.
+
+    Nothing is noted where a file changed meanwhile. Raises ClusterwrightError when the disk does not take it.
+    """
+    files = _as_noted(read)
+    if not files:
+        return
+    content = {
+        "ingredients": _ingredients(question),
+        "files": files,
+        "secrets": {str(path): digest for path, digest in question.target.secret_version_files().items()},
+        "manifest": manifest.digest,
+    }
+    question.note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    durable.replace(question.note, json.dumps({"note": content, "sha256": _digest_of(content)}).encode())
+
+
+def installation_digest() -> str:
+    """SHA-256 of the package, what travels with it, Python, and the versions of the libraries that it asks for."""
+    whole = hashlib.sha256(sys.version.encode())
+    for folder in (_PACKAGE, *map(_data_folder, _FOLDERS)):
+        for file in sorted(folder.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                whole.update(f"{file.relative_to(folder.parent)}\0{_file_digest(file)}\n".encode())
+    for name, version in sorted(_libraries()):
+        whole.update(f"{name}=={version}\n".encode())
+    return whole.hexdigest()
+
+
+def _as_noted(read: ReadFiles) -> dict[str, str]:
+    """Digests by name; nothing where a file was not the same each time that it was read.
+
+    The installation's own files are left out: they count as a whole, and a process reads them only once.
+    """
+    if any(len(digests) != 1 for digests in read.values()):
+        return {}
+    own = tuple(map(_data_folder, _FOLDERS))
+    outer = ((path, digests) for path, digests in read.items() if not any(path.is_relative_to(each) for each in own))
+    return {str(path): digest for path, digests in outer for digest in digests}
+
+
+def _ingredients(question: Question) -> dict[str, object]:
+    access, secrets = question.target.access, question.target.secrets
+    return {
+        "form": _FORM,
+        "spec": str(question.spec.resolve()),
+        "layer": question.layer,
+        "target": question.target.name,
+        "access": _file_digest(access) if access else "",
+        "secrets": str(secrets.resolve()) if secrets and secrets.resolve() != question.spec.resolve() else "",
+        "installation": installation_digest(),
+    }
+
+
+def _data_folder(name: str) -> Path:
+    top, _, below = name.partition("/")
+    return data_files.folder(top) / below
+
+
+def _libraries() -> Iterator[tuple[str, str]]:
+    for requirement in metadata.requires("clusterwright") or ():
+        if "extra ==" not in requirement:
+            name = requirement.split(";")[0].split("[")[0]
+            name = name[: next((at for at, letter in enumerate(name) if letter in " <>=!~("), len(name))]
+            yield name, metadata.version(name)
+
+
+def _objects(store: Store, manifest: Manifest) -> set[str]:
+    """The digests of everything that a manifest stands for. Raises MissingObject."""
+    files = {file["sha256"] for tree in set(manifest.trees.values()) for file in json.loads(store.get(tree))}
+    return files | {offer.rpartition(", ")[2] for pods in manifest.offers.values() for offer in pods.values()}
+
+
+def _file_digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _present_digest(path: Path) -> str:
+    """As ``_file_digest``; "" where there is no such file."""
+    return _file_digest(path) if path.exists() else ""
+
+
+def _digest_of(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,125 @@
+"""What happens while stacks are driven, as one kind of record for every display.
+
+A record is what a person or a program is told; the time at which it is told is added where it leaves the process.
+The form is ``rollout-events.schema.json``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.deploy.pulumi.units import KINDS
+
+if TYPE_CHECKING:
+    from pulumi.automation import DiagnosticEvent, EngineEvent, StepEventMetadata
+
+_UNIT_TYPES = {f"clusterwright:index:{name}": kind for kind, name in KINDS.items()}
+_COLOUR = re.compile(r"<\{%.*?%\}>")
+_NO_ROOM_FOR_STATE = re.compile(r"\.pulumi/.*(no space left on device|disk quota exceeded)", re.IGNORECASE | re.DOTALL)
+_SEALED = re.compile(r"incorrect passphrase")
+
+
+class Kind(StrEnum):
+    """What an event says."""
+
+    ROLLOUT_STARTED = "rollout-started"
+    WAVE_STARTED = "wave-started"
+    WAVE_FINISHED = "wave-finished"
+    WAVE_FAILED = "wave-failed"
+    STACK_STARTED = "stack-started"
+    UNIT_STARTED = "unit-started"
+    UNIT_FINISHED = "unit-finished"
+    UNIT_FAILED = "unit-failed"
+    MESSAGE = "message"
+    STACK_FINISHED = "stack-finished"
+    STACK_FAILED = "stack-failed"
+    ROLLOUT_FINISHED = "rollout-finished"
+    ROLLOUT_STOPPED = "rollout-stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event; a field that says nothing about its kind is empty.
+
+    ``unit`` and ``unit_kind`` name a resource of the stack, ``operation`` is what Pulumi does to it (``same``,
+    ``create``, ``update``, ``delete``, ``refresh``), ``severity`` is ``info``, ``warning`` or ``error``. ``counts``
+    are resources of a stack by operation; ``details`` is whatever else the kind carries.
+    """
+
+    kind: Kind
+    stack: str = ""
+    unit: str = ""
+    unit_kind: str = ""
+    operation: str = ""
+    severity: str = ""
+    text: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    duration_s: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """The event as JSON holds it, without what is empty."""
+        values = {
+            "event": str(self.kind),
+            "stack": self.stack,
+            "unit": self.unit,
+            "unit_kind": self.unit_kind,
+            "operation": self.operation,
+            "severity": self.severity,
+            "text": self.text,
+            "counts": dict(self.counts),
+            "duration_s": None if self.duration_s is None else round(self.duration_s, 3),
+            **self.details,
+        }
+        return {name: value for name, value in values.items() if value not in ("", None, {})}
+
+
+Listener = Callable[[Event], None]
+"""Who is told of events; called from several threads, one at a time for each stack."""
+
+
+def translate(stack: str, event: EngineEvent) -> Iterator[Event]:
+    """What an event of Pulumi's engine says about a stack's units; nothing for its other resources."""
+    if event.resource_pre_event:
+        yield from _step(stack, Kind.UNIT_STARTED, event.resource_pre_event.metadata)
+    elif event.res_outputs_event:
+        yield from _step(stack, Kind.UNIT_FINISHED, event.res_outputs_event.metadata)
+    elif event.res_op_failed_event:
+        yield from _step(stack, Kind.UNIT_FAILED, event.res_op_failed_event.metadata)
+    elif event.diagnostic_event:
+        yield from _message(stack, event.diagnostic_event)
+
+
+def for_people(text: str) -> str:
+    """What the engine says, led by what it means and what to do where that takes knowing the engine."""
+    if _NO_ROOM_FOR_STATE.search(text):
+        return (
+            "the disk on which the state is kept is full. Every device has its previous configuration or the new one; "
+            f"make room, and the same command finds out which and goes on. The engine says: {text}"
+        )
+    if _SEALED.search(text):
+        return (
+            "the stack was made with another passphrase than PULUMI_CONFIG_PASSPHRASE, or the file that "
+            f"PULUMI_CONFIG_PASSPHRASE_FILE names, gives. Nothing was touched. The engine says: {text}"
+        )
+    return text
+
+
+def _step(stack: str, kind: Kind, step: StepEventMetadata) -> Iterator[Event]:
+    if step.type in _UNIT_TYPES:
+        unit = step.urn.rpartition("::")[2]
+        yield Event(kind, stack, unit, _UNIT_TYPES[step.type], operation=step.op.value)
+
+
+def _message(stack: str, said: DiagnosticEvent) -> Iterator[Event]:
+    text = for_people(_COLOUR.sub("", said.message).rstrip())
+    if not text or said.ephemeral or said.severity == "debug":
+        return
+    kind, _, unit = (said.urn or "").rpartition("::")
+    unit_kind = _UNIT_TYPES.get(kind.rpartition("::")[2].rpartition("$")[2], "")
+    severity = "info" if said.severity == "info#err" else said.severity
+    yield Event(Kind.MESSAGE, stack, unit if unit_kind else "", unit_kind, severity=severity, text=text)

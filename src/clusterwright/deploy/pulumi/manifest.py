@@ -1,0 +1,83 @@
+"""The manifest of a stack: which tree every device of every unit is to have, by digest.
+
+It lies in the object store like the trees that it names, so its own digest stands for every byte that a stack brings to
+its devices. A stack's program that is given a manifest registers what it says and renders nothing: what was shown and
+approved is what is sent, whatever becomes of the spec meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from clusterwright.deploy.pulumi.units import Stack
+from clusterwright.deploy.pulumi.upper_layer import Offers
+from clusterwright.deploy.store import Store
+
+VARIABLE = "CLUSTERWRIGHT_MANIFEST"
+"""The environment variable that tells a stack's program the digest of its manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestUnit:
+    """A unit with the digest of each device's tree; devices that the target does not reach are left out."""
+
+    name: str
+    kind: str
+    devices: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What one stack is to bring about; units without devices are left out.
+
+    ``offers`` are what the upper layer offers pods: in its own manifest to all of them, in a pod's what that leans on.
+    """
+
+    cluster: str
+    stack: str
+    layer: str
+    pod: str
+    units: tuple[ManifestUnit, ...]
+    offers: Offers = field(default_factory=dict)
+
+    @property
+    def trees(self) -> dict[str, str]:
+        """Every device's tree."""
+        return {name: digest for unit in self.units for name, digest in unit.devices.items()}
+
+    def content(self) -> bytes:
+        """The manifest as the store keeps it."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":")).encode()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of ``content``."""
+        return hashlib.sha256(self.content()).hexdigest()
+
+
+def manifest_of(cluster: str, stack: Stack, trees: Mapping[str, str], offers: Offers) -> Manifest:
+    """The manifest of ``stack`` when ``trees`` has the digest of each device that the target reaches."""
+    units = (
+        ManifestUnit(unit.name, unit.kind, {name: trees[name] for name in unit.devices if name in trees})
+        for unit in stack.units
+    )
+    # An unmanaged switch has no files of its own, and the target may not reach every device.
+    return Manifest(cluster, stack.name, stack.layer, stack.pod, tuple(unit for unit in units if unit.devices), offers)
+
+
+def load_manifest(store: Store, digest: str) -> Manifest:
+    """The manifest with this digest. Raises MissingObject."""
+    data = json.loads(store.get(digest))
+    units = tuple(ManifestUnit(unit["name"], unit["kind"], unit["devices"]) for unit in data["units"])
+    return Manifest(
+        data["cluster"], data["stack"], data["layer"], data["pod"], units, data.get("offers", {})
+    )  # earlier ones had none
+
+
+def joint_digest(manifests: Mapping[str, Manifest]) -> str:
+    """One digest for the manifests of several stacks, by the stacks' names."""
+    lines = "".join(f"{name}\0{manifest.digest}\n" for name, manifest in sorted(manifests.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()

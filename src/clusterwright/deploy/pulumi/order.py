@@ -1,0 +1,67 @@
+"""In which order stacks are driven, and how many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from clusterwright.deploy.pulumi.automation import Ran
+from clusterwright.deploy.pulumi.units import UPPER, Stack
+from clusterwright.finding import ClusterwrightError
+
+STACKS_AT_ONCE = 2
+"""Each stack keeps about one core busy: the engine, the program and the provider take turns."""
+
+
+def drive_stacks(
+    stacks: Iterable[Stack],
+    run: Callable[[Stack], Ran],
+    at_once: int = STACKS_AT_ONCE,
+    *,
+    upper_last: bool = False,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> tuple[Ran, ...]:
+    """What ``run`` answers for each stack that was started, in the order of ``stacks``.
+
+    The upper layer goes before all others, or after them with ``upper_last``; the others lean on it alone, and go
+    ``at_once`` side by side. After a failure, or when ``is_stopped``, none is started any more; those that run end.
+    """
+    every = tuple(stacks)
+    upper = [stack for stack in every if stack.layer == UPPER]
+    others = [stack for stack in every if stack.layer != UPPER]
+    answers: dict[str, Ran] = {}
+    for group in (others, upper) if upper_last else (upper, others):
+        if all(ran.ok for ran in answers.values()):
+            answers |= _side_by_side(group, run, at_once, is_stopped)
+    return tuple(answers[stack.name] for stack in every if stack.name in answers)
+
+
+def require_none_left(stacks: Collection[Stack], every: Collection[Stack], deployed: Collection[str]) -> None:
+    """Raises ClusterwrightError when ``stacks``, to be destroyed, has the upper layer without one that leans on it."""
+    chosen = {stack.name for stack in stacks}
+    left = [stack for stack in every if stack.name in deployed and stack.name not in chosen and stack.layer != UPPER]
+    upper = [stack.name for stack in stacks if stack.layer == UPPER]
+    if upper and left:
+        raise ClusterwrightError(
+            f"{', '.join(stack.name for stack in left)} {'lean' if len(left) > 1 else 'leans'} on {upper[0]}: destroy "
+            "that before or with it. Nothing was touched."
+        )
+
+
+def _side_by_side(
+    stacks: list[Stack], run: Callable[[Stack], Ran], at_once: int, is_stopped: Callable[[], bool]
+) -> dict[str, Ran]:
+    answers: dict[str, Ran] = {}
+    waiting = iter(stacks)
+    with ThreadPoolExecutor(max(at_once, 1), "stack") as pool:
+        running: set[Future[Ran]] = set()
+        while True:
+            while len(running) < at_once and not is_stopped() and all(ran.ok for ran in answers.values()):
+                stack = next(waiting, None)
+                if stack is None:
+                    break
+                running.add(pool.submit(run, stack))
+            if not running:
+                return answers
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            answers |= {future.result().stack: future.result() for future in done}

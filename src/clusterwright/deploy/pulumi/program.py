@@ -1,0 +1,174 @@
+"""The Pulumi program: one stack of a cluster as components cluster -> pod -> rack or switch.
+
+The stack of the upper layer exports what its switches offer the pods. Every other stack refers to it, and registers
+nothing when what is deployed there is not what it was planned against.
+
+Run by Pulumi through ``stacks/__main__.py``. The stack's configuration says which spec, which layer, which target and
+which folder; relative paths count from the Pulumi project's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pulumi
+
+from clusterwright.deploy.pulumi.cache import Question, recall
+from clusterwright.deploy.pulumi.manifest import VARIABLE, Manifest, load_manifest
+from clusterwright.deploy.pulumi.quiet_sdk import leave_out_call_stacks, leave_out_debug_messages
+from clusterwright.deploy.pulumi.units import KINDS, UPPER
+from clusterwright.deploy.pulumi.upper_layer import ACCEPTED, Offers, require_offers
+from clusterwright.deploy.store import Store
+from clusterwright.deploy.targets import DIRECTORY, Chosen
+from clusterwright.finding import ClusterwrightError
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A stack's configuration: ``layer`` is ``upper``, ``pod0``, ..."""
+
+    spec: Path
+    layer: str
+    target: Chosen
+
+
+class TargetProvider(pulumi.ProviderResource):
+    """The provider with its target."""
+
+    def __init__(self, target: Chosen) -> None:
+        access = {"access": str(target.access)} if target.access else {}
+        secrets = {"secrets": str(target.secrets)} if target.secrets else {}
+        stack = {"project": str(target.stack.project), "stack": target.stack.name} if target.stack else {}
+        place = {"root": str(target.root), "target": target.name}
+        super().__init__("clusterwright", "target", {**place, **access, **secrets, **stack})
+
+
+class UnitResource(pulumi.CustomResource):
+    """A unit; ``trees`` maps its devices to the digests of their trees in the object store.
+
+    ``offers`` is what the unit, a switch of the upper layer, offers each pod. Its output says what the switch holds: a
+    switch that kept its previous configuration offers what it did before.
+    """
+
+    offers: pulumi.Output[Mapping[str, str]]
+
+    def __init__(
+        self, kind: str, name: str, trees: Mapping[str, str], offers: Mapping[str, str], options: pulumi.ResourceOptions
+    ) -> None:
+        properties = {"devices": dict(trees), **({"offers": dict(offers)} if offers else {})}
+        super().__init__(f"clusterwright:index:{KINDS[kind]}", name, properties, options)
+
+
+def run() -> None:
+    """The whole program. A mistake in spec or configuration ends it with one message, never with a traceback."""
+    leave_out_call_stacks()
+    leave_out_debug_messages()
+    try:
+        declare(read_settings())
+    except ClusterwrightError as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def read_settings() -> Settings:
+    """The running stack's configuration."""
+    config = pulumi.Config("clusterwright")
+    access, secrets = config.get("access"), config.get("secrets")
+    name, root = config.get("target", DIRECTORY), Path(config.require("root")).resolve()
+    target = Chosen(name, root, Path(access).resolve() if access else None)
+    if secrets:
+        from clusterwright.deploy.secrets.sources import PulumiStack
+
+        stack = PulumiStack(Path.cwd(), pulumi.get_stack())
+        target = replace(target, secrets=Path(secrets).resolve(), stack=stack)
+    return Settings(Path(config.require("spec")).resolve(), config.require("layer"), target)
+
+
+def declare(settings: Settings) -> None:
+    """Registers every unit of the stack's layer: as the manifest says that was approved, else as the spec says.
+
+    Raises ClusterwrightError for a spec or layer that is not sound.
+    """
+    digest = os.environ.get(VARIABLE)
+    if digest:
+        manifest = load_manifest(Store(settings.target.root / "objects"), digest)
+        if manifest.layer != settings.layer:
+            raise ClusterwrightError(
+                f"the manifest {digest[:12]} is of {manifest.layer}, this stack is {settings.layer}"
+            )
+    else:
+        manifest = recall(Question(settings.spec, settings.layer, settings.target)) or _rendered(settings)
+    reference = _upper_of(manifest, Store(settings.target.root / "objects"))
+    _register(manifest, TargetProvider(settings.target), reference)
+
+
+def _rendered(settings: Settings) -> Manifest:
+    # Imported only here: a program that has its manifest neither plans nor renders.
+    from clusterwright.deploy.pulumi.rendering import Source, make_manifests
+    from clusterwright.deploy.pulumi.units import choose, cut
+    from clusterwright.plan.build import build_plan
+    from clusterwright.rules.engine import load_sound
+    from clusterwright.spec.text.source import noting_reads
+
+    with noting_reads() as read:
+        plan = build_plan(load_sound(settings.spec))
+    (stack,) = choose(cut(plan), [settings.layer])
+    return make_manifests(plan, settings.target, [stack], Source(settings.spec, read))[stack.name]
+
+
+def _upper_of(manifest: Manifest, store: Store) -> pulumi.StackReference | None:
+    """The stack of the upper layer, when what it offers is what this one needs; None where nothing is deployed there.
+
+    Raises UnmetReferenceError.
+    """
+    upper = f"{manifest.cluster}-{UPPER}"
+    if not manifest.offers or manifest.stack == upper:
+        return None
+    deployed = _deployed_offers(upper)
+    if deployed is None:
+        pulumi.log.warn(f"{upper} is not deployed, or not to its end: uplinks of {manifest.pod} stay down until then")
+        return None
+    accepted = json.loads(os.environ.get(ACCEPTED, "null"))
+    require_offers(manifest.offers, deployed, accepted, upper, store)
+    return pulumi.StackReference(upper)
+
+
+def _deployed_offers(upper: str) -> Offers | None:
+    """What the upper layer's stack exports; None when there is no such stack, or nothing in it.
+
+    Asked before the reference is made: one to a stack that is not there would end the program.
+    """
+    try:
+        found = pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", {"name": upper}).value
+    except Exception as error:
+        if "unknown stack" in str(error):
+            return None
+        raise ClusterwrightError(f"{upper}, on which this stack leans, cannot be read: {error}") from None
+    offers = found["outputs"].get("offers")
+    # What a switch offers is not known to Pulumi after an update of it that failed.
+    return None if offers is None else {name: of if isinstance(of, Mapping) else {} for name, of in offers.items()}
+
+
+def _register(manifest: Manifest, provider: pulumi.ProviderResource, reference: pulumi.StackReference | None) -> None:
+    options = pulumi.ResourceOptions(providers={"clusterwright": provider})
+    parent: pulumi.Resource = pulumi.ComponentResource("clusterwright:index:Cluster", manifest.cluster, None, options)
+    if manifest.pod:
+        below = pulumi.ResourceOptions(parent=parent)
+        parent = pulumi.ComponentResource("clusterwright:index:Pod", manifest.pod, None, below)
+    of_unit = pulumi.ResourceOptions(parent=parent, depends_on=[reference] if reference else [])
+    offers: dict[str, pulumi.Output[Mapping[str, str]]] = {}
+    for unit in manifest.units:
+        own = {} if manifest.pod else manifest.offers.get(unit.name, {})
+        resource = UnitResource(unit.kind, unit.name, unit.devices, own, of_unit)
+        if own:
+            offers[unit.name] = resource.offers
+    pulumi.export("units", len(manifest.units))
+    pulumi.export("devices", len(manifest.trees))
+    pulumi.export("manifest", manifest.digest)
+    if offers:
+        pulumi.export("offers", offers)
+    if reference:
+        pulumi.export("upper", reference.get_output("manifest"))

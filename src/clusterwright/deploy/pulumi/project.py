@@ -1,0 +1,126 @@
+"""Where a cluster is deployed from and to, and the Pulumi project that is written for it.
+
+Everything of a deployment lies under one root: ``state`` (the file backend, unless another one is chosen), ``objects``
+(what was rendered), ``manifests`` (notes of what it was rendered from), ``flash`` (the directory target) and
+``project`` (the Pulumi project, one configuration a stack).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from clusterwright.deploy.pulumi.units import Stack
+from clusterwright.deploy.secrets.passphrase import FILE_VARIABLE, VARIABLE
+from clusterwright.deploy.targets import Chosen
+from clusterwright.finding import ClusterwrightError
+
+PROJECT = "clusterwright"
+PROGRAM = "from clusterwright.deploy.pulumi.program import run\n\nrun()\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Where a cluster is deployed from and to."""
+
+    spec: Path
+    target: Chosen
+
+
+def pulumi_environment(root: Path) -> dict[str, str]:
+    """The environment in which Pulumi finds this installation, keeps its state under ``root`` and asks no service.
+
+    A user's own PULUMI_BACKEND_URL wins. Raises ClusterwrightError when no ``pulumi`` is on the PATH.
+    """
+    path = os.pathsep.join((str(_own_programs()), os.environ.get("PATH", os.defpath)))
+    if shutil.which("pulumi", path=path) is None:
+        raise ClusterwrightError(
+            "pulumi is not on the PATH. Install Pulumi's CLI, or build it in a checkout: "
+            'PATH="$(tools/build-pulumi):$PATH"'
+        )
+    (root / "state").mkdir(parents=True, exist_ok=True)
+    return {
+        # State holds digests, never secrets, so an empty passphrase protects all there is; a user's own wins.
+        **({} if os.environ.get(FILE_VARIABLE) else {VARIABLE: ""}),
+        **os.environ,
+        "PATH": path,
+        "PULUMI_BACKEND_URL": os.environ.get("PULUMI_BACKEND_URL") or _file_backend(root),
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        # Pulumi has pip list what is installed; one as old as Python 3.11's own looks for a newer pip as it does.
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+
+
+def _file_backend(root: Path) -> str:
+    """State under ``root``, without the sidecars for content types: a kill in the middle of one locks the state up.
+
+    The engine replaces a state file as a whole, but writes `<file>.attrs` in place, and reads neither where that is
+    torn. A torn one of an engine that writes them says nothing that is needed.
+    """
+    folder = root.resolve() / "state"
+    for sidecar in folder.glob(".pulumi/**/*.attrs"):
+        if not sidecar.read_bytes().endswith(b"}\n"):
+            sidecar.unlink(missing_ok=True)
+    return f"file://{folder}?metadata=skip"
+
+
+def _own_programs() -> Path:
+    """Where this installation's python and provider lie. Not resolved: a virtual environment's python is a link."""
+    return Path(sys.executable).parent
+
+
+def write_project(root: Path) -> Path:
+    """Writes the project's two files under ``root`` and returns their folder."""
+    project = root.resolve() / "project"
+    project.mkdir(parents=True, exist_ok=True)
+    plugin = {"name": "clusterwright", "path": str(_own_programs())}
+    content = {"name": PROJECT, "runtime": "python", "plugins": {"providers": [plugin]}}
+    (project / "Pulumi.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    (project / "__main__.py").write_text(PROGRAM)
+    return project
+
+
+def write_configuration(project: Path, deployment: Deployment, stack: Stack) -> None:
+    """Writes the stack's configuration; what Pulumi itself keeps in the file (its encryption salt) stays."""
+    file = project / f"Pulumi.{stack.name}.yaml"
+    content = yaml.safe_load(file.read_text()) if file.exists() else {}
+    target = deployment.target
+    kept = {key: value for key, value in content.get("config", {}).items() if isinstance(value, dict)}  # encrypted ones
+    content["config"] = {
+        **kept,
+        "clusterwright:spec": str(deployment.spec.resolve()),
+        "clusterwright:layer": stack.layer,
+        "clusterwright:target": target.name,
+        "clusterwright:root": str(target.root.resolve()),
+    }
+    if target.access:
+        content["config"]["clusterwright:access"] = str(target.access.resolve())
+    if target.secrets:
+        content["config"]["clusterwright:secrets"] = str(target.secrets.resolve())
+    if "encryptionsalt" not in content and (salt := _salt_in(project)):
+        content["encryptionsalt"] = salt
+    text = yaml.safe_dump(content)
+    if not file.exists() or file.read_text() != text:  # a preview beside a running update changes nothing under it
+        file.write_text(text)
+
+
+def _salt_in(project: Path) -> str:
+    """The salt of another stack of the project, "" where there is none.
+
+    Stacks of one passphrase share one key then: making a key costs the engine half a second, and a stack that refers to
+    another one needs the keys of both.
+    """
+    for file in sorted(project.glob("Pulumi.*.yaml")):
+        try:
+            content = yaml.safe_load(file.read_text())
+        except yaml.YAMLError:  # torn off while it was written: that stack's own to mend
+            continue
+        if isinstance(content, dict) and isinstance(content.get("encryptionsalt"), str):
+            return str(content["encryptionsalt"])
+    return ""

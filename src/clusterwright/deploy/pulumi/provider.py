@@ -1,0 +1,244 @@
+"""The Pulumi provider: units of a cluster as resources, served by ``pulumi-resource-clusterwright``.
+
+A resource's inputs and state name each device's tree by digest; the bytes come from the object store. What a device
+held before and what it is to hold are therefore known whatever the target is, and a preview shows the lines between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pulumi.provider.experimental.property_value import PropertyValue
+from pulumi.provider.experimental.provider import (
+    CheckFailure,
+    CheckRequest,
+    CheckResponse,
+    ConfigureRequest,
+    ConfigureResponse,
+    CreateRequest,
+    CreateResponse,
+    DeleteRequest,
+    DiffRequest,
+    DiffResponse,
+    PropertyDiff,
+    PropertyDiffKind,
+    Provider,
+    ReadRequest,
+    ReadResponse,
+    UpdateRequest,
+    UpdateResponse,
+)
+
+from clusterwright.deploy.pulumi.batches import Gathering
+from clusterwright.deploy.pulumi.changes import bounded, changed_lines, drift_lines
+from clusterwright.deploy.pulumi.serving import EngineLog, PartialFailure
+from clusterwright.deploy.secrets.versions import version_changes
+from clusterwright.deploy.store import MissingObject, Store
+from clusterwright.deploy.target import Holding, Outcome, Target, Unreachable, holding_digest
+from clusterwright.deploy.targets import Chosen
+from clusterwright.finding import ClusterwrightError
+
+SHOWN_LINES = 40
+"""Lines of configuration that a preview shows of one unit; `clusterwright diff` shows all."""
+
+Properties = Mapping[str, PropertyValue]
+
+
+def text_of(properties: Properties, name: str) -> str:
+    """A text property; "" when it is absent."""
+    found = properties.get(name)
+    return found.value if found is not None and isinstance(found.value, str) else ""
+
+
+def map_of(properties: Properties, name: str) -> dict[str, str]:
+    """A property that maps texts to texts; empty when it is absent."""
+    found = properties.get(name)
+    if found is None or not isinstance(found.value, Mapping):
+        return {}
+    return {key: item.value for key, item in found.value.items() if isinstance(item.value, str)}
+
+
+def as_map(values: Mapping[str, str]) -> PropertyValue:
+    """The property that ``map_of`` reads."""
+    return PropertyValue({key: PropertyValue(value) for key, value in sorted(values.items())})
+
+
+class ClusterwrightProvider(Provider):
+    """Create, update, read and delete of units. ``devices`` maps device to tree digest; "" is a device that differs."""
+
+    def __init__(self, log: EngineLog) -> None:
+        self._log = log
+        self._store: Store | None = None
+        self._target: Target | None = None
+        self._gathering: Gathering | None = None
+
+    async def configure(self, request: ConfigureRequest) -> ConfigureResponse:
+        """Opens the store and the target that the stack's configuration names."""
+        root = Path(text_of(request.args, "root"))
+        self._store = Store(root / "objects")
+        access, secrets = (text_of(request.args, name) for name in ("access", "secrets"))
+        chosen = Chosen(text_of(request.args, "target"), root, Path(access) if access else None)
+        if secrets:
+            from clusterwright.deploy.secrets.sources import PulumiStack
+
+            stack = PulumiStack(Path(text_of(request.args, "project")), text_of(request.args, "stack"))
+            chosen = replace(chosen, secrets=Path(secrets), stack=stack)
+        self._target = chosen.open()
+        self._gathering = Gathering(self._target)
+        return ConfigureResponse(accept_secrets=False, supports_preview=True, accept_resources=False)
+
+    async def diff_config(self, request: DiffRequest) -> DiffResponse:
+        """Another place of the same store and target changes no device."""
+        return DiffResponse(changes=False)
+
+    async def check(self, request: CheckRequest) -> CheckResponse:
+        """Every unit has at least one device."""
+        if not map_of(request.new_inputs, "devices"):
+            return CheckResponse(request.new_inputs, [CheckFailure("devices", "a unit without devices")])
+        return CheckResponse(request.new_inputs)
+
+    async def diff(self, request: DiffRequest) -> DiffResponse:
+        """Compares tree digests, and shows the lines that change."""
+        old, new = map_of(request.old_state, "devices"), map_of(request.new_inputs, "devices")
+        failed = map_of(request.old_state, "failed")
+        changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name) or name in failed]
+        if not changed:
+            offers = (map_of(properties, "offers") for properties in (request.old_state, request.new_inputs))
+            return DiffResponse(changes=len({tuple(sorted(each.items())) for each in offers}) > 1, diffs=["offers"])
+        lines = await asyncio.to_thread(self._all_lines, {name: (old.get(name), new.get(name)) for name in changed})
+        await self._log.info(request.urn, "\n".join(lines))
+        return DiffResponse(
+            changes=True,
+            diffs=["devices"],
+            detailed_diff={f"devices[{name!r}]".replace("'", '"'): _kind(name, old, new) for name in changed},
+        )
+
+    async def create(self, request: CreateRequest) -> CreateResponse:
+        """Brings the unit's devices to their trees. Raises PartialFailure when one of them does not get there."""
+        if request.preview:
+            return CreateResponse(request.name, dict(request.properties))
+        state = await self._bring_about(request.urn, request.properties, {})
+        return CreateResponse(request.name, state)
+
+    async def update(self, request: UpdateRequest) -> UpdateResponse:
+        """As create; devices that left the unit lose what was put on them."""
+        if request.preview:
+            return UpdateResponse(dict(request.news))
+        return UpdateResponse(await self._bring_about(request.urn, request.news, request.olds))
+
+    async def delete(self, request: DeleteRequest) -> None:
+        """Removes what was put on the unit's devices, and nothing else."""
+        await self._bring_about(request.urn, {}, request.properties)
+
+    async def read(self, request: ReadRequest) -> ReadResponse:
+        """Has the devices compare what they run with what they were given; the next update mends one that differs.
+
+        Compared is what an update would set: files with their modes, the running kernel's state, a switch's running
+        configuration. The lines that differ are shown under the unit. Devices that differed already are only read.
+        """
+        wanted = map_of(request.properties, "devices")
+        compared = await asyncio.to_thread(self._compare, wanted)
+        if compared is None:
+            return ReadResponse()
+        await self._warn(request.urn, compared)
+        drift = {name: outcome for name, outcome in compared.items() if outcome.changed}
+        if drift:
+            shown = await asyncio.to_thread(self._drift_lines, wanted, drift)
+            await self._log.info(request.urn, "\n".join(shown))
+        held = {name: "" if name in drift else digest for name, digest in wanted.items()}
+        state = {"devices": as_map(held), **_offers(request.properties)}
+        return ReadResponse(request.resource_id, state, state)
+
+    def _compare(self, wanted: Mapping[str, str]) -> Mapping[str, Outcome] | None:
+        """Devices against their trees, without those of no tree; None: all hold nothing. Raises ClusterwrightError."""
+        store, target, _ = self._opened()
+        batch = {name: store.get_tree(name, digest) for name, digest in wanted.items() if digest}
+        compared = target.apply(batch, check=True) if batch else {}
+        different = sorted(wanted.keys() - batch.keys())
+        holdings = target.read(different) if different else {}
+        silent = {name: outcome.message for name, outcome in compared.items() if not outcome.ok}
+        silent |= {name: held.message for name, held in holdings.items() if isinstance(held, Unreachable)}
+        if silent:
+            told = "; ".join(f"{name} could not be read: {message}" for name, message in sorted(silent.items()))
+            raise ClusterwrightError(told)
+        digests = {outcome.digest for outcome in compared.values()}
+        digests |= {held.digest for held in holdings.values() if isinstance(held, Holding)}
+        if digests == {holding_digest({})}:
+            return None
+        return compared
+
+    async def _warn(self, urn: str, outcomes: Mapping[str, Outcome]) -> None:
+        for notice in sorted({outcome.notice for outcome in outcomes.values()} - {""}):
+            await self._log.warning(urn, notice)
+
+    async def _bring_about(self, urn: str, news: Properties, olds: Properties) -> dict[str, PropertyValue]:
+        store, _, gathering = self._opened()
+        wanted, before = map_of(news, "devices"), map_of(olds, "devices")
+        batch = {name: store.get_tree(name, digest) for name, digest in wanted.items()}
+        batch |= {name: () for name in before if name not in wanted}
+        outcomes = await gathering.apply(batch)
+        await self._warn(urn, outcomes)
+        failed = {name: _complaint(outcome) for name, outcome in outcomes.items() if not outcome.ok}
+        if not failed:
+            return {"devices": as_map(wanted), **_offers(news)}
+        # A device that kept its previous configuration keeps its previous digest: the next diff starts from there.
+        kept = {name: before.get(name, "") if name in failed else digest for name, digest in wanted.items()}
+        kept |= {name: before[name] for name in failed if name not in wanted}
+        unit = urn.rpartition("::")[2]
+        told = "; ".join(f"{name}: {reason}" for name, reason in sorted(failed.items()))
+        raise PartialFailure(
+            f"{len(failed)} of {len(batch)} devices of {unit} did not reach the wanted state: {told}. "
+            "The others did. Mend the cause and run the same command again.",
+            unit,
+            {"devices": as_map(kept), "failed": as_map(failed), **_offers(olds)},
+        )
+
+    def _all_lines(self, changed: Mapping[str, tuple[str | None, str | None]]) -> list[str]:
+        return bounded((line for name, digests in changed.items() for line in self._lines(name, *digests)), SHOWN_LINES)
+
+    def _lines(self, name: str, old: str | None, new: str | None) -> Iterator[str]:
+        store, target, _ = self._opened()
+        after = store.get_tree(name, new) if new else ()
+        try:
+            before = store.get_tree(name, old) if old else ()
+        except MissingObject:
+            before, old = (), ""
+        if old == "":
+            # What the device holds is not in the store: ask the device itself.
+            outcome = target.apply({name: after}, check=True)[name]
+            yield from drift_lines(name, outcome, after)
+            return
+        yield f"{name}:"
+        yield from (f"  {words}" for words in version_changes(before, after))
+        yield from (f"  {line}" for line in changed_lines(before, after))
+
+    def _drift_lines(self, wanted: Mapping[str, str], drift: Mapping[str, Outcome]) -> list[str]:
+        store, _, _ = self._opened()
+        given = {name: store.get_tree(name, wanted[name]) for name in drift}
+        lines = (line for name, found in sorted(drift.items()) for line in drift_lines(name, found, given[name]))
+        return bounded(lines, SHOWN_LINES)
+
+    def _opened(self) -> tuple[Store, Target, Gathering]:
+        if self._store is None or self._target is None or self._gathering is None:
+            raise ClusterwrightError("the provider was not configured: the stack names no target")
+        return self._store, self._target, self._gathering
+
+
+def _offers(properties: Properties) -> dict[str, PropertyValue]:
+    """What a switch of the upper layer offers pods; a unit that offers has that one device, and keeps or takes it."""
+    return {"offers": properties["offers"]} if "offers" in properties else {}
+
+
+def _kind(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> PropertyDiff:
+    if name not in old:
+        return PropertyDiff(PropertyDiffKind.ADD, input_diff=True)
+    if name not in new:
+        return PropertyDiff(PropertyDiffKind.DELETE, input_diff=True)
+    return PropertyDiff(PropertyDiffKind.UPDATE, input_diff=True)
+
+
+def _complaint(outcome: Outcome) -> str:
+    return f"{outcome.status.value}, {outcome.message}" if outcome.message else outcome.status.value

@@ -1,0 +1,80 @@
+"""Rendering what stacks need into the object store: once for a whole rollout, on every core."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+from clusterwright.deploy.pulumi.cache import Question, ReadFiles, recall, remember
+from clusterwright.deploy.pulumi.manifest import Manifest, manifest_of
+from clusterwright.deploy.pulumi.units import Stack
+from clusterwright.deploy.pulumi.upper_layer import offers_of
+from clusterwright.deploy.secrets.versions import Versions, labelled
+from clusterwright.deploy.store import Store
+from clusterwright.deploy.targets import Chosen
+from clusterwright.plan.model import Plan
+
+FEW = 256
+"""For no more devices than this another process costs more than it saves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a plan came from: the spec, and the files that it was read from."""
+
+    spec: Path
+    read: ReadFiles
+
+
+def make_manifests(
+    plan: Plan, target: Chosen, stacks: Collection[Stack], source: Source | None = None
+) -> dict[str, Manifest]:
+    """Renders every device of ``stacks`` that the target reaches; each stack's manifest by its name.
+
+    With the ``source`` of the plan, a stack that was rendered from the same before is not rendered again. The trees
+    and the manifests themselves are in the store afterwards. Raises what a renderer raises.
+    """
+    if source is None:
+        return _rendered(plan, target, stacks)
+    asked = {stack.name: Question(source.spec, stack.layer, target) for stack in stacks}
+    known = {name: recall(question, source.read) for name, question in asked.items()}
+    made = _rendered(plan, target, [stack for stack in stacks if known[stack.name] is None])
+    for name, manifest in made.items():
+        remember(asked[name], source.read, manifest)
+    found = {name: manifest for name, manifest in known.items() if manifest is not None} | made
+    return {stack.name: found[stack.name] for stack in stacks}
+
+
+def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[str, Manifest]:
+    if not stacks:
+        return {}
+    # The renderers are imported for stacks that are rendered, and only for them.
+    from clusterwright.output.forked import fan_out, prepare
+    from clusterwright.output.workers import shares_of
+
+    names = target.carries([name for stack in stacks for unit in stack.units for name in unit.devices])
+    store = Store(target.root / "objects")
+    count = len(os.sched_getaffinity(0)) if len(names) > FEW else 1
+    work = partial(_render, plan, store, target.secret_versions())
+    if count <= 1:
+        trees = dict(work(names))
+    else:
+        prepare(plan)
+        trees = dict(fan_out(work, shares_of(plan, names, count)))
+    offers = offers_of(plan, target, stacks)
+    found = {stack.name: manifest_of(plan.name, stack, trees, offers[stack.name]) for stack in stacks}
+    for manifest in found.values():
+        store.put(manifest.content())
+    return found
+
+
+def _render(plan: Plan, store: Store, versions: Versions, names: Sequence[str]) -> list[tuple[str, str]]:
+    from clusterwright.output.engine import render_devices
+
+    rendered = (labelled(artifact, versions) for artifact in render_devices(plan, names))
+    artifacts = groupby(rendered, key=lambda artifact: artifact.device)
+    return [(device, store.put_tree(tuple(files))) for device, files in artifacts]

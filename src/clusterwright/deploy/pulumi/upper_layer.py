@@ -1,0 +1,163 @@
+"""What each switch above the pods offers each pod: the reference by which a pod's stack leans on the upper layer's.
+
+An offer is the switch's AS number and loopback with every port towards that pod: its peer, its addresses and speed, and
+whether it is in service. The stack of the upper layer exports the offers that its switches hold; the stack of a pod
+reads them through Pulumi, and goes only where they are those it was planned against. What the upper layer has for
+another pod says nothing about this one, so a change of one pod never stands in the way of another.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.deploy.store import MissingObject, Store
+from clusterwright.finding import ClusterwrightError
+
+if TYPE_CHECKING:
+    from clusterwright.deploy.pulumi.units import Stack
+    from clusterwright.deploy.targets import Chosen
+    from clusterwright.intent.switch_links import Link
+    from clusterwright.plan.model import Device, Plan
+
+Offers = Mapping[str, Mapping[str, str]]
+"""Switch of the upper layer to pod to offer: ``27 of 28 ports, 2,700 Gb/s, AS 65000, SHA-256``."""
+
+ACCEPTED = "CLUSTERWRIGHT_UPPER_ACCEPTED"
+"""The environment variable with offers (JSON) that a pod goes on with, though they are others than planned.
+
+They are what the upper layer held when a rollout over both was prepared: its waves say in which order both change.
+"""
+
+_SHOWN_SWITCHES, _SHOWN_PORTS = 4, 3
+
+
+class UnmetReferenceError(ClusterwrightError):
+    """The upper layer that is deployed is not the one that a pod was planned against."""
+
+
+def offers_of(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[str, Offers]:
+    """By stack: for the upper layer what it offers every pod, for a pod what it is offered.
+
+    Left out are switches without files of their own and those that the target does not reach: nothing is deployed on
+    them. Every offer's text is in the store afterwards. Raises ClusterwrightError.
+    """
+    # Imported only here: a stack's program that has its manifest compares offers, and renders nothing.
+    from clusterwright.intent.switch_links import links_of
+    from clusterwright.platforms.registry import DEVICE_RENDERERS
+
+    pods = {stack.pod for stack in stacks}
+    upper = [
+        device
+        for device in plan.devices
+        if not device.pod and any(entry.applies(plan, device) for entry in DEVICE_RENDERERS)
+    ]
+    reached = frozenset(target.carries([device.name for device in upper]))
+    store = Store(target.root / "objects")
+    found: dict[str, dict[str, str]] = {}
+    for device in upper:
+        links: dict[str, list[Link]] = defaultdict(list)
+        for link in links_of(plan, device) if device.name in reached else ():
+            pod = link.peer_device.pod
+            if pod and ("" in pods or pod in pods):
+                links[pod].append(link)
+        found[device.name] = {pod: _offer(plan, store, device, of_pod) for pod, of_pod in sorted(links.items())}
+    return {stack.name: _own(found, stack.pod) for stack in stacks}
+
+
+def require_offers(planned: Offers, deployed: Offers, accepted: Offers | None, upper: str, store: Store) -> None:
+    """Raises UnmetReferenceError when ``deployed`` is neither what was ``planned`` nor ``accepted`` instead (None: no).
+
+    A switch that failed in a rollout over both is that rollout's to judge, by its budget: it offers nothing then.
+    """
+    wrong = [
+        (name, pod, offer, _of(deployed, name, pod))
+        for name, pods in planned.items()
+        for pod, offer in pods.items()
+        if _of(deployed, name, pod) != offer
+        and (accepted is None or _of(deployed, name, pod) not in ("", _of(accepted, name, pod)))
+    ]
+    if not wrong:
+        return
+    lines = [line for each in wrong[:_SHOWN_SWITCHES] for line in _told(store, *each)]
+    if len(wrong) > _SHOWN_SWITCHES:
+        lines.append(f"and {len(wrong) - _SHOWN_SWITCHES} more switches")
+    raise UnmetReferenceError(
+        f"{upper}, as it is deployed, is not the upper layer that {wrong[0][1]} was planned against:\n  "
+        + "\n  ".join(lines)
+        + f"\nDeploy {upper} from this spec first (`clusterwright up` does so by itself), or take the spec that it was "
+        "deployed from. Nothing was touched."
+    )
+
+
+def _own(found: Offers, pod: str) -> Offers:
+    """What is offered to ``pod``, or by the upper layer ("") to all of them."""
+    if not pod:
+        return {name: pods for name, pods in found.items() if pods}
+    return {name: {pod: pods[pod]} for name, pods in found.items() if pod in pods}
+
+
+def _offer(plan: Plan, store: Store, device: Device, links: list[Link]) -> str:
+    ports = [_port_of(plan, link) for link in links]
+    document = {"asn": device.asn, "loopback": device.loopback, "state": device.state, "ports": ports}
+    digest = store.put(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
+    up = [link for link in links if link.is_up]
+    asn = f", AS {device.asn}" if device.asn else ""
+    state = f", {device.state}" if device.state != "active" else ""
+    capacity = f"{sum(link.cable.speed_gbps for link in up):,} Gb/s"
+    return f"{len(up)} of {len(links)} ports, {capacity}{asn}{state}, {digest}"
+
+
+def _port_of(plan: Plan, link: Link) -> dict[str, Any]:
+    """A port as its switch is configured; what a pod does with its own end changes nothing about it."""
+    from clusterwright.plan.model import format_address
+
+    address = link.port.address
+    version = plan.address_version(link.cable.fabric) if address is not None else 0
+    return {
+        "fabric": link.cable.fabric,
+        "port": link.port.port,
+        "address": "" if address is None else format_address(address, version),
+        "peer": link.peer.device,
+        "peer_port": link.peer.port,
+        "peer_asn": link.peer_device.asn,
+        "speed_gbps": link.cable.speed_gbps,
+        "in_service": link.is_up,
+    }
+
+
+def _of(offers: Offers, name: str, pod: str) -> str:
+    return offers.get(name, {}).get(pod, "")
+
+
+def _told(store: Store, name: str, pod: str, planned: str, deployed: str) -> Iterator[str]:
+    if not deployed:
+        yield f"{name}: planned {_brief(planned)} for {pod}; it is not deployed, or its last update failed"
+        return
+    yield f"{name}: planned {_brief(planned)}; deployed {_brief(deployed)}"
+    try:
+        was, will = (json.loads(store.get(text.rpartition(", ")[2])) for text in (deployed, planned))
+    except MissingObject:  # deployed from another folder: the digests alone are known here
+        return
+    before = {port["port"]: port for port in was["ports"]}
+    after = {port["port"]: port for port in will["ports"]}
+    different = sorted(port for port in before.keys() | after.keys() if before.get(port) != after.get(port))
+    for port in different[:_SHOWN_PORTS]:
+        yield f"  {port}: planned {_port(after.get(port))}; deployed {_port(before.get(port))}"
+    if len(different) > _SHOWN_PORTS:
+        yield f"  and {len(different) - _SHOWN_PORTS} more ports"
+
+
+def _brief(offer: str) -> str:
+    text, _, digest = offer.rpartition(", ")
+    return f"{text} ({digest[:12]})"
+
+
+def _port(port: Mapping[str, Any] | None) -> str:
+    if port is None:
+        return "nothing"
+    address = f", {port['address']}" if port["address"] else ""
+    state = "" if port["in_service"] else ", out of service"
+    return f"{port['peer']} {port['peer_port']} at {port['speed_gbps']} Gb/s{address}{state}"

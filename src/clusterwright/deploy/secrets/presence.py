@@ -1,0 +1,48 @@
+"""Asking for every secret before the first device is touched: no deployment stops half way for want of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from clusterwright.artifact import Artifact
+from clusterwright.deploy.pulumi.units import Stack
+from clusterwright.deploy.secrets.secrets import SecretError, checked, filled, names_in
+from clusterwright.deploy.targets import Chosen
+from clusterwright.output.engine import render_devices
+from clusterwright.plan.model import Plan
+from clusterwright.platforms.linux.writer import secrets as node_secrets
+
+
+def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None:
+    """Read every source for every stack, and compare with what the files of its devices ask for.
+
+    Raises SecretError for a source that does not give its secret, for secrets without a source, and for values that
+    are not of the form that a file asks for.
+    """
+    if target.secrets is None and target.is_content_with_placeholders:
+        return
+    for stack in stacks:
+        known = checked(target.of_stack(stack.name).fetch_secrets())
+        carried = target.carries([name for unit in stack.units for name in unit.devices])
+        contents = frozenset(artifact.content for artifact in _asking(plan, carried))
+        named = {name for content in contents for name in names_in(content)}
+        if lacking := sorted(named - known.keys()):
+            names = ", ".join(f'secret "{name}"' for name in lacking)
+            raise SecretError(
+                f"{stack.name}: no source gives {names}. Add it to `secrets:` of the spec, or to --secrets FILE. "
+                "Nothing was changed."
+            )
+        try:
+            for content in contents:
+                filled(content, known)
+        except SecretError as error:
+            raise SecretError(f"{stack.name}: {error}. Nothing was changed.") from None
+
+
+def _asking(plan: Plan, names: Iterable[str]) -> Iterator[Artifact]:
+    """The files of devices in which secrets can stand: all of a switch, and those of a node that are made for them."""
+    devices = [plan.by_name[name] for name in names]
+    yield from render_devices(plan, [device.name for device in devices if device.kind == "switch"])
+    for device in devices:
+        if device.kind == "node":
+            yield from node_secrets.render(plan, device)

@@ -1,0 +1,117 @@
+"""What an edge switch and a management port let in, as permits: one list for hosts, one for the port of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+from clusterwright.intent.edge_filters import edge_permits
+from clusterwright.intent.filter_cover import with_single_ports, without_hidden
+from clusterwright.intent.filter_entries import (
+    ICMP,
+    ICMP_ERRORS,
+    Permit,
+    judged,
+    on_link,
+    peer_networks,
+    zones_on,
+)
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.zone_networks import collapse
+from clusterwright.plan.model import fabric_of
+from clusterwright.spec.zone_reach import members_of
+
+if TYPE_CHECKING:
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch_links import Link
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.isolation import Network
+
+
+def is_host_port(link: Link) -> bool:
+    """True for a port at which something enters the fabric: a node's NIC or anything's management port."""
+    return link.port.side == "down" and not link.is_to_switch
+
+
+def host_permits(plan: Plan, view: SwitchView, *, single_ports: bool = False) -> tuple[Permit, ...] | None:
+    """What hosts behind a switch may send into the network; None where it has none, or no zone covers the fabric.
+
+    With ``single_ports`` as a chip without port ranges has it.
+    """
+    subnet = view.host_subnet
+    if subnet is None or not any(is_host_port(link) for link in view.links):
+        return None
+    return edge_permits(plan, view.fabric, subnet, single_ports=single_ports)
+
+
+@per_plan
+def management_permits(plan: Plan, fabric_name: str, *, single_ports: bool = False) -> tuple[Permit, ...] | None:
+    """What a switch's management port on a fabric takes; None where no zone holds management ports.
+
+    Equal for all switches: the port's own address is what the port takes by itself. With ``single_ports`` as a system
+    without port ranges has it.
+    """
+    fabric = fabric_of(plan, fabric_name)
+    if fabric.addressing is None or not _holders(plan, fabric_name):
+        return None
+    version = fabric.addressing.hosts.version
+    found = list(on_link(version))
+    for zone in _holders(plan, fabric_name):
+        for flow in plan.spec.flows:
+            for mine, other, reply in ((flow.target, flow.source, False), (flow.source, flow.target, True)):
+                sources = peer_networks(plan, zone, other, fabric_name) if mine == zone else ()
+                if sources:
+                    found.append(replace(judged(flow, version, reply=reply), sources=sources))
+    found.append(Permit("icmp errors", version, ICMP, types=ICMP_ERRORS[version]))
+    return without_hidden(tuple(map(with_single_ports, found) if single_ports else found))
+
+
+@per_plan
+def service_sources(plan: Plan, fabric_name: str, protocol: str, port: int) -> tuple[Network, ...] | None:
+    """The prefixes that a flow lets reach a port of the management ports; None where no zone holds them.
+
+    Replies to the switch are no requests, whatever a list without memory takes them for.
+    """
+    holders = _holders(plan, fabric_name)
+    if not holders:
+        return None
+    return collapse(
+        [
+            network
+            for flow in plan.spec.flows
+            if flow.target in holders and flow.opens(protocol, port)
+            for network in peer_networks(plan, flow.target, flow.source, fabric_name)
+        ]
+    )
+
+
+@per_plan
+def management_reach(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
+    """Where a management port needs routes to: its network, the site's servers, zones that a flow joins it with."""
+    fabric = fabric_of(plan, fabric_name)
+    if fabric.addressing is None:
+        return ()
+    holders = _holders(plan, fabric_name)
+    pool = fabric.addressing.hosts
+    servers = plan.spec.site.management
+    aaa = plan.spec.site.aaa
+    outside = [
+        ip_network(text)
+        for text in (*servers.dns, *servers.ntp, *servers.syslog, *(() if aaa is None else aaa.servers))
+    ]
+    found: list[Network] = [pool, *(network for network in outside if network.version == pool.version)]
+    for flow in plan.spec.flows:
+        for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):
+            if mine in holders:
+                found.extend(peer_networks(plan, mine, other, fabric_name))
+    return collapse(found)
+
+
+def _holders(plan: Plan, fabric_name: str) -> tuple[str, ...]:
+    """The zones that switches' management ports on a fabric are in: those of the whole fabric."""
+    return tuple(
+        zone.name
+        for zone, _ in zones_on(plan, fabric_name)
+        if fabric_name in zone.fabrics and not members_of(plan.spec, zone)
+    )

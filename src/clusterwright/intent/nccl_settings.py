@@ -1,0 +1,242 @@
+"""Every variable that NCCL and PyTorch get on a node, each with where it comes from and why.
+
+Values follow from the plan and from the profile's keys; only names that the profile's release reads are written, and
+defaults that NCCL moved between releases are spelt out (NCCL 2.30, user guide and source, compared with older tags).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.intent.nccl_torch import torch_settings
+from clusterwright.intent.node_nics import nics_by_fabric
+from clusterwright.intent.partitions import partition_indexes
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.traffic_classes import data_class_of, traffic_class_byte
+from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.job import NcclProfile
+from clusterwright.spec.runtime_names import known_names
+from clusterwright.spec.text.document import Path
+
+STAGGERED_RANKS = 256  # NCCL_UID_STAGGER_THRESHOLD's default: jobs above it meet at the root in waves
+TOPOLOGY_LINK = "/run/nccl/topology.xml"
+TUNER_TABLE = "/etc/nccl/tuner.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A variable, its value, the place in the spec that it follows from, and the reason in one sentence.
+
+    ``environment`` tells those that PyTorch or a plugin reads, which have to be in a job's environment, from those that
+    NCCL itself reads from nccl.conf.
+    """
+
+    name: str
+    value: str
+    origin: Path
+    reason: str
+    environment: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What NCCL has to know of a node's cables: adapters as (verbs name, PCI address) in rail order, the interfaces for
+    sockets, and how many bottom switches the adapters end at."""
+
+    hcas: tuple[tuple[str, str | None], ...]
+    sockets: tuple[str, ...]
+    switches: int
+
+
+def wiring_of(plan: Plan, device: Device, nccl: NcclProfile) -> Wiring:
+    """The wiring of one node, from the plan's cables."""
+    by_fabric = nics_by_fabric(plan, device)
+    data = by_fabric.get(nccl.fabric, ())
+    return Wiring(
+        hcas=tuple((nic.rdma_device, nic.pci) for nic in data if nic.rdma_device is not None),
+        sockets=tuple(nic.interface for nic in by_fabric.get(nccl.sockets, ())),
+        switches=len({nic.switch for nic in data}),
+    )
+
+
+@per_plan
+def settings(plan: Plan, node_group: str, wiring: Wiring) -> tuple[Setting, ...]:
+    """Every variable by name; the spec's own ``variables`` win over what is derived."""
+    nccl = plan.spec.nccl
+    fabric = plan.spec.fabric(nccl.fabric) if nccl is not None else None
+    if nccl is None or fabric is None:
+        return ()
+    names = known_names("nccl", nccl.version)
+    derived = [*_common(plan, nccl, fabric, wiring), *_start(plan, nccl, names)]
+    derived += _roce(plan, nccl, fabric) if fabric.technology == "roce" else _infiniband(plan, nccl, fabric, node_group)
+    found = {each.name: each for each in derived if names is None or each.name in names}
+    for name, value, origin, reason in torch_settings(nccl):
+        found[name] = Setting(name, value, origin, reason, environment=True)
+    if nccl.tuner is not None:
+        reason = "the example tuner looks for its table under this name; NCCL itself does not know the variable"
+        found["NCCL_TUNER_CONFIG_FILE"] = Setting(
+            "NCCL_TUNER_CONFIG_FILE", TUNER_TABLE, nccl.tuner.path, reason, environment=True
+        )
+    for name, value in nccl.variables.items():
+        path = (*nccl.path, "variables", name)
+        found[name] = Setting(
+            name, value, path, "written by hand in the spec", environment=not is_read_by_nccl(nccl, name)
+        )
+    return tuple(found[name] for name in sorted(found))
+
+
+def is_read_by_nccl(nccl: NcclProfile, name: str) -> bool:
+    """Whether the profile's NCCL reads a variable; where its names are not known, whether it looks like one of its."""
+    names = known_names("nccl", nccl.version)
+    if names is not None:
+        return name in names
+    torch = known_names("torch", nccl.pytorch) if nccl.pytorch is not None else None
+    return name.startswith("NCCL_") and name not in (torch or ())
+
+
+def cross_nic(nccl: NcclProfile, switches: int) -> int:
+    """NCCL_CROSS_NIC: 1 where all adapters of a node share a switch, else 0; the spec may fix it."""
+    if nccl.cross_nic is not None:
+        return nccl.cross_nic
+    return 1 if switches == 1 else 0
+
+
+def _key(nccl: NcclProfile, key: str) -> Path:
+    return (*nccl.path, key)
+
+
+def _common(plan: Plan, nccl: NcclProfile, fabric: Fabric, wiring: Wiring) -> Iterator[Setting]:
+    turn = "split each message over them" if nccl.split_data_on_qps else "whole messages in turn"
+    yield Setting(
+        "NCCL_IB_QPS_PER_CONNECTION",
+        str(nccl.qps_per_connection),
+        _key(nccl, "qps_per_connection"),
+        "queue pairs of a connection: each is hashed to a path of its own",
+    )
+    yield Setting(
+        "NCCL_IB_SPLIT_DATA_ON_QPS",
+        "1" if nccl.split_data_on_qps else "0",
+        _key(nccl, "split_data_on_qps"),
+        f"{turn}; the default moved from 1 to 0 in NCCL 2.20",
+    )
+    yield Setting(
+        "NCCL_IB_TIMEOUT",
+        str(nccl.timeout),
+        _key(nccl, "timeout"),
+        f"an unanswered packet is sent again after 4.096 µs × 2^{nccl.timeout} = {_seconds(nccl.timeout)}; "
+        "the default moved from 14 to 18 in 2.14 and to 20 in 2.23",
+    )
+    yield Setting(
+        "NCCL_IB_RETRY_CNT",
+        str(nccl.retry_count),
+        _key(nccl, "retry_count"),
+        "times that it is sent again",
+    )
+    if nccl.cross_nic is not None:
+        why = "fixed in the spec"
+    elif wiring.switches == 1:
+        why = "all adapters of a node end at one switch, so another rail is as near as its own"
+    else:
+        why = f"the adapters of a node end at {wiring.switches} switches: changing rails means climbing to the spine"
+    yield Setting("NCCL_CROSS_NIC", str(cross_nic(nccl, wiring.switches)), _key(nccl, "cross_nic"), why)
+    if wiring.hcas:
+        places = ", ".join(f"{name} at {pci}" for name, pci in wiring.hcas if pci)
+        value = "=" + ",".join(name for name, _ in wiring.hcas)
+        why = f"whole names (=) of the adapters cabled to {fabric.name}, in rail order: {places or 'addresses unknown'}"
+        yield Setting("NCCL_IB_HCA", value, _key(nccl, "fabric"), why)
+    if wiring.sockets:
+        why = f"whole names (=) of the interfaces on {nccl.sockets}, which carries the bootstrap"
+        yield Setting("NCCL_SOCKET_IFNAME", "=" + ",".join(wiring.sockets), _key(nccl, "sockets"), why)
+    bootstrap = plan.spec.fabric(nccl.sockets)
+    if bootstrap is not None and bootstrap.addressing is not None:
+        why = f"{bootstrap.name} is addressed from {bootstrap.addressing.hosts}"
+        yield Setting("NCCL_SOCKET_FAMILY", _family(bootstrap), (*bootstrap.path, "addressing", "hosts"), why)
+    if nccl.topology_file:
+        why = "set by nccl-topology.service where every PCI address of the model's file exists; else NCCL looks itself"
+        yield Setting("NCCL_TOPO_FILE", TOPOLOGY_LINK, _key(nccl, "topology_file"), why)
+    if nccl.tuner is not None:
+        yield Setting("NCCL_TUNER_PLUGIN", nccl.tuner.plugin, nccl.tuner.path, "the tuner that reads the table")
+
+
+def _start(plan: Plan, nccl: NcclProfile, names: frozenset[str] | None) -> Iterator[Setting]:
+    """How thousands of ranks find each other: defaults that matter then, written so that a new release keeps them."""
+    group = plan.spec.node_group(nccl.nodes)
+    gpus = group.model.gpus.count if group is not None and group.model.gpus is not None else 0
+    ranks = group.count * gpus if group is not None else 0
+    yield Setting(
+        "NCCL_IB_RETURN_ASYNC_EVENTS",
+        "1",
+        nccl.path,
+        "a port that goes down fails the collective, which else hangs",
+    )
+    yield Setting("NCCL_OOB_NET_ENABLE", "0", _key(nccl, "sockets"), "the bootstrap stays off the data fabric")
+    if ranks > STAGGERED_RANKS:
+        group_path = group.path if group is not None else nccl.path
+        many = f"{ranks:,} ranks may meet at one root"
+        yield Setting(
+            "NCCL_UID_STAGGER_THRESHOLD", str(STAGGERED_RANKS), group_path, f"{many}: above this they come in waves"
+        )
+        yield Setting("NCCL_UID_STAGGER_RATE", "7000", group_path, f"{many}: messages a second that it takes")
+    if names is None or "NCCL_RUNTIME_CONNECT" in names:
+        yield Setting("NCCL_RUNTIME_CONNECT", "1", nccl.path, "connections are made at first use, not all at the start")
+
+
+def _roce(plan: Plan, nccl: NcclProfile, fabric: Fabric) -> Iterator[Setting]:
+    yield Setting("NCCL_IB_ROCE_VERSION_NUM", "2", (*fabric.path, "technology"), "the fabric routes RoCE version 2")
+    yield Setting(
+        "NCCL_IB_GID_INDEX",
+        "-1",
+        (*fabric.path, "technology"),
+        "indexes move; family, range and version choose the GID (the default moved from 0 to -1 in 2.21)",
+    )
+    yield Setting(
+        "NCCL_IB_ADAPTIVE_ROUTING", "0", (*fabric.path, "technology"), "NCCL's default on RoCE: packets stay in order"
+    )
+    if fabric.addressing is not None:
+        pool: Path = (*fabric.path, "addressing", "hosts")
+        yield Setting("NCCL_IB_ADDR_FAMILY", _family(fabric), pool, f"the family of {fabric.name}'s host pool")
+        yield Setting("NCCL_IB_ADDR_RANGE", str(fabric.addressing.hosts), pool, f"{fabric.name}'s host pool")
+    if nccl.service_level is not None:
+        yield Setting("NCCL_IB_SL", str(nccl.service_level), _key(nccl, "service_level"), "fixed in the spec")
+    data = data_class_of(plan, fabric)
+    if data is not None and data.dscp:
+        why = f"DSCP {data.dscp[0]} of class {data.name}, shifted past the two ECN bits"
+        yield Setting("NCCL_IB_TC", str(traffic_class_byte(data.dscp[0])), (*data.path, "dscp"), why)
+    if nccl.control_dscp is not None:
+        why = f"clear-to-send messages travel as DSCP {nccl.control_dscp}, shifted past the two ECN bits"
+        value = str(traffic_class_byte(nccl.control_dscp))
+        yield Setting("NCCL_IB_FIFO_TC", value, _key(nccl, "control_dscp"), why)
+
+
+def _infiniband(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) -> Iterator[Setting]:
+    """Service level, P_Key index, and the switches' features: NCCL takes adaptive routing for granted on InfiniBand."""
+    data = next((item for item in fabric.classes if item.name == nccl.data_class), None)
+    if nccl.service_level is not None:
+        why = "the service level that data travels in"
+        yield Setting("NCCL_IB_SL", str(nccl.service_level), _key(nccl, "service_level"), why)
+    elif data is not None and data.service_level is not None:
+        why = f"the service level of class {data.name}"
+        yield Setting("NCCL_IB_SL", str(data.service_level), (*data.path, "service_level"), why)
+    index = partition_indexes(plan, fabric.name).get(node_group)
+    if index is not None:
+        why = f"the index at which opensm puts the first partition with full membership of {node_group}"
+        yield Setting("NCCL_IB_PKEY", str(index), (*fabric.path, "partitions"), why)
+    manager = fabric.subnet_manager
+    if manager is not None:
+        base: Path = (*fabric.path, "subnet_manager")
+        why = f"the subnet manager's switches {'have' if manager.adaptive_routing else 'do not have'} it on"
+        value = "1" if manager.adaptive_routing else "0"
+        yield Setting("NCCL_IB_ADAPTIVE_ROUTING", value, (*base, "adaptive_routing"), why)
+        why = "SHARP is on: switches reduce, given its plugin" if manager.sharp else "SHARP is off in the fabric"
+        yield Setting("NCCL_COLLNET_ENABLE", "1" if manager.sharp else "0", (*base, "sharp"), why)
+
+
+def _family(fabric: Fabric) -> str:
+    return "AF_INET6" if fabric.addressing is not None and fabric.addressing.hosts.version == 6 else "AF_INET"
+
+
+def _seconds(exponent: int) -> str:
+    seconds: float = 4.096e-6 * (1 << exponent)
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.0f} ms"

@@ -1,0 +1,182 @@
+"""What every switch's configuration is written from: its links, its BGP sessions, its own prefixes, its classes.
+
+Shared by all switch operating systems, so that both ends of a session follow from the same derivation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.intent.borders import outside_prefixes
+from clusterwright.intent.hashing import hashing_of
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.switch_links import Link, links_of
+from clusterwright.intent.switch_sessions import Session, sessions_of
+from clusterwright.plan.boot import relay_targets
+from clusterwright.plan.model import fabric_of, format_address
+from clusterwright.plan.ports import modes_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clusterwright.intent.hashing import TierHashing
+    from clusterwright.plan.model import Device, Plan, Subnet
+    from clusterwright.spec.fabric import Fabric
+    from clusterwright.spec.hardware.models import HardwareModel, PortBlock, PortMode
+
+DRAINED = "drained"
+_ROUTER_ID_BASE = 10 << 24
+_NUMBERS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A prefix as text. ``is_connected`` says that one interface carries exactly it; else it needs a discard route."""
+
+    text: str
+    is_connected: bool
+
+
+@dataclass(frozen=True)
+class SwitchView:
+    """A switch and everything of the plan that concerns it. ``version`` is the IP version of its fabric (4 or 6).
+
+    ``management`` is the out-of-band link, None where the spec has no management network. ``origins`` are the prefixes
+    the switch announces itself, ``pools`` the prefixes and lengths that it may learn from neighbours. ``hashing`` is
+    how it chooses among equal paths, ``platform`` what the vendor gives out for its chip. ``relay`` is the boot server
+    that hosts' DHCP requests are sent to, None where none boots.
+    """
+
+    device: Device
+    model: HardwareModel
+    fabric: Fabric
+    version: int
+    links: tuple[Link, ...]
+    management: Link | None
+    sessions: tuple[Session, ...]
+    origins: tuple[Prefix, ...]
+    pools: tuple[tuple[str, int], ...]
+    host_subnet: Subnet | None
+    hashing: TierHashing
+    platform: Mapping[str, Any] | None
+    relay: str | None = None
+
+    @property
+    def loopback(self) -> str | None:
+        """The loopback address as text."""
+        return None if self.device.loopback is None else format_address(self.device.loopback, self.version)
+
+    def mode_of(self, side: str, port: str, speed_gbps: int) -> tuple[PortBlock, PortMode] | None:
+        """The block of a port and the mode it runs in on a side (``down``, ``up``); None where the model lists none."""
+        known = self._modes.get((side, speed_gbps))
+        if known is None:
+            tier = self.fabric.tiers[self.device.tier]
+            chosen = tier.up.side if side == "up" and tier.up is not None else tier.down
+            known = self._modes[side, speed_gbps] = modes_at(self.model, chosen, speed_gbps)
+        return known.get(port)
+
+    @cached_property
+    def _modes(self) -> dict[tuple[str, int], Mapping[str, tuple[PortBlock, PortMode]]]:
+        return {}
+
+    @property
+    def is_drained(self) -> bool:
+        """True when the switch announces nothing, so that all traffic goes around it, and is otherwise as ever."""
+        return self.device.state == DRAINED
+
+    @property
+    def shares_subnet(self) -> bool:
+        """True when the hosts of this switch are in one subnet whose gateway is the switch."""
+        return self.host_subnet is not None and self.host_subnet.gateway is not None
+
+    @property
+    def bgp_sides(self) -> tuple[str, ...]:
+        """``down`` and ``up``, as far as there are BGP speakers, in service or not."""
+        if self.device.asn is None or self.device.loopback is None:
+            return ()
+        return tuple(sorted({link.port.side for link in self.links if link.is_to_switch}))
+
+    @property
+    def router_id(self) -> str | None:
+        """An IPv4 loopback itself; for IPv6, 10/8 and the last 24 bits of the loopback, which differ per switch."""
+        if self.device.loopback is None:
+            return None
+        if self.version == 4:
+            return format_address(self.device.loopback, 4)
+        return format_address(_ROUTER_ID_BASE | (self.device.loopback & 0xFFFFFF), 4)
+
+    @property
+    def ecmp_width(self) -> int:
+        """How many equal-cost paths one prefix can have: all uplinks, or all links from one group below."""
+        groups = {link.peer.device: link.peer_device.group for link in self.links}
+        below = Counter(groups[session.neighbour] for session in self.sessions if session.side == "down")
+        up = sum(1 for session in self.sessions if session.side == "up")
+        return max(1, up, *below.values())
+
+
+def view_switch(plan: Plan, device: Device) -> SwitchView:
+    """Gather what concerns one switch of an Ethernet fabric. Raises KeyError for a fabric without addresses."""
+    fabric = fabric_of(plan, device.fabric)
+    version = plan.address_version(device.fabric)
+    every = links_of(plan, device)
+    links = tuple(link for link in every if link.port.side != "management")
+    host_subnet = plan.host_subnet_of.get((device.fabric, device.name))
+    return SwitchView(
+        device=device,
+        model=plan.spec.catalogue[device.model],
+        fabric=fabric,
+        version=version,
+        links=links,
+        management=next((link for link in every if link.port.side == "management"), None),
+        sessions=sessions_of(plan, device, links),
+        origins=_origins(device, host_subnet, version),
+        pools=_pools(plan, fabric),
+        host_subnet=host_subnet,
+        hashing=_hashing(plan, device.fabric)[device.tier],
+        platform=next((each.platform for each in plan.spec.chip_settings if each.model == device.model), None),
+        relay=_relays(plan).get(device.name),
+    )
+
+
+@per_plan
+def _hashing(plan: Plan, fabric: str) -> tuple[TierHashing, ...]:
+    return hashing_of(fabric_of(plan, fabric))
+
+
+@per_plan
+def _relays(plan: Plan) -> dict[str, str]:
+    boot = plan.spec.boot
+    version = plan.address_version(boot.fabric) if boot is not None else 0
+    return {switch: format_address(address, version) for switch, address in relay_targets(plan).items()}
+
+
+@lru_cache(maxsize=4096)
+def in_port_order(name: str) -> tuple[tuple[int, str], ...]:
+    """A sorting key that puts Ethernet2/1 before Ethernet10/1."""
+    return tuple((int(part), "") if part.isdigit() else (0, part) for part in _NUMBERS.split(name))
+
+
+def _origins(device: Device, host_subnet: Subnet | None, version: int) -> tuple[Prefix, ...]:
+    found = []
+    if device.loopback is not None:
+        found.append(Prefix(f"{format_address(device.loopback, version)}/{32 if version == 4 else 128}", True))
+    if host_subnet is not None:
+        text = f"{format_address(host_subnet.network, version)}/{host_subnet.prefix_length}"
+        found.append(Prefix(text, host_subnet.gateway is not None))
+    return tuple(found)
+
+
+def _pools(plan: Plan, fabric: Fabric) -> tuple[tuple[str, int], ...]:
+    """The fabric's loopbacks and host subnets, and what it learns at its borders."""
+    addressing = fabric.addressing
+    if addressing is None:
+        return ()
+    return (
+        (str(addressing.loopbacks), addressing.loopbacks.max_prefixlen),
+        (str(addressing.hosts), addressing.hosts_per_switch),
+        *((str(network), network.prefixlen) for network in outside_prefixes(plan, fabric.name)),
+    )

@@ -1,0 +1,135 @@
+"""The BGP sessions of a switch, and what each neighbour may be expected to say.
+
+The number of routes that a neighbour announces follows from the plan, so a session that brings more is a leak or a
+mistake: from above every prefix of the fabric, from below the prefixes of the switches under that neighbour. Every
+switch warns when they are exceeded by a tenth, and ends the session at twice as many, before tables overflow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusterwright.intent.borders import learnt_at
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import fabric_of, format_address
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from clusterwright.intent.switch_links import Link
+    from clusterwright.plan.model import Device, Plan
+    from clusterwright.spec.authentication import SessionAuthentication
+
+# The systems here that speak BFD; FBOSS has none (no BFD in its thrift definitions). A session between two ports of one
+# cable also ends with the link, so BFD adds the case in which light is there and packets are not.
+BFD_SYSTEMS = frozenset({"eos", "sonic"})
+BFD_INTERVAL_MS = 300
+BFD_MULTIPLIER = 3
+KEEPALIVE_S = 10
+HOLD_TIME_S = 30
+# How long neighbours keep forwarding over a switch whose BGP restarts (RFC 4724): a daemon's restart, not a reload.
+GRACEFUL_RESTART_S = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An eBGP session over one link: addresses as text, the neighbour's AS number, and ``side`` up or down.
+
+    ``routes`` is how many prefixes the neighbour announces by the plan, ``bfd`` whether both ends speak BFD.
+    ``authentication`` is that of the lower end's uplinks, None where the session has none.
+    """
+
+    side: str
+    local: str
+    remote: str
+    remote_as: int
+    neighbour: str
+    description: str
+    routes: int
+    bfd: bool
+    authentication: SessionAuthentication | None
+
+
+@dataclass(frozen=True, slots=True)
+class RouteLimit:
+    """How many routes from one neighbour make a switch warn, and at how many it ends the session."""
+
+    warning: int
+    maximum: int
+
+
+def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Session, ...]:
+    """The sessions over the links that are up, in the order of the links."""
+    version = plan.address_version(device.fabric)
+    found = []
+    for link in links:
+        peer = link.peer_device
+        if device.asn is None or peer.asn is None or not (link.is_to_switch and link.is_up):
+            continue
+        if link.port.address is None or link.peer.address is None:
+            continue
+        found.append(
+            Session(
+                side=link.port.side,
+                local=format_address(link.port.address, version),
+                remote=format_address(link.peer.address, version),
+                remote_as=peer.asn,
+                neighbour=peer.name,
+                description=link.far_end,
+                routes=_prefixes_below(plan, peer.name) if link.port.side == "down" else _prefixes(plan, device.fabric),
+                bfd={plan.spec.catalogue[end.model].network_os for end in (device, peer)} <= BFD_SYSTEMS,
+                authentication=_authentication(plan, device.fabric, link),
+            )
+        )
+    return tuple(found)
+
+
+def _authentication(plan: Plan, fabric: str, link: Link) -> SessionAuthentication | None:
+    """What the tier under a link says of the sessions over its uplinks."""
+    up = fabric_of(plan, fabric).tiers[link.cable.tier - 1].up
+    return None if up is None else up.authentication
+
+
+def route_limit(sessions: Sequence[Session]) -> RouteLimit:
+    """One limit for neighbours of a kind: that of the one which announces most. Expects at least one session."""
+    most = max(session.routes for session in sessions)
+    return RouteLimit(most + most // 10 + 1, 2 * most + 1)
+
+
+@per_plan
+def _own_prefixes(plan: Plan, fabric: str) -> dict[str, int]:
+    """How many prefixes each switch of a fabric brings in: its loopback, its host subnet, and those of its borders."""
+    outside = Counter[str]()
+    for border in plan.spec.borders:
+        outside[border.device] += len(learnt_at(plan, border))
+    return {
+        device.name: (device.loopback is not None)
+        + ((fabric, device.name) in plan.host_subnet_of)
+        + outside[device.name]
+        for device in plan.devices
+        if device.kind == "switch" and device.fabric == fabric
+    }
+
+
+@per_plan
+def _prefixes(plan: Plan, fabric: str) -> int:
+    return sum(_own_prefixes(plan, fabric).values())
+
+
+@per_plan
+def _prefixes_below(plan: Plan, name: str) -> int:
+    """The prefixes of a switch and of all switches under it."""
+    own = _own_prefixes(plan, plan.by_name[name].fabric)
+    return sum(own[each] for each in _under(plan, name))
+
+
+@per_plan
+def _under(plan: Plan, name: str) -> frozenset[str]:
+    """A switch and all switches that it reaches going down."""
+    found = {name}
+    for cable in plan.cables_of[name]:
+        if cable.b.device == name and cable.a.side == "up":
+            found |= _under(plan, cable.a.device)
+    return frozenset(found)

@@ -1,0 +1,44 @@
+"""Running the renderers over the devices of a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clusterwright.platforms.registry import RENDERERS, all_files
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from clusterwright.artifact import Artifact
+    from clusterwright.plan.model import Plan
+
+
+def render_device(plan: Plan, device_name: str) -> tuple[Artifact, ...]:
+    """Every file of one device, by path. Raises KeyError when the plan has no such device."""
+    return all_files(plan, plan.by_name[device_name])
+
+
+def render_devices(plan: Plan, names: Iterable[str] | None = None) -> Iterator[Artifact]:
+    """The files of the devices ``names`` (None: all), in the plan's order. Raises KeyError for an unknown name."""
+    for name in in_plan_order(plan, names):
+        yield from render_device(plan, name)
+
+
+def render_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
+    """The artifacts of ``kinds`` alone, of every device: what a proof reads. Renderer by renderer, in plan order."""
+    return (
+        artifact
+        for entry in RENDERERS
+        if entry.kind in kinds
+        for device in plan.devices
+        if entry.applies(plan, device)
+        for artifact in entry.render(plan, device)
+    )
+
+
+def in_plan_order(plan: Plan, names: Iterable[str] | None = None) -> list[str]:
+    """The names (None: of all devices), each once, as the plan orders them. Raises KeyError for an unknown name."""
+    if names is None:
+        return [device.name for device in plan.devices]
+    order = {device.name: index for index, device in enumerate(plan.devices)}
+    return sorted(set(names), key=order.__getitem__)

@@ -1,0 +1,57 @@
+"""Rendered switches in the layout that Batfish reads: ``configs``, ``sonic_configs`` and the cables between them.
+
+Batfish knows EOS and SONiC, not FBOSS. It wants FRR's file beside each config_db.json, and cannot tell from IPv6
+addresses who is connected to whom, so the cables are named (Batfish's documentation, "Packaging snapshots").
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from clusterwright.artifact import Artifact
+from clusterwright.output.engine import render_device
+from clusterwright.platforms.eos.writer import configuration as eos
+from clusterwright.platforms.sonic.writer import configuration as sonic
+from clusterwright.platforms.sonic.writer.frr import frr_conf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from clusterwright.plan.model import Device, Interface, Plan
+
+KIND = "snapshot"
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """True for switches whose files Batfish reads."""
+    return eos.applies(plan, device) or sonic.applies(plan, device)
+
+
+def snapshot(plan: Plan, names: Iterable[str]) -> Iterator[Artifact]:
+    """The files of a snapshot of the devices ``names``; an artifact's ``device`` is the folder in the snapshot.
+
+    Devices of other systems are left out, and cables to them. Raises KeyError for an unknown name.
+    """
+    known = {name for name in names if applies(plan, plan.by_name[name])}
+    for name in sorted(known):
+        if eos.applies(plan, plan.by_name[name]):
+            yield Artifact("configs", f"{name}.cfg", _content(plan, name, eos.PATH), KIND)
+            continue
+        content = _content(plan, name, sonic.PATH)
+        yield Artifact("sonic_configs", f"{name}/config_db.json", content, KIND)
+        yield Artifact("sonic_configs", f"{name}/frr.conf", frr_conf(json.loads(content)), KIND)
+    edges = [
+        {"node1": _end(cable.a), "node2": _end(cable.b)}
+        for cable in plan.cables
+        if cable.a.device in known and cable.b.device in known
+    ]
+    yield Artifact("batfish", "layer1_topology.json", json.dumps({"edges": edges}, indent=1).encode() + b"\n", KIND)
+
+
+def _content(plan: Plan, name: str, path: str) -> bytes:
+    return next(artifact.content for artifact in render_device(plan, name) if artifact.path == path)
+
+
+def _end(interface: Interface) -> dict[str, str]:
+    return {"hostname": interface.device, "interfaceName": interface.port}

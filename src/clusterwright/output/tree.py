@@ -1,0 +1,254 @@
+"""Writing artifacts as a folder: ``DIR/<device>/<path on the device>`` and ``DIR/manifest.json``.
+
+Everything is written aside, in a sibling of DIR, and takes DIR's place in one rename at the end: whoever looks at DIR
+sees the old tree or the new one, whatever happens in between.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import shutil
+from collections import Counter
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from clusterwright.durable import took_lock
+from clusterwright.finding import ClusterwrightError
+from clusterwright.output.forked import fan_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from clusterwright.artifact import Artifact
+
+MANIFEST = "manifest.json"
+MANIFEST_VERSION = 1
+
+_quote = lru_cache(maxsize=4096)(json.JSONEncoder().encode)
+_MANY_DEVICES = 256
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+class TreeError(ClusterwrightError):
+    """The folder cannot be written."""
+
+
+class Written(NamedTuple):
+    """What was written of one device: its ``lines`` of the manifest, by path, and how many files and bytes they are."""
+
+    device: str
+    lines: str
+    files: int
+    size_bytes: int
+
+
+def write_tree(artifacts: Iterable[Artifact], out: Path, cluster: str) -> tuple[Written, ...]:
+    """Write artifacts to the folder ``out``, which replaces what an earlier run left there.
+
+    Raises TreeError when ``out`` holds something else, or when writing fails; ``out`` is then as it was.
+    """
+    with replacing(out) as aside:
+        written = sorted(write_artifacts(artifacts, aside))
+        write_manifest(written, aside, cluster)
+    return tuple(written)
+
+
+def write_artifacts(artifacts: Iterable[Artifact], folder: Path) -> list[Written]:
+    """Write files below ``folder``, each once and with its mode; what was written of each device.
+
+    Raises OSError, and TreeError for an unsafe name. Files of equal content and mode share one inode: two thirds of a
+    cluster's files are equal to another's, and creating a file costs many times what a link does.
+    """
+    made = {str(folder)}
+    written: dict[tuple[str, int], str] = {}
+    lines: dict[str, list[tuple[str, str]]] = {}
+    sizes: Counter[str] = Counter()
+    hidden = _umask()
+    for artifact in artifacts:
+        _refuse_unsafe(artifact)
+        directory, _, name = f"{folder}/{artifact.device}/{artifact.path}".rpartition("/")
+        _make_folder(directory, made)
+        path = f"{directory}/{name}"
+        first = written.get((artifact.sha256, artifact.mode))
+        if first is None or not _linked(first, path):
+            _write_file(path, artifact, hidden)
+            written[artifact.sha256, artifact.mode] = path
+        lines.setdefault(artifact.device, []).append((artifact.path, _line(artifact)))
+        sizes[artifact.device] += len(artifact.content)
+    return [
+        Written(device, ",\n".join(line for _, line in sorted(own)), len(own), sizes[device])
+        for device, own in lines.items()
+    ]
+
+
+def write_manifest(written: Iterable[Written], folder: Path, cluster: str) -> None:
+    """Write ``manifest.json``: the cluster's name and one line for each file, devices in the order given."""
+    rows = ",\n".join(device.lines for device in written)
+    listed = f"[\n{rows}\n  ]" if rows else "[]"
+    text = f'{{\n  "version": {MANIFEST_VERSION},\n  "cluster": {_quote(cluster)},\n  "artifacts": {listed}\n}}\n'
+    (folder / MANIFEST).write_bytes(text.encode())
+
+
+def _line(artifact: Artifact) -> str:
+    """An artifact as an object of JSON on one line."""
+    return (
+        f'    {{"device": {_quote(artifact.device)}, "path": {_quote(artifact.path)}, "kind": {_quote(artifact.kind)}, '
+        f'"mode": "{artifact.mode:04o}", "sha256": "{artifact.sha256}", "size": {len(artifact.content)}}}'
+    )
+
+
+@contextmanager
+def replacing(out: Path) -> Iterator[Path]:
+    """A new, empty folder beside ``out`` that takes its place when the block ends well, and is removed otherwise.
+
+    Raises TreeError when ``out`` is not a tree of ours, when another run is writing it, or when writing fails.
+    """
+    try:
+        out = out.resolve()
+        _refuse_foreign(out)
+        aside = out.with_name(f".{out.name}.part")
+        aside.mkdir(parents=True, exist_ok=True)
+        lock = os.open(aside, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)  # what it holds is removed: never a link's
+    except OSError as error:
+        raise _cannot_write(out, error) from error
+    try:
+        _claim(lock, aside, out)
+        try:
+            yield aside
+            _take_place(aside, out)
+        finally:
+            _remove(aside)
+    except OSError as error:
+        raise _cannot_write(out, error) from error
+    finally:
+        os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove what a tree replaced, as far as that can be done: on every processor, for it takes as long as writing."""
+    if not folder.is_dir():  # it took the place of nothing
+        return
+    devices = [entry.path for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
+    if len(devices) >= _MANY_DEVICES:
+        count = len(os.sched_getaffinity(0))
+        with suppress(ClusterwrightError):
+            fan_out(_remove_all, [devices[at::count] for at in range(count)])
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_all(folders: Sequence[str]) -> list[None]:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    return []
+
+
+def _make_folder(path: str, made: set[str]) -> None:
+    """Create a folder and those around it, up to one that was ``made`` before; a system call for each new one only."""
+    if path in made:
+        return
+    _make_folder(path.rpartition("/")[0], made)
+    os.mkdir(path)  # noqa: PTH102 - a cluster has 200,000 folders, and a Path costs half as much as the folder
+    made.add(path)
+
+
+def _linked(first: str, path: str) -> bool:
+    """Make ``path`` another name of ``first``; False where the file system has no links, or no more of them."""
+    try:
+        os.link(first, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _write_file(path: str, artifact: Artifact, hidden: int) -> None:
+    """Create one file with the artifact's mode, whatever bits the umask would hide."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, artifact.mode)
+    try:
+        if artifact.mode & hidden:
+            os.fchmod(descriptor, artifact.mode)
+        written = os.write(descriptor, artifact.content)
+        while written < len(artifact.content):
+            written += os.write(descriptor, artifact.content[written:])
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    """The process's umask, which can only be read by setting it."""
+    hidden = os.umask(0o077)
+    os.umask(hidden)
+    return hidden
+
+
+def _cannot_write(out: Path, error: OSError) -> TreeError:
+    return TreeError(f"{out}: cannot be written: {error.strerror or error}. Name another folder, or mend the cause.")
+
+
+def _refuse_unsafe(artifact: Artifact) -> None:
+    if "/" in artifact.device or not (_is_inside(artifact.device) and _is_inside(artifact.path)):
+        raise TreeError(f"{artifact.device}: {artifact.path!r} would be written outside the device's folder")
+
+
+@lru_cache(maxsize=4096)
+def _is_inside(path: str) -> bool:
+    """True for a path that leads to below where it starts. Remembered: devices of a kind have the same paths."""
+    return not any(part in {"", ".", ".."} for part in path.split("/"))
+
+
+def _refuse_foreign(out: Path) -> None:
+    """Never replace what this program did not write."""
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise TreeError(f"{out}: there is a file of this name. Name a folder.")
+    if not any(out.iterdir()):
+        return
+    try:
+        manifest = json.loads((out / MANIFEST).read_bytes())
+        is_ours = manifest["version"] == MANIFEST_VERSION and isinstance(manifest["artifacts"], list)
+    except (OSError, ValueError, KeyError, TypeError):
+        is_ours = False
+    if not is_ours:
+        raise TreeError(f"{out}: the folder holds files of another origin (no {MANIFEST} of ours). Name an empty one.")
+
+
+def _claim(lock: int, aside: Path, out: Path) -> None:
+    """Make ``aside`` this run's own, and empty it of what a killed run left."""
+    if not took_lock(lock):
+        raise TreeError(f"{out}: another run is writing this folder. Wait for it, or name another.")
+    for left in aside.iterdir():
+        shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+
+
+def _take_place(aside: Path, out: Path) -> None:
+    """Swap the two folders in one step; ``aside`` then holds the old tree, if there was one."""
+    if out.exists() and any(out.iterdir()):
+        _exchange(aside, out)
+    else:
+        aside.rename(out)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """renameat2(2) with RENAME_EXCHANGE; two renames on a file system that cannot do it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return
+    code = ctypes.get_errno()
+    if code not in {errno.EINVAL, errno.ENOSYS}:
+        raise OSError(code, os.strerror(code), str(other))
+    old = other.with_name(f".{other.name}.old")
+    other.rename(old)
+    try:
+        one.rename(other)
+    except OSError:
+        old.rename(other)
+        raise
+    old.rename(one)

@@ -1,0 +1,63 @@
+"""Rendering a whole plan into a folder with several processes.
+
+Workers are forked, so that they share the plan without copying it; each renders its devices and writes their files
+itself, and only its lines of the manifest travel back.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from clusterwright.output.engine import in_plan_order, render_devices
+from clusterwright.output.forked import fan_out, prepare
+from clusterwright.output.tree import Written, replacing, write_artifacts, write_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from clusterwright.plan.model import Plan
+
+FEW = 64
+"""For fewer devices than this another process costs more than it saves."""
+
+
+def render_tree(plan: Plan, names: Sequence[str], out: Path, workers: int | None = None) -> tuple[Written, ...]:
+    """Render the devices ``names`` into the folder ``out``, with as many processes as there are processors.
+
+    Raises TreeError as ``write_tree`` does, ClusterwrightError for what a renderer cannot express, KeyError for an
+    unknown name. ``out`` is then as it was.
+    """
+    order = in_plan_order(plan, names)
+    count = min(workers or len(os.sched_getaffinity(0)), 1 + len(order) // FEW)
+    with replacing(out) as aside:
+        work = partial(_write_devices, plan, aside)
+        prepare(plan)
+        written = sorted(work(order) if count <= 1 else fan_out(work, shares_of(plan, order, count)))
+        write_manifest(written, aside, plan.name)
+    return tuple(written)
+
+
+def shares_of(plan: Plan, names: Sequence[str], count: int) -> list[list[str]]:
+    """The devices ``names``, shared out to ``count`` workers: of every kind of device each gets one stretch.
+
+    So all have about the same work, neighbours, which have text in common, stay together, and a boot server is with
+    most of the nodes that it serves.
+    """
+    kinds: dict[tuple[str, str, str], list[str]] = {}
+    for name in names:
+        device = plan.by_name[name]
+        kinds.setdefault((device.role, device.node_group, device.model), []).append(name)
+    shares: list[list[str]] = [[] for _ in range(count)]
+    for at, own in enumerate(kinds.values()):
+        for number in range(count):
+            stretch = own[len(own) * number // count : len(own) * (number + 1) // count]
+            # What does not divide, such as a kind with one device, goes to another worker each time.
+            shares[(number + at) % count if len(own) < count else number].extend(stretch)
+    return [share for share in shares if share]
+
+
+def _write_devices(plan: Plan, folder: Path, names: Sequence[str]) -> list[Written]:
+    return write_artifacts(render_devices(plan, names), folder)

@@ -1,0 +1,250 @@
+"""The matching half of nftables rules: expressions, each as the packets that it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from clusterwright.packets.boxes import (
+    FLAGS,
+    ICMP4,
+    ICMP6,
+    ORIGIN,
+    OWN,
+    OWN_ELSEWHERE,
+    TCP,
+    UDP,
+    UNREACHABLE,
+    V4,
+    V6,
+    WHOLE,
+    Box,
+    box,
+    meet,
+)
+from clusterwright.packets.filters import InterfaceNumbers
+from clusterwright.packets.ranges import Ranges, values
+from clusterwright.packets.tokens import Reader, Unreadable, shown
+from clusterwright.packets.values import FIELD_OF, TCP_FLAGS, value_of
+
+Sets = Mapping[str, tuple[tuple[Ranges, ...], ...]]  # name of a set to its elements, each with a value per field
+WITH_PORTS = {"tcp": values(TCP), "udp": values(UDP), "sctp": values(132), "dccp": values(33), "udplite": values(136)}
+_NOT_LATER = values(0, 1)
+_REACHABLE = WHOLE[ORIGIN] - values(UNREACHABLE)
+# What an expression compares, and what a packet must be for it to be compared at all.
+_KEYS: Mapping[tuple[str, ...], tuple[str, Box]] = {
+    ("iif",): ("iif", WHOLE),
+    ("iifname",): ("iif", WHOLE),
+    ("oif",): ("oif", WHOLE),
+    ("oifname",): ("oif", WHOLE),
+    ("meta", "iif"): ("iif", WHOLE),
+    ("meta", "iifname"): ("iif", WHOLE),
+    ("meta", "oif"): ("oif", WHOLE),
+    ("meta", "oifname"): ("oif", WHOLE),
+    ("meta", "l4proto"): ("proto", WHOLE),
+    ("meta", "nfproto"): ("family", WHOLE),
+    ("ct", "state"): ("ct", WHOLE),
+    ("ip", "saddr"): ("src4", box(family=V4)),
+    ("ip", "daddr"): ("dst4", box(family=V4)),
+    ("ip", "protocol"): ("proto", box(family=V4)),
+    ("ip", "ttl"): ("hops", box(family=V4)),
+    ("ip6", "saddr"): ("src6", box(family=V6)),
+    ("ip6", "daddr"): ("dst6", box(family=V6)),
+    ("ip6", "hoplimit"): ("hops", box(family=V6)),
+    ("icmp", "type"): ("icmp", box(family=V4, proto=values(ICMP4), fragment=_NOT_LATER)),
+    ("icmpv6", "type"): ("icmpv6", box(family=V6, proto=values(ICMP6), fragment=_NOT_LATER)),
+    **{
+        (name, side): (side, box(proto=number, fragment=_NOT_LATER))
+        for name, number in WITH_PORTS.items()
+        for side in ("sport", "dport")
+    },
+    ("th", "sport"): ("sport", box(fragment=_NOT_LATER)),
+    ("th", "dport"): ("dport", box(fragment=_NOT_LATER)),
+}
+_FIRST = frozenset(key[0] for key in _KEYS) | {"fib"}
+# What a question to the routing table says of a packet's source, by its answer.
+_ORIGIN: Mapping[str, Mapping[str, Ranges]] = {
+    "fib saddr type": {"local": values(OWN, OWN_ELSEWHERE)},
+    "fib saddr . oif type": {"local": values(OWN)},
+    "fib saddr . iif type": {"local": values(OWN)},
+    "fib saddr . iif oif": {"missing": values(UNREACHABLE), "0": values(UNREACHABLE), "exists": _REACHABLE},
+}
+
+
+class MatchReader:
+    """Reads expressions of one table, whose sets it knows."""
+
+    def __init__(self, reader: Reader, interfaces: InterfaceNumbers, sets: Sets) -> None:
+        self.reader = reader
+        self.interfaces = interfaces
+        self.sets = sets
+
+    def at_match(self) -> bool:
+        """True when the next word begins an expression."""
+        return self.reader.peek() in _FIRST
+
+    def match(self) -> list[Box]:
+        """The packets of one expression. Raises Unreadable."""
+        first = self.reader.peek()
+        if first == "fib":
+            return [box(origin=self._origin())]
+        if (first, self.reader.peek(1)) == ("ip", "frag-off"):
+            return self._fragments()
+        if (first, self.reader.peek(1)) == ("tcp", "flags"):
+            return self._flags()
+        keys = self.keys()
+        line = self.reader.line
+        negated = self.reader.take("!=")
+        if not negated:
+            self.reader.take("==")
+        found = self.boxes(keys, self._elements(keys))
+        if not negated:
+            return found
+        if len(keys) > 1:
+            raise Unreadable(line, 'a concatenation with "!=" is not known here')
+        kind, needs = keys[0]
+        at = FIELD_OF[kind]
+        taken = Ranges(())
+        for each in found:
+            taken |= each[at]
+        return _limited([needs], at, WHOLE[at] - taken)
+
+    def keys(self) -> list[tuple[str, Box]]:
+        """The fields that a match or a verdict map compares, joined by dots."""
+        found = [self._key()]
+        while self.reader.take("."):
+            found.append(self._key())
+        return found
+
+    def _key(self) -> tuple[str, Box]:
+        word = self.reader.next()
+        if (word.text,) in _KEYS:
+            return _KEYS[(word.text,)]
+        pair = (word.text, self.reader.peek())
+        if pair not in _KEYS:
+            raise Unreadable(word.line, f"{shown(' '.join(pair).strip())} is an expression that is not known here")
+        self.reader.next()
+        return _KEYS[pair]
+
+    def _elements(self, keys: list[tuple[str, Box]]) -> list[tuple[Ranges, ...]]:
+        if self.reader.peek().startswith("@"):
+            return list(self.named(len(keys)))
+        if self.reader.take("{"):
+            found = []
+            while not self.reader.take("}"):
+                self.reader.skip("\n")
+                found.append(self.element([kind for kind, _ in keys]))
+                self.reader.skip("\n")
+                if self.reader.peek() != "}":
+                    self.reader.expect(",")
+                self.reader.skip("\n")
+            return found
+        found = [self.element([kind for kind, _ in keys])]
+        while self.reader.take(","):
+            found.append(self.element([kind for kind, _ in keys]))
+        return found
+
+    def named(self, width: int) -> tuple[tuple[Ranges, ...], ...]:
+        """The elements of the set that the next word names."""
+        word = self.reader.next()
+        found = self.sets.get(word.text[1:])
+        if found is None:
+            raise Unreadable(word.line, f"there is no set {shown(word.text[1:])} above")
+        if any(len(each) != width for each in found):
+            raise Unreadable(word.line, f"the elements of {shown(word.text[1:])} have another number of fields")
+        return found
+
+    def element(self, kinds: list[str]) -> tuple[Ranges, ...]:
+        """One element of a set: values joined by dots."""
+        found = []
+        for at, kind in enumerate(kinds):
+            if at:
+                self.reader.expect(".")
+            word = self.reader.next()
+            try:
+                found.append(value_of(kind, word.text, self.interfaces.of))
+            except ValueError as error:
+                raise Unreadable(word.line, str(error)) from None
+        return tuple(found)
+
+    def boxes(self, keys: list[tuple[str, Box]], elements: list[tuple[Ranges, ...]]) -> list[Box]:
+        """The packets whose fields have one of these values."""
+        needs: list[Box] = [WHOLE]
+        for _, need in keys:
+            needs = [both for each in needs if (both := meet(each, need)) is not None]
+        if len(keys) == 1:
+            taken = Ranges(())
+            for (only,) in elements:
+                taken |= only
+            return _limited(needs, FIELD_OF[keys[0][0]], taken)
+        found = []
+        for element in elements:
+            left = needs
+            for (kind, _), wanted in zip(keys, element, strict=True):
+                left = _limited(left, FIELD_OF[kind], wanted)
+            found += left
+        return found
+
+    def _origin(self) -> Ranges:
+        """What the routing table says of the source: whether the address is the machine's own, and where it leads."""
+        line = self.reader.line
+        words = [self.reader.next().text for _ in range(2)]
+        while self.reader.take("."):
+            words += [".", self.reader.next().text]
+        question = " ".join((*words, self.reader.next().text))
+        negated = self.reader.take("!=")
+        self.reader.take("==")
+        value = self.reader.next().text
+        if question not in _ORIGIN or value not in _ORIGIN[question]:
+            raise Unreadable(line, f"{shown(f'{question} {value}')} is an expression that is not known here")
+        found = _ORIGIN[question][value]
+        return WHOLE[ORIGIN] - found if negated else found
+
+    def _fragments(self) -> list[Box]:
+        line = self.reader.line
+        found = " ".join(self.reader.next().text for _ in range(6))
+        wanted = {
+            "ip frag-off & 0x1fff != 0": values(2),
+            "ip frag-off & 0x1fff == 0": values(0, 1),
+            "ip frag-off & 0x3fff != 0": values(1, 2),
+        }
+        if found not in wanted:
+            raise Unreadable(line, f"{shown(found)} is an expression that is not known here")
+        return [box(family=V4, fragment=wanted[found])]
+
+    def _flags(self) -> list[Box]:
+        """``tcp flags & MASK == VALUE``, or with ``!=``."""
+        self.reader.next()
+        self.reader.next()
+        self.reader.expect("&")
+        mask = self._bits()
+        negated = self.reader.expect("==", "!=") == "!="
+        wanted = self._bits()
+        taken = values(*(each for each in range(256) if (each & mask == wanted) is not negated))
+        return _limited([box(proto=values(TCP), fragment=_NOT_LATER)], FLAGS, taken)
+
+    def _bits(self) -> int:
+        inside = self.reader.take("(")
+        bits = 0
+        while True:
+            word = self.reader.next()
+            if word.text in TCP_FLAGS:
+                bits |= TCP_FLAGS[word.text]
+            elif re.fullmatch(r"0x[0-9a-fA-F]+|\d+", word.text):
+                bits |= int(word.text, 0)
+            else:
+                raise Unreadable(word.line, f"{shown(word.text)} is no flag of TCP")
+            if not (self.reader.take("|") or (inside and self.reader.take(","))):
+                break
+        if inside:
+            self.reader.expect(")")
+        return bits
+
+
+def _limited(boxes: list[Box], at: int, wanted: Ranges) -> list[Box]:
+    found = []
+    for each in boxes:
+        both = each[at] & wanted
+        if both:
+            found.append((*each[:at], both, *each[at + 1 :]))
+    return found

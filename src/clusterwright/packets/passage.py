@@ -1,0 +1,202 @@
+"""What a filter does: which packets pass a hook, as a set; and which line decides about one packet.
+
+Every base chain of a hook must let a packet pass, in the order of their priorities; an accept ends one chain alone. A
+rule that matches only up to a rate counts as one that may accept, and as one that need not drop: what is computed is
+everything that can pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from clusterwright.packets.boxes import (
+    EVERYTHING,
+    V4,
+    V6,
+    WHOLE,
+    Box,
+    Packet,
+    PacketSet,
+    apart,
+    box,
+    merged,
+    union,
+)
+from clusterwright.packets.filters import (
+    ACCEPT,
+    DROP,
+    GOTO,
+    JUMP,
+    NONE,
+    RETURN,
+    Chain,
+    Rule,
+    Ruleset,
+    Table,
+)
+from clusterwright.packets.tokens import Unreadable
+
+_MERGED_EVERY = 32  # rules: single ports and flags one by one become few boxes again
+_DEEPEST = 16  # NFT_JUMP_STACK_SIZE
+_FAMILY = {"inet": WHOLE, "ip": box(family=V4), "ip6": box(family=V6)}
+
+
+class Decision(NamedTuple):
+    """What becomes of a packet, and the line that says so: of a rule (with its name, if any), or of a policy."""
+
+    passes: bool
+    line: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A rule that decides about no packet: ``by`` is the earlier line that hides it, 0 when nothing can match it."""
+
+    line: int
+    by: int
+    name: str = ""
+    by_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """What can pass a hook, and the rules that never decide."""
+
+    packets: PacketSet
+    idle: tuple[Idle, ...]
+
+
+def _batches(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
+    """Rules that decide, those in a row that decide alike together: their order makes no difference."""
+    batch: list[Rule] = []
+    for rule in rules:
+        if rule.verdict == NONE:
+            continue
+        alike = batch and (batch[0].verdict, batch[0].limited) == (rule.verdict, rule.limited)
+        if not alike or rule.verdict in {JUMP, GOTO}:
+            if batch:
+                yield batch
+            batch = []
+        batch.append(rule)
+    if batch:
+        yield batch
+
+
+def base_chains(ruleset: Ruleset, hook: str) -> list[tuple[Table, Chain]]:
+    """The chains at a hook, in the order in which packets meet them."""
+    found = [(table, chain) for table in ruleset.tables for chain in table.chains.values() if chain.hook == hook]
+    return sorted(found, key=lambda each: each[1].priority)
+
+
+def passing(ruleset: Ruleset, hook: str, entering: PacketSet = EVERYTHING) -> Passing:
+    """What of ``entering`` can pass all chains of a hook. Raises Unreadable for chains that jump in a circle."""
+    idle: list[Idle] = []
+    current = entering
+    for table, chain in base_chains(ruleset, hook):
+        own = entering.limited(_FAMILY[table.family])
+        flow = _Flow(table)
+        accepted, left, _ = flow.run(chain, own, 0)
+        if chain.policy == ACCEPT:
+            accepted |= left
+        other = current - PacketSet((_FAMILY[table.family],))
+        current = (current & accepted) | other
+        idle += [_idle(table, chain, rule, own) for rule in flow.idle()]
+    return Passing(current, tuple(dict.fromkeys(idle)))
+
+
+class _Flow:
+    """Runs sets of packets through a table's chains and keeps which rules ever matched something."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.met: dict[int, tuple[Rule, bool]] = {}
+
+    def run(self, chain: Chain, entering: PacketSet, depth: int) -> tuple[PacketSet, PacketSet, PacketSet]:
+        """What the chain accepts, what reaches its end, and what returns from it by a rule."""
+        if depth > _DEEPEST:
+            raise Unreadable(chain.line, f'the chain "{chain.name}" is reached by more jumps than there may be')
+        accepted: list[PacketSet] = []
+        returned: list[PacketSet] = []
+        current = entering
+        for batch in _batches(chain.rules):
+            first = batch[0]
+            self._note(batch, current)
+            together = PacketSet(tuple(merged(each for rule in batch for each in rule.matches)))
+            matched = current & together
+            if not matched:
+                continue
+            if not first.limited:
+                current = current - together
+            if first.verdict == ACCEPT:
+                accepted.append(matched)
+            elif first.verdict == RETURN:
+                returned.append(matched)
+            elif first.verdict in {JUMP, GOTO}:
+                inner, end, back = self.run(self.table.chains[first.target], matched, depth + 1)
+                accepted.append(inner)
+                if first.verdict == JUMP:
+                    current = current | end | back
+                else:  # what a goto leaves goes back to where this chain was jumped to from
+                    returned += [end, back]
+        return union(accepted), current, union(returned)
+
+    def _note(self, batch: list[Rule], current: PacketSet) -> None:
+        """Marks the rules of a batch that decide about a packet of ``current`` before the others of the batch do."""
+        before: list[Box] = []
+        for number, rule in enumerate(batch):
+            if not self.met.get(id(rule), (rule, False))[1]:
+                left = current & PacketSet(rule.matches)
+                if left and before:
+                    near = tuple(each for each in before if any(not apart(each, own) for own in rule.matches))
+                    left = left - PacketSet(near)
+                self.met[id(rule)] = (rule, bool(left))
+            before += rule.matches
+            if number % _MERGED_EVERY == 0:
+                before = merged(before)
+
+    def idle(self) -> Iterator[Rule]:
+        """Rules that were asked and never matched."""
+        yield from (rule for rule, matched in self.met.values() if not matched)
+
+
+def _idle(table: Table, chain: Chain, rule: Rule, entering: PacketSet) -> Idle:
+    """Why a rule decides about nothing: what decides about a packet that it would match, if it could match any."""
+    wanted = entering & PacketSet(rule.matches)
+    if not wanted:
+        return Idle(rule.line, 0, rule.name)
+    _, line, name = _decide(table, chain, wanted.witness(), 0)
+    return Idle(rule.line, line, rule.name, name)
+
+
+def decide(ruleset: Ruleset, hook: str, packet: Packet) -> Decision:
+    """What becomes of one packet at a hook, and the line that decides: the last accepting one, or the dropping one."""
+    last = Decision(True, 0)
+    for table, chain in base_chains(ruleset, hook):
+        if packet not in PacketSet((_FAMILY[table.family],)):
+            continue
+        verdict, line, name = _decide(table, chain, packet, 0)
+        if verdict in {NONE, RETURN}:
+            verdict, line, name = chain.policy, chain.policy_line, ""
+        last = Decision(verdict == ACCEPT, line, name)
+        if not last.passes:
+            return last
+    return last
+
+
+def _decide(table: Table, chain: Chain, packet: Packet, depth: int) -> tuple[str, int, str]:
+    """The verdict, its line and the rule's name; NONE at the end of the chain."""
+    for rule in chain.rules:
+        if rule.verdict == NONE or packet not in PacketSet(rule.matches) or (rule.limited and rule.verdict == DROP):
+            continue
+        if rule.verdict in {JUMP, GOTO} and depth < _DEEPEST:
+            verdict, line, name = _decide(table, table.chains[rule.target], packet, depth + 1)
+            if verdict in {ACCEPT, DROP}:
+                return verdict, line, name
+            if rule.verdict == GOTO:
+                return RETURN, rule.line, ""
+        elif rule.verdict in {ACCEPT, DROP, RETURN}:
+            return rule.verdict, rule.line, rule.name
+    return NONE, 0, ""

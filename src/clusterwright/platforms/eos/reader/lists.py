@@ -1,0 +1,175 @@
+"""Reading the access lists of an EOS startup-config, and the ports they are on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from clusterwright.packets.boxes import ICMP4, ICMP6, TCP, UDP, V4, V6, box
+from clusterwright.packets.filters import ACCEPT, DROP, Rule, Ruleset, one_chain
+from clusterwright.packets.ranges import Ranges, ranges, values
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.packets.values import addresses
+
+IN, OUT = "in", "out"
+# each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
+_LIST = re.compile(r"\nip(v6)? access-list (?:standard (?=\S+\n))?(\S+)((?:\n   .*(?=\n))*)(?=\n)")
+_INTERFACE = re.compile(r"\ninterface (\S+)((?:\n   .*(?=\n))*)(?=\n)")
+_GROUP = re.compile(r"^   (ip|ipv6) access-group (\S+) (in|out)$", re.M)
+_FAMILIES = {"ip": (V4, 4), "ipv6": (V6, 6)}
+_PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP4, "icmpv6": ICMP6}
+_NOT_LATER = values(0, 1)
+_ACK_OR_RST = values(*(flags for flags in range(256) if flags & 0x14))
+
+
+@dataclass(frozen=True, slots=True)
+class EosLists:
+    """The lists of a switch: rules by word (``ip`` or ``ipv6``) and name, with the lines counted from 1.
+
+    ``sources`` are the lists of sources alone, which services ask; their rules look at nothing but the source.
+    ``groups`` are, for each interface, its lists by word and direction; ``lines`` where each interface begins. ``live``
+    are the interfaces that are not shut down, with where they begin in the text and what they say.
+    """
+
+    lists: Mapping[tuple[str, str], tuple[Rule, ...]]
+    groups: Mapping[str, Mapping[tuple[str, str], str]]
+    lines: Mapping[str, int]
+    bodies: Mapping[tuple[str, str], str]
+    sources: Mapping[tuple[str, str], tuple[Rule, ...]]
+    live: Mapping[str, tuple[int, str]]
+
+    def management_ports(self) -> tuple[str, ...]:
+        """The interfaces to the management network."""
+        return tuple(name for name in self.lines if name.startswith("Management"))
+
+    def text(self, ports: Iterable[str]) -> str:
+        """Everything that decides what these ports let in: their lists, by name and entry by entry."""
+        bound = [(word, self.groups.get(port, {}).get((word, IN))) for port in ports for word in _FAMILIES]
+        used = {(word, name) for word, name in bound if name is not None}
+        return repr(bound) + "".join(f"{key}\n{self.bodies.get(key)}" for key in sorted(used))
+
+    def at(self, port: str, direction: str = IN) -> Ruleset:
+        """What a port does with packets in one direction: without a list everything of that IP version passes."""
+        rules: list[Rule] = []
+        line = self.lines.get(port, 0)
+        for word, (family, _) in _FAMILIES.items():
+            name = self.groups.get(port, {}).get((word, direction))
+            own = self.lists.get((word, name)) if name is not None else None
+            rules += own if own is not None else [Rule(line, (box(family=family),), ACCEPT)]
+        return one_chain(direction, tuple(rules), line)
+
+
+@lru_cache(maxsize=1024)
+def read_eos_lists(text: str) -> EosLists:
+    """The lists of a startup-config. Raises Unreadable at an entry whose meaning is not known here."""
+    lists: dict[tuple[str, str], tuple[Rule, ...]] = {}
+    bodies: dict[tuple[str, str], str] = {}
+    sources: dict[tuple[str, str], tuple[Rule, ...]] = {}
+    lined = f"\n{text}"
+    for found in _LIST.finditer(lined):
+        start = lined.count("\n", 0, found.end(2)) + 1
+        word, name, body = f"ip{found[1] or ''}", found[2], f"{found[3][1:]}\n" if found[3] else ""
+        is_standard = found[0].startswith(f"\n{word} access-list standard {name}")
+        rules = _rules(word, body, is_standard=is_standard)
+        (sources if is_standard else lists)[word, name] = tuple(
+            Rule(start + r.line, r.matches, r.verdict) for r in rules
+        )
+        if not is_standard:
+            bodies[word, name] = body
+    if len(lists) + len(sources) != sum(lined.count(f"\n{word} access-list ") for word in _FAMILIES):
+        raise Unreadable(0, "an access list is there twice, or has no name")
+    groups: dict[str, dict[tuple[str, str], str]] = {}
+    lines: dict[str, int] = {}
+    live: dict[str, tuple[int, str]] = {}
+    line, at = 0, 0
+    for found in _INTERFACE.finditer(lined):
+        line += lined.count("\n", at, found.start(1))
+        at = found.start(1)
+        lines[found[1]] = line
+        if "\n   shutdown" not in found[2]:
+            live[found[1]] = found.start(), found[2]
+        if "access-group" in found[2]:  # a section that stands twice is one
+            own = {(word, direction): name for word, name, direction in _GROUP.findall(found[2])}
+            groups[found[1]] = {**groups.get(found[1], {}), **own}
+    return EosLists(lists, groups, lines, bodies, sources, live)
+
+
+@lru_cache(maxsize=8192)
+def _rules(word: str, body: str, *, is_standard: bool = False) -> tuple[Rule, ...]:
+    """The entries of a list in the order of their numbers; lines count from 0."""
+    numbered: list[tuple[int, Rule]] = []
+    for at, line in enumerate(body.splitlines()):
+        words = line.split()
+        if words in (["counters", "per-entry"], ["statistics", "per-entry"]):
+            continue
+        if len(words) < 2 or not words[0].isdecimal():
+            raise Unreadable(at, f'"{line.strip()}" is no entry of an access list')
+        if words[1] == "remark":
+            continue
+        if any(number == int(words[0]) for number, _ in numbered):
+            raise Unreadable(at, f"{words[0]} is the number of an entry above")
+        if is_standard:  # "permit SOURCE" is short for all protocols, from there to anywhere
+            words = [*words[:2], word, *words[2:], "any"]
+        numbered.append((int(words[0]), _Entry(word, words[1:], at).rule()))
+    return tuple(rule for _, rule in sorted(numbered, key=lambda each: each[0]))
+
+
+class _Entry:
+    def __init__(self, word: str, words: list[str], at: int) -> None:
+        self.family, self.version = _FAMILIES[word]
+        self.word = word
+        self.left = list(words)
+        self.at = at
+
+    def rule(self) -> Rule:
+        try:
+            return self._rule()
+        except (ValueError, IndexError):
+            raise Unreadable(self.at, f'"{" ".join(self.left)}" is an entry that is not known here') from None
+
+    def _rule(self) -> Rule:
+        words = list(self.left)
+        verdict = {"permit": ACCEPT, "deny": DROP}.get(words.pop(0))
+        if verdict is None:
+            raise ValueError
+        protocol = words.pop(0)
+        fields = {"family": self.family}
+        if protocol != self.word:
+            fields["proto"] = values(_PROTOCOLS[protocol] if protocol in _PROTOCOLS else int(protocol))
+        fields["src"] = self._addresses(words)
+        if protocol in {"tcp", "udp"} and (source := self._ports(words)):
+            fields |= {"sport": source, "fragment": _NOT_LATER}
+        fields["dst"] = self._addresses(words)
+        if protocol in {"tcp", "udp"} and (target := self._ports(words)):
+            fields |= {"dport": target, "fragment": _NOT_LATER}
+        if protocol == "tcp" and words[:1] == ["established"]:
+            words.pop(0)
+            fields |= {"flags": _ACK_OR_RST, "fragment": _NOT_LATER}
+        if protocol in {"icmp", "icmpv6"} and words and words[0].isdecimal():
+            fields |= {"icmp": values(int(words.pop(0))), "fragment": _NOT_LATER}
+        if words[:1] == ["fragments"]:
+            words.pop(0)
+            fields["fragment"] = values(2)
+        if words not in ([], ["log"]):
+            raise ValueError
+        return Rule(self.at, (box(**fields),), verdict)
+
+    def _addresses(self, words: list[str]) -> Ranges:
+        text = words.pop(0)
+        if text == "any":
+            return addresses("0.0.0.0/0" if self.version == 4 else "::/0", self.version)
+        return addresses(words.pop(0) if text == "host" else text, self.version)
+
+    def _ports(self, words: list[str]) -> Ranges | None:
+        if words[:1] == ["eq"]:
+            words.pop(0)
+            found = []
+            while words and words[0].isdecimal():
+                found.append(int(words.pop(0)))
+            return values(*found)
+        if words[:1] == ["range"]:
+            _, low, high = (words.pop(0) for _ in range(3))
+            return ranges([(int(low), int(high))])
+        return None

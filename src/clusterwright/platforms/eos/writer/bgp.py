@@ -1,0 +1,100 @@
+"""BGP on an EOS switch: peer groups by tier, neighbours, and what may come in and go out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusterwright.intent.switch_sessions import (
+    BFD_INTERVAL_MS,
+    BFD_MULTIPLIER,
+    GRACEFUL_RESTART_S,
+    HOLD_TIME_S,
+    KEEPALIVE_S,
+    RouteLimit,
+    route_limit,
+)
+from clusterwright.platforms.eos.writer.authentication import password_of
+
+if TYPE_CHECKING:
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.platforms.eos.writer.borders import EosBorder
+
+
+@dataclass(frozen=True, slots=True)
+class EosNeighbour:
+    """A BGP neighbour."""
+
+    address: str
+    group: str
+    remote_as: int
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class EosPeerGroup:
+    """The neighbours of one tier; ``side`` is UP or DOWN and names the route maps; no ``limit`` without a session.
+
+    ``password`` are the words behind that word, None for sessions without authentication.
+    """
+
+    name: str
+    side: str
+    bfd: bool
+    password: str | None
+    limit: RouteLimit | None
+
+
+@dataclass(frozen=True, slots=True)
+class EosBgp:
+    """The BGP process; ``sides`` are the directions with neighbours, ``networks`` the switch's own prefixes."""
+
+    asn: int
+    router_id: str
+    paths: int
+    sides: tuple[str, ...]
+    groups: tuple[EosPeerGroup, ...]
+    neighbours: tuple[EosNeighbour, ...]
+    networks: tuple[str, ...]
+    is_drained: bool
+    keepalive_s: int = KEEPALIVE_S
+    hold_time_s: int = HOLD_TIME_S
+    restart_s: int = GRACEFUL_RESTART_S
+    bfd_ms: int = BFD_INTERVAL_MS
+    bfd_multiplier: int = BFD_MULTIPLIER
+
+
+def eos_bgp(view: SwitchView, borders: tuple[EosBorder, ...]) -> EosBgp | None:
+    """The BGP process of a switch, with the sessions of its borders; None where no neighbour speaks BGP."""
+    if view.device.asn is None or view.router_id is None or not (view.bgp_sides or borders):
+        return None
+    roles = {link.peer.device: link.peer_device.role.upper() for link in view.links}
+    sides = {link.peer_device.role.upper(): link.port.side.upper() for link in view.links if link.is_to_switch}
+    return EosBgp(
+        asn=view.device.asn,
+        router_id=view.router_id,
+        paths=view.ecmp_width,
+        sides=tuple(side.upper() for side in view.bgp_sides),
+        groups=(
+            *(_group(view, role, side) for role, side in sorted(sides.items())),
+            *(EosPeerGroup(b.group, b.group, bfd=False, password=b.password, limit=b.limit) for b in borders),
+        ),
+        neighbours=(
+            *(EosNeighbour(s.remote, roles[s.neighbour], s.remote_as, s.description) for s in view.sessions),
+            *(EosNeighbour(b.neighbour, b.group, b.remote_as, f"border {b.name}") for b in borders),
+        ),
+        networks=tuple(origin.text for origin in view.origins),
+        is_drained=view.is_drained,
+    )
+
+
+def _group(view: SwitchView, role: str, side: str) -> EosPeerGroup:
+    members = {link.peer.device for link in view.links if link.peer_device.role.upper() == role}
+    sessions = [session for session in view.sessions if session.neighbour in members]
+    return EosPeerGroup(
+        name=role,
+        side=side,
+        bfd=bool(sessions) and all(session.bfd for session in sessions),
+        password=password_of(role, sessions[0].authentication) if sessions else None,
+        limit=route_limit(sessions) if sessions else None,
+    )

@@ -1,0 +1,63 @@
+"""Link encryption on an EOS switch: the profiles it needs, and which of its ports carry which.
+
+A connectivity association key appears as ``<secret NAME as eos-cak>``: the deployment puts it there in the form in
+which EOS keeps it (type 7). The blank makes EOS refuse the line until then, and an interface without its profile stays
+closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusterwright.spec.encryption import ConnectivityKey, MacsecProfile
+
+if TYPE_CHECKING:
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch_links import Link
+    from clusterwright.plan.model import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class EosKey:
+    """A connectivity association key by name; ``words`` stand behind the key."""
+
+    ckn: str
+    secret: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class EosMacsec:
+    """One profile of a switch."""
+
+    name: str
+    cipher: str
+    keys: tuple[EosKey, ...]
+    rekey_s: int
+    unprotected: str
+
+
+def eos_macsec(plan: Plan, view: SwitchView) -> tuple[EosMacsec, ...]:
+    """The profiles that ports of a switch carry, by name."""
+    names = {name for link in view.links if (name := profile_of(view, link)) is not None}
+    return tuple(_profile(each) for each in plan.spec.encryption.macsec if each.name in names)
+
+
+def profile_of(view: SwitchView, link: Link) -> str | None:
+    """The profile of a link between switches, which the lower one's tier names; None for hosts and clear links."""
+    if not link.is_to_switch or link.cable.tier == 0:
+        return None
+    up = view.fabric.tiers[link.cable.tier - 1].up
+    return up.macsec if up is not None else None
+
+
+def _profile(profile: MacsecProfile) -> EosMacsec:
+    keys = [_key(profile.primary, "")]
+    if profile.fallback is not None:
+        keys.append(_key(profile.fallback, " fallback"))
+    return EosMacsec(profile.name, profile.cipher, tuple(keys), profile.rekey_s, profile.unprotected)
+
+
+def _key(key: ConnectivityKey, words: str) -> EosKey:
+    return EosKey(key.ckn, key.secret, words)

@@ -1,0 +1,106 @@
+"""The Ethernet interfaces of an EOS switch: speed, breakout, error correction, MTU, addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusterwright.intent.edge import is_host_port
+from clusterwright.intent.switch import in_port_order
+from clusterwright.plan.model import format_address
+from clusterwright.plan.own_addresses import HOST_VLAN
+from clusterwright.plan.ports import spare_ports
+from clusterwright.platforms.eos.writer.macsec import profile_of
+
+if TYPE_CHECKING:
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch_links import Link
+    from clusterwright.platforms.eos.writer.borders import EosBorder
+    from clusterwright.spec.hardware.models import PortBlock, PortMode
+
+# The longest 25G copper cable that runs with the short-latency code (25GBASE-CR-S).
+FIRE_CODE_M = 3.0
+
+_SPEEDS = {800: "800g-8", 400: "400g-8", 200: "200g-4", 100: "100g-4", 50: "50g-1", 40: "40g", 25: "25g", 10: "10g"}
+_BREAKOUT_SPEEDS = {400: "400g-4", 200: "200g-4", 100: "100g-2", 50: "50g-1", 25: "25g", 10: "10g"}
+
+
+@dataclass(frozen=True, slots=True)
+class EosPort:
+    """An Ethernet interface. ``address`` with its length; ``vlan`` for a port of the shared host subnet.
+
+    ``filters`` are the lines that put access lists on it, ``macsec`` the profile that encrypts its link.
+    """
+
+    name: str
+    description: str
+    shutdown: bool
+    speed: str | None = None
+    fec: str | None = None
+    mtu: int | None = None
+    address: str | None = None
+    vlan: int | None = None
+    profile: str | None = None
+    filters: tuple[str, ...] = ()
+    macsec: str | None = None
+
+
+def eos_ports(
+    view: SwitchView, profile: str | None, filters: tuple[str, ...], borders: tuple[EosBorder, ...]
+) -> tuple[EosPort, ...]:
+    """Every port, used or not, in order; ``profile`` is the QoS profile of the used, ``filters`` of those to hosts."""
+    used = {link.port.port: link.port.speed_gbps for link in view.links}
+    used |= {border.port: border.speed_gbps for border in borders}
+    ports = [_port(view, link, profile, filters if is_host_port(link) else ()) for link in view.links]
+    ports += [_border_port(view, border) for border in borders]
+    ports += [EosPort(name, "unused", shutdown=True) for name in spare_ports(view.model, used)]
+    return tuple(sorted(ports, key=lambda port: in_port_order(port.name)))
+
+
+def _port(view: SwitchView, link: Link, profile: str | None, filters: tuple[str, ...]) -> EosPort:
+    address = link.port.address
+    return EosPort(
+        name=link.port.port,
+        description=link.description,
+        shutdown=not link.is_up,
+        speed=_speed(view.mode_of(link.port.side, link.port.port, link.port.speed_gbps), link.port.speed_gbps),
+        fec=error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m),
+        mtu=view.fabric.mtu if link.is_routed else None,
+        address=None if address is None else f"{format_address(address, view.version)}/{link.port.prefix_length}",
+        vlan=None if link.is_routed else HOST_VLAN,
+        profile=profile,
+        filters=filters,
+        macsec=profile_of(view, link),
+    )
+
+
+def _border_port(view: SwitchView, border: EosBorder) -> EosPort:
+    return EosPort(
+        name=border.port,
+        description=f"border {border.name}",
+        shutdown=False,
+        speed=_speed(view.mode_of("down", border.port, border.speed_gbps), border.speed_gbps),
+        fec=error_correction(border.speed_gbps, "smf", 0),
+        mtu=view.fabric.mtu,
+        address=border.address,
+        filters=border.filters,
+    )
+
+
+def error_correction(speed_gbps: int, medium: str, length_m: float) -> str | None:
+    """The forward error correction of a link, the same at both ends; None where the standard has none.
+
+    IEEE 802.3: every lane of 50 Gb/s or more needs Reed-Solomon, 100G over four lanes as well (but for 100GBASE-LR4,
+    which reaches further than any cable here); 25G over short copper takes the fire code, which is faster.
+    """
+    if speed_gbps >= 50 and speed_gbps != 40:
+        return "reed-solomon"
+    if speed_gbps == 25:
+        return "fire-code" if medium == "dac" and length_m <= FIRE_CODE_M else "reed-solomon"
+    return None
+
+
+def _speed(found: tuple[PortBlock, PortMode] | None, speed_gbps: int) -> str | None:
+    """The speed with its number of lanes, which a port that shares its cage with others has fewer of."""
+    is_breakout = found is not None and len(found[1].subports) > 1
+    return (_BREAKOUT_SPEEDS if is_breakout else _SPEEDS).get(speed_gbps)

@@ -1,0 +1,174 @@
+"""Reading the ACL tables of FBOSS's agent.conf, as what one port does with the packets that come in there.
+
+Names and numbers are those of facebook/fboss, switch_config.thrift. Tables are asked by falling priority, and within
+one the denies stand before the permits (ApplyThriftConfig); TCP flags are compared as a whole, not one by one
+(SaiAclTableManager, ``kTcpFlagsMask``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from typing import Any
+
+from clusterwright.packets.boxes import ICMP4, ICMP6, TCP, V4, V6, WHOLE, Box, box, meet
+from clusterwright.packets.filters import ACCEPT, DROP, Rule, Ruleset, one_chain
+from clusterwright.packets.ranges import Ranges, values
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.packets.values import addresses
+from clusterwright.spec.hardware.systems import filter_tables_of
+
+FLAGS_MASK = 0x3F
+_DENY, _PERMIT = 0, 1
+_INGRESS = 0
+_IP_TYPES = {0: WHOLE[0], 1: WHOLE[0], 2: V4, 3: V6}  # ANY, IP, IP4, IP6
+_NOT_LATER = values(0, 1)
+_WITHOUT_MEANING = frozenset({"name", "actionType"})
+_PORT_KEYS = frozenset({"srcPort", "vlanID"})
+_KEYS = frozenset({"srcIp", "dstIp", "proto", "l4SrcPort", "l4DstPort", "tcpFlagsBitMap", "icmpType", "ipType"})
+_DECODER = json.JSONDecoder()
+_ENDS = {"[": "\n    ]", "{": "\n    }"}  # where a value ends, as files are written
+_SHARED = 8192  # bytes; longer values hold addresses, and are nobody else's
+Json = Mapping[str, Any]
+
+
+class FbossLists:
+    """The ACL group of a switch; ``ports`` maps a port's name to its logical id and VLAN."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        try:
+            rows = _value(text, "ports")[0] or []
+            vlans = {row["logicalPort"]: row["vlanID"] for row in _value(text, "vlanPorts")[0] or []}
+            self.ports = {
+                row["name"]: (row["logicalID"], vlans.get(row["logicalID"], row.get("ingressVlan"))) for row in rows
+            }
+            self._group_text = _value(text, "aclTableGroup")[1]
+            if _value(text, "acls")[0]:
+                raise Unreadable(self.line('"acls"'), "entries outside the table group are not known here")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Unreadable(0, f"the ports or ACL tables do not read ({error!r})") from None
+        self._is_used = re.search(r'"enable_acl_table_group": "true"', text) is not None  # else the agent ignores it
+
+    @cached_property
+    def _group(self) -> Any:
+        """The table group. Most are like another one and never asked for, so none is kept from the start."""
+        return json.loads(self._group_text) if self._group_text else None
+
+    def text(self, ports: Iterable[str]) -> str:
+        """Everything that decides what these ports let in."""
+        return f"{self._is_used} {[self.ports.get(port) for port in ports]} {self._group_text}"
+
+    def too_many(self) -> Iterator[tuple[int, str]]:
+        """Tables, with their line, that the chip would refuse: then none of the configuration is applied."""
+        tables = self._group.get("aclTables", ()) if self._group and self._is_used else ()
+        room = filter_tables_of("fboss")
+        for table in tables:
+            size = len(table["aclEntries"])
+            if size > room.entries:
+                line = self.line(f'"name": "{table["name"]}"')
+                yield line, f"table {table['name']} has {size:,} entries, and the chip takes {room.entries} in one"
+        if len(tables) > room.tables:
+            yield self.line('"aclTables"'), f"there are {len(tables)} tables, and the chip takes {room.tables}"
+
+    @cached_property
+    def _entries(self) -> list[tuple[Json, Rule]]:
+        """The entries in the order in which they are asked. Raises Unreadable."""
+        group = self._group if self._is_used else None
+        try:
+            if group and group["stage"] != _INGRESS:
+                raise Unreadable(self.line('"stage"'), "the group's stage is not ingress")
+            entries = [
+                entry
+                for table in sorted(group["aclTables"] if group else (), key=lambda each: -int(each["priority"]))
+                for entry in sorted(table["aclEntries"], key=lambda each: int(each["actionType"]))
+            ]
+            return [(entry, self._rule(entry)) for entry in entries]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Unreadable(self.line('"aclTableGroup"'), f"the ACL tables do not read ({error!r})") from None
+
+    def line(self, needle: str) -> int:
+        """The line, from 1, that a text stands on; 0 where it is nowhere."""
+        at = self._text.find(needle, max(0, self._text.find('"aclTableGroup"')))
+        return self._text.count("\n", 0, at) + 1 if at >= 0 else 0
+
+    def at(self, port: str, direction: str = "in") -> Ruleset:
+        """What a port lets in: without an entry that matches, everything."""
+        if direction != "in":
+            return one_chain(direction, (), 0, ACCEPT)  # nothing here filters outwards
+        number, vlan = self.ports.get(port, (None, None))
+        rules = tuple(
+            rule
+            for entry, rule in self._entries
+            if entry.get("srcPort", number) == number and entry.get("vlanID", vlan) == vlan
+        )
+        return one_chain("in", rules, self.line(f'"{port}"'), ACCEPT)
+
+    def _rule(self, entry: Json) -> Rule:
+        line = self.line(f'"{entry["name"]}"')
+        unknown = set(entry) - _KEYS - _PORT_KEYS - _WITHOUT_MEANING
+        if unknown:
+            raise Unreadable(line, f"{', '.join(sorted(unknown))} in entry {entry['name']} is not known here")
+        verdict = {_DENY: DROP, _PERMIT: ACCEPT}[entry["actionType"]]
+        wanted = json.dumps({key: value for key, value in entry.items() if key in _KEYS}, sort_keys=True)
+        return Rule(line, (_match(wanted),), verdict, name=entry["name"])
+
+
+@lru_cache(maxsize=1 << 14)
+def _match(text: str) -> Box:
+    """The packets that an entry takes."""
+    entry = json.loads(text)
+    fields: dict[str, Ranges] = {"family": _IP_TYPES[entry.get("ipType", 0)]}
+    number = entry.get("proto")
+    if number is not None:
+        fields["proto"] = values(number)
+    found = box(**fields)
+    for key, name in (("srcIp", "src"), ("dstIp", "dst")):
+        if key in entry:
+            version = 6 if ":" in entry[key] else 4
+            limit = box(family=V6 if version == 6 else V4, **{name: addresses(entry[key], version)})
+            found = _both(found, limit)
+    for key, name in (("l4SrcPort", "sport"), ("l4DstPort", "dport")):
+        if key in entry:
+            found = _both(found, box(fragment=_NOT_LATER, **{name: values(entry[key])}))
+    if "tcpFlagsBitMap" in entry:
+        flags = values(*(each for each in range(256) if each & FLAGS_MASK == entry["tcpFlagsBitMap"] & FLAGS_MASK))
+        found = _both(found, box(proto=values(TCP), fragment=_NOT_LATER, flags=flags))
+    if "icmpType" in entry:
+        family = {ICMP4: V4, ICMP6: V6}[entry["proto"]]
+        found = _both(found, box(family=family, fragment=_NOT_LATER, icmp=values(entry["icmpType"])))
+    return found
+
+
+def _both(a: Box, b: Box) -> Box:
+    found = meet(a, b)
+    if found is None:
+        raise ValueError("an entry asks for both IP versions at once")
+    return found
+
+
+def _value(text: str, key: str) -> tuple[Any, str]:
+    """The value of the first key of that name, and its text; None without one. The rest of the file is not parsed."""
+    at = text.find(f'"{key}":')
+    if at < 0:
+        return None, ""
+    start = at + len(key) + 3
+    while text[start : start + 1].isspace():
+        start += 1
+    end = text.find(_ENDS.get(text[start : start + 1], "\n"), start) + len(_ENDS["["])
+    shared = _parsed(text[start:end]) if end - start < _SHARED else None
+    if shared is not None:
+        return shared, text[start:end]
+    value, end = _DECODER.raw_decode(text, start)
+    return value, text[start:end]
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Any:
+    """What a text is as a whole, None where it is no value or nothing: many switches have the same ports in VLANs."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

@@ -1,0 +1,189 @@
+"""The BGP daemon's configuration (BgpConfig in configerator/structs/neteng/fboss/bgp/bgp_config.thrift) as plain data.
+
+Policies say what EOS's route maps say: learn only whole host prefixes and loopbacks of the fabric, send upwards only
+what is one's own or came from below.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.intent.switch_sessions import GRACEFUL_RESTART_S, HOLD_TIME_S, KEEPALIVE_S, route_limit
+
+if TYPE_CHECKING:
+    from clusterwright.intent.switch import SwitchView
+
+ACCEPT, DENY, NEXT_TERM = 1, 2, 3
+PERMIT_ACTION, COMMUNITY_ACTION = 5, 2
+MATCH_COMMUNITY, MATCH_PREFIXES = 3, 5
+COMMUNITY_ADD, COMMUNITY_REMOVE = 11, 13
+AND, OR = 1, 2
+EQUAL_LENGTH = 1
+IP_VERSION = {4: 1, 6: 2}
+# The mark of a route that came from below, as on EOS; here it stays with the route, so a route from above loses it.
+FROM_BELOW = "64512:1"
+
+
+def bgp_config(view: SwitchView) -> dict[str, Any] | None:
+    """The BgpConfig of one switch; None where no neighbour speaks BGP."""
+    if view.device.asn is None or not view.bgp_sides:
+        return None
+    own = [{"prefix": origin.text, "install_to_fib": False, "communities": []} for origin in view.origins]
+    sides = view.bgp_sides
+    return {
+        "router_id": view.router_id,
+        "local_as_4_byte": view.device.asn,
+        "hold_time": HOLD_TIME_S,
+        "listen_port": 179,
+        "networks4": own if view.version == 4 else [],
+        "networks6": own if view.version == 6 else [],
+        "peer_groups": [_peer_group(view, side) for side in sides],
+        "peers": _peers(view),
+        "policies": {
+            "bgp_policy_statements": [
+                statement for side in sides for statement in _statements(side, is_drained=view.is_drained)
+            ],
+            "prefix_lists": [_fabric_prefixes(view), _own_prefixes(view)],
+            "community_lists": [{"name": "FROM-BELOW", "description": "", "members": [_mark()]}],
+        },
+    }
+
+
+def _peer_group(view: SwitchView, side: str) -> dict[str, Any]:
+    name = side.upper()
+    sessions = [session for session in view.sessions if session.side == side]
+    group: dict[str, Any] = {
+        "name": name,
+        "description": f"neighbours {'above' if side == 'up' else 'below'}",
+        "disable_ipv4_afi": view.version == 6,
+        "disable_ipv6_afi": view.version == 4,
+        "ingress_policy_name": f"FROM-{name}",
+        "egress_policy_name": f"TO-{name}",
+        "bgp_peer_timers": {
+            "hold_time_seconds": HOLD_TIME_S,
+            "keep_alive_seconds": KEEPALIVE_S,
+            "out_delay_seconds": 0,
+            "withdraw_unprog_delay_seconds": 0,
+            "graceful_restart_seconds": GRACEFUL_RESTART_S,
+        },
+    }
+    if sessions:
+        limit = route_limit(sessions)
+        group["pre_filter"] = {
+            "max_routes": limit.maximum,
+            "warning_only": False,
+            "warning_limit": limit.warning,
+        }
+    return group
+
+
+def _peers(view: SwitchView) -> list[dict[str, Any]]:
+    return [
+        {
+            "remote_as_4_byte": session.remote_as,
+            "local_addr": session.local,
+            "peer_addr": session.remote,
+            "next_hop4": session.local if view.version == 4 else "0.0.0.0",  # noqa: S104 - "none", not a listener
+            "next_hop6": session.local if view.version == 6 else "::",
+            "description": session.description,
+            "peer_group_name": session.side.upper(),
+        }
+        for session in view.sessions
+    ]
+
+
+def _statements(side: str, *, is_drained: bool) -> list[dict[str, Any]]:
+    incoming, outgoing = _working_statements(side)
+    if is_drained:
+        outgoing = _statement(outgoing["name"], [_term("drained", _prefix_match("FABRIC"), [_flow(DENY)])])
+    return [incoming, outgoing]
+
+
+def _working_statements(side: str) -> list[dict[str, Any]]:
+    if side == "down":
+        return [
+            _statement("FROM-DOWN", [_term("fabric", _prefix_match("FABRIC"), [_community(COMMUNITY_ADD), _accept()])]),
+            _statement(
+                "TO-DOWN",
+                [
+                    _term("own", _prefix_match("OWN"), [_accept()]),
+                    _term("fabric", _prefix_match("FABRIC"), [_accept()]),
+                ],
+            ),
+        ]
+    return [
+        _statement("FROM-UP", [_term("fabric", _prefix_match("FABRIC"), [_community(COMMUNITY_REMOVE), _accept()])]),
+        _statement(
+            "TO-UP",
+            [_term("own", _prefix_match("OWN"), [_accept()]), _term("from-below", _community_match(), [_accept()])],
+        ),
+    ]
+
+
+def _statement(name: str, terms: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"name": name, "policy_version": "1", "policy_entries": terms, "result": DENY}
+
+
+def _term(name: str, match: dict[str, Any], actions: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "description": "",
+        "policy_matches": [{"name": name, "description": "", "match_logic_type": AND, "match_entries": [match]}],
+        "policy_action_entries": actions,
+        "term_miss_action": NEXT_TERM,
+    }
+
+
+def _prefix_match(name: str) -> dict[str, Any]:
+    return {"type": MATCH_PREFIXES, "prefix_list": {"prefix_list_name": name}}
+
+
+def _community_match() -> dict[str, Any]:
+    return {"type": MATCH_COMMUNITY, "community_list": {"community_list_name": "FROM-BELOW"}}
+
+
+def _accept() -> dict[str, Any]:
+    return _flow(ACCEPT)
+
+
+def _flow(action: int) -> dict[str, Any]:
+    return {"type": PERMIT_ACTION, "action_type": {"flow_action": action}}
+
+
+def _community(action: int) -> dict[str, Any]:
+    return {
+        "type": COMMUNITY_ACTION,
+        "action_type": {"route_action": action},
+        "community_list": {"community_list_name": "FROM-BELOW"},
+    }
+
+
+def _mark() -> dict[str, Any]:
+    return {"community": {"type": 1, "name": "FROM-BELOW", "value": FROM_BELOW}}
+
+
+def _fabric_prefixes(view: SwitchView) -> dict[str, Any]:
+    entries = [
+        {
+            "base_prefix": network,
+            "prefix_len_ranges": [{"value": length, "compare_operator": EQUAL_LENGTH}],
+        }
+        for network, length in view.pools
+    ]
+    return _prefix_list(view, "FABRIC", "host prefixes and loopbacks", entries)
+
+
+def _own_prefixes(view: SwitchView) -> dict[str, Any]:
+    entries = [{"base_prefix": origin.text, "prefix_len_ranges": []} for origin in view.origins]
+    return _prefix_list(view, "OWN", "announced by this switch", entries)
+
+
+def _prefix_list(view: SwitchView, name: str, description: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    numbered = [entry | {"seq_num": 10 * number} for number, entry in enumerate(entries, 1)]
+    return {
+        "name": name,
+        "description": description,
+        "prefixes": numbered,
+        "boolean_operator": OR,
+        "ip_version": IP_VERSION[view.version],
+    }

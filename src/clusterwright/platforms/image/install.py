@@ -1,0 +1,53 @@
+"""Images for fleets that install to disk: a kickstart for Red Hat's family, an autoinstall for Ubuntu.
+
+Both install the packages of the definition and then lay the image's rendered files and the node's own over them, from
+the same archives that a node booting into memory fetches. Debian's installer has no such answer file here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.plan.model import Plan
+from clusterwright.platforms.image.packages import all_packages, installed
+from clusterwright.platforms.linux.writer.system import kernel_command_line
+from clusterwright.platforms.templates import template
+from clusterwright.spec.distribution import Distribution
+from clusterwright.spec.image import Image, Repository
+
+
+@dataclass(frozen=True, slots=True)
+class InstallView:
+    """What an answer file says. ``server`` is the boot server's URL, ``tree`` the archive of shared files."""
+
+    image: str
+    server: str
+    tree: str
+    packages: tuple[str, ...]
+    kernel: str
+    parameters: str
+    repositories: tuple[Repository, ...]
+
+
+def install_files(
+    plan: Plan, image: Image, distribution: Distribution, server: str, tree: str
+) -> Iterator[tuple[str, str]]:
+    """The answer files of an image by name, as the boot server ``server`` offers them."""
+    family = distribution.family
+    packages = all_packages(plan, image, distribution)
+    kernel = image.kernel.name if image.kernel is not None else distribution.kernel
+    view = InstallView(
+        image=image.name,
+        server=server,
+        tree=tree,
+        packages=tuple(installed(package, family) for package in packages if package.name != kernel),
+        kernel=next(installed(package, family) for package in packages if package.name == kernel),
+        parameters=" ".join(kernel_command_line(image)),
+        repositories=image.repositories,
+    )
+    if family == "red-hat" and image.repositories:
+        yield "ks.cfg", template("image/ks.cfg.j2").render(view=view)
+    elif family == "ubuntu":
+        yield "user-data", template("image/user-data.j2").render(view=view)
+        yield "meta-data", template("image/meta-data.j2").render(view=view)

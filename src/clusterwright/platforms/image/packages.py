@@ -1,0 +1,110 @@
+"""What an image has to be installed with: the spec's own packages, and those that the rendered files need."""
+
+from __future__ import annotations
+
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import Plan
+from clusterwright.platforms.linux.writer.mounts import mounts_of, options_of
+from clusterwright.spec.distribution import Distribution
+from clusterwright.spec.image import Image, Package
+
+_BASE = {
+    "debian": (
+        "dbus",
+        "iproute2",
+        "kmod",
+        "nftables",
+        "openssh-server",
+        "openssl",
+        "python3",
+        "systemd",
+        "systemd-sysv",
+        "udev",
+    ),
+    "red-hat": (
+        "dbus",
+        "iproute",
+        "kmod",
+        "nftables",
+        "openssh-server",
+        "openssl",
+        "python3",
+        "systemd",
+        "systemd-networkd",
+        "systemd-udev",
+    ),
+}
+_BASE["ubuntu"] = _BASE["debian"]
+# For apt systems and for Red Hat's.
+_NAMES = {
+    "time": (("systemd-timesyncd",), ("chrony",)),
+    "names": (("systemd-resolved",), ("systemd-resolved",)),
+    "logs": (("ca-certificates", "rsyslog", "rsyslog-openssl"), ("ca-certificates", "rsyslog", "rsyslog-openssl")),
+    "verbs": (("ethtool", "ibverbs-utils", "rdma-core"), ("ethtool", "libibverbs-utils", "rdma-core")),
+    "nfs": (("nfs-common",), ("nfs-utils",)),
+    "nfs-tls": (("ktls-utils",), ("ktls-utils",)),
+    "jobs": (("munge", "slurmd"), ("munge", "slurm-slurmd")),
+    "kernel-parameters": ((), ("tuned",)),
+    "subnet-manager": (("opensm",), ("opensm",)),
+    "direct-paths": (("pciutils",), ("pciutils",)),
+}
+
+
+def all_packages(plan: Plan, image: Image, distribution: Distribution) -> tuple[Package, ...]:
+    """The packages of an image by name: kernel, what rendered files need, drivers', and the spec's own.
+
+    A version that the spec fixes holds for a package that is needed anyway.
+    """
+    found = {name: Package(name, None) for name in _needed(plan, image.name, distribution.family)}
+    kernel = image.kernel or Package(distribution.kernel, None)
+    drivers = [package for driver in image.drivers for package in driver.packages]
+    for package in (kernel, *drivers, *image.packages):
+        found[package.name] = package
+    return tuple(found[name] for name in sorted(found))
+
+
+def installed(package: Package, family: str) -> str:
+    """A package as apt (``name=version``) or dnf (``name-version``) is asked for it."""
+    if package.version is None:
+        return package.name
+    return f"{package.name}{'-' if family == 'red-hat' else '='}{package.version}"
+
+
+def groups_of(plan: Plan, image: str) -> tuple[str, ...]:
+    """The node groups with nodes that run ``image``, in plan order."""
+    return tuple(dict.fromkeys(device.node_group for device in plan.devices if device.image == image))
+
+
+def has_direct_paths(plan: Plan, image: str) -> bool:
+    """True for an image of nodes whose GPUs and RDMA adapters reach each other over PCIe."""
+    spec = plan.spec
+    groups = [group for name in groups_of(plan, image) if (group := spec.node_group(name)) and group.model.gpus]
+    served = {attach.nodes for fabric in spec.fabrics if fabric.technology != "ethernet" for attach in fabric.attach}
+    return any(group.name in served for group in groups)
+
+
+@per_plan
+def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
+    spec = plan.spec
+    groups = groups_of(plan, image_name)
+    mounts = [mount for group in groups for mount in mounts_of(plan, group) if mount.type.startswith("nfs")]
+    fabrics = [fabric for fabric in spec.fabrics if any(attach.nodes in groups for attach in fabric.attach)]
+    managers = [fabric.subnet_manager.nodes for fabric in spec.fabrics if fabric.subnet_manager]
+    image = spec.image(image_name)
+    wanted = {
+        "time": bool(spec.site.ntp),
+        "names": bool(spec.site.dns),
+        "logs": bool(spec.site.syslog),
+        "verbs": any(fabric.technology != "ethernet" for fabric in fabrics),
+        "nfs": bool(mounts),
+        "nfs-tls": any("xprtsec=" in options_of(mount) for mount in mounts),
+        "jobs": spec.scheduler is not None and spec.scheduler.slurm is not None and spec.scheduler.nodes in groups,
+        "kernel-parameters": image is not None and bool(image.kernel_parameters),
+        "direct-paths": has_direct_paths(plan, image_name),
+        "subnet-manager": any(name in groups for name in managers),
+    }
+    found = {*_BASE[family]}
+    for need, is_wanted in wanted.items():
+        if is_wanted:
+            found.update(_NAMES[need][family == "red-hat"])
+    return tuple(sorted(found))

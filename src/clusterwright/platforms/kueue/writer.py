@@ -1,0 +1,78 @@
+"""Kueue's topology of the cluster: the objects that the controller applies, and the labels that nodes register with.
+
+Levels are the domains between which bandwidth may change, outermost first, and the node itself (Kueue,
+topology-aware scheduling, v1beta2: at most 16 levels, kubernetes.io/hostname only as the last one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.node_nics import is_managed
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.domains import domain_levels
+from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.slurm.writer import controllers
+from clusterwright.platforms.templates import template
+
+KIND = "kueue"
+HOSTNAME = "kubernetes.io/hostname"
+GROUP = "node-group"
+
+
+@dataclass(frozen=True, slots=True)
+class KueueView:
+    """A Topology and the ResourceFlavor of its nodes; ``levels`` are labels, outermost first."""
+
+    topology: str
+    levels: tuple[str, ...]
+    flavor: str
+    group_label: str
+    group: str
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Controllers, and compute nodes that run an image, where the scheduler has a view for Kueue."""
+    scheduler = plan.spec.scheduler
+    if scheduler is None or scheduler.kueue is None:
+        return False
+    return device.name in controllers(plan) or (is_managed(device) and device.node_group == scheduler.nodes)
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The objects on controllers, the kubelet's labels on compute nodes."""
+    if device.name in controllers(plan):
+        yield Artifact(device.name, "etc/kueue/topology.yaml", _objects(plan), KIND)
+    else:
+        text = template("kueue/kubelet.j2").render(labels=labels(plan, device))
+        yield Artifact(device.name, "etc/default/kubelet", text.encode(), KIND)
+
+
+def labels(plan: Plan, device: Device) -> tuple[tuple[str, str], ...]:
+    """A node's topology labels, outermost first, and the one that its flavour selects by."""
+    scheduler = plan.spec.scheduler
+    if scheduler is None or scheduler.kueue is None:
+        return ()
+    prefix = scheduler.kueue.label_prefix
+    homes = {plan.group_by_name[name].level: name for name in device.groups}
+    levels = reversed(domain_levels(plan, scheduler.nodes))
+    return (*((f"{prefix}/{level}", homes[level]) for level in levels), (f"{prefix}/{GROUP}", device.node_group))
+
+
+@per_plan
+def _objects(plan: Plan) -> bytes:
+    scheduler = plan.spec.scheduler
+    if scheduler is None or scheduler.kueue is None:
+        return b""
+    kueue = scheduler.kueue
+    levels = tuple(f"{kueue.label_prefix}/{level}" for level in reversed(domain_levels(plan, scheduler.nodes)))
+    view = KueueView(
+        topology=plan.name,
+        levels=(*levels, HOSTNAME),
+        flavor=kueue.flavor,
+        group_label=f"{kueue.label_prefix}/{GROUP}",
+        group=scheduler.nodes,
+    )
+    return template("kueue/topology.yaml.j2").render(view=view).encode()

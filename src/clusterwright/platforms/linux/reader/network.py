@@ -1,0 +1,192 @@
+"""Reading a node's network files: systemd's .network of each NIC, the script for the lossless class, nccl.conf."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from clusterwright.finding import VerifyError
+from clusterwright.platforms.router import DSCPS, Mark, Prefix, packed, prefix_of
+
+NETWORKS = "etc/systemd/network/20-"
+SCRIPT = "usr/local/sbin/roce-qos"
+NCCL = "etc/nccl.conf"
+PRIORITIES = 8
+_DEFAULT_MTU = 1500  # of Linux, in bytes
+
+
+class Nic(NamedTuple):
+    """A NIC with an address.
+
+    ``peer`` is the switch and port its description names, ``mtu_bytes`` its longest packet. ``routes`` are
+    destinations with the gateway that the text gives, None for one on the link; ``defaults`` are the places of default
+    routes, ``faults`` what keeps the routes from being used.
+    """
+
+    device: str
+    file: str
+    name: str
+    address: bytes
+    length: int
+    peer: str
+    routes: tuple[tuple[Prefix, bytes | None], ...]
+    defaults: tuple[Mark, ...]
+    mark: Mark
+    mtu_bytes: int
+    faults: tuple[tuple[Mark, str], ...]
+
+
+class NicQos(NamedTuple):
+    """What the script does on its interfaces.
+
+    ``priority_of`` has the priority of each DSCP; the NIC's own map takes the upper three bits. ``lossless`` are the
+    priorities with PFC. ``connection_class`` is the traffic class byte of the RDMA connection manager, None where it
+    is left alone. ``congestion_control`` says for which priorities DCQCN is switched on or off, at both of its ends;
+    ``cable_m`` is the length of cable that the NICs size their headroom for, ``devices`` are the RDMA devices whose
+    connections get the class.
+    """
+
+    interfaces: frozenset[str]
+    trusts_dscp: bool
+    lossless: frozenset[int]
+    priority_of: tuple[int, ...]
+    connection_class: int | None
+    congestion_control: tuple[tuple[int, bool], ...]
+    cable_m: int
+    devices: frozenset[str]
+    marks: tuple[tuple[str, Mark], ...]
+
+
+_NAME = re.compile(r"\nName=(.+)")
+_DESCRIPTION = re.compile(r"\nDescription=(.*)")
+_ADDRESS = re.compile(r"\nAddress=(\S+)/(\d+)$", re.M)
+_MTU = re.compile(r"\nMTUBytes=(\d+)$", re.M)
+_DESTINATION = re.compile(r"\nDestination=(\S+)$", re.M)
+_GATEWAY = re.compile(r"\nGateway=(\S+)$", re.M)
+_TABLE = re.compile(r"\nTable=(\d+)$", re.M)
+_MOVES = re.compile(r'for dscp in ([\d ]+); do\n.*--dscp2prio "set,\$dscp,(\d)"')
+
+
+def read_nic(device: str, file: str, text: str) -> Nic | None:
+    """The NIC of a .network file, None for one without an address. Raises VerifyError for what does not read."""
+    try:
+        lines = f"\n{text}"  # so that each line begins with a character that is quickly found
+        name, peer, found = _NAME.search(lines), _DESCRIPTION.search(lines), _ADDRESS.search(lines)
+        if found is None or name is None:
+            return None
+        mtu = _MTU.search(lines)
+        own, _, behind = lines.partition("\n[Route]")
+        routes, defaults = _routes(behind, name[1])
+        if "\nGateway=" in own:
+            defaults = (*defaults, ("\nGateway=",))
+        return Nic(
+            device,
+            file,
+            name[1],
+            packed(found[1]),
+            int(found[2]),
+            peer[1].rpartition(", to ")[2] if peer else "",
+            routes,
+            defaults,
+            (found[0][1:],),
+            int(mtu[1]) if mtu else _DEFAULT_MTU,
+            tuple(_faults(text, behind, found[1])),
+        )
+    except ValueError as error:
+        raise VerifyError(f"{device}:/{file}: {error}. Render the spec again.") from None
+
+
+def _faults(text: str, routes: str, address: str) -> Iterator[tuple[Mark, str]]:
+    """Tables that nothing leads to, and routers that the NIC would believe unasked."""
+    for table in dict.fromkeys(_TABLE.findall(routes)):
+        length = 128 if ":" in address else 32
+        if f"\nFrom={address}/{length}\nTable={table}\n" not in text:
+            yield (f"Table={table}",), f"no rule leads packets from {address} to table {table}, which has the routes"
+    if ":" in address and "\nIPv6AcceptRA=no\n" not in text:
+        yield ("[Network]",), "takes addresses and default routes from whoever sends router advertisements"
+
+
+def _routes(text: str, nic: str) -> tuple[tuple[tuple[Prefix, bytes | None], ...], tuple[Mark, ...]]:
+    """Routes of the sections from the first ``[Route]`` on; hops over other NICs are theirs to answer for."""
+    routes, defaults = [], []
+    for section in text.split("\n[Route]"):
+        body = section.split("\n[", 1)[0]
+        destination, gateway = _DESTINATION.search(body), _GATEWAY.search(body)
+        if destination is None or destination[1] in {"0.0.0.0/0", "::/0"}:
+            place = destination or gateway
+            defaults.append((place[0][1:],) if place else ("[Route]",))
+            continue
+        hops = re.findall(rf"^(?:Gateway|MultiPathRoute)=([^@\s]+)(?:@{re.escape(nic)})?$", body, re.M) or [None]
+        routes += [(prefix_of(destination[1]), packed(hop) if hop else None) for hop in hops]
+    return tuple(routes), tuple(defaults)
+
+
+@lru_cache(maxsize=256)
+def read_qos_script(text: str) -> tuple[NicQos, ...]:
+    """What the script does on each group of interfaces that it goes through, by its own words.
+
+    Raises ValueError where it does not set PFC at all.
+    """
+    starts = [found.start() for found in re.finditer(r"^for interface in ", text, re.M)] or [0]
+    ends = [*starts[1:], len(text)]
+    return tuple(_nic_qos(text[start:end]) for start, end in zip(starts, ends, strict=True))
+
+
+def _nic_qos(text: str) -> NicQos:
+    pfc = re.search(r"--pfc ([01](?:,[01]){7})", text)
+    if pfc is None:
+        raise ValueError("no PFC setting is made")
+    if len(re.findall(r"; do$", text, re.M)) != len(re.findall(r"^ *done$", text, re.M)):
+        raise ValueError("a loop is not closed, so the shell runs none of it")
+    marks: dict[str, Mark] = {"pfc": (pfc[0],)}
+    priority_of = [dscp * PRIORITIES // DSCPS for dscp in range(DSCPS)]
+    for found in _MOVES.finditer(text):
+        for dscp in map(int, found[1].split()):
+            if dscp < DSCPS:
+                priority_of[dscp] = int(found[2])
+                marks[f"dscp {dscp}"] = (found[0].split("\n")[0],)
+    interfaces = re.search(r"for interface in (.+); do", text)
+    marks["interfaces"] = (interfaces[0],) if interfaces else ()
+    devices = re.search(r"^for device in (.+); do\n(?:.*\n)*?.*cma_roce_tos .* -p 1 ", text, re.M)
+    cable = re.search(r"--cable_len (\d+)", text)
+    marks["cable"] = (cable[0],) if cable else marks["interfaces"]
+    marks["congestion"] = ("/ecn/roce_",)
+    chosen = re.search(r"cma_roce_tos .*-t (\d+)", text)
+    if chosen:
+        marks["connection"] = (chosen[0],)
+    return NicQos(
+        frozenset(interfaces[1].split()) if interfaces else frozenset(),
+        "--trust dscp" in text,
+        frozenset(at for at, bit in enumerate(pfc[1].split(",")) if bit == "1"),
+        tuple(priority_of),
+        int(chosen[1]) if chosen else None,
+        tuple(sorted(_congestion_control(text).items())),
+        int(cable[1]) if cable else 0,
+        frozenset(devices[1].split()) if devices else frozenset(),
+        tuple((key, _within(marks["interfaces"], mark)) for key, mark in marks.items()),
+    )
+
+
+def _within(block: Mark, mark: Mark) -> Mark:
+    """The place of a mark behind the line that begins its block."""
+    return mark if not mark or mark == block else (*block, *mark)
+
+
+def _congestion_control(text: str) -> dict[int, bool]:
+    """DCQCN by priority: on where both the receiver's and the sender's part are, off where both are off."""
+    found: dict[int, set[tuple[str, str]]] = {}
+    for numbers, body in re.findall(r"for priority in ([\d ]+); do\n((?:.*echo .*\n)*)", text):
+        switched = set(re.findall(r"echo ([01]) > .*/ecn/roce_(np|rp)/enable/\$priority", body))
+        for number in map(int, numbers.split()):
+            found.setdefault(number, set()).update(switched)
+    whole = {on: {(on, "np"), (on, "rp")} for on in "01"}
+    return {number: parts == whole["1"] for number, parts in found.items() if parts in whole.values()}
+
+
+@lru_cache(maxsize=256)
+def read_nccl(text: str) -> dict[str, str]:
+    """The settings of nccl.conf by name."""
+    pairs = (line.partition("=") for line in text.split("\n") if "=" in line and not line.startswith("#"))
+    return {name: value for name, _, value in pairs}

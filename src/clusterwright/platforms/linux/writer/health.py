@@ -1,0 +1,234 @@
+"""The node check: its program, what the plan expects of a node, its timer, and what Slurm starts.
+
+The program is the package ``clusterwright.node_health`` in an archive: nodes have no clusterwright. What it expects is
+in two files, one that equal nodes share and one with what a node has alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.traffic_classes import (
+    NUMBERS,
+    data_class_of,
+    lossless_numbers,
+    marked_numbers,
+    traffic_class_byte,
+)
+from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.image.definition import boot_digest_of
+from clusterwright.platforms.image.packages import has_direct_paths
+from clusterwright.platforms.json_lines import dump_lines
+from clusterwright.platforms.linux.writer.mounts import mounted
+from clusterwright.platforms.linux.writer.nftables import RUNNING_PATH
+from clusterwright.platforms.linux.writer.nftables import render as render_filter
+from clusterwright.platforms.linux.writer.program_archive import archive_of, archive_path
+from clusterwright.platforms.linux.writer.qos import is_lossless, nic_priorities
+from clusterwright.platforms.linux.writer.system import boot_services, is_red_hat_family, kernel_command_line, shape_of
+from clusterwright.platforms.linux.writer.system import kernel_settings as kernel_settings_of
+from clusterwright.platforms.templates import template
+from clusterwright.spec.image import Health, Image
+
+LIMITS_FILE = "etc/clusterwright/health.json"
+KIND = "node-health"
+PACKAGE = "clusterwright.node_health"
+_PROGRAMS = (
+    ("node-health", "Says whether this node is fit to run a job.", ""),
+    ("node-health-prolog", "Slurm starts it before every job; a failure drains the node.", '"--prolog", "--write"'),
+    ("node-health-drain", "Slurm starts it now and then; it drains the node itself.", '"--drain", "--write"'),
+)
+_PAGE_KIB = {"2M": 2048, "1G": 1024 * 1024}
+_ROCE_V2 = "RoCE v2"
+# Linux, iboe_get_mtu: what a RoCE connection leaves of an Ethernet MTU for headers, and the MTUs that RDMA knows.
+_ROCE_HEADER_BYTES = 40 + 8 + 12 + 4 + 28 + 4
+_RDMA_MTUS = (4096, 2048, 1024, 512, 256)
+# NVIDIA, "Xid Errors" (GPU deployment and management): double-bit ECC, halted controller, failed row remapping,
+# NVLink, fallen off the bus, uncontained ECC, GSP silent (119, 120), unrecovered ECC. Programs cause many others.
+FATAL_XIDS = (48, 62, 64, 74, 79, 95, 119, 120, 140)
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image."""
+    return is_managed(device)
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The program and its units, and both files of expectations."""
+    image = plan.spec.image(device.image or "")
+    if image is None:
+        return
+    for path, content, mode in _program(plan, image.name):
+        yield Artifact(device.name, path, content, KIND, mode)
+    nics = nics_of(plan, device)
+    shape = tuple((nic.interface, nic.rdma_device, nic.pci, nic.fabric.name, bool(nic.version)) for nic in nics)
+    yield Artifact(device.name, LIMITS_FILE, _shared(plan, device, shape), KIND)
+    yield Artifact(device.name, "etc/clusterwright/health-node.json", dump_lines(_own(plan, device), 2), KIND)
+
+
+@per_plan
+def _program(plan: Plan, image_name: str) -> tuple[tuple[str, bytes, int], ...]:
+    image = plan.spec.image(image_name)
+    health = image.health if image is not None else Health()
+    archive = archive_path(PACKAGE)
+    files = [(archive, archive_of(PACKAGE), 0o644)]
+    for name, purpose, arguments in _PROGRAMS:
+        text = template("health/program.py.j2").render(archive=f"/{archive}", purpose=purpose, arguments=arguments)
+        files.append((f"usr/local/sbin/{name}", text.encode(), 0o755))
+    units = "etc/systemd/system"
+    timer = template("health/node-health.timer.j2").render(
+        interval_s=health.interval_s, spread_s=health.interval_s // 10
+    )
+    files += [
+        (f"{units}/node-health.service", template("health/node-health.service.j2").render().encode(), 0o644),
+        (f"{units}/node-health.timer", timer.encode(), 0o644),
+        (f"{units}/multi-user.target.d/95-node-health.conf", template("health/wants.conf.j2").render().encode(), 0o644),
+    ]
+    return tuple(sorted(files))
+
+
+def _own(plan: Plan, device: Device) -> dict[str, Any]:
+    """What a node has alone: its name, addresses as GIDs, the servers it mounts from, its packet filter."""
+    (packet_filter,) = (each for each in render_filter(plan, device) if each.path == RUNNING_PATH)
+    return {
+        "node": device.name,
+        "own_nics": {nic.interface: gid for nic in nics_of(plan, device) if (gid := _gid(nic))},
+        "mounts": [
+            # The kernel names the version that an NFS mount of any version came to.
+            {"where": where, "what": what, "types": [kind, "nfs4"] if kind == "nfs" else [kind]}
+            for where, what, kind in mounted(plan, device)
+        ],
+        "filter": {"path": f"/{RUNNING_PATH}", "sha256": packet_filter.sha256},
+    }
+
+
+def _gid(nic: HostNic) -> dict[str, str]:
+    """The GID that the kernel makes of a RoCE adapter's address: an IPv4 address mapped into IPv6."""
+    if nic.fabric.technology != "roce" or nic.rdma_device is None or nic.address is None:
+        return {}
+    digits = f"{nic.address | (0xFFFF << 32 if nic.version == 4 else 0):032x}"
+    return {"gid": ":".join(digits[at : at + 4] for at in range(0, 32, 4)), "gid_type": _ROCE_V2}
+
+
+Shape = tuple[tuple[str, str | None, str | None, str, bool], ...]
+
+
+@per_plan
+def _shared_by_group(
+    plan: Plan, image_name: str, node_group: str, model: str, shape: Shape, kernel: tuple[tuple[str, int], ...]
+) -> bytes:
+    image = plan.spec.image(image_name)
+    if image is None:
+        return b""
+    boot_digest = boot_digest_of(plan, image.name)
+    document = {
+        "gpus": _gpus(plan, image, model),
+        "nics": [_nic(plan, model, *nic) for nic in shape],
+        "lossless": {name: _lossless(plan, name) for name, _ in kernel if is_lossless(plan, name)},
+        "kernel": {
+            "parameters": kernel_command_line(image),
+            "modules": [module.replace("-", "_") for module in image.modules],
+            "hugepages": [{"kib": _PAGE_KIB[image.hugepages.size], "count": image.hugepages.count}]
+            if image.hugepages is not None
+            else [],
+            "settings": kernel_settings_of(plan, image, kernel),
+        },
+        "drivers": {module: driver.version for driver in image.drivers for module in driver.modules},
+        "firmware": {
+            "adapters": [each.version for each in image.firmware if each.device.startswith("ConnectX")],
+            "bios": next((each.version for each in image.firmware if each.device == "BIOS"), None),
+        },
+        "direct_paths": has_direct_paths(plan, image.name) and plan.spec.catalogue[model].gpus is not None,
+        "time": ("chrony" if is_red_hat_family(image) else "timesyncd") if plan.spec.site.ntp else None,
+        "units": boot_services(plan, image, node_group, kernel),
+        "image": {"name": image.name, "boot_digest": boot_digest} if boot_digest is not None else None,
+        "commands": [
+            {"name": each.name, "run": each.run, "timeout_s": each.timeout_s}
+            for each in image.checks
+            if f"check-{each.name}" not in image.health.leave_out
+        ],
+        "limits": _limits(image.health),
+        "left_out": sorted(image.health.leave_out),
+    }
+    return dump_lines(document, 2)
+
+
+def _shared(plan: Plan, device: Device, shape: Shape) -> bytes:
+    kernel = shape_of(plan, device)
+    return _shared_by_group(plan, device.image or "", device.node_group, device.model, shape, kernel)
+
+
+def _limits(health: Health) -> dict[str, float]:
+    return {
+        "clock_offset_ms": health.clock_offset_ms,
+        "link_downs": health.link_downs,
+        "link_errors_per_hour": health.link_errors_per_hour,
+        "uncorrected_ecc": health.uncorrected_ecc,
+        "congestion_notifications": health.congestion_notifications,
+        "lossless_drops": health.lossless_drops,
+    }
+
+
+def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:
+    hardware = plan.spec.catalogue[model]
+    if hardware.gpus is None:
+        return None
+    pcie = hardware.pcie
+    driver = next((each.version for each in image.drivers if "nvidia" in each.modules), None)
+    return {
+        "count": hardware.gpus.count,
+        "model": hardware.gpus.model,
+        "memory_gb": hardware.gpus.memory_gb,
+        "pci": list(pcie.gpus) if pcie is not None else [],
+        "nvlinks": pcie.nvlinks if pcie is not None else 0,
+        "driver": driver,
+        "fatal_xids": FATAL_XIDS,
+    }
+
+
+def _nic(
+    plan: Plan, model: str, interface: str, rdma: str | None, pci: str | None, fabric_name: str, addressed: bool
+) -> dict[str, Any]:
+    fabric = plan.spec.fabric(fabric_name)
+    groups = plan.spec.catalogue[model].nic_groups
+    rate = next(group.speed_gbps for group in groups for nic in group.nics if nic.interface == interface)
+    technology = fabric.technology if fabric is not None else "ethernet"
+    mtu = fabric.mtu if fabric is not None else 0
+    if technology == "roce":
+        rdma_mtu = next((each for each in _RDMA_MTUS if each <= mtu - _ROCE_HEADER_BYTES), None)
+    else:
+        rdma_mtu = mtu if technology == "infiniband" else None
+    return {
+        "interface": interface,
+        "rdma": rdma,
+        "pci": pci,
+        "fabric": fabric_name,
+        "link": technology,
+        "rate_gbps": rate,
+        "mtu": mtu if technology != "infiniband" and addressed else None,
+        "rdma_mtu": rdma_mtu if rdma is not None else None,
+    }
+
+
+@per_plan
+def _lossless(plan: Plan, name: str) -> dict[str, Any]:
+    fabric = plan.spec.fabric(name)
+    if fabric is None:
+        return {}
+    by_priority: dict[str, list[int]] = {}
+    for dscp, priority in enumerate(nic_priorities(fabric)):
+        by_priority.setdefault(str(priority), []).append(dscp)
+    lossless, marked = lossless_numbers(fabric), marked_numbers(fabric)
+    data = data_class_of(plan, fabric)
+    nccl = plan.spec.nccl
+    several = nccl is not None and nccl.fabric == name and nccl.control_dscp is not None
+    forced = data is not None and bool(data.dscp) and not several
+    return {
+        "pfc": ",".join("1" if priority in lossless else "0" for priority in range(NUMBERS)),
+        "priorities": dict(sorted(by_priority.items())),
+        "dcqcn": {str(priority): priority in marked for priority in lossless},
+        "traffic_class": traffic_class_byte(data.dscp[0]) if data is not None and forced else None,
+    }

@@ -1,0 +1,46 @@
+"""Who logs in to a node: accounts with fixed numbers, operators' public keys; its host key by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.node_nics import is_managed
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.templates import template
+
+KIND = "node-logins"
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image with users, or whose host keys are kept somewhere."""
+    image = plan.spec.image(device.image or "")
+    return is_managed(device) and image is not None and bool(image.users or image.host_keys)
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """Accounts (sysusers.d, tmpfiles.d), authorized keys, sshd's settings, and where the host key is kept."""
+    for path, content in _files(plan, device.image or ""):
+        yield Artifact(device.name, path, content, KIND)
+    image = plan.spec.image(device.image or "")
+    if image is not None and image.host_keys is not None:
+        place = image.host_keys.replace("{node}", device.name)
+        yield Artifact(device.name, "etc/clusterwright/host-key", f"{place}\n".encode(), KIND)
+
+
+@per_plan
+def _files(plan: Plan, name: str) -> tuple[tuple[str, bytes], ...]:
+    image = plan.spec.image(name)
+    if image is None or not image.users:
+        return ()
+    keys = {operator.name: operator.keys for operator in plan.spec.site.operators}
+    texts = [
+        ("etc/sysusers.d/90-clusterwright.conf", template("node/sysusers.conf.j2").render(users=image.users)),
+        ("etc/tmpfiles.d/90-clusterwright.conf", template("node/tmpfiles.conf.j2").render(users=image.users)),
+        ("etc/ssh/sshd_config.d/10-clusterwright.conf", template("node/sshd.conf.j2").render()),
+    ]
+    for user in image.users:
+        own = [key for operator in user.operators for key in keys.get(operator, ())]
+        texts.append((f"etc/ssh/authorized_keys.d/{user.name}", template("node/authorized_keys.j2").render(keys=own)))
+    return tuple((path, text.encode()) for path, text in texts)

@@ -1,0 +1,231 @@
+"""Names, addresses and routes of a node's NICs, for systemd-networkd.
+
+Every NIC has a routing table of its own, chosen by source address or by the interface a socket is bound to: traffic
+leaves by the NIC whose address it bears, which is what keeps a rail a rail. There is never a default route: a node
+knows the way to its own fabrics and to the zones that a flow lets it talk with, and to nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_network
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.node_nics import HostNic, is_managed, nics_by_fabric, nics_of
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.zone_networks import collapse, contacts_of, peers_over
+from clusterwright.plan.meeting import wiring_of_cables
+from clusterwright.plan.model import Device, Plan, fabric_of, format_address
+from clusterwright.platforms.templates import template
+from clusterwright.spec.isolation import Network
+
+KIND = "node-network"
+FOLDER = "etc/systemd/network"
+SHARED_METRIC = 100  # over all NICs of a fabric
+SINGLE_METRIC = 200  # and up, over one NIC each, for when another one is down; equal ones the kernel would join
+SOURCE_PRIORITY = 1000
+DEVICE_PRIORITY = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A next hop of a route over several NICs."""
+
+    gateway: str
+    interface: str
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route in ``table`` (None: the main table): over one ``gateway``, over several ``hops``, or directly."""
+
+    destination: str
+    gateway: str | None
+    hops: tuple[Hop, ...]
+    table: int | None
+    metric: int | None
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkView:
+    """What the .network file of an Ethernet NIC says. ``source`` is its address as a host prefix."""
+
+    interface: str
+    description: str
+    mtu: int
+    address: str
+    source: str
+    family: str
+    table: int
+    source_priority: int
+    device_priority: int
+    routes: tuple[Route, ...]
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image."""
+    return is_managed(device)
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """One .link file per NIC with a known PCI address, one .network file per NIC, the host name and /etc/hosts."""
+    for nic in nics_of(plan, device):
+        if nic.pci is not None:
+            link = _link_file(plan, nic.interface, nic.pci, nic.fabric.mtu if nic.version else 0)
+            yield Artifact(device.name, f"{FOLDER}/10-{nic.interface}.link", link, KIND)
+        path = f"{FOLDER}/20-{nic.interface}.network"
+        if nic.version:
+            text = template("node/ethernet.network.j2").render(view=_view(plan, device, nic))
+            yield Artifact(device.name, path, text.encode(), KIND)
+        else:
+            yield Artifact(device.name, path, _infiniband_file(plan, nic.interface), KIND)
+    yield Artifact(device.name, "etc/hostname", f"{device.name}\n".encode(), KIND)
+    yield Artifact(device.name, "etc/hosts", _hosts(plan, device), KIND)
+
+
+def node_address(plan: Plan, device: Device) -> str | None:
+    """The address that a node is known by: its first one on a plain Ethernet fabric. None where it has none."""
+    for nic in nics_of(plan, device):
+        if nic.version and nic.address is not None and nic.fabric.technology == "ethernet":
+            return format_address(nic.address, nic.version)
+    return None
+
+
+@per_plan
+def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
+    """The prefixes that nodes of a group reach over a fabric, none inside another.
+
+    They are the fabric's own hosts, which packet filters and not routes keep apart; the pools of other fabrics in which
+    the nodes meet the zones that flows name over this one, but for those that they are attached to themselves; and what
+    lies outside the cluster.
+    """
+    fabric = fabric_of(plan, fabric_name)
+    if fabric.addressing is None:
+        return ()
+    found: list[Network] = [fabric.addressing.hosts]
+    for contact in contacts_of(plan, node_group):
+        if fabric_name not in contact.fabrics:
+            continue
+        for entry in peers_over(plan, contact.zone.name, contact.peer.name, fabric_name):
+            other = plan.spec.fabric(entry.fabric)
+            if other is None or other.addressing is None:
+                found.append(entry.network)
+            elif other is fabric or not any(attach.nodes == node_group for attach in other.attach):
+                found.append(other.addressing.hosts)
+    return tuple(str(network) for network in collapse(found) if network.version == fabric.addressing.hosts.version)
+
+
+def _view(plan: Plan, device: Device, nic: HostNic) -> NetworkView:
+    if nic.address is None:
+        raise ValueError(f"{device.name} {nic.interface}: an Ethernet NIC without an address")
+    address = format_address(nic.address, nic.version)
+    gateway = format_address(nic.gateway, nic.version) if nic.gateway is not None else None
+    routes: list[Route] = []
+    if gateway is not None:
+        siblings = nics_by_fabric(plan, device)[nic.fabric.name]
+        if nic.fabric.addressing is not None and nic.fabric.addressing.host_links == "shared":
+            routes.append(Route(_own_subnet(nic), None, (), nic.table, None, None))
+        for prefix in reachable(plan, device.node_group, nic.fabric.name):
+            routes.append(Route(prefix, gateway, (), nic.table, None, None))
+            if nic.fabric.technology == "ethernet":
+                routes += _shared_routes(plan, nic, siblings, prefix, gateway, address)
+    return NetworkView(
+        interface=nic.interface,
+        description=f"{nic.fabric.name}, to {nic.switch} {nic.switch_port}",
+        mtu=nic.fabric.mtu,
+        address=f"{address}/{nic.prefix_length}",
+        source=f"{address}/{32 if nic.version == 4 else 128}",
+        family="ipv4" if nic.version == 4 else "ipv6",
+        table=nic.table,
+        source_priority=SOURCE_PRIORITY + nic.table,
+        device_priority=DEVICE_PRIORITY + nic.table,
+        routes=tuple(routes),
+    )
+
+
+def _shared_routes(
+    plan: Plan, nic: HostNic, siblings: tuple[HostNic, ...], prefix: str, gateway: str, address: str
+) -> Iterator[Route]:
+    """Routes of the main table to a prefix: over all NICs of a fabric, and over this one for when others are down.
+
+    In a fabric in planes the hosts of each are reached over its own NICs alone.
+    """
+    planes = _planes(plan, nic.fabric.name)
+    destinations = [prefix]
+    if (
+        len(set(planes.values())) > 1
+        and nic.fabric.addressing is not None
+        and prefix == str(nic.fabric.addressing.hosts)
+    ):
+        siblings = tuple(other for other in siblings if planes[other.switch] == planes[nic.switch])
+        on_link = {_own_subnet(other) for other in siblings} if nic.fabric.addressing.host_links == "shared" else set()
+        found = _hosts_of_plane(plan, nic.fabric.name, planes[nic.switch])
+        destinations = [destination for destination in found if destination not in on_link]
+    for destination in destinations:
+        yield Route(destination, gateway, (), None, SINGLE_METRIC + siblings.index(nic), address)
+        if nic is siblings[0] and len(siblings) > 1:
+            yield Route(destination, None, _hops(siblings), None, SHARED_METRIC, None)
+
+
+@per_plan
+def _planes(plan: Plan, fabric_name: str) -> Mapping[str, int]:
+    """The piece that each switch of a fabric is in."""
+    return wiring_of_cables(cable for cable in plan.cables if cable.fabric == fabric_name).piece_of
+
+
+@per_plan
+def _hosts_of_plane(plan: Plan, fabric_name: str, plane: int) -> tuple[str, ...]:
+    """The prefixes of hosts behind the switches of a plane, none inside another."""
+    planes = _planes(plan, fabric_name)
+    found = [
+        ip_network((subnet.network, subnet.prefix_length))
+        for (fabric, switch), subnet in plan.host_subnet_of.items()
+        if fabric == fabric_name and planes[switch] == plane
+    ]
+    return tuple(str(network) for network in collapse(found))
+
+
+def _own_subnet(nic: HostNic) -> str:
+    """The subnet that a NIC shares with its neighbours: reached directly, and from its own address by itself."""
+    host_bits = (32 if nic.version == 4 else 128) - nic.prefix_length
+    network = (nic.address or 0) >> host_bits << host_bits
+    return f"{format_address(network, nic.version)}/{nic.prefix_length}"
+
+
+def _hops(siblings: tuple[HostNic, ...]) -> tuple[Hop, ...]:
+    return tuple(
+        Hop(format_address(nic.gateway, nic.version), nic.interface) for nic in siblings if nic.gateway is not None
+    )
+
+
+@per_plan
+def _link_file(plan: Plan, interface: str, pci: str, mtu: int) -> bytes:
+    return template("node/nic.link.j2").render(interface=interface, pci=pci, mtu=mtu).encode()
+
+
+@per_plan
+def _infiniband_file(plan: Plan, interface: str) -> bytes:
+    return template("node/infiniband.network.j2").render(interface=interface).encode()
+
+
+def _hosts(plan: Plan, device: Device) -> bytes:
+    """The node itself and the service nodes, which it has to find without DNS; a service node knows every node."""
+    if device.role == "service":
+        known = [other for other in plan.devices if is_managed(other)]
+    else:
+        known = [device, *_service_nodes(plan)]
+    lines = [line for other in known if (line := _host_line(plan, other)) is not None]
+    return template("node/hosts.j2").render(lines=lines).encode()
+
+
+@per_plan
+def _service_nodes(plan: Plan) -> tuple[Device, ...]:
+    return tuple(device for device in plan.devices_of("service") if device.kind == "node")
+
+
+@per_plan
+def _host_line(plan: Plan, device: Device) -> str | None:
+    address = node_address(plan, device)
+    return None if address is None else f"{address} {device.name}.{plan.spec.site.domain} {device.name}"

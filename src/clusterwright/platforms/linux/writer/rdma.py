@@ -1,0 +1,52 @@
+"""Names of a node's RDMA devices by PCI address: mlx5_0 is the first rail whatever order the kernel found adapters in.
+
+The kernel numbers adapters as it finds them, and rdma-core's udev rule renames them by rules of its own. That rule is
+put out of force, and a unit gives the planned names. It goes by way of names that no kernel gives, since two devices
+that swap names cannot be renamed one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.node_nics import is_managed, nics_of
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.linux.writer.qos import applies as has_lossless_nics
+from clusterwright.platforms.templates import template
+
+KIND = "node-rdma"
+Names = tuple[tuple[str, str], ...]
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image and have an RDMA device on a RoCE or InfiniBand fabric."""
+    return is_managed(device) and any(
+        nic.rdma_device is not None and nic.fabric.technology != "ethernet" for nic in nics_of(plan, device)
+    )
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The script, its unit, what pulls the unit in, and the rule that keeps rdma-core's from renaming."""
+    for path, content, mode in _files(plan, names_of(plan, device), has_lossless_nics(plan, device)):
+        yield Artifact(device.name, path, content, KIND, mode)
+
+
+def names_of(plan: Plan, device: Device) -> Names:
+    """PCI address and planned name of each RDMA device that the node's cables end at."""
+    return tuple((nic.pci, nic.rdma_device) for nic in nics_of(plan, device) if nic.pci and nic.rdma_device)
+
+
+@per_plan
+def _files(plan: Plan, names: Names, has_qos: bool) -> tuple[tuple[str, bytes, int], ...]:
+    script = template("node/rdma-names.sh.j2").render(names=names)
+    unit = template("node/rdma-names.service.j2").render(qos=has_qos)
+    wants = template("node/rdma-names-wants.conf.j2").render()
+    rule = template("node/rdma-naming.rules.j2").render()
+    return (
+        ("usr/local/sbin/rdma-names", script.encode(), 0o755),
+        ("etc/systemd/system/rdma-names.service", unit.encode(), 0o644),
+        ("etc/systemd/system/multi-user.target.d/50-clusterwright-rdma.conf", wants.encode(), 0o644),
+        ("etc/udev/rules.d/60-rdma-persistent-naming.rules", rule.encode(), 0o644),
+    )

@@ -1,0 +1,129 @@
+"""A machine model's PCI topology in the form that NCCL reads from NCCL_TOPO_FILE.
+
+NCCL knows the elements system, cpu, pci, gpu, nic, net, nvlink and c2c; its reader takes double quotes and single
+blanks only, at most 16 attributes an element and 32 elements in one (NCCL, src/graph/xml.cc). What is left out it fills
+in from the machine. Bridges get addresses of their own that no machine has, as in the files that clouds publish: NCCL
+needs to know what they join, not which they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.hardware.models import HardwareModel, Nic, Pcie
+
+BRIDGE_CLASS = "0x060400"
+GPU_CLASS = "0x030200"
+INFINIBAND_CLASS = "0x020700"
+ETHERNET_CLASS = "0x020000"
+NVLINK_SWITCHES = "fffffff:ff:ff.0"  # the one target that NCCL folds all NVLink switches of a machine into
+NVLINK_SWITCH_CLASS = "0x068000"
+_WORD_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class PciView:
+    """A GPU or NIC below a bridge: PCI class and address, and a GPU's number of NVLinks to switches."""
+
+    busid: str
+    pci_class: str
+    nvlinks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeView:
+    """A PCI switch and what sits below it."""
+
+    busid: str
+    devices: tuple[PciView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CpuView:
+    """A NUMA node: its threads as a mask, and its bridges."""
+
+    numaid: int
+    affinity: str
+    bridges: tuple[BridgeView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemView:
+    """The whole machine; attributes of processors and links as NCCL writes them."""
+
+    model: str
+    arch: str
+    vendor: str
+    familyid: int
+    modelid: int
+    bridge_class: str
+    nvlink_target: str
+    nvlink_class: str
+    link_speed: str
+    link_width: int
+    cpus: tuple[CpuView, ...]
+
+
+def topology(model: HardwareModel, fabric: Fabric | None) -> SystemView | None:
+    """The topology of a model whose catalogue entry has ``pcie``, with its adapters on ``fabric``; None without it."""
+    layout = model.pcie
+    if layout is None or fabric is None:
+        return None
+    served = {attach.nics for attach in fabric.attach}
+    nics = [nic for group in model.nic_groups if group.name in served for nic in group.nics if nic.pci is not None]
+    nic_class = INFINIBAND_CLASS if fabric.technology == "infiniband" else ETHERNET_CLASS
+    below: dict[tuple[int, int], list[PciView]] = {}
+    for number, nic in enumerate(nics):
+        switch = (number if nic.gpu is None else nic.gpu) // layout.gpus_per_switch
+        below.setdefault((nic.numa or 0, switch), []).extend(_devices(layout, nic, nic_class))
+    by_numa: dict[int, list[BridgeView]] = {}
+    for (numa, switch), devices in below.items():
+        by_numa.setdefault(numa, []).append(BridgeView(f"ffff:ff:{switch + 1:02x}.0", tuple(devices)))
+    return SystemView(
+        model=model.name,
+        arch=layout.cpu.arch,
+        vendor=layout.cpu.vendor,
+        familyid=layout.cpu.family,
+        modelid=layout.cpu.model,
+        bridge_class=BRIDGE_CLASS,
+        nvlink_target=NVLINK_SWITCHES,
+        nvlink_class=NVLINK_SWITCH_CLASS,
+        link_speed=f"{layout.link_speed_gts:.1f} GT/s PCIe",
+        link_width=layout.link_width,
+        cpus=tuple(
+            CpuView(numa, cpu_mask(layout.numa_cpus[numa], _threads(layout)), tuple(bridges))
+            for numa, bridges in sorted(by_numa.items())
+        ),
+    )
+
+
+def addresses_of(system: SystemView) -> tuple[str, ...]:
+    """The PCI addresses that a machine of this model must have, GPUs and adapters, in order of the file."""
+    return tuple(device.busid for cpu in system.cpus for bridge in cpu.bridges for device in bridge.devices)
+
+
+def cpu_mask(ranges: str, threads: int) -> str:
+    """``0-3,8`` of 40 threads as the kernel writes a mask: ``00,0000010f``, 32 bits a group, highest first."""
+    mask = 0
+    for part in ranges.split(","):
+        low, _, high = part.partition("-")
+        for thread in range(int(low), int(high or low) + 1):
+            mask |= 1 << thread
+    groups = []
+    left = threads
+    while left > 0:
+        digits = (min(left, _WORD_BITS) + 3) // 4
+        groups.append(f"{mask & 0xFFFFFFFF:0{digits}x}")
+        mask >>= _WORD_BITS
+        left -= _WORD_BITS
+    return ",".join(reversed(groups))
+
+
+def _threads(layout: Pcie) -> int:
+    return 1 + max(int(text) for ranges in layout.numa_cpus for text in ranges.replace("-", ",").split(","))
+
+
+def _devices(layout: Pcie, nic: Nic, nic_class: str) -> list[PciView]:
+    found = [PciView(layout.gpus[nic.gpu], GPU_CLASS, layout.nvlinks)] if nic.gpu is not None else []
+    return [*found, PciView(nic.pci or "", nic_class)]

@@ -1,0 +1,170 @@
+"""Slurm: the controller's files on service nodes, and what makes a compute node ask the controller for the rest.
+
+Compute nodes run configless: slurmd fetches slurm.conf from the controllers, so that it exists once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.node_nics import is_managed
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.linux.writer.mounts import mounts_of
+from clusterwright.platforms.linux.writer.network import node_address
+from clusterwright.platforms.linux.writer.qos import applies as has_lossless_nics
+from clusterwright.platforms.slurm.hostlist import hostlist
+from clusterwright.platforms.slurm.topology import blocks, compute_nodes, tree
+from clusterwright.platforms.templates import template
+from clusterwright.spec.hardware.models import Host
+from clusterwright.spec.image import Health
+from clusterwright.spec.job import Scheduler, SlurmTopology
+
+KIND = "slurm"
+FOLDER = "etc/slurm"
+_CLUSTER_NAME_LENGTH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLine:
+    """A NodeName line: equal nodes of one pod in equal state. ``hardware`` are its processors and memory in Slurm's
+    words, "" where the catalogue has none."""
+
+    names: str
+    hardware: str
+    gres: str
+    feature: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmView:
+    """What slurm.conf says. ``controllers`` are ``host(address)``, the acting one first.
+
+    ``boot_s`` is how long a boot that Slurm is asked for may take, None where nobody asks it.
+    """
+
+    cluster: str
+    controllers: tuple[str, ...]
+    plugin: str
+    gres_types: str
+    ipv6: bool
+    nodes: tuple[NodeLine, ...]
+    partition: str
+    all_nodes: str
+    health_interval_s: int
+    boot_s: int | None
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Controllers, and compute nodes that run an image, where there is a controller."""
+    scheduler = plan.spec.scheduler
+    if scheduler is None or scheduler.slurm is None or not controllers(plan):
+        return False
+    return device.name in controllers(plan) or (is_managed(device) and device.node_group == scheduler.nodes)
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The controller's files on controllers, topology in both forms; slurmd's options on compute nodes."""
+    scheduler = plan.spec.scheduler
+    if scheduler is None:
+        return
+    if device.name in controllers(plan):
+        for name, content in _controller_files(plan):
+            yield Artifact(device.name, f"{FOLDER}/{name}", content, KIND)
+    else:
+        waits = has_lossless_nics(plan, device)
+        for path, content in _worker_files(plan, device.node_group, waits):
+            yield Artifact(device.name, path, content, KIND)
+
+
+@per_plan
+def controllers(plan: Plan) -> tuple[str, ...]:
+    """The service nodes that run slurmctld, by name: the first one in service. A backup would need shared state."""
+    service = [d.name for d in plan.devices_of("service") if d.kind == "node" and d.state == "active"]
+    return tuple(service[:1])
+
+
+def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> SlurmView:
+    """Everything slurm.conf needs, from the plan."""
+    by_line: dict[tuple[str, str, str, str], list[str]] = {}
+    members = compute_nodes(plan, scheduler)
+    for device in members:
+        model = plan.spec.catalogue[device.model]
+        gres = f"gpu:{_word(model.gpus.model)}:{model.gpus.count}" if model.gpus is not None else ""
+        by_line.setdefault((_hardware(model.host), gres, device.pod, device.state), []).append(device.name)
+    addresses = {name: node_address(plan, plan.by_name[name]) for name in controllers(plan)}
+    return SlurmView(
+        cluster=_word(plan.name)[:_CLUSTER_NAME_LENGTH],
+        controllers=tuple(f"{name}({address})" if address else name for name, address in addresses.items()),
+        plugin=f"topology/{topology.plugin}",
+        gres_types="gpu" if any(gres for _, gres, _, _ in by_line) else "",
+        ipv6=any(":" in address for address in addresses.values() if address),
+        nodes=tuple(NodeLine(hostlist(names), *what) for what, names in by_line.items()),
+        partition=scheduler.nodes,
+        all_nodes=hostlist(device.name for device in members),
+        health_interval_s=_health_interval_s(plan, members),
+        boot_s=plan.spec.rollout.boots.boot_s if plan.spec.rollout.boots is not None else None,
+    )
+
+
+@per_plan
+def _controller_files(plan: Plan) -> tuple[tuple[str, bytes], ...]:
+    scheduler = plan.spec.scheduler
+    if scheduler is None or scheduler.slurm is None:
+        return ()
+    slurm = scheduler.slurm
+    view = slurm_view(plan, scheduler, slurm)
+    is_block = slurm.plugin == "block"
+    topology = {
+        "switches": () if is_block else tree(plan, scheduler),
+        "blocks": blocks(plan, scheduler) if is_block else (),
+        "sizes": slurm.block_sizes,
+    }
+    texts = (
+        ("slurm.conf", template("slurm/slurm.conf.j2").render(view=view)),
+        ("topology.conf", template(f"slurm/topology-{slurm.plugin}.conf.j2").render(**topology)),
+        ("topology.yaml", template("slurm/topology.yaml.j2").render(**topology)),
+        ("cgroup.conf", template("slurm/cgroup.conf.j2").render()),
+        ("gres.conf", template("slurm/gres.conf.j2").render(nodes=[line for line in view.nodes if line.gres])),
+    )
+    return tuple((name, text.encode()) for name, text in texts)
+
+
+def _health_interval_s(plan: Plan, members: Iterable[Device]) -> int:
+    """Slurm has one interval for all nodes: that of the image that asks for the shortest."""
+    images = [plan.spec.image(name) for name in sorted({device.image for device in members if device.image})]
+    return min((image.health.interval_s for image in images if image is not None), default=Health().interval_s)
+
+
+def _hardware(host: Host | None) -> str:
+    """Processors and memory as slurmd will find them, or a little less: it drains a node that has less than is written.
+
+    The catalogue counts memory in powers of ten, memory modules come in powers of two.
+    """
+    if host is None:
+        return ""
+    memory_mib = host.memory_gb * 10**9 // 2**20
+    return (
+        f"Sockets={host.sockets} CoresPerSocket={host.cores_per_socket} ThreadsPerCore={host.threads_per_core} "
+        f"RealMemory={memory_mib}"
+    )
+
+
+@per_plan
+def _worker_files(plan: Plan, node_group: str, waits_for_qos: bool) -> tuple[tuple[str, bytes], ...]:
+    servers = ",".join(f"{name}:6817" for name in controllers(plan))
+    mountpoints = " ".join(mount.mountpoint for mount in mounts_of(plan, node_group))
+    options = template("slurm/slurmd.j2").render(servers=servers)
+    drop_in = template("slurm/slurmd.service.conf.j2").render(qos=waits_for_qos, mountpoints=mountpoints)
+    return (
+        ("etc/default/slurmd", options.encode()),
+        ("etc/systemd/system/slurmd.service.d/90-clusterwright.conf", drop_in.encode()),
+    )
+
+
+def _word(text: str) -> str:
+    """A name in the letters that Slurm takes for GRES types and clusters."""
+    return "".join(char if char.isalnum() or char in "_-" else "_" for char in text.lower())

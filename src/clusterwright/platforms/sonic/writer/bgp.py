@@ -1,0 +1,133 @@
+"""BGP on SONiC, in the tables of its management framework: the same policy as on EOS and FBOSS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.intent.switch_sessions import GRACEFUL_RESTART_S, HOLD_TIME_S, KEEPALIVE_S, Session, route_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.intent.switch import SwitchView
+
+VRF = "default"
+FROM_BELOW = "64512:1"
+PERCENT = 100
+
+
+def bgp_tables(view: SwitchView) -> dict[str, Any]:
+    """The BGP process, its neighbours and what may come in and go out; nothing where no neighbour speaks BGP."""
+    if view.device.asn is None or not view.bgp_sides:
+        return {}
+    family = f"ipv{view.version}_unicast"
+    sides = [side.upper() for side in view.bgp_sides]
+    process = {
+        "local_asn": str(view.device.asn),
+        "router_id": view.router_id,
+        "load_balance_mp_relax": "true",
+        "default_ipv4_unicast": "false",
+        "network_import_check": "false",
+        "log_nbr_state_changes": "true",
+        "graceful_restart_enable": "true",
+        "gr_restart_time": str(GRACEFUL_RESTART_S),
+        "keepalive": str(KEEPALIVE_S),
+        "holdtime": str(HOLD_TIME_S),
+    }
+    return {
+        "BGP_GLOBALS": {VRF: process},
+        "BGP_GLOBALS_AF": {f"{VRF}|{family}": {"max_ebgp_paths": str(view.ecmp_width)}},
+        "BGP_GLOBALS_AF_NETWORK": {f"{VRF}|{family}|{origin.text}": {} for origin in view.origins},
+        "STATIC_ROUTE": {
+            f"{VRF}|{origin.text}": {"blackhole": "true"} for origin in view.origins if not origin.is_connected
+        },
+        "BGP_PEER_GROUP": {f"{VRF}|{side}": _group(view, side) for side in sides},
+        "BGP_PEER_GROUP_AF": {f"{VRF}|{side}|{family}": _group_family(view, side) for side in sides},
+        "BGP_NEIGHBOR": {f"{VRF}|{session.remote}": _neighbour(session) for session in view.sessions},
+        "BGP_NEIGHBOR_AF": {f"{VRF}|{session.remote}|{family}": {"admin_status": "up"} for session in view.sessions},
+        **_sets(view),
+        "ROUTE_MAP_SET": {f"{way}-{side}": {} for side in sides for way in ("FROM", "TO")},
+        "ROUTE_MAP": {key: entry for side in sides for key, entry in _route_maps(view, side).items()},
+    }
+
+
+def _of_side(view: SwitchView, side: str) -> list[Session]:
+    return [session for session in view.sessions if session.side.upper() == side]
+
+
+def _group(view: SwitchView, side: str) -> dict[str, str]:
+    sessions = _of_side(view, side)
+    bfd = bool(sessions) and all(session.bfd for session in sessions)
+    return {"keepalive": str(KEEPALIVE_S), "holdtime": str(HOLD_TIME_S)} | ({"bfd": "true"} if bfd else {})
+
+
+def _group_family(view: SwitchView, side: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "admin_status": "up",
+        "route_map_in": [f"FROM-{side}"],
+        "route_map_out": [f"TO-{side}"],
+        "send_community": "none",
+    }
+    sessions = _of_side(view, side)
+    if sessions:
+        limit = route_limit(sessions)
+        entry["max_prefix_limit"] = str(limit.maximum)
+        entry["max_prefix_warning_threshold"] = str(PERCENT * limit.warning // limit.maximum)
+    return entry
+
+
+def _neighbour(session: Session) -> dict[str, str]:
+    return {
+        "asn": str(session.remote_as),
+        "local_addr": session.local,
+        "name": session.description,
+        "peer_group_name": session.side.upper(),
+        "admin_status": "up",
+    }
+
+
+def _sets(view: SwitchView) -> dict[str, Any]:
+    mode = {"mode": f"IPv{view.version}"}
+    ranges = [entry for network, length in view.pools for entry in _exactly(network, length)]
+    pools = {
+        f"FABRIC|{10 * number}|{network}|{lengths}": {"action": action}
+        for number, (network, lengths, action) in enumerate(ranges, 1)
+    }
+    own = {
+        f"OWN|{10 * number}|{origin.text}|exact": {"action": "permit"} for number, origin in enumerate(view.origins, 1)
+    }
+    below = {"set_type": "STANDARD", "match_action": "ANY", "action": "permit", "community_member": [FROM_BELOW]}
+    return {
+        "PREFIX_SET": {"FABRIC": mode, "OWN": mode},
+        "PREFIX": pools | own,
+        "COMMUNITY_SET": {"FROM-BELOW": below},
+    }
+
+
+def _exactly(network: str, length: int) -> Iterator[tuple[str, str, str]]:
+    """The rows that let in the prefixes of a pool with one length: its lengths and an action each.
+
+    A row's range begins at the pool's own length. SONiC writes FRR's file from a template that compares the two lengths
+    as text (``"128" > "64"`` is false) and would drop a lower bound above it, so a row of their own denies the shorter
+    prefixes (src/sonic-frr-mgmt-framework/templates/bgpd/bgpd.conf.db.pref_list.j2 in sonic-buildimage).
+    """
+    own_length = int(network.rpartition("/")[2])
+    if length == own_length:
+        yield network, "exact", "permit"
+        return
+    yield network, f"{own_length}..{length - 1}", "deny"
+    yield network, f"{own_length}..{length}", "permit"
+
+
+def _route_maps(view: SwitchView, side: str) -> dict[str, dict[str, Any]]:
+    # For both families: the set's mode says which. The models also have match_ipv6_prefix_set, which neither the daemon
+    # that configures FRR (frrcfgd) nor its templates read: such an entry would match every route.
+    permit = {"route_operation": "permit"}
+    fabric, own = permit | {"match_prefix_set": "FABRIC"}, permit | {"match_prefix_set": "OWN"}
+    community = FROM_BELOW if side == "DOWN" else "none"
+    incoming: dict[str, Any] = fabric | {"set_community_inline": [community]}
+    maps: dict[str, dict[str, Any]] = {f"FROM-{side}|10": incoming}
+    if view.is_drained:
+        return maps | {f"TO-{side}|10": {"route_operation": "deny"}}
+    further = fabric if side == "DOWN" else permit | {"match_community": "FROM-BELOW"}
+    return maps | {f"TO-{side}|10": own, f"TO-{side}|20": further}

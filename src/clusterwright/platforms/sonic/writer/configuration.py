@@ -1,0 +1,60 @@
+"""SONiC: config_db.json of a rack switch, in the tables and fields of SONiC's published YANG models, and its accounts.
+
+BGP is configured in the same file (``frr_mgmt_framework_config``) rather than by templates of SONiC's own, so that what
+is announced and accepted is what stands here. Buffers are the traditional, static ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.management_port import management_port
+from clusterwright.intent.switch import view_switch
+from clusterwright.platforms.extra_config import with_patches
+from clusterwright.platforms.json_lines import dump_lines
+from clusterwright.platforms.linux.writer.switch_accounts import account_files
+from clusterwright.platforms.sonic.writer.access import access_tables
+from clusterwright.platforms.sonic.writer.bgp import bgp_tables
+from clusterwright.platforms.sonic.writer.filters import filter_tables
+from clusterwright.platforms.sonic.writer.management import management_routes
+from clusterwright.platforms.sonic.writer.ports import port_tables
+from clusterwright.platforms.sonic.writer.qos import qos_tables
+from clusterwright.platforms.sonic.writer.services import service_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.plan.model import Device, Plan
+
+KIND = "sonic"
+PATH = "etc/sonic/config_db.json"
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """True for switches that run SONiC."""
+    return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == "sonic"
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The whole configuration of one switch. Raises SonicPortError for a platform or port that is not known."""
+    document = with_patches(plan, device, PATH, config_db(plan, view_switch(plan, device)))
+    yield Artifact(device.name, PATH, dump_lines(document, depth=2), KIND)
+    for file in account_files(plan):
+        yield Artifact(device.name, file.path, file.content, KIND, file.mode)
+
+
+def config_db(plan: Plan, view: SwitchView) -> dict[str, Any]:
+    """The tables, by name."""
+    port = None if view.management is None else management_port(plan, view.management)
+    tables = {
+        **service_tables(plan.spec.site, view, port),
+        **access_tables(plan, view, port),
+        **port_tables(view),
+        **qos_tables(view),
+        **bgp_tables(view),
+    }
+    for name, rows in (*filter_tables(plan, view).items(), *management_routes(plan, view, port).items()):
+        tables[name] = {**tables.get(name, {}), **rows}
+    return {name: table for name, table in sorted(tables.items()) if table}

@@ -1,0 +1,76 @@
+"""What a SONiC switch is, and the services around it: its management port, time, names, logs, LLDP, counters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clusterwright.intent.management_port import ManagementPort
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.spec.site import Site
+
+# The ONIE platform of each hardware SKU, as SONiC's device/ folder names it.
+PLATFORMS = {"Arista-7060X6-64PE-64x400G": "x86_64-arista_7060x6_64pe"}
+RACK_SWITCH = "ToRRouter"
+SYSLOG_PORT = 514
+LLDP_HELLO_S = 30
+# Polled by SONiC's counter daemon; the last counts what queues marked.
+COUNTERS = (
+    *("BUFFER_POOL_WATERMARK", "PFCWD", "PG_DROP", "PG_WATERMARK", "PORT", "PORT_BUFFER_DROP", "QUEUE"),
+    *("QUEUE_WATERMARK", "RIF", "WRED_ECN_QUEUE"),
+)
+
+
+def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) -> dict[str, Any]:
+    """The tables; without a management port servers are asked over the fabric."""
+    servers = site.management
+    vrf = {} if port is None else {"vrf": "mgmt"}
+    features = ("bgp", "lldp", *(("snmp",) if site.snmp else ()), *(("gnmi",) if site.telemetry else ()))
+    tables: dict[str, Any] = {
+        "DEVICE_METADATA": {"localhost": _metadata(view)},
+        "NTP_SERVER": {server: {"association_type": "server", "iburst": "on"} for server in servers.ntp},
+        "NTP": {"global": {"admin_state": "enabled", "server_role": "disabled", "dhcp": "disabled"}},
+        "SYSLOG_SERVER": {
+            server: {"port": str(SYSLOG_PORT), "protocol": "udp", "severity": "info"} | vrf for server in servers.syslog
+        },
+        "DNS_NAMESERVER": {server: {} for server in servers.dns},
+        "LLDP": {"GLOBAL": {"enabled": "true", "hello_time": str(LLDP_HELLO_S), "system_name": view.device.name}},
+        "FEATURE": {name: {"state": "enabled", "auto_restart": "enabled"} for name in features},
+        "FLEX_COUNTER_TABLE": {name: {"FLEX_COUNTER_STATUS": "enable"} for name in COUNTERS},
+    }
+    if servers.dns:
+        tables["DNS_OPTIONS"] = {"GLOBAL": {"search": [site.domain]}}
+    if port is not None:
+        tables["MGMT_PORT"] = {port.port: {"description": port.description, "admin_status": "up"}}
+        tables["MGMT_VRF_CONFIG"] = {"vrf_global": {"mgmtVrfEnabled": "true"}}
+        tables["NTP"]["global"] |= {"src_intf": [port.port], "vrf": "mgmt"}
+        if port.address is not None:
+            gateway = {} if port.gateway is None else {"gwaddr": port.gateway}
+            tables["MGMT_INTERFACE"] = {f"{port.port}|{port.address}": gateway}
+    return tables
+
+
+def _metadata(view: SwitchView) -> dict[str, str]:
+    """``suppress-fib-pending`` announces a route once the chip has it, as EOS does with ``update wait-install``.
+
+    SONiC takes the seed of its hash over equal paths from ``type``; nothing else here hangs on it.
+    """
+    hwsku = view.model.platform or ""
+    function = view.hashing.function
+    found = {
+        "hostname": view.device.name,
+        "hwsku": hwsku,
+        "type": RACK_SWITCH if function is None else function.written,
+        "docker_routing_config_mode": "unified",
+        "frr_mgmt_framework_config": "true",
+        "buffer_model": "traditional",
+        "default_pfcwd_status": "disable",
+        "synchronous_mode": "enable",
+        "suppress-fib-pending": "enabled",
+        "yang_config_validation": "enable",
+    }
+    if hwsku in PLATFORMS:
+        found["platform"] = PLATFORMS[hwsku]
+    if view.device.asn is not None:
+        found["bgp_asn"] = str(view.device.asn)
+    return found

@@ -1,0 +1,103 @@
+"""What a proof is: a check reads a rendered tree and answers with facts it proved, or with counterexamples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from clusterwright.platforms.router import Mark, line_of
+from clusterwright.proofs.tree import RenderedTree
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something proven, with its number: ``name`` says what is counted and in which unit."""
+
+    name: str
+    value: float | int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """Why a proof fails. ``device`` carries the ``file`` (path on the device) whose ``line`` (from 1) is at fault.
+
+    ``line`` is 0 where something is missing from the file as a whole.
+    """
+
+    device: str
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.device}:/{self.file}"
+        return f"{place}:{self.line}: {self.message}" if self.line else f"{place}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """On how many things a claim was tried, and what they are, in the plural: 8,128 ``pairs of adapters``."""
+
+    what: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer of one check: proven when there is no counterexample, and nothing that the claim needs was lacking.
+
+    ``facts`` hold where it is not refuted; ``notes`` say what it could not compare with. ``unjudged`` says in a
+    few words why the claim itself could not be judged, "" where it was. A claim about no ``cases`` is true and says
+    nothing, so it is never called proven.
+    """
+
+    facts: tuple[Fact, ...]
+    counterexamples: tuple[Counterexample, ...]
+    cases: Cases
+    notes: tuple[str, ...] = ()
+    unjudged: str = ""
+
+    @property
+    def is_refuted(self) -> bool:
+        """True when something contradicts the claim."""
+        return bool(self.counterexamples)
+
+    @property
+    def is_proven(self) -> bool:
+        """True when there was something to prove, nothing contradicts the claim, and all of it was judged."""
+        return self.is_settled and self.cases.count > 0
+
+    @property
+    def is_settled(self) -> bool:
+        """True when the claim is proven, or there was nothing to prove."""
+        return not self.counterexamples and not self.unjudged
+
+    @property
+    def word(self) -> str:
+        """The answer in a few words, which every output has: proven, refuted, or why it is neither."""
+        if self.is_refuted:
+            return "refuted"
+        if self.unjudged:
+            return self.unjudged
+        return "proven" if self.is_proven else f"nothing to prove: no {self.cases.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One proof.
+
+    ``claim`` says in one sentence what is proven; ``kinds`` are the kinds of artifacts it reads. ``applies`` tells
+    whether a tree has what the check speaks about, ``run`` gives the verdict and raises VerifyError for text that does
+    not parse.
+    """
+
+    name: str
+    claim: str
+    kinds: frozenset[str]
+    applies: Callable[[RenderedTree], bool]
+    run: Callable[[RenderedTree], Verdict]
+
+
+def example(tree: RenderedTree, device: str, file: str, mark: Mark, message: str) -> Counterexample:
+    """A counterexample at the place that a mark leads to."""
+    return Counterexample(device, file, line_of(tree.text(device, file) or "", mark), message)

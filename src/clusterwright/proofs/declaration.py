@@ -1,0 +1,200 @@
+"""What a spec asks for, as far as proofs compare rendered text with it: the members of every partition, by GUID.
+
+Made from the plan and not by the renderers' code, so that a mistake of theirs shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from clusterwright.plan.chips import chips_of
+from clusterwright.plan.model import Plan
+from clusterwright.proofs.infiniband.declared import WantedSubnet, wanted_subnets
+from clusterwright.proofs.isolation.declaration import declared_of
+from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.zone_reach import memberships_of
+
+
+@dataclass(frozen=True, slots=True)
+class WantedPartition:
+    """A partition as the spec's zones want it: port GUIDs to ``full`` or ``limited``."""
+
+    fabric: str
+    name: str
+    pkey: int
+    members: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a spec promises; ``ports`` are the GUIDs of every planned adapter port of a fabric.
+
+    ``non_blocking`` are the fabrics whose spec promises an oversubscription of 1, ``open_default`` those whose spec
+    wants full membership in the default partition for everybody. ``drained`` are devices that carry no traffic,
+    ``drained_chips`` the GUIDs of the InfiniBand switch chips among them, ``idle`` by InfiniBand fabric the switches
+    and ports that the spec drains or takes out of service, ``subnets`` by fabric what is asked of its manager,
+    ``ratios`` the promised oversubscription by ``fabric.tier`` with its tolerance, ``encrypted_links`` the device and
+    port at both ends of every link that is to have MACsec, ``isolation`` the matrix of zones and flows.
+    ``endpoints`` are device and port of every planned GUID, ``managers`` for each fabric the hosts of which so many
+    run its subnet manager. ``protections`` are the kind of protection of each node's mounts by mount point,
+    ``tls_files`` the files that tlshd is to have by its own words for them, ``ethernet`` each switch's fabric as the
+    spec declares it, ``stopped`` are devices that are drained or out of service, ``unplugged`` device and port of every
+    NIC and management port whose cable is out of service. ``nccl_nodes`` are the nodes that its NCCL profile is for,
+    ``railed`` the fabrics whose lowest tier has switches for each rail.
+    """
+
+    ports: Mapping[str, frozenset[int]]
+    partitions: tuple[WantedPartition, ...]
+    non_blocking: frozenset[str]
+    open_default: frozenset[str]
+    drained: frozenset[str] = frozenset()
+    drained_chips: frozenset[int] = frozenset()
+    subnets: Mapping[str, WantedSubnet] = field(default_factory=dict)
+    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ratios: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    encrypted_links: frozenset[tuple[str, str]] = frozenset()
+    isolation: Declared | None = None
+    endpoints: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    managers: Mapping[str, tuple[frozenset[str], int]] = field(default_factory=dict)
+    protections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    tls_files: Mapping[str, str] = field(default_factory=dict)
+    ethernet: Mapping[str, Fabric] = field(default_factory=dict)
+    stopped: frozenset[str] = frozenset()
+    unplugged: frozenset[tuple[str, str]] = frozenset()
+    nccl_nodes: frozenset[str] = frozenset()
+    railed: frozenset[str] = frozenset()
+
+    def fabric_with(self, port_guids: Iterable[int]) -> str | None:
+        """The fabric that most of these adapter ports are planned in; None when none is."""
+        found = set(port_guids)
+        best = max(self.ports, key=lambda name: len(self.ports[name] & found), default=None)
+        return best if best is not None and self.ports[best] & found else None
+
+
+def intent_of(plan: Plan) -> Intent:
+    """The intent behind a plan."""
+    ports: dict[str, dict[int, str]] = {}
+    for cable in plan.cables:
+        if cable.a.guid is not None:
+            ports.setdefault(cable.fabric, {})[cable.a.guid] = plan.by_name[cable.a.device].node_group
+    endpoints = {c.a.guid: (c.a.device, c.a.port) for c in plan.cables if c.a.guid is not None}
+    wanted = []
+    for fabric in plan.spec.fabrics:
+        own = ports.get(fabric.name, {})
+        for partition in fabric.partitions:
+            by_group = memberships_of(plan.spec, partition)
+            members = {guid: by_group[group] for guid, group in own.items() if group in by_group}
+            wanted.append(WantedPartition(fabric.name, partition.name, partition.pkey & 0x7FFF, members))
+    full = {
+        item.figure.split(".")[1]
+        for item in plan.spec.expectations
+        if item.figure.startswith("oversubscription.") and item.value == 1
+    }
+    opened = {
+        fabric.name
+        for fabric in plan.spec.fabrics
+        if fabric.subnet_manager is not None and fabric.subnet_manager.default_membership == "full"
+    }
+    managers = {
+        fabric.name: (
+            frozenset(d.name for d in plan.devices if d.node_group == fabric.subnet_manager.nodes),
+            fabric.subnet_manager.count,
+        )
+        for fabric in plan.spec.fabrics
+        if fabric.subnet_manager is not None
+    }
+    planned = {name: frozenset(own) for name, own in ports.items()}
+    drained = frozenset(device.name for device in plan.devices if device.state == "drained")
+    ratios = {
+        item.figure.partition(".")[2]: (item.value, item.tolerance)
+        for item in plan.spec.expectations
+        if item.figure.startswith("oversubscription.")
+    }
+    links = frozenset(_encrypted_links(plan))
+    return Intent(
+        planned,
+        tuple(wanted),
+        frozenset(full),
+        frozenset(opened),
+        drained,
+        frozenset(
+            chip.guid
+            for device in plan.devices
+            if device.name in drained and device.guid is not None
+            for chip in chips_of(plan, device)
+        ),
+        wanted_subnets(plan),
+        {fabric.name: tuple(_idle(plan, fabric)) for fabric in plan.spec.fabrics if fabric.technology == "infiniband"},
+        ratios,
+        links,
+        declared_of(plan),
+        endpoints,
+        managers,
+        _protections(plan),
+        _tls_files(plan),
+        _ethernet(plan),
+        frozenset(device.name for device in plan.devices if device.state != "active"),
+        frozenset((c.a.device, c.a.port) for c in plan.cables if not c.in_service and c.a.side != "up"),
+        _nccl_nodes(plan),
+        frozenset(fabric.name for fabric in plan.spec.fabrics if fabric.tiers[0].join == "rail"),
+    )
+
+
+def _idle(plan: Plan, fabric: Fabric) -> Iterator[str]:
+    for device in plan.devices:
+        if device.kind == "switch" and device.fabric == fabric.name and device.state != "active":
+            yield device.name
+    for item in plan.spec.exceptions:
+        if item.device and item.port and item.state:
+            ends = (end for c in plan.cables_of.get(item.device, ()) for end in (c.a, c.b))
+            if any(end.fabric == fabric.name and end.device == item.device for end in ends):
+                yield f"{item.device} port {item.port}"
+
+
+def _nccl_nodes(plan: Plan) -> frozenset[str]:
+    profile = plan.spec.nccl
+    return frozenset(d.name for d in plan.devices if profile is not None and d.node_group == profile.nodes)
+
+
+def _ethernet(plan: Plan) -> Mapping[str, Fabric]:
+    fabrics = {fabric.name: fabric for fabric in plan.spec.fabrics if fabric.technology != "infiniband"}
+    return {d.name: fabrics[d.fabric] for d in plan.devices if d.kind == "switch" and d.fabric in fabrics}
+
+
+def _protections(plan: Plan) -> Mapping[str, Mapping[str, str]]:
+    """The protection of every mount by node and mount point; nodes of a group share theirs."""
+    by_group: dict[str, dict[str, str]] = {}
+    for mount in plan.spec.mounts:
+        if mount.protection is None:
+            continue
+        for group in mount.nodes:
+            by_group.setdefault(group, {})[mount.mountpoint] = mount.protection.kind
+    return {device.name: by_group[device.node_group] for device in plan.devices if device.node_group in by_group}
+
+
+def _tls_files(plan: Plan) -> Mapping[str, str]:
+    tls = plan.spec.encryption.tls
+    if tls is None:
+        return {}
+    found = {
+        "x509.truststore": tls.truststore,
+        "x509.certificate": tls.certificate,
+        "x509.private_key": tls.private_key,
+    }
+    return found if tls.crl is None else {**found, "x509.crl": tls.crl}
+
+
+def _encrypted_links(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Both ends of the cables above every tier whose uplinks name a MACsec profile."""
+    asked = {
+        (fabric.name, at + 1)
+        for fabric in plan.spec.fabrics
+        for at, tier in enumerate(fabric.tiers)
+        if tier.up is not None and tier.up.macsec is not None
+    }
+    for cable in plan.cables if asked else ():
+        if (cable.fabric, cable.tier) in asked and cable.a.side == "up":
+            yield cable.a.device, cable.a.port
+            yield cable.b.device, cable.b.port

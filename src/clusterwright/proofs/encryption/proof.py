@@ -1,0 +1,281 @@
+"""The check ``encryption``: from storage to GPU memory nothing is in clear, and nothing falls back to it.
+
+Read from units, configuration of tlshd, records of datasets and EOS text alone. Each counterexample begins with the
+promise that it breaks: P3 (the whole path is encrypted), P5 (reviewed before import), P6 (keys are deleted), P7
+(decrypted in memory only). Which links have to be encrypted only the spec can say, so that is compared with the intent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from clusterwright.platforms.eos.reader.macsec import macsec_of
+from clusterwright.platforms.linux.reader.units import Unit, unit_of
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.tree import RenderedTree
+
+UNITS = "etc/systemd/system/"
+RECORDS = "etc/clusterwright/datasets/"
+GATE_PROGRAM = "usr/local/libexec/clusterwright/dataset-gate"
+TLSHD = "etc/tlshd/config"
+TLSHD_UNIT = f"{UNITS}tlshd.service.d/90-clusterwright.conf"
+WANTS = f"{UNITS}multi-user.target.d/91-encryption.conf"
+COREDUMP = "etc/systemd/coredump.conf.d/90-clusterwright.conf"
+MODPROBE = "etc/modprobe.d/90-encryption.conf"
+NO_SWAP = f"{UNITS}no-swap.service"
+STARTUP = "mnt/flash/startup-config"
+TLS_NEEDS = ("x509.truststore", "x509.certificate", "x509.private_key")
+ENCRYPTED = ("rpc-with-mtls", "rpc-with-tls", "krb5p", "client-side-aead")
+XPRTSEC = {"rpc-with-mtls": "mtls", "rpc-with-tls": "tls"}
+_PROMISES = {"P3": "encrypted paths", "P5": "reviewed datasets", "P6": "keys that end", "P7": "nodes that keep no key"}
+_LOCAL = ("ext4", "xfs", "tmpfs")
+
+
+@dataclass
+class _Judging:
+    """Counterexamples as they are found, and how many things each promise held for."""
+
+    tree: RenderedTree
+    found: list[Counterexample] = field(default_factory=list)
+    held: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_PROMISES, 0))
+
+    def blame(self, promise: str, device: str, path: str, pattern: str, message: str) -> None:
+        """Note what breaks ``promise``; the line is the first that ``pattern`` finds, 0 where something is missing."""
+        lines = (self.tree.text(device, path) or "").split("\n")
+        line = next((at for at, text in enumerate(lines, 1) if pattern and re.search(pattern, text)), 0)
+        self.found.append(Counterexample(device, path, line, f"{promise}: {message}"))
+
+    def count(self, promise: str, before: int) -> None:
+        """One more thing that holds, unless something was found since ``before``."""
+        self.held[promise] += len(self.found) == before
+
+
+def applies(tree: RenderedTree) -> bool:
+    """Trees with mounts on nodes, or with link encryption asked for."""
+    wanted = tree.intent is not None and bool(tree.intent.encrypted_links)
+    return wanted or any(path.startswith(UNITS) and path.endswith(".mount") for _, path in tree.files)
+
+
+def run(tree: RenderedTree) -> Verdict:
+    """The verdict over every node and every EOS switch of a tree."""
+    judging = _Judging(tree)
+    by_device: dict[str, list[str]] = {}
+    for device, path in tree.files:
+        by_device.setdefault(device, []).append(path)
+    for device, paths in sorted(by_device.items()):
+        units = sorted(path for path in paths if path.startswith(UNITS) and path.endswith(".mount"))
+        mounts = {path: unit_of(tree.text(device, path) or "") for path in units}
+        if mounts:
+            _judge_node(judging, device, paths, mounts)
+    _judge_links(judging)
+    facts = tuple(Fact(f"{name} ({promise})", judging.held[promise]) for promise, name in _PROMISES.items())
+    notes = () if tree.intent is not None else ("which links must be encrypted only a spec can say",)
+    return Verdict(facts, tuple(judging.found), Cases("mounts or links to encrypt", sum(judging.held.values())), notes)
+
+
+def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Mapping[str, Unit]) -> None:
+    known = frozenset(paths)
+    records = {
+        path: unit_of(judging.tree.text(device, path) or "") for path in sorted(known) if path.startswith(RECORDS)
+    }
+    remote = {path: unit for path, unit in mounts.items() if unit.get("Type", "") not in _LOCAL}
+    for path, unit in mounts.items():
+        before = len(judging.found)
+        if path in remote:
+            own = {p: r for p, r in records.items() if r.get("mountpoint") == unit.get("Where")}
+            _judge_remote(judging, device, path, unit, own)
+        else:
+            _judge_local(judging, device, path, unit)
+        judging.count("P3" if path in remote else "P7", before)
+    for path in sorted(known):
+        if path.startswith(UNITS) and ".mount.d/" in path:
+            judging.blame("P3", device, path, "", "a drop-in changes a mount unit after it was judged")
+    for path, record in records.items():
+        _judge_record(judging, device, path, record, remote)
+    if remote:
+        _judge_memory(judging, device, known)
+
+
+def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records: Mapping[str, Unit]) -> None:
+    """One mount over the network: how its bytes are protected on the way, from what mount(8) is told."""
+    options = _options(unit.get("Options", ""))
+    needs = unit.get("Requires", "").split()
+    where = unit.get("Where", path)
+    if unit.get("Type", "").startswith("nfs"):
+        if not options.get("vers", "").startswith("4."):
+            judging.blame("P3", device, path, "^Options=", f"{where} may fall back to NFSv3, which has no TLS")
+        if options.get("xprtsec") in ("tls", "mtls"):
+            _judge_tls(judging, device, path, options, needs)
+        elif options.get("sec") == "krb5p":
+            if "rpc-gssd.service" not in needs or judging.tree.text(device, "etc/krb5.conf") is None:
+                judging.blame("P3", device, path, "^Options=", f"{where} asks for krb5p without rpc.gssd and a realm")
+        else:
+            judging.blame("P3", device, path, "^Options=", f"{where} crosses the network in clear")
+    elif not records or any(record.get("protection") != "client-side-aead" for record in records.values()):
+        judging.blame("P3", device, path, "^Type=", f"{where} carries data that no record says is encrypted")
+    for record_path, record in records.items():
+        name = record_path.removeprefix(RECORDS).removesuffix(".record")
+        if f"dataset-gate@{name}.service" not in needs:
+            judging.blame(
+                "P5", device, path, "^Where=", f"{where} is mounted without asking whether {name} was reviewed"
+            )
+        if XPRTSEC.get(record.get("protection", "")) == "mtls" and options.get("xprtsec") != "mtls":
+            judging.blame("P3", device, path, "^Options=", f"{name} was promised mutual TLS, and {where} has less")
+    intent = judging.tree.intent
+    wanted = intent.protections.get(device, {}).get(where, "") if intent is not None else ""
+    if wanted == "rpc-with-mtls" and options.get("xprtsec") == "tls":
+        judging.blame("P3", device, path, "^Options=", f"the spec asks for mutual TLS, and {where} has less")
+
+
+def _options(text: str) -> Mapping[str, str]:
+    """What mount(8) makes of a list of options: the last of each name counts, and NFS has several names for some."""
+    found: dict[str, str] = {}
+    for item in text.split(","):
+        name, _, value = item.partition("=")
+        if name == "nfsvers":
+            found["vers"] = value
+        elif re.fullmatch(r"v[34](\.\d)?", name):
+            found["vers"] = name[1:]
+        elif name in ("rdma", "tcp", "udp"):
+            found["proto"] = name
+        else:
+            found[name] = value
+    return found
+
+
+def _judge_tls(judging: _Judging, device: str, path: str, options: Mapping[str, str], needs: Iterable[str]) -> None:
+    where = f"/{path}"
+    if options.get("proto", "tcp") not in ("tcp", "tcp6"):
+        judging.blame("P3", device, path, "^Options=", f"TLS does not run over {options['proto']}")
+    if "tlshd.service" not in needs:
+        judging.blame("P3", device, path, "^Requires=", f"{where} does not wait for tlshd, which shakes hands for it")
+    text = judging.tree.text(device, TLSHD)
+    if text is None:
+        judging.blame("P3", device, TLSHD, "", "tlshd has no configuration and would exit")
+        return
+    section = _client(text)
+    heading = r"^\[authenticate.client\]"
+    for name in TLS_NEEDS if options["xprtsec"] == "mtls" else TLS_NEEDS[:1]:
+        if not section.get(name, "").startswith("/"):
+            judging.blame("P3", device, TLSHD, heading, f"the client has no {name}")
+    if not section.get("x509.crl", "").startswith("/") and options["xprtsec"] == "mtls":
+        judging.blame("P3", device, TLSHD, heading, "withdrawn certificates would be accepted")
+    for name, wanted in (judging.tree.intent.tls_files if judging.tree.intent is not None else {}).items():
+        if section.get(name, wanted) != wanted:
+            line = rf"^{re.escape(name)}={re.escape(section[name])}$"
+            judging.blame("P3", device, TLSHD, line, f"{name} is {section[name]}, and the spec says {wanted}")
+    unit = unit_of(judging.tree.text(device, TLSHD_UNIT) or "")
+    if unit.get("ExecStart") != f"/usr/sbin/tlshd -c /{TLSHD}":
+        judging.blame("P3", device, TLSHD_UNIT, "", "tlshd is not told its file, and releases look in different places")
+    before = unit.get("ExecStartPre", "")
+    if "x509.crl" in section and not re.search(r"^/bin/grep .* x509\.crl /usr/sbin/tlshd$", before, re.MULTILINE):
+        judging.blame("P3", device, TLSHD_UNIT, "", "a tlshd without x509.crl would start and take what is withdrawn")
+    if "tlshd.service" not in _wanted(judging, device):
+        judging.blame("P3", device, WANTS, "", "nothing starts tlshd at boot")
+
+
+def _client(text: str) -> Mapping[str, str]:
+    """The section of tlshd's configuration that mounts use, as GKeyFile reads it: parts join, the last value counts."""
+    found: dict[str, str] = {}
+    section = ""
+    for line in text.split("\n"):
+        if line.startswith("["):
+            section = line
+        elif section == "[authenticate.client]" and not line.startswith("#") and "=" in line:
+            name, _, value = line.partition("=")
+            found[name.strip()] = value.strip()
+    return found
+
+
+def _wanted(judging: _Judging, device: str) -> list[str]:
+    """The units that a node starts at boot for its encryption."""
+    return unit_of(judging.tree.text(device, WANTS) or "").get("Wants", "").split()
+
+
+def _judge_record(judging: _Judging, device: str, path: str, record: Unit, mounts: Mapping[str, Unit]) -> None:
+    """A dataset's record: what the gate will ask, and the lifetime of its key."""
+    before = len(judging.found)
+    for name in ("dataset", "owner", "reviewer", "reviewed", "reference"):
+        if not record.get(name):
+            judging.blame("P5", device, path, "", f"the record has no {name}, and the gate would refuse the dataset")
+    if record.get("protection") not in ENCRYPTED:
+        judging.blame("P5", device, path, "^protection=", "the dataset is not encrypted on its way")
+    if record.get("mountpoint") not in {unit.get("Where") for unit in mounts.values()}:
+        judging.blame("P5", device, path, "^mountpoint=", "nothing mounts the dataset there")
+    for name in (GATE_PROGRAM, f"{UNITS}dataset-gate@.service"):
+        if judging.tree.text(device, name) is None:
+            judging.blame("P5", device, name, "", "the gate is missing, so nothing asks for the record")
+    judging.count("P5", before)
+    before = len(judging.found)
+    rotate, delete = record.get("rotate_days", ""), record.get("delete_days", "")
+    if not record.get("key"):
+        judging.blame("P6", device, path, "", "the dataset has no key, so that none can be deleted")
+    elif not delete.isdecimal() or not rotate.isdecimal():
+        judging.blame("P6", device, path, "^key=", "the key has no last day: old data stays readable")
+    elif int(rotate) >= int(delete):
+        judging.blame("P6", device, path, "^delete_days=", "the key is deleted before another takes its place")
+    judging.count("P6", before)
+
+
+def _judge_local(judging: _Judging, device: str, path: str, unit: Unit) -> None:
+    """A local disk: its key comes from the kernel's random numbers and is written nowhere."""
+    if unit.get("Type") == "tmpfs":
+        return
+    where = unit.get("Where", path)
+    service = next((name for name in unit.get("Requires", "").split() if name.startswith("scratch-")), "")
+    text = judging.tree.text(device, f"{UNITS}{service}") if service else None
+    if text is None or not unit.get("What", "").startswith("/dev/mapper/"):
+        judging.blame("P7", device, path, "^What=", f"{where} is a disk in clear")
+        return
+    opened = unit_of(text).get("ExecStart", "")
+    if "--key-file /dev/urandom" not in opened or "--type plain" not in opened:
+        judging.blame("P7", device, f"{UNITS}{service}", "^ExecStart=", f"the key of {where} outlives a boot")
+
+
+def _judge_memory(judging: _Judging, device: str, known: frozenset[str]) -> None:
+    """Nothing takes decrypted pages to a disk, or data past the host that decrypts."""
+    before = len(judging.found)
+    off = unit_of(judging.tree.text(device, NO_SWAP) or "").get("ExecStart", "")
+    if off != "/sbin/swapoff --all" or "no-swap.service" not in _wanted(judging, device):
+        judging.blame("P7", device, NO_SWAP, "", "memory may be swapped to a disk in clear")
+    if unit_of(judging.tree.text(device, COREDUMP) or "").get("Storage") != "none":
+        judging.blame("P7", device, COREDUMP, "^Storage=", "core dumps would hold decrypted data")
+    if "install nvidia_fs /bin/false" not in (judging.tree.text(device, MODPROBE) or "").split("\n"):
+        judging.blame("P7", device, MODPROBE, "", "GPUDirect Storage could be loaded, which passes by who decrypts")
+    for path in sorted(known):
+        if path.startswith("etc/modules-load.d/") and re.search(
+            r"^nvidia_fs$", judging.tree.text(device, path) or "", re.MULTILINE
+        ):
+            judging.blame("P7", device, path, "^nvidia_fs$", "GPUDirect Storage passes by the host that decrypts")
+    judging.count("P7", before)
+
+
+def _judge_links(judging: _Judging) -> None:
+    wanted = judging.tree.intent.encrypted_links if judging.tree.intent is not None else frozenset()
+    for device in judging.tree.devices_with(STARTUP):
+        text = judging.tree.text(device, STARTUP) or ""
+        macsec = macsec_of(text)
+        for line, message in macsec.faults:
+            judging.found.append(Counterexample(device, STARTUP, line, f"P3: {message}"))
+        for port in sorted(port for name, port in wanted if name == device):
+            if port in macsec.ports:
+                judging.held["P3"] += 1
+            else:
+                message = f"{port} carries frames in clear where the spec wants MACsec"
+                judging.blame("P3", device, STARTUP, rf"^interface {re.escape(port)}$", message)
+
+
+def _claim() -> Iterator[str]:
+    yield "Every mount is encrypted and cannot fall back (P3), no dataset is mounted without its review (P5), every key"
+    yield "ends (P6), data is decrypted in memory only (P7)."
+
+
+ENCRYPTION = Check(
+    name="encryption",
+    claim=" ".join(_claim()),
+    kinds=frozenset({"mounts", "encryption", "node-system", "eos"}),
+    applies=applies,
+    run=run,
+)

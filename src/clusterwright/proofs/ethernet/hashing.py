@@ -1,0 +1,144 @@
+"""Spreading: all switches of a RoCE fabric choose among equal paths by the same parts of a packet, each tier anew.
+
+Where the spec says that a fabric carries RoCE, switches whose system can read a queue pair's number on their chip must
+do so. The hash functions (algorithm and seed) of two switches one above the other must differ: the upper one would else
+find only packets that the lower one sent the same way, and leave links empty.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clusterwright.platforms.eos.reader import configuration as eos_text
+from clusterwright.platforms.fboss.reader import configuration as fboss_json
+from clusterwright.platforms.router import Router
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict, example
+from clusterwright.proofs.ethernet.declared import declared
+from clusterwright.proofs.ethernet.network import KINDS, Fabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.qos.declared import is_lossless
+from clusterwright.proofs.tree import RenderedTree
+from clusterwright.spec.fabric import Fabric as Declared
+from clusterwright.spec.hardware.systems import systems
+
+# The destination queue pair in the base transport header behind UDP (InfiniBand specification, volume 1, annex A17).
+_QUEUE_PAIR = "bytes 5 to 7 of UDP's payload to port 4791"
+_READ_QUEUE_PAIRS = frozenset({eos_text.PATH, fboss_json.AGENT})
+
+
+def _applies(tree: RenderedTree) -> bool:
+    return has_network(tree) and any(is_lossless(tree, fabric) for fabric in network_of_tree(tree).fabrics)
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
+    notes: list[str] = []
+    silent: list[str] = []
+    tried = 0
+    for fabric in network_of_tree(tree).fabrics:
+        if not is_lossless(tree, fabric):
+            continue
+        facts += _functions(fabric)
+        found += _polarised(tree, fabric)
+        silent += _without_seed(fabric)
+        wanted = declared(tree, fabric)
+        kinds: dict[tuple[str, bool], list[Router]] = {}
+        for router in fabric.routers:
+            kinds.setdefault((router.ports_file, _reads_pairs(wanted, router)), []).append(router)
+        said = {}
+        for (file, reads_pairs), routers in kinds.items():
+            votes = Counter(router.spreads_by for router in routers if router.spreads_by is not None)
+            usual, count = votes.most_common(1)[0] if votes else ("", 0)
+            if wanted is not None and wanted.technology == "roce" and reads_pairs and usual != _QUEUE_PAIR:
+                message = f"no queue pair is in what most of {fabric.name} spread by: {usual or 'nothing is stated'}"
+                found.append(example(tree, routers[0].device, file, routers[0].spread_mark, message))
+            if not votes:
+                notes.append(f"{fabric.name}: {routers[0].device} and its like do not say by what they spread")
+                continue
+            said[file, reads_pairs] = usual
+            tried += count if fabric.links else 0
+            stem = routers[0].stem
+            facts.append(Fact(f"{fabric.name}: {count:,} switches like those of {stem} spread by", usual))
+            found += _odd(tree, routers, usual)
+        if len(set(said.values())) > 1:
+            notes.append(f"{fabric.name}: its systems spread by different parts of a packet")
+    cases = Cases("switches with equal paths to choose from", tried)
+    return Verdict(tuple(facts), tuple(found), cases, tuple(notes), _unjudged(silent))
+
+
+def _reads_pairs(wanted: Declared | None, router: Router) -> bool:
+    """Whether a switch's system can hash queue pairs on its chip, by the spec; without one, whether it ever can."""
+    tier = wanted.tier(router.stem) if wanted is not None else None
+    if tier is None:
+        return router.ports_file in _READ_QUEUE_PAIRS
+    system = systems().get(tier.model.network_os or "")
+    hashing = system.hashing_on(tier.model.asic) if system is not None else None
+    return hashing is not None and hashing.queue_pairs
+
+
+def _unjudged(silent: list[str]) -> str:
+    """Which switches leave their hash function to themselves, so that nobody can compare it; "" where none does."""
+    if not silent:
+        return ""
+    if len(silent) == 1:
+        return f"not proven, because {silent[0]} does not state the seed of its hash"
+    return f"not proven, because {silent[0]} and {len(silent) - 1:,} other switches do not state the seed of their hash"
+
+
+def _stacked(fabric: Fabric) -> Iterator[tuple[Router, Router]]:
+    """Cabled routers, the lower first."""
+    ends = ((link.a, link.b) for link in fabric.links)
+    for lower, upper in dict.fromkeys(tuple(sorted(pair, key=lambda at: int(fabric.rank[at]))) for pair in ends):
+        yield fabric.routers[lower], fabric.routers[upper]
+
+
+def _functions(fabric: Fabric) -> Iterator[Fact]:
+    for stem, members in fabric.tiers:
+        votes = Counter(fabric.routers[at].hash_function for at in members)
+        function = votes.most_common(1)[0][0]
+        if function is not None:
+            yield Fact(f"{fabric.name}: {stem} chooses with", f"{function.algorithm}, seed {function.seed}")
+
+
+def _polarised(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
+    """Each switch once that has the function of one it is cabled to: of the two, the one that agrees with more."""
+    alike = [
+        (lower, upper)
+        for lower, upper in _stacked(fabric)
+        if lower.hash_function is not None and lower.hash_function == upper.hash_function
+    ]
+    count = Counter(router.device for pair in alike for router in pair)
+    told: set[str] = set()
+    for lower, upper in alike:
+        here, there = (upper, lower) if count[upper.device] > count[lower.device] else (lower, upper)
+        if here.device not in told and here.hash_function is not None:
+            told.add(here.device)
+            message = (
+                f"chooses among equal paths with {here.hash_function.algorithm}, seed {here.hash_function.seed}, as "
+                f"{there.device} does, which it is cabled to: what one has sorted the other cannot sort again"
+            )
+            yield example(tree, here.device, here.ports_file, here.seed_mark, message)
+
+
+def _without_seed(fabric: Fabric) -> list[str]:
+    silent = (router.device for pair in _stacked(fabric) for router in pair if router.hash_function is None)
+    return list(dict.fromkeys(silent))
+
+
+def _odd(tree: RenderedTree, routers: list[Router], usual: str) -> Iterator[Counterexample]:
+    """Switches that spread by something else than most of the same system."""
+    for router in routers:
+        if router.spreads_by != usual:
+            here = router.spreads_by or "what the hardware does by itself"
+            message = f"spreads equal paths by {here}, the other switches by {usual}"
+            yield example(tree, router.device, router.ports_file, router.spread_mark, message)
+
+
+HASHING = Check(
+    "ecmp-hash",
+    "Switches of one system choose among equal paths by the same parts of a packet, tiers with functions of their own.",
+    KINDS,
+    _applies,
+    _run,
+)

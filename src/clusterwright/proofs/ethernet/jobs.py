@@ -1,0 +1,242 @@
+"""What a job keeps of its bandwidth when something fails on the way between its racks.
+
+Jobs are placed as planned: contiguously, in one subtree where they fit into one (the units of a level: the switches up
+to a tier that cables join), from the first rack of a subtree where they do not. Two racks of a job meet at the top of
+its unit, so what passes between them is ``min(1, sum over the tops of the lesser of both racks' Gb/s there / Gb/s of
+its hosts)``. A collective goes at the pace of its worst pair, so the least over all racks is taken at every top: the
+worst pair exactly while at most two racks are hit unlike the others, as by any failure of two things; never too much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from clusterwright.proofs.ethernet.network import Integers
+from clusterwright.proofs.ethernet.uplinks import Failure, Uplinks
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Unit:
+    """A subtree whose racks meet at its tops, with ``nodes`` in it.
+
+    ``leaves`` and ``inner`` are routers; ``row`` is each router's place among either, -1 elsewhere. ``above`` gives the
+    part of a switch's load from below that goes to each inner switch, ``share`` what of it reaches each top; ``reach``
+    is the same for leaves. ``level`` is the rank of the tops, ``healthy`` the undisturbed bandwidth between its racks,
+    as a part of what the hosts can send.
+    """
+
+    uplinks: Uplinks
+    level: int
+    nodes: int
+    leaves: Integers
+    inner: Integers
+    row: Integers
+    above: Floats
+    below: Floats
+    share: Floats
+    reach: Floats
+    healthy: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobSize:
+    """Jobs from ``low`` to ``high`` nodes, that fit into these units but not into smaller ones."""
+
+    low: int
+    high: int
+    units: tuple[Unit, ...]
+
+
+def job_sizes(uplinks: Uplinks) -> tuple[JobSize, ...]:
+    """Sizes of jobs by the level at which their racks meet, smallest first; those within a rack need no fabric."""
+    fabric = uplinks.fabric
+    hosts: dict[int, set[str]] = {}
+    for nic, at in fabric.nics:
+        hosts.setdefault(at, set()).add(nic.device)
+    biggest = max((len(nodes) for nodes in hosts.values()), default=0)
+    found = []
+    for level in range(1, int(fabric.rank.max()) + 1):
+        units = tuple(_units(uplinks, level, hosts))
+        most = max((unit.nodes for unit in units), default=0)
+        if most > biggest:
+            found.append(JobSize(biggest + 1, most, tuple(unit for unit in units if unit.nodes > biggest)))
+            biggest = most
+    return tuple(found)
+
+
+def _units(uplinks: Uplinks, level: int, hosts: dict[int, set[str]]) -> Iterator[Unit]:
+    fabric = uplinks.fabric
+    rank = fabric.rank
+    inside = rank[uplinks.high] <= level
+    count = len(fabric.routers)
+    ends = uplinks.low[inside], uplinks.high[inside]
+    _, member = connected_components(coo_array((np.ones(len(ends[0])), ends), shape=(count, count)), directed=False)
+    for component in np.unique(member[uplinks.leaves]).tolist():
+        routers = np.flatnonzero((member == component) & (rank <= level))
+        leaves = routers[(rank[routers] == 0) & ~uplinks.tops[routers]]
+        leaves = leaves[[bool(hosts.get(int(at))) for at in leaves]] if len(leaves) else leaves
+        inner = routers[rank[routers] > 0]
+        if len(leaves) < 2 or not len(inner):
+            continue
+        row = np.full(count, -1)
+        row[leaves], row[inner] = np.arange(len(leaves)), np.arange(len(inner))
+        of_unit = inside & (row[uplinks.low] >= 0) & (row[uplinks.high] >= 0)
+        weight = uplinks.gbps / uplinks.down[uplinks.low]
+        from_leaf = of_unit & (rank[uplinks.low] == 0)
+        below = _matrix(row, uplinks, weight, from_leaf, (len(leaves), len(inner)))
+        above = _matrix(row, uplinks, weight, of_unit & ~from_leaf, (len(inner), len(inner)))
+        tops = ~above.any(axis=1)
+        share = np.eye(len(inner))[:, tops]
+        for tier in range(level - 1, 0, -1):
+            rows = np.flatnonzero((rank[inner] == tier) & ~tops)
+            share[rows] = _capped(above[rows] @ share)
+        nodes = len(set().union(*(hosts[int(at)] for at in leaves)))
+        reach = below @ share
+        yield Unit(uplinks, level, nodes, leaves, inner, row, above, below, share, reach, _least(reach))
+
+
+def _matrix(
+    row: Integers, uplinks: Uplinks, weight: Floats, chosen: NDArray[np.bool_], shape: tuple[int, int]
+) -> Floats:
+    cells = row[uplinks.low[chosen]], row[uplinks.high[chosen]]
+    return np.asarray(coo_array((weight[chosen], cells), shape=shape).toarray())
+
+
+def _capped(rows: Floats) -> Floats:
+    """Rows scaled down where they add up to more than all."""
+    return np.asarray(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1))
+
+
+def _least(reach: Floats) -> float:
+    return min(1.0, float(reach.min(axis=0).sum()))
+
+
+def left_after(unit: Unit, failure: Failure) -> float | None:
+    """What is left of a unit's bandwidth between racks, as a fraction; None where it has nothing to do with it.
+
+    Racks whose own switch fails are out of the job and do not count.
+    """
+    rank, row = unit.uplinks.fabric.rank, unit.row
+    gone = [at for at in failure.switches if row[at] >= 0]
+    cut = [at for at in failure.links if min(row[unit.uplinks.low[at]], row[unit.uplinks.high[at]]) >= 0]
+    upper = [at for at in gone if rank[at] > 0]
+    if not (upper or cut):
+        return None
+    lost = {(int(unit.uplinks.low[at]), int(unit.uplinks.high[at])): 0.0 for at in cut}
+    for at in set(cut):
+        low, high = int(unit.uplinks.low[at]), int(unit.uplinks.high[at])
+        lost[low, high] += unit.uplinks.gbps[at] / unit.uplinks.down[low]
+    share = _share_after(unit, upper, lost)
+    reach = unit.reach
+    changed = np.flatnonzero((share != unit.share).any(axis=1))
+    if len(changed):
+        reach = reach + unit.below[:, changed] @ (share[changed] - unit.share[changed])
+    elif lost:
+        reach = reach.copy()
+    for (low, high), part in lost.items():
+        if rank[low] == 0:
+            reach[row[low]] -= part * share[row[high]]
+    dead = [int(row[at]) for at in gone if rank[at] == 0]
+    reach = np.delete(reach, dead, axis=0) if dead else reach
+    if len(reach) < 2 or unit.healthy <= 0:
+        return None
+    left = _least(np.maximum(reach, 0)) / unit.healthy
+    return left if left > 1e-9 else 0.0
+
+
+def _share_after(unit: Unit, gone: list[int], lost: dict[tuple[int, int], float]) -> Floats:
+    """The inner switches' shares by top, once switches are gone and parts of cables lost."""
+    rank, row = unit.uplinks.fabric.rank, unit.row
+    cuts = [(int(row[low]), int(row[high]), part) for (low, high), part in lost.items() if rank[low] > 0]
+    if not (gone or cuts):
+        return unit.share
+    share = unit.share.copy()
+    dead = [int(row[at]) for at in gone]
+    share[dead] = 0
+    dirty = set(dead)
+    own = {low for low, _, _ in cuts}
+    for tier in range(unit.level - 1, 0, -1):
+        rows = np.flatnonzero(rank[unit.inner] == tier)
+        is_hit = np.isin(rows, sorted(own))
+        if dirty:
+            is_hit |= unit.above[rows][:, sorted(dirty)].any(axis=1)
+        rows = rows[is_hit & ~np.isin(rows, dead)]
+        if not len(rows):
+            continue
+        weights = unit.above[rows]
+        place = {int(at): number for number, at in enumerate(rows)}
+        for low, high, part in cuts:
+            if low in place:
+                weights[place[low], high] -= part
+        share[rows] = _capped(weights @ share)
+        dirty |= set(rows.tolist())
+    return share
+
+
+def leaf_cables_after(unit: Unit, links: Integers) -> Floats:
+    """``left_after`` for many single cables between a leaf and the switch above it, at once."""
+    low, high = unit.row[unit.uplinks.low[links]], unit.row[unit.uplinks.high[links]]
+    part = unit.uplinks.gbps[links] / unit.uplinks.down[unit.uplinks.low[links]]
+    hit = np.maximum(unit.reach[low] - part[:, None] * unit.share[high], 0)
+    ordered = np.sort(unit.reach, axis=0)
+    others = np.where(unit.reach.argmin(axis=0)[None, :] == low[:, None], ordered[1], ordered[0])
+    left = np.minimum(1.0, np.minimum(hit, others).sum(axis=1)) / unit.healthy
+    return np.where(left > 1e-9, left, 0.0)
+
+
+def upper_cables_after(unit: Unit, low: int, links: Integers) -> Floats:
+    """``left_after`` for each of some single cables from one inner switch to tops of the unit, at once.
+
+    Only for a switch that no other inner one sends to: then nothing changes but its own share, and its leaves'.
+    """
+    uplinks, row = unit.uplinks, unit.row
+    at, high = int(row[low]), row[uplinks.high[links]]
+    weights = np.repeat(unit.above[at][None, :], len(links), axis=0)
+    weights[np.arange(len(links)), high] -= uplinks.gbps[links] / uplinks.down[low]
+    changes = _capped(weights @ unit.share) - unit.share[at]
+    hit = unit.below[:, at] != 0
+    reach = np.maximum(unit.reach[hit] + unit.below[hit, at][None, :, None] * changes[:, None, :], 0)
+    others = np.maximum(unit.reach[~hit], 0).min(axis=0, initial=np.inf)
+    left = np.minimum(1.0, np.minimum(reach.min(axis=1, initial=np.inf), others).sum(axis=1)) / unit.healthy
+    return np.where(left > 1e-9, left, 0.0)
+
+
+def worst_job(sizes: JobSize, failures: list[Failure]) -> tuple[float, int, Unit | None]:
+    """The least that a job of these sizes keeps over some failures, after which (its index), and in which unit."""
+    worst: tuple[float, int, Unit | None] = (1.0, -1, None)
+    switches = np.array([(case, at) for case, each in enumerate(failures) for at in each.switches], np.int64)
+    links = np.array([(case, at) for case, each in enumerate(failures) for at in each.links], np.int64)
+    size = np.array([len(each.switches) + len(each.links) for each in failures])
+    switches, links = switches.reshape(-1, 2), links.reshape(-1, 2)
+    for unit in sizes.units:
+        if unit.healthy <= 0:
+            continue
+        rank, row = unit.uplinks.fabric.rank, unit.row
+        low, high = unit.uplinks.low[links[:, 1]], unit.uplinks.high[links[:, 1]]
+        is_inside = (row[low] >= 0) & (row[high] >= 0)
+        is_simple = is_inside & (rank[low] == 0) & (size[links[:, 0]] == 1)
+        if is_simple.any():
+            left = leaf_cables_after(unit, links[is_simple, 1])
+            if left.min() < worst[0]:
+                worst = float(left.min()), int(links[is_simple, 0][int(left.argmin())]), unit
+        is_single = is_inside & ~is_simple & (size[links[:, 0]] == 1) & (rank[high] == unit.level)
+        known: dict[int, float] = {}
+        for at in np.unique(low[is_single]).tolist():
+            if not unit.above[:, row[at]].any():
+                own_links = links[is_single & (low == at)]
+                known |= zip(own_links[:, 0].tolist(), upper_cables_after(unit, at, own_links[:, 1]), strict=True)
+        is_upper = (row[switches[:, 1]] >= 0) & (rank[switches[:, 1]] > 0)
+        others = np.union1d(links[is_inside & ~is_simple, 0], switches[is_upper, 0])
+        for case in others.tolist():
+            own = known[case] if case in known else left_after(unit, failures[case])
+            if own is not None and own < worst[0]:
+                worst = float(own), case, unit
+    return worst

@@ -1,0 +1,124 @@
+"""Leaks: routes that could leave their fabric, or come into it from outside, and default routes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clusterwright.platforms.router import (
+    Mark,
+    Policy,
+    Prefix,
+    PrefixRule,
+    Router,
+    Session,
+    apply_policy,
+    covers,
+    leads_outside,
+    shown,
+    shown_prefix,
+)
+from clusterwright.proofs.check import Counterexample, example
+from clusterwright.proofs.ethernet.blame import odd_mark
+from clusterwright.proofs.ethernet.declared import declared
+from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.tree import RenderedTree
+
+
+def leaks(tree: RenderedTree, fabric: Fabric, fabrics: tuple[Fabric, ...]) -> Iterator[Counterexample]:
+    """Default routes, foreign sources of routes, and policies that would accept what is no route of this fabric."""
+    probes = list(_probes(tree, fabric, fabrics))
+    usual = _usual(fabric)
+    devices = frozenset(device for device, _ in tree.files)
+    judged: dict[Policy, str] = {}
+    for router in fabric.routers:
+        for mark in router.defaults:
+            yield example(
+                tree, router.device, router.ports_file, mark, "a default route leads traffic out of the fabric"
+            )
+        for mark, message in router.leaks:
+            yield example(tree, router.device, router.bgp_file, mark, message)
+        for prefix, mark in router.networks:
+            if prefix[1] == 0:
+                yield example(tree, router.device, router.bgp_file, mark, "the default route is announced")
+        for session, mark, message in _unfiltered(router):
+            place = odd_mark(tree, fabric, router, mark or session.group_mark)
+            yield example(tree, router.device, router.bgp_file, place, message)
+        names = {session.into: session for session in router.sessions if session.into}
+        for name, session in names.items():
+            policy = router.policy(name)
+            if policy not in judged:
+                is_border = leads_outside(router, session, devices)
+                # what the site may announce is for isolation to judge; here it must be no route of this tree's fabrics
+                judged[policy] = _foreign(policy, probes, _accepted(policy) if is_border else usual)
+            if judged[policy]:
+                mark = odd_mark(tree, fabric, router, policy[0].mark or session.group_mark)
+                message = f"policy {name} accepts {judged[policy]}, which is no route of this fabric"
+                yield example(tree, router.device, router.bgp_file, mark, message)
+
+
+def _unfiltered(router: Router) -> Iterator[tuple[Session, Mark, str]]:
+    """Sessions, one of each group, without a policy in a direction, or with one that tells everything."""
+    groups = {(session.group_mark, session.into, session.out_of): session for session in router.sessions}
+    for session in groups.values():
+        for name, what in ((session.into, "learned from"), (session.out_of, "told to")):
+            if not name:
+                yield session, session.group_mark, f"no policy filters what is {what} {shown(session.peer)}"
+        for term in router.policy(session.out_of) if session.out_of else ():
+            if term.permit and term.prefixes is None and term.communities is None:
+                message = f"policy {session.out_of} tells {shown(session.peer)} everything that the switch knows"
+                yield session, term.mark, message
+
+
+def _foreign(policy: Policy, probes: list[Prefix], usual: frozenset[PrefixRule]) -> str:
+    """What a policy accepts beyond the fabric's own routes: one of the probes, or a range that others do not accept."""
+    communities = {frozenset[str]()} | {term.communities for term in policy if term.communities}
+    for prefix in probes:
+        if any(apply_policy(policy, prefix, each) is not None for each in communities):
+            return shown_prefix(prefix)
+    for rule in _accepted(policy):
+        if not any(_contains(other, rule) for other in usual):
+            return f"{shown_prefix(rule.within)} with lengths {rule.low} to {rule.high}"
+    return ""
+
+
+def _accepted(policy: Policy) -> frozenset[PrefixRule]:
+    """The ranges that the lists of a policy's permitting terms let in."""
+    return frozenset(rule for term in policy if term.permit for rule in term.prefixes or () if rule.permit)
+
+
+def _contains(outer: PrefixRule, inner: PrefixRule) -> bool:
+    return outer.low <= inner.low and inner.high <= outer.high and covers(outer.within, inner.within)
+
+
+def _usual(fabric: Fabric) -> frozenset[PrefixRule]:
+    """The ranges that most inbound policies of a fabric accept."""
+    votes = Counter(
+        router.policies[name]
+        for router in fabric.routers
+        for name in {session.into for session in router.sessions}
+        if name in router.policies
+    )
+    ranges = Counter[frozenset[PrefixRule]]()
+    for policy, count in votes.items():
+        ranges[_accepted(policy)] += count
+    return max(ranges.items(), key=lambda item: item[1])[0] if ranges else frozenset()
+
+
+def _probes(tree: RenderedTree, fabric: Fabric, fabrics: tuple[Fabric, ...]) -> Iterator[Prefix]:
+    """What must not be accepted: default routes, other fabrics' prefixes, and halves and wholes of the own.
+
+    A part that exceptions or a fault cut off, or another plane, is no other fabric.
+    """
+    planned = declared(tree, fabric)
+    yield (b"\0" * 16, 0)
+    yield (b"\0" * 4, 0)
+    own = [prefix for router in fabric.routers for prefix, _ in router.networks]
+    for other in fabrics:
+        is_part = declared(tree, other) is planned if planned is not None else other.name == fabric.name
+        if not is_part:
+            yield from [prefix for router in other.routers for prefix, _ in router.networks][:2]
+    hosts = next((prefix for prefix in own if prefix[1] < 8 * len(prefix[0])), None)
+    if hosts is not None:
+        yield hosts[0], hosts[1] + 1
+        yield hosts[0], 8 * len(hosts[0])

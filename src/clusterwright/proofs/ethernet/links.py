@@ -1,0 +1,121 @@
+"""Cables: both ends run at one speed, with one error correction, and carry frames of one length to the last NIC."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clusterwright.platforms.router import Mark, Port, Router
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict, example
+from clusterwright.proofs.ethernet.declared import declared
+from clusterwright.proofs.ethernet.network import KINDS, Fabric, has_network, network_of_tree
+from clusterwright.proofs.tree import RenderedTree
+
+_PAM4_GBPS = 200  # from here on IEEE 802.3 has no physical layer without RS-FEC (clauses 119 and 120)
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
+    tried = 0
+    for fabric in network_of_tree(tree).fabrics:
+        for link in fabric.links:
+            a, b = fabric.routers[link.a], fabric.routers[link.b]
+            kinds = {(port.speed_gbps, port.fec, port.lanes) for port in (link.a_port, link.b_port)}
+            if len(kinds) > 1:
+                found += _unlike(tree, a, link.a_port, b, link.b_port)
+                found += _unlike(tree, b, link.b_port, a, link.a_port)
+        tried += len(fabric.links) + len(fabric.nics)
+        found += _nics(tree, fabric)
+        longest = _mtu_bytes(fabric)
+        found += _declared_length(tree, fabric, longest)
+        found += _lengths(tree, fabric, longest)
+        facts.append(Fact(f"{fabric.name}: cables between switches, both ends alike", len(fabric.links)))
+        if longest:
+            facts.append(Fact(f"{fabric.name}: longest packet on every hop, bytes", longest))
+    return Verdict(tuple(facts), tuple(found), Cases("cables", tried))
+
+
+def _unlike(tree: RenderedTree, router: Router, port: Port, other: Router, far: Port) -> Iterator[Counterexample]:
+    end = f"the other end, {other.device} {far.name},"
+    if port.speed_gbps != far.speed_gbps:
+        message = f"{port.name} runs at {port.speed_gbps:g} Gb/s, {end} at {far.speed_gbps:g} Gb/s"
+        yield example(tree, router.device, router.ports_file, port.speed_mark, message)
+    if port.lanes and far.lanes and port.lanes != far.lanes:
+        message = f"{port.name} uses {port.lanes} lanes, {end} {far.lanes}"
+        yield example(tree, router.device, router.ports_file, port.speed_mark, message)
+    if (port.fec or "none") != (far.fec or "none"):
+        message = (
+            f"{port.name} corrects errors by {port.fec or 'nothing stated'}, {end} by {far.fec or 'nothing stated'}"
+        )
+        mark: Mark = (*port.start, "error-correction ") if port.fec and port.start[0].endswith("\n") else port.start
+        yield example(tree, router.device, router.ports_file, mark, message)
+
+
+def _nics(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
+    """Ports to NICs that run otherwise than most ports to NICs of that name on nodes of that kind.
+
+    What a NIC runs at stands in no file of the node, so the ports are compared with each other.
+    """
+    routers = {router.device for router in fabric.routers}
+    kinds: dict[tuple[str, str], list[tuple[Router, Port]]] = {}
+    for router in fabric.routers:
+        for port in router.ports:
+            device, _, name = port.peer.partition(" ")
+            if name and device not in routers:
+                kinds.setdefault((device.partition("-")[0], name), []).append((router, port))
+    for members in kinds.values():
+        votes = Counter((port.speed_gbps, port.fec) for _, port in members)
+        usual = max(votes.items(), key=lambda item: item[1])[0]
+        for router, port in members if len(votes) > 1 else ():
+            if (port.speed_gbps, port.fec) != usual:
+                own = port.speed_gbps, port.fec
+                here, there = (f"{gbps:g} Gb/s with {fec or 'no stated'} FEC" for gbps, fec in (own, usual))
+                message = f"{port.name} to {port.peer} runs at {here}, most such ports at {there}"
+                yield example(tree, router.device, router.ports_file, port.speed_mark, message)
+
+
+def _mtu_bytes(fabric: Fabric) -> int:
+    """What most routed ports and NICs of a fabric take for the longest packet; 0 where nothing is routed."""
+    votes = Counter(port.mtu_bytes for router in fabric.routers for port in router.ports if port.address is not None)
+    votes.update(nic.mtu_bytes for nic, _ in fabric.nics)
+    return max(votes.items(), key=lambda item: item[1])[0] if votes else 0
+
+
+def _declared_length(tree: RenderedTree, fabric: Fabric, longest: int) -> Iterator[Counterexample]:
+    """What most hops take against what the spec says, at the first routed port."""
+    wanted = declared(tree, fabric)
+    first = next(((r, port) for r in fabric.routers for port in r.ports if port.address is not None), None)
+    if wanted is not None and first is not None and longest != wanted.mtu:
+        router, port = first
+        message = f"most hops take packets of {longest} bytes, by the spec {wanted.mtu}"
+        yield example(tree, router.device, router.ports_file, port.mark, message)
+
+
+def _lengths(tree: RenderedTree, fabric: Fabric, longest: int) -> Iterator[Counterexample]:
+    """Ports and NICs that take longer or shorter packets than the others; longer ones are lost at the next hop."""
+    joined = {(nic.peer.partition(" ")[0], nic.peer.partition(" ")[2]) for nic, _ in fabric.nics}
+    for router in fabric.routers:
+        for port in router.ports:
+            if port.speed_gbps >= _PAM4_GBPS and port.fec not in {"reed-solomon", ""}:
+                message = f"{port.name} corrects errors by {port.fec}, {port.speed_gbps:g} Gb/s needs reed-solomon"
+                yield example(tree, router.device, router.ports_file, port.start, message)
+            is_routed = port.address is not None
+            is_short = (router.device, port.name) in joined and 0 < port.mtu_bytes < longest
+            if (is_routed and port.mtu_bytes != longest) or is_short:
+                message = f"{port.name} takes packets of {port.mtu_bytes} bytes, the other hops {longest}"
+                mark: Mark = (*port.start, f"   mtu {port.mtu_bytes}\n") if port.start[0].endswith("\n") else port.mark
+                yield example(tree, router.device, router.ports_file, mark, message)
+    for nic, _ in fabric.nics:
+        if nic.mtu_bytes != longest:
+            message = f"{nic.name} sends packets of {nic.mtu_bytes} bytes, the hops take {longest}"
+            yield example(tree, nic.device, nic.file, ("MTUBytes=",), message)
+
+
+LINKS = Check(
+    "ethernet-links",
+    "Both ends of every cable agree on speed and error correction, and every hop carries packets of one length.",
+    KINDS,
+    has_network,
+    _run,
+)

@@ -1,0 +1,218 @@
+"""The Ethernet networks of a tree: routers, the cables between them, and the fabrics that those make."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from clusterwright.platforms.eos.reader import configuration as eos_text
+from clusterwright.platforms.fboss.reader import configuration as fboss_json
+from clusterwright.platforms.linux.reader.network import NETWORKS, Nic, read_nic
+from clusterwright.platforms.router import Port, Router
+from clusterwright.platforms.sonic.reader import configuration as sonic_json
+from clusterwright.proofs.tree import RenderedTree
+
+KINDS = frozenset({"eos", "fboss", "sonic", "node-network", "node-qos", "nccl"})
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cable between two routed ports: indices of the routers in the fabric, and their ports."""
+
+    a: int
+    a_port: Port
+    b: int
+    b_port: Port
+
+
+@dataclass(frozen=True, eq=False)
+class Fabric:
+    """Routers that cables join. ``rank`` is each one's tier, 0 for the lowest; links join ranks.
+
+    The spec says which tier is lowest; without one it is the tier where most hosts are.
+
+    ``nics`` are the nodes' NICs with addresses, with the index of the router that they are cabled to.
+    """
+
+    routers: tuple[Router, ...]
+    links: tuple[Link, ...]
+    nics: tuple[tuple[Nic, int], ...]
+    rank: Integers
+
+    @cached_property
+    def name(self) -> str:
+        """The tiers from the bottom, as ``rtsw-ctsw-atsw``."""
+        stems: dict[str, int] = {}
+        for router, rank in zip(self.routers, self.rank, strict=True):
+            stems.setdefault(router.stem, int(rank))
+        return "-".join(sorted(stems, key=lambda stem: stems[stem]))
+
+    @cached_property
+    def tiers(self) -> tuple[tuple[str, Integers], ...]:
+        """Name and routers of each tier, lowest first."""
+        stems = np.array([router.stem for router in self.routers])
+        order = sorted(set(stems.tolist()), key=lambda stem: int(self.rank[stems == stem][0]))
+        return tuple((stem, np.flatnonzero(stems == stem)) for stem in order)
+
+    @cached_property
+    def ends(self) -> Integers:
+        """The two routers of each link."""
+        return np.array([(link.a, link.b) for link in self.links], np.int64).reshape(-1, 2)
+
+    @cached_property
+    def is_lossless(self) -> bool:
+        """True when any of its switches has a priority without loss."""
+        return any(router.qos is not None and router.qos.lossless for router in self.routers)
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """All routers of a tree by name, the fabrics they make, and cables whose ends disagree: (router, port, why)."""
+
+    routers: Mapping[str, Router]
+    fabrics: tuple[Fabric, ...]
+    mismatches: tuple[tuple[Router, Port, str], ...]
+
+
+def has_network(tree: RenderedTree) -> bool:
+    """True when a device of the tree has a switch's configuration."""
+    paths = {path for _, path in tree.files}
+    return not paths.isdisjoint((eos_text.PATH, fboss_json.AGENT, sonic_json.PATH))
+
+
+@lru_cache(maxsize=2)
+def network_of_tree(tree: RenderedTree) -> Network:
+    """The network that a tree's text describes. Raises VerifyError for text that does not parse."""
+    was_enabled = gc.isenabled()
+    gc.disable()  # nothing here makes cycles, and the collector would walk millions of new objects again and again
+    try:
+        network = _assemble(list(_routers(tree)), list(_nics(tree)), _declared_tiers(tree))
+        gc.freeze()  # the text's objects are kept to the end, and need no walking when the checks run
+        return network
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _routers(tree: RenderedTree) -> Iterator[Router]:
+    for device in tree.devices_with(eos_text.PATH):
+        router = eos_text.read_eos(device, tree.text(device, eos_text.PATH) or "")
+        if router is not None:
+            yield router
+    for device in tree.devices_with(fboss_json.AGENT):
+        agent, bgp = (tree.text(device, path) or "" for path in (fboss_json.AGENT, fboss_json.BGP))
+        yield fboss_json.read_fboss(device, agent, bgp)
+    for device in tree.devices_with(sonic_json.PATH):
+        yield sonic_json.read_sonic(device, tree.text(device, sonic_json.PATH) or "")
+
+
+def _nics(tree: RenderedTree) -> Iterator[Nic]:
+    for (device, path), file in sorted(tree.files.items()):
+        if path.startswith(NETWORKS) and path.endswith(".network"):
+            nic = read_nic(device, path, file.read())
+            if nic is not None:
+                yield nic
+
+
+def _declared_tiers(tree: RenderedTree) -> Mapping[str, int]:
+    """How high the spec puts the devices of a role, by their stem; empty for a folder, which has no spec."""
+    fabrics = tree.intent.ethernet.values() if tree.intent is not None else ()
+    return {tier.role: at for fabric in fabrics for at, tier in enumerate(fabric.tiers)}
+
+
+def _assemble(routers: list[Router], nics: list[Nic], declared: Mapping[str, int]) -> Network:
+    index = {router.device: at for at, router in enumerate(routers)}
+    ports = {(router.device, port.name): port for router in routers for port in router.ports}
+    links, mismatches = [], []
+    for at, router in enumerate(routers):
+        for port in router.ports:
+            device, _, far = port.peer.partition(" ")
+            if port.address is None or device not in index:
+                continue
+            other = ports.get((device, far))
+            if other is None:
+                mismatches.append((router, port, f"the cable goes to {device} {far}, which is not in service there"))
+            elif other.peer != f"{router.device} {port.name}":
+                what = other.peer or "nothing"
+                mismatches.append((router, port, f"the cable goes to {device} {far}, which names {what} instead"))
+            elif at < index[device]:
+                links.append(Link(at, port, index[device], other))
+    ends = np.array([(link.a, link.b) for link in links], np.int64).reshape(-1, 2)
+    shape = (len(routers), len(routers))
+    graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=shape)
+    count, member = connected_components(graph, directed=False)
+    fabrics = [_Part([], [], []) for _ in range(count)]
+    place = np.zeros(len(routers), np.int64)
+    for at, router in enumerate(routers):
+        part = fabrics[member[at]]
+        place[at] = len(part.routers)
+        part.routers.append(router)
+    for link in links:
+        part = fabrics[member[link.a]]
+        part.links.append(Link(int(place[link.a]), link.a_port, int(place[link.b]), link.b_port))
+    for nic in nics:
+        at_router = index.get(nic.peer.partition(" ")[0])
+        if at_router is not None:
+            fabrics[member[at_router]].nics.append((nic, int(place[at_router])))
+    return Network({r.device: r for r in routers}, tuple(part.fabric(declared) for part in fabrics), tuple(mismatches))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    routers: list[Router]
+    links: list[Link]
+    nics: list[tuple[Nic, int]]
+
+    def fabric(self, declared: Mapping[str, int]) -> Fabric:
+        ranks = _declared_ranks(self.routers, declared)
+        return Fabric(
+            tuple(self.routers),
+            tuple(self.links),
+            tuple(self.nics),
+            _ranks(self.routers, self.links) if ranks is None else ranks,
+        )
+
+
+def _declared_ranks(routers: list[Router], declared: Mapping[str, int]) -> Integers | None:
+    """Each router's tier as the spec has it, counted from the lowest there is; None where it does not name them all."""
+    if not all(router.stem in declared for router in routers):
+        return None
+    heights = np.array([declared[router.stem] for router in routers], np.int64)
+    return np.unique(heights, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _ranks(routers: list[Router], links: list[Link]) -> Integers:
+    """Each router's tier, guessed. Devices of one role are a tier; the role with most hosts, then switches, is lowest.
+
+    A role stands above all roles that are cabled to it and nearer to the lowest; of two that are equally near, the one
+    with more switches is below. So a switch may be cabled past a tier that its group does not have.
+    """
+    beside: dict[str, set[str]] = {}
+    hosts = Counter(router.stem for router in routers for port in router.ports)
+    members = Counter(router.stem for router in routers)
+    for link in links:
+        one, other = routers[link.a].stem, routers[link.b].stem
+        beside.setdefault(one, set()).add(other)
+        beside.setdefault(other, set()).add(one)
+        hosts.subtract((one, other))
+    lowest = max(sorted(members), key=lambda stem: (hosts[stem], members[stem]))
+    hops = {lowest: 0}
+    queue = [lowest]
+    for stem in queue:
+        for other in sorted(beside.get(stem, set()) - set(hops)):
+            hops[other] = hops[stem] + 1
+            queue.append(other)
+    ranks: dict[str, int] = {}
+    for stem in sorted(hops, key=lambda each: (hops[each], -members[each], each)):
+        below = [ranks[other] for other in beside.get(stem, ()) if other in ranks and other != stem]
+        ranks[stem] = max(below, default=-1) + 1
+    return np.array([ranks[router.stem] for router in routers], np.int64)

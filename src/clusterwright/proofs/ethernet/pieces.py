@@ -1,0 +1,161 @@
+"""Pieces: whether all that is attached to a fabric of the spec meets, and by which planes where that is declared.
+
+Who is attached is what switches' ports say of their peers, so that devices without files of their own count too. A node
+that has files is attached only by NICs to which they give an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import islice
+
+from clusterwright.plan.meeting import End, Wiring
+from clusterwright.platforms.linux.reader.network import NETWORKS
+from clusterwright.platforms.router import Router, apply_policy
+from clusterwright.proofs.check import Counterexample, Fact, example
+from clusterwright.proofs.ethernet.declared import declared
+from clusterwright.proofs.ethernet.network import Fabric, network_of_tree
+from clusterwright.proofs.tree import RenderedTree
+
+_NAMED = 8  # names of NICs in a label
+_PAIRS = 10  # pairs of pieces that are told
+
+
+def is_silent(router: Router) -> bool:
+    """True for a switch that tells no neighbour anything, as one that is drained does."""
+    policies = [router.policy(session.out_of) for session in router.sessions]
+    return bool(policies) and not any(term.permit for policy in policies for term in policy)
+
+
+def label(fabric: Fabric, fabrics: tuple[Fabric, ...]) -> str:
+    """The fabric's name, with the names of its NICs where several have that name, as planes do."""
+    if sum(other.name == fabric.name for other in fabrics) < 2:
+        return fabric.name
+    names = sorted({nic.name for nic, _ in fabric.nics})
+    if not names:
+        return f"{fabric.name} ({fabric.routers[0].device})"
+    return f"{fabric.name} ({', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
+
+
+@lru_cache(maxsize=2)
+def wirings(tree: RenderedTree) -> Mapping[str, Wiring]:
+    """Each fabric of the spec by name, as joints: switches and devices that are not in service are left out.
+
+    In a tree without a spec, parts whose tiers have the same names and would take each other's routes are one fabric.
+    """
+    network = network_of_tree(tree)
+    stopped = tree.intent.stopped if tree.intent is not None else frozenset[str]()
+    parts: dict[str, list[Fabric]] = {}
+    for fabric in network.fabrics:
+        parts.setdefault(_name(tree, fabric, parts), []).append(fabric)
+    filed = {device for device, path in tree.files if path.startswith(NETWORKS)}
+    return {name: _wiring(own, stopped, filed) for name, own in parts.items()}
+
+
+def _name(tree: RenderedTree, fabric: Fabric, parts: Mapping[str, list[Fabric]]) -> str:
+    planned = declared(tree, fabric)
+    if planned is not None:
+        return planned.name
+    for name, others in parts.items():
+        if others[0].name == fabric.name and _is_one(fabric, others[0]):
+            return name
+    return f"{fabric.name} of {fabric.routers[0].device}" if fabric.name in parts else fabric.name
+
+
+def _is_one(part: Fabric, other: Fabric) -> bool:
+    """True where a switch of one part would take the other's routes."""
+    prefix = next((prefix for router in other.routers for prefix, _ in router.networks), None)
+    return prefix is not None and any(
+        apply_policy(router.policy(session.into), prefix, frozenset()) is not None
+        for router in part.routers[:1]
+        for session in router.sessions[:1]
+    )
+
+
+def _wiring(parts: list[Fabric], stopped: frozenset[str], filed: set[str]) -> Wiring:
+    above: dict[str, set[str]] = {}
+    ends: list[End] = []
+    for part in parts:
+        idle = {at for at, router in enumerate(part.routers) if router.device in stopped or is_silent(router)}
+        trunks: set[tuple[int, str]] = set()
+        for link in part.links:
+            trunks |= {(link.a, link.a_port.name), (link.b, link.b_port.name)}
+            lower, upper = sorted((link.a, link.b), key=lambda at: int(part.rank[at]))
+            if part.rank[lower] < part.rank[upper] and not {lower, upper} & idle:
+                above.setdefault(part.routers[lower].device, set()).add(part.routers[upper].device)
+        nics = {(nic.device, nic.name) for nic, _ in part.nics}
+        for at, router in enumerate(part.routers):
+            for port in router.ports if at not in idle else ():
+                device, _, name = port.peer.partition(" ")
+                known = device not in filed or (device, name) in nics
+                if name and known and device not in stopped and (at, port.name) not in trunks:
+                    ends.append(End(device, name, router.device))
+    return Wiring({switch: frozenset(found) for switch, found in above.items()}, tuple(ends))
+
+
+def _planes(tree: RenderedTree, name: str) -> str:
+    """How the spec declares a fabric's planes; "" where it does not, or where there is no spec."""
+    planned = tree.intent.ethernet.values() if tree.intent is not None else ()
+    return next((fabric.planes for fabric in planned if fabric.name == name), "")
+
+
+def piece_faults(tree: RenderedTree) -> Iterator[Counterexample]:
+    """Fabrics in which two devices never meet, or which are in pieces though nothing declares planes.
+
+    Without a spec, pieces are planes where every node with files is in all of them.
+    """
+    for name, wiring in wirings(tree).items():
+        is_meant = bool(_planes(tree, name)) if tree.intent is not None else _look_like_planes(tree, wiring)
+        if wiring.parted is None and (len(wiring.pieces) < 2 or is_meant):
+            continue
+        for one, other in _pairs(wiring):
+            if wiring.piece_of[one.switch] == wiring.piece_of[other.switch]:
+                why = "no way up and then down joins them"
+            else:
+                why = f"{name} is in {len(wiring.pieces)} pieces, and no cable joins them"
+            router = network_of_tree(tree).routers[one.switch]
+            message = f"{one} does not reach {other}: {why}"
+            yield example(tree, router.device, router.ports_file, (), message)
+
+
+def _pairs(wiring: Wiring) -> Iterator[tuple[End, End]]:
+    """Two ends that do not meet, of every two pieces; of the devices that never do where pieces are not the cause."""
+    if wiring.parted is not None:
+        yield wiring.parted
+    told = {wiring.piece_of[end.switch] for end in wiring.parted or ()}
+    pairs = ((at, other) for other in range(len(wiring.pieces)) for at in range(other) if {at, other} != told)
+    for at, other in islice(pairs, _PAIRS):
+        yield wiring.apart(at, other)
+
+
+def _look_like_planes(tree: RenderedTree, wiring: Wiring) -> bool:
+    filed = {device for device, path in tree.files if path.startswith(NETWORKS)}
+    members = {frozenset(end.device for end in piece) & filed for piece in wiring.pieces}
+    return len(members) == 1
+
+
+def piece_facts(tree: RenderedTree) -> Iterator[Fact]:
+    """How many planes a fabric has that is proven plane by plane."""
+    for name, wiring in wirings(tree).items():
+        how = _planes(tree, name)
+        if how and len(wiring.pieces) > 1 and wiring.parted is None:
+            what = f"{name}: planes by {how}, which meet in the nodes alone; each is proven by itself"
+            yield Fact(what, len(wiring.pieces))
+
+
+def piece_notes(tree: RenderedTree) -> Iterator[str]:
+    """What is taken for planes in a tree without a spec, and devices that meet nobody beside them."""
+    for name, wiring in wirings(tree).items():
+        if wiring.beside is not None:
+            one, other = wiring.beside
+            yield f"{name}: {one} does not reach {other}: both are at uppermost switches, and no way climbs again"
+    if tree.intent is None:
+        for name, wiring in wirings(tree).items():
+            if len(wiring.pieces) > 1 and wiring.parted is None and _look_like_planes(tree, wiring):
+                yield f"{name} is in {len(wiring.pieces)} pieces with every node in all of them: taken for planes"
+        alone = [f for f in network_of_tree(tree).fabrics if len(f.routers) == 1]
+        for fabric in alone:
+            same = sum(other.name == fabric.name for other in alone)
+            if same > 1 and fabric is next(other for other in alone if other.name == fabric.name):
+                yield f"{same} {fabric.name} switches stand alone: whether they are one fabric, only the spec says"

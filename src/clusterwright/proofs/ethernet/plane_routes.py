@@ -1,0 +1,85 @@
+"""Planes on nodes: a packet to a host leaves by a NIC in a plane that has this host, whatever its source.
+
+A socket that names no source takes the main table's longest and then cheapest route; what stands in other tables is
+chosen by a source address, and so by who asked for that plane.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from clusterwright.platforms.linux.reader.network import Nic
+from clusterwright.platforms.router import Prefix, covers, network_of, prefix_of, shown_prefix
+from clusterwright.proofs.check import Counterexample, example
+from clusterwright.proofs.ethernet.declared import declared
+from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.tree import RenderedTree
+
+_DESTINATION = re.compile(r"^Destination=(\S+)$", re.M)
+_METRIC = re.compile(r"^Metric=(\d+)$", re.M)
+_HOP = re.compile(r"^MultiPathRoute=\S+@(\S+)$", re.M)
+
+
+class _Route(NamedTuple):
+    prefix: Prefix
+    metric: int
+    nics: frozenset[str]
+
+
+def plane_faults(tree: RenderedTree, fabrics: tuple[Fabric, ...]) -> Iterator[Counterexample]:
+    """Routes of nodes with NICs in several parts of a fabric that lead into a part without the destination."""
+    parts: dict[str, list[Fabric]] = {}
+    for fabric in fabrics:
+        planned = declared(tree, fabric)
+        parts.setdefault(planned.name if planned is not None else fabric.name, []).append(fabric)
+    for own in parts.values():
+        if len(own) > 1:
+            yield from _faults(tree, own)
+
+
+def _faults(tree: RenderedTree, parts: list[Fabric]) -> Iterator[Counterexample]:
+    hosts = [
+        {prefix for router in part.routers for prefix, _ in router.networks if prefix[1] < 8 * len(prefix[0])}
+        for part in parts
+    ]
+    nodes: dict[str, list[tuple[int, Nic]]] = {}
+    for at, part in enumerate(parts):
+        for nic, _ in part.nics:
+            nodes.setdefault(nic.device, []).append((at, nic))
+    judged: set[object] = set()
+    for device, nics in sorted(nodes.items()):
+        if len({at for at, _ in nics}) < 2:
+            continue
+        routes = [route for _, nic in nics for route in _main_table(nic, tree.text(device, nic.file) or "")]
+        shape = (frozenset(routes), tuple((at, nic.name) for at, nic in nics))
+        if shape in judged:
+            continue
+        judged.add(shape)
+        part_of = {nic.name: at for at, nic in nics}
+        for prefix in sorted(set().union(*hosts)):
+            wrong = next((nic for nic in _used(routes, prefix) if prefix not in hosts[part_of.get(nic, 0)]), None)
+            if wrong is not None:
+                file = next(nic.file for _, nic in nics if nic.name == wrong)
+                message = f"packets to {shown_prefix(prefix)} leave by {wrong}, whose plane does not have these hosts"
+                yield example(tree, device, file, (f"@{wrong}",), message)
+                break
+
+
+def _main_table(nic: Nic, text: str) -> Iterator[_Route]:
+    """A NIC's routes in the main table, and the one to its own subnet that the kernel adds."""
+    yield _Route(network_of(nic.address, nic.length), 0, frozenset({nic.name}))
+    for section in text.split("\n[Route]")[1:]:
+        body = section.split("\n[", 1)[0]
+        found, metric = _DESTINATION.search(body), _METRIC.search(body)
+        if found is not None and "\nTable=" not in body:
+            hops = frozenset(_HOP.findall(body)) or frozenset({nic.name})
+            yield _Route(prefix_of(found[1]), int(metric[1]) if metric else 0, hops)
+
+
+def _used(routes: list[_Route], prefix: Prefix) -> frozenset[str]:
+    """The NICs that packets to a prefix may leave by: those of the longest, then cheapest route."""
+    known = [route for route in routes if covers(route.prefix, prefix)]
+    best = min(known, key=lambda route: (-route.prefix[1], route.metric), default=None)
+    return best.nics if best is not None else frozenset()

@@ -1,0 +1,108 @@
+"""What a class meets under pressure, hop by hop: ECN marks, their counters, and the PFC watchdog with its times.
+
+What most ports say is the truth for all of a fabric, across operating systems; only what each system has in its own way
+(whether marks are counted by a statement, how the watchdog polls and what it does) is compared within that system.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeVar
+
+from clusterwright.platforms.router import Mark, Marking, Port, PortQos, Router
+from clusterwright.proofs.check import Counterexample, example
+from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.tree import RenderedTree
+
+T = TypeVar("T")
+_Alike = tuple[Router, PortQos, list[Port]]
+_Fault = tuple[str, str]
+
+
+class Usual(NamedTuple):
+    """What most ports of a fabric say; ``counted`` and ``manner`` by the file that tells the operating system."""
+
+    marking: Marking
+    counted: dict[str, tuple[int, ...] | None]
+    manner: dict[str, str]
+    detection_ms: int | None
+    recovery_ms: int | None
+
+
+def usual_treatment(fabric: Fabric) -> Usual:
+    """What most cabled ports of a fabric say about marks and the watchdog."""
+    alike = list(_alike(fabric))
+    watched = [(router, qos.watchdog, len(ports)) for router, qos, ports in alike if qos.watchdog is not None]
+    files = dict.fromkeys(router.ports_file for router, _, _ in alike)
+    return Usual(
+        _most(((qos.marking, len(ports)) for _, qos, ports in alike), ()),
+        {
+            file: _most(((qos.counted, len(ports)) for router, qos, ports in alike if router.ports_file == file), None)
+            for file in files
+        },
+        {
+            file: _most(((dog.manner, count) for router, dog, count in watched if router.ports_file == file), "")
+            for file in files
+        },
+        _most(((dog.detection_ms, count) for _, dog, count in watched), None),
+        _most(((dog.recovery_ms, count) for _, dog, count in watched), None),
+    )
+
+
+def congestion_faults(tree: RenderedTree, fabric: Fabric, usual: Usual) -> Iterator[Counterexample]:
+    """Ports that mark, count or watch otherwise than most, one counterexample for all that one line is to blame for."""
+    found: dict[tuple[str, str, Mark, str], list[Port]] = {}
+    for router, qos, ports in _alike(fabric):
+        places = dict(qos.places)
+        for key, message in _faults(qos, usual, router.ports_file):
+            mark = places.get(key, ports[0].qos_mark)
+            found.setdefault((router.device, router.ports_file, mark, message), []).extend(ports)
+    for (device, file, mark, message), ports in found.items():
+        others = f" and {len(ports) - 1} other ports" if len(ports) > 1 else ""
+        yield example(tree, device, file, mark, f"{ports[0].name} to {ports[0].peer}{others}: {message}")
+
+
+def _alike(fabric: Fabric) -> Iterator[_Alike]:
+    """Cabled ports of each switch by what they say of classes; readers share one object for equal ports."""
+    for router in fabric.routers:
+        own: dict[int, list[Port]] = {}
+        for port in router.ports:
+            if port.peer:
+                own.setdefault(id(port.qos), []).append(port)
+        for ports in own.values():
+            yield router, ports[0].qos, ports
+
+
+def _most(votes: Iterable[tuple[T, int]], default: T) -> T:
+    counter: Counter[T] = Counter()
+    for value, count in votes:
+        counter[value] += count
+    return max(counter.items(), key=lambda item: item[1])[0] if counter else default
+
+
+def _faults(qos: PortQos, usual: Usual, file: str) -> Iterator[_Fault]:
+    own, wanted = dict(qos.marking), dict(usual.marking)
+    for queue in sorted(own.keys() | wanted.keys()):
+        if own.get(queue) != wanted.get(queue):
+            here, there = own.get(queue, "nothing"), wanted.get(queue, "nothing")
+            yield f"queue {queue}", f"queue {queue} marks {here} here, {there} on most ports"
+    for queue in sorted(set(qos.counted or ()) ^ set(usual.counted[file] or ())):
+        here, there = ("on", "off") if queue in (qos.counted or ()) else ("off", "on")
+        yield f"queue {queue}", f"ECN counting of queue {queue} is {here} here, but {there} for most ports"
+    if qos.watchdog is None:
+        return
+    for key, what, time_ms, there_ms in (
+        ("detection", "finds a stuck queue after", qos.watchdog.detection_ms, usual.detection_ms),
+        ("recovery", "restores it after", qos.watchdog.recovery_ms, usual.recovery_ms),
+    ):
+        if time_ms != there_ms:
+            yield key, f"the PFC watchdog {what} {milliseconds(time_ms)} here, {milliseconds(there_ms)} on most ports"
+    if qos.watchdog.manner != usual.manner[file]:
+        there = usual.manner[file]
+        yield "manner", f"the PFC watchdog {qos.watchdog.manner} here, {there} on most ports of this system"
+
+
+def milliseconds(time_ms: int | None) -> str:
+    """A time as people write it, also one that no line states."""
+    return "a time that is not stated" if time_ms is None else f"{time_ms} ms"

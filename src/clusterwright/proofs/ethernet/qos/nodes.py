@@ -1,0 +1,183 @@
+"""Classes on nodes: NICs and NCCL mean the same by a DSCP as the switches do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from clusterwright.finding import VerifyError
+from clusterwright.platforms.linux.reader.network import NCCL, SCRIPT, NicQos, read_nccl, read_qos_script
+from clusterwright.platforms.router import DSCPS
+from clusterwright.proofs.check import Counterexample, example
+from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.qos.majority import Said, class_mark, priorities
+from clusterwright.proofs.tree import RenderedTree
+
+T = TypeVar("T")
+_ECN_BITS = 2  # below the DSCP in the traffic class byte
+
+
+def node_qos_faults(
+    tree: RenderedTree, fabric: Fabric, nodes: Sequence[str], truth: Said, marking: frozenset[int]
+) -> Iterator[Counterexample]:
+    """What NICs and NCCL on ``nodes`` do otherwise than the switches, whose queues ``marking`` mark packets.
+
+    Raises VerifyError for a script without PFC.
+    """
+    names: dict[str, list[str]] = {}
+    for nic, _ in fabric.nics:
+        names.setdefault(nic.device, []).append(nic.name)
+    every = {device: _blocks(tree, device) for device in nodes}
+    # NICs on other fabrics may be told something else
+    blocks = {
+        device: [block for block in each if not block.interfaces.isdisjoint(names[device])]
+        for device, each in every.items()
+    }
+    found = [block for own in blocks.values() for block in own]
+    usual_class = _most(Counter(_connections(block) for block in found), None)
+    told = [device for device in nodes if _runs_nccl(tree, device)]
+    usual_settings = _most(Counter(_marks_of(read_nccl(tree.text(device, NCCL) or "")) for device in told), ())
+    for device, own in blocks.items():
+        if not own:
+            message = "the node has NICs on a lossless fabric, but nothing sets their priorities"
+            yield Counterexample(device, SCRIPT, 0, message)
+            continue
+        reached = frozenset(name for block in own for name in block.interfaces)
+        for name in names[device]:
+            if name not in reached:
+                mark = dict(own[0].marks)["interfaces"]
+                yield example(tree, device, SCRIPT, mark, f"nothing sets the priorities of {name}")
+        for block in own:
+            yield from _block_faults(tree, device, block, truth, marking, usual_class)
+        settings = read_nccl(tree.text(device, NCCL) or "")
+        if _is_elsewhere(settings, own, every[device]):
+            continue
+        faults = [*_nccl_faults(settings, truth), *_devices(settings, own)]
+        for name, message in (*faults, *_unusual(settings, usual_settings if device in told else ())):
+            yield example(tree, device, NCCL, (f"{name}=",), message)
+
+
+def _block_faults(
+    tree: RenderedTree, device: str, block: NicQos, truth: Said, marking: frozenset[int], usual_class: int | None
+) -> Iterator[Counterexample]:
+    marks = dict(block.marks)
+    if _connections(block) != usual_class:
+        here, there = (value or "no class" for value in (_connections(block), usual_class))
+        message = f"connections get {here} on the first port of their devices, {there} on most nodes"
+        yield example(tree, device, SCRIPT, marks.get("connection", marks["interfaces"]), message)
+    for message, key in _nic_faults(block, truth, marking):
+        number = key.rpartition(" ")[2]
+        mark = marks.get(key) or (class_mark(marks, truth[0], int(number)) if number.isdigit() else ())
+        yield example(tree, device, SCRIPT, mark, message)
+
+
+def _runs_nccl(tree: RenderedTree, device: str) -> bool:
+    """Whether jobs run here: the spec says for which nodes its profile is; in a folder, whoever has one."""
+    if tree.intent is not None:
+        return device in tree.intent.nccl_nodes
+    return tree.text(device, NCCL) is not None
+
+
+def _most(votes: Counter[T], default: T) -> T:
+    return max(votes.items(), key=lambda item: item[1])[0] if votes else default
+
+
+def _connections(script: NicQos) -> int | None:
+    """The traffic class byte that connections of the script's devices get, None where there is no device for it."""
+    return script.connection_class if script.devices else None
+
+
+def _blocks(tree: RenderedTree, device: str) -> tuple[NicQos, ...]:
+    text = tree.text(device, SCRIPT)
+    if text is None:
+        return ()
+    try:
+        return read_qos_script(text)
+    except ValueError as error:
+        raise VerifyError(f"{device}:/{SCRIPT}: {error}. Render the spec again.") from None
+
+
+def _nic_faults(nic: NicQos, truth: Said, marking: frozenset[int]) -> Iterator[tuple[str, str]]:
+    """What a NIC does otherwise than the switches, with the name of the mark for it."""
+    classes, queues, lossless = truth
+    if not nic.trusts_dscp:
+        yield "the NICs do not trust the DSCP", "interfaces"
+    if not nic.cable_m:
+        yield "the NICs size their headroom for no cable at all", "cable"
+    for priority in sorted(lossless):
+        own = dict(nic.congestion_control).get(priority)
+        used = {queue for number, queue in zip(classes, queues, strict=True) if number == priority}
+        if own != bool(used & marking):
+            text = {True: "on", False: "off", None: "left as it was"}
+            there = "marks packets" if used & marking else "marks nothing"
+            yield f"DCQCN is {text[own]} for priority {priority}, whose queue {there} on the switches", "congestion"
+    if nic.lossless != lossless:
+        yield f"the NICs pause {priorities(nic.lossless)}, the switches {priorities(lossless)}", "pfc"
+    for dscp in range(DSCPS):
+        given, wanted = nic.priority_of[dscp], classes[dscp]
+        if given != wanted:
+            there = "no traffic class" if wanted is None else f"traffic class {wanted}"
+            yield f"DSCP {dscp} has priority {given} here, {there} on the switches", f"dscp {dscp}"
+    if nic.connection_class is not None and nic.connection_class % (1 << _ECN_BITS):
+        yield f"{nic.connection_class} is no DSCP times 4", "connection"
+    if nic.connection_class is not None and classes[nic.connection_class >> _ECN_BITS] not in lossless:
+        value = nic.connection_class
+        yield f"connections bear DSCP {value >> _ECN_BITS}, which is not in a lossless class", "connection"
+
+
+def _marks_of(settings: dict[str, str]) -> tuple[tuple[str, str | None], ...]:
+    return tuple((name, settings.get(name)) for name in ("NCCL_IB_TC", "NCCL_IB_FIFO_TC"))
+
+
+def _unusual(settings: dict[str, str], usual: tuple[tuple[str, str | None], ...]) -> Iterator[tuple[str, str]]:
+    """Traffic classes that a node's NCCL uses otherwise than that of most nodes."""
+    for name, value in usual:
+        if settings.get(name) != value:
+            yield name, f"{name} is {settings.get(name) or 'not set'} here, {value or 'not set'} on most nodes"
+
+
+def _used(settings: dict[str, str]) -> frozenset[str]:
+    """The RDMA devices that NCCL is told by whole names."""
+    named = settings.get("NCCL_IB_HCA", "")
+    return frozenset(each.partition(":")[0] for each in named[1:].split(",")) if named.startswith("=") else frozenset()
+
+
+def _is_elsewhere(settings: dict[str, str], own: Sequence[NicQos], every: Sequence[NicQos]) -> bool:
+    """True when NCCL uses the NICs of another fabric, whose classes are what its settings have to fit."""
+    here = frozenset(device for block in own for device in block.devices)
+    others = frozenset(device for block in every if block not in own for device in block.devices)
+    used = _used(settings)
+    # Devices of an InfiniBand fabric are in no block: there the settings say so, which have nothing to do with RoCE.
+    return bool(used) and (used <= others or (used.isdisjoint(here | others) and "NCCL_COLLNET_ENABLE" in settings))
+
+
+def _devices(settings: dict[str, str], blocks: Sequence[NicQos]) -> Iterator[tuple[str, str]]:
+    """RDMA devices that NCCL uses and whose connections bear no class, and the other way round."""
+    used = _used(settings)
+    devices = frozenset(device for block in blocks for device in block.devices)
+    if used and devices and used != devices:
+        odd = ", ".join(sorted(used ^ devices))
+        yield "NCCL_IB_HCA", f"NCCL and {SCRIPT} do not name the same RDMA devices: {odd}"
+
+
+def _nccl_faults(settings: dict[str, str], truth: Said) -> Iterator[tuple[str, str]]:
+    classes, _, lossless = truth
+    for name, must_be_lossless in (("NCCL_IB_TC", True), ("NCCL_IB_FIFO_TC", False)):
+        value = settings.get(name)
+        if value is None:
+            if must_be_lossless and settings:
+                yield name, "NCCL's data has no traffic class, so it travels without protection from loss"
+            continue
+        if not value.isdigit() or int(value) > 255 or int(value) % (1 << _ECN_BITS):
+            yield name, f"{name}={value} is no DSCP times 4"
+            continue
+        dscp = int(value) >> _ECN_BITS
+        number = classes[dscp]
+        if must_be_lossless and number not in lossless:
+            yield name, f"DSCP {dscp} is traffic class {number}, which is not lossless: {priorities(lossless)} is"
+        elif not must_be_lossless and number == classes[0] and number not in lossless:
+            yield (
+                name,
+                f"DSCP {dscp} is traffic class {number} like everything else: clear-to-send would wait behind it",
+            )

@@ -1,0 +1,47 @@
+"""Pools of headroom: what the ports of a switch are promised, its pool has, and its chip has for both of its parts.
+
+All ports may pause at once, so a pool keeps its promises only if it holds their sum. Where the text sizes no pool the
+chip does, by the speed of each port, and nothing is there to compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.proofs.check import Counterexample, Fact, example
+from clusterwright.proofs.ethernet.declared import declared
+from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.tree import RenderedTree
+
+
+def pool_faults(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
+    """Pools that hold less than their ports are promised, and pools that are larger than the chip's memory."""
+    wanted = declared(tree, fabric)
+    for router in fabric.routers:
+        tier = wanted.tier(router.stem) if wanted is not None else None
+        buffer = tier.model.buffer if tier is not None else None
+        for pool in router.pools:
+            if pool.promised_bytes > pool.headroom_bytes:
+                ratio = f", {pool.promised_bytes / pool.headroom_bytes:.2f}:1" if pool.headroom_bytes else ""
+                message = (
+                    f"the ports are promised {pool.promised_bytes:,} bytes of headroom and pool {pool.name} has "
+                    f"{pool.headroom_bytes:,}{ratio}: it runs out when all of them pause"
+                )
+                yield example(tree, router.device, router.ports_file, pool.mark, message)
+            if pool.shared_bytes <= 0:
+                message = f"pool {pool.name} has nothing to share beside {pool.headroom_bytes:,} bytes of headroom"
+                yield example(tree, router.device, router.ports_file, pool.mark, message)
+            size = pool.headroom_bytes + pool.shared_bytes
+            if buffer is not None and size > buffer.size_bytes:
+                message = f"pool {pool.name} takes {size:,} bytes with its headroom, the chip has {buffer.size_bytes:,}"
+                yield example(tree, router.device, router.ports_file, pool.mark, message)
+
+
+def pool_facts(fabric: Fabric) -> Iterator[Fact]:
+    """How much of their pools is promised at most, and how many switches leave headroom to their chip."""
+    shares = [p.promised_bytes / p.headroom_bytes for r in fabric.routers for p in r.pools if p.headroom_bytes]
+    if shares:
+        yield Fact(f"{fabric.name}: headroom promised over what the pool has, at most", f"{max(shares):.2f}:1")
+    silent = sum(1 for router in fabric.routers if not router.pools)
+    if silent:
+        yield Fact(f"{fabric.name}: switches whose chip sizes the headroom", silent)

@@ -1,0 +1,84 @@
+"""Classes port by port: each sorts packets, pauses the lossless priorities, has room for what arrives after a pause.
+
+The room is compared with the least that IEEE 802.1Q, Annex N, asks for: two longest frames, the pause frame, and what
+is under way for twice the cable, both interfaces and the sender's response. It is a bound from below: the margin of a
+real switch, and frames that fill cells badly, come on top. Where the text does not state the cable it counts as 0 m.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clusterwright.platforms.router import STRICT, Port
+from clusterwright.proofs.check import Counterexample, example
+from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.qos.majority import priorities
+from clusterwright.proofs.tree import RenderedTree
+
+_FRAME_OVERHEAD_BYTES, _PAUSE_FRAME_BYTES = 22, 84
+_RESPONSE_NS = 614.4  # Annex N: 6,144 bit times at 10 Gb/s
+_INTERFACES_NS = 2 * 1158.4  # IEEE 802.3, table 116-6, for 400GBASE-R
+_NS_PER_M = 5.0
+_ROUNDING = 0.02  # of the bandwidth: EOS takes whole percents, the other systems weights
+Shares = tuple[tuple[int, float], ...]
+
+
+def port_faults(tree: RenderedTree, fabric: Fabric, lossless: frozenset[int]) -> Iterator[Counterexample]:
+    """What cabled ports of a fabric do otherwise than its lossless class needs, or than most other ports."""
+    cabled = [(router, port) for router in fabric.routers for port in router.ports if port.peer]
+    usual = usual_shares(fabric)
+    judged: dict[tuple[int, float, int], tuple[str, ...]] = {}
+    for router, port in cabled:
+        key = id(port.qos), port.speed_gbps, port.mtu_bytes  # readers share one object for equal ports
+        if key not in judged:
+            judged[key] = tuple(_faults(port, lossless, usual))
+        for fault in judged[key]:
+            message = f"{port.name} to {port.peer} {fault}"
+            yield example(tree, router.device, router.ports_file, port.qos_mark, message)
+
+
+def usual_shares(fabric: Fabric) -> Shares:
+    """The queues of most cabled ports with their part of the bandwidth, STRICT for one that goes first."""
+    votes = Counter(port.qos.shares for router in fabric.routers for port in router.ports if port.peer)
+    return max(votes.items(), key=lambda item: item[1])[0] if votes else ()
+
+
+def share_faults(own: Shares, wanted: Shares, who: str) -> Iterator[tuple[int, str]]:
+    """Queues that get another part of the bandwidth than ``who`` wants, each with what is said of it."""
+    here, there = _normal(own), _normal(wanted)
+    for queue in sorted(here.keys() | there.keys()):
+        given, asked = here.get(queue), there.get(queue)
+        is_alike = given is not None and asked is not None and (given == STRICT) == (asked == STRICT)
+        if not is_alike or abs((given or 0) - (asked or 0)) > _ROUNDING:
+            yield queue, f"gives queue {queue} {_share(given)}, {who} {_share(asked)}"
+
+
+def _faults(port: Port, lossless: frozenset[int], usual: Shares) -> Iterator[str]:
+    qos = port.qos
+    if not qos.classifies:
+        yield "does not sort packets by the map of DSCPs"
+    if qos.lossless != lossless:
+        yield f"pauses {priorities(qos.lossless)}, the class needs {priorities(lossless)} at both ends"
+    elif lossless and qos.watchdog is None:
+        yield "has no watchdog: a NIC that pauses for ever would stop everybody behind it"
+    yield from (message for _, message in share_faults(qos.shares, usual, "most ports"))
+    if qos.headroom_bytes is not None and port.speed_gbps:
+        least = _least_headroom_bytes(port.speed_gbps, qos.cable_m or 0, port.mtu_bytes)
+        if qos.headroom_bytes < least:
+            yield f"has {qos.headroom_bytes:,} bytes of headroom, at least {least:,} arrive after a pause"
+
+
+def _least_headroom_bytes(speed_gbps: float, cable_m: float, mtu_bytes: int) -> int:
+    flight_ns = 2 * _NS_PER_M * cable_m + _INTERFACES_NS + _RESPONSE_NS
+    return int(2 * (mtu_bytes + _FRAME_OVERHEAD_BYTES) + _PAUSE_FRAME_BYTES + flight_ns * speed_gbps / 8)
+
+
+def _normal(shares: Shares) -> dict[int, float]:
+    """Queues with their part of what the strict ones leave."""
+    total = sum(share for _, share in shares if share != STRICT) or 1.0
+    return {queue: share if share == STRICT else share / total for queue, share in shares}
+
+
+def _share(share: float | None) -> str:
+    return "nothing of its own" if share is None else "all it asks for" if share == STRICT else f"{share:.0%}"

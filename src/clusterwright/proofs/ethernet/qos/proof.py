@@ -1,0 +1,136 @@
+"""One truth on QoS: NICs and switches mean the same by a DSCP, and pause the same priorities, on every hop.
+
+What most devices of a fabric say is taken for the truth; every device that says something else is named, with both
+values. A network with two halves that disagree is refuted either way. The truth itself must be what the spec declares.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clusterwright.platforms.router import DSCPS, QosMap, Router
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict, example
+from clusterwright.proofs.ethernet.network import KINDS, Fabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.qos.congestion import Usual, congestion_faults, usual_treatment
+from clusterwright.proofs.ethernet.qos.declared import declared_faults, is_lossless
+from clusterwright.proofs.ethernet.qos.majority import Said, class_mark
+from clusterwright.proofs.ethernet.qos.nodes import node_qos_faults
+from clusterwright.proofs.ethernet.qos.pools import pool_facts, pool_faults
+from clusterwright.proofs.ethernet.qos.ports import port_faults
+from clusterwright.proofs.tree import RenderedTree
+
+
+def _applies(tree: RenderedTree) -> bool:
+    return has_network(tree) and any(is_lossless(tree, fabric) for fabric in network_of_tree(tree).fabrics)
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
+    tried = 0
+    for fabric in network_of_tree(tree).fabrics:
+        if not is_lossless(tree, fabric):
+            continue
+        tried += len(fabric.routers)
+        truth = _truth(fabric)
+        classes, queues, lossless = truth
+        facts.append(Fact(f"{fabric.name}: switches with one map of DSCPs", len(fabric.routers)))
+        for priority in sorted(lossless):
+            dscps = [dscp for dscp in range(DSCPS) if classes[dscp] == priority]
+            value = f"DSCP {', '.join(map(str, dscps))}, queue {queues[dscps[0]] if dscps else None}"
+            facts.append(Fact(f"{fabric.name}: lossless priority {priority}", value))
+        for router in fabric.routers:
+            found += _switch(tree, router, truth)
+        found += port_faults(tree, fabric, lossless)
+        found += pool_faults(tree, fabric)
+        usual = usual_treatment(fabric)
+        found += congestion_faults(tree, fabric, usual)
+        found += declared_faults(tree, fabric, truth, usual)
+        facts += _under_pressure(fabric.name, usual)
+        nodes = list(dict.fromkeys(nic.device for nic, _ in fabric.nics))
+        found += node_qos_faults(tree, fabric, nodes, truth, frozenset(queue for queue, _ in usual.marking))
+        facts.append(Fact(f"{fabric.name}: nodes whose NICs agree", len(nodes)))
+        headroom = [p.qos.headroom_bytes for r in fabric.routers for p in r.ports if p.qos.headroom_bytes is not None]
+        if headroom:
+            facts.append(Fact(f"{fabric.name}: least headroom of a lossless port that states it, bytes", min(headroom)))
+        facts += pool_facts(fabric)
+    return Verdict(tuple(facts), tuple(found), Cases("switches of a lossless fabric", tried))
+
+
+def _under_pressure(fabric: str, usual: Usual) -> Iterator[Fact]:
+    marking = ", ".join(f"queue {queue} {text}" for queue, text in usual.marking)
+    yield Fact(f"{fabric}: packets marked", marking or "none, and DCQCN is off")
+    if usual.detection_ms is not None and usual.recovery_ms is not None:
+        value = f"{usual.detection_ms} and {usual.recovery_ms}"
+        yield Fact(f"{fabric}: PFC watchdog, ms to detection and to recovery", value)
+
+
+def _said(qos: QosMap) -> Said:
+    """For each DSCP the class and the queue, and the lossless priorities."""
+    queues = tuple(qos.queue_of.get(number) if number is not None else None for number in qos.class_of)
+    return qos.class_of, queues, qos.lossless
+
+
+def _truth(fabric: Fabric) -> Said:
+    votes = Counter(_said(router.qos) for router in fabric.routers if router.qos is not None)
+    by_dscp = [Counter[tuple[int | None, int | None]]() for _ in range(DSCPS)]
+    lossless = Counter[frozenset[int]]()
+    for (classes, queues, priorities), count in votes.items():
+        lossless[priorities] += count
+        for dscp in range(DSCPS):
+            by_dscp[dscp][classes[dscp], queues[dscp]] += count
+    if not votes:
+        return (None,) * DSCPS, (None,) * DSCPS, frozenset()
+    best = [max(each.items(), key=lambda item: item[1])[0] for each in by_dscp]
+    return tuple(b[0] for b in best), tuple(b[1] for b in best), max(lossless.items(), key=lambda item: item[1])[0]
+
+
+def _switch(tree: RenderedTree, router: Router, truth: Said) -> Iterator[Counterexample]:
+    classes, queues, lossless = truth
+    if router.qos is None:
+        yield example(tree, router.device, router.ports_file, (), "has no map from DSCP to traffic class")
+        return
+    yield from _shared_fate(tree, router, router.qos)
+    said = _said(router.qos)
+    if said == truth:
+        return
+    for dscp in range(DSCPS):
+        own = said[0][dscp]
+        if own != classes[dscp]:
+            mark = router.qos.marks.get(f"dscp {dscp}") or class_mark(router.qos.marks, classes, dscp)
+            message = f"DSCP {dscp} is traffic class {own} here, {classes[dscp]} on the other switches"
+            yield example(tree, router.device, router.ports_file, mark, message)
+        elif said[1][dscp] != queues[dscp]:
+            mark = router.qos.marks.get(f"class {own}", ())
+            message = (
+                f"DSCP {dscp}, class {own}, is in queue {said[1][dscp]} here, {queues[dscp]} on the other switches"
+            )
+            yield example(tree, router.device, router.ports_file, mark, message)
+    for priority in sorted(said[2] ^ lossless):
+        mark = router.qos.marks.get(f"priority {priority}", ())
+        here, there = ("lossless", "not") if priority in said[2] else ("not lossless", "lossless")
+        message = f"priority {priority} is {here} here, {there} on the other switches"
+        yield example(tree, router.device, router.ports_file, mark, message)
+
+
+def _shared_fate(tree: RenderedTree, router: Router, qos: QosMap) -> Iterator[Counterexample]:
+    """Classes that may be lost and stand in a priority group or a queue that a lossless class pauses."""
+    held = {qos.queue_of.get(priority): priority for priority in sorted(qos.lossless, reverse=True)}
+    for number in sorted({number for number in qos.class_of if number is not None} - qos.lossless):
+        if qos.group_of.get(number, number) in qos.paused:
+            message = f"class {number} is lossy and in priority group {qos.group_of.get(number, number)}, which pauses"
+            yield example(tree, router.device, router.ports_file, qos.marks.get(f"group {number}", ()), message)
+        queue = qos.queue_of.get(number)
+        if queue in held:
+            message = f"class {number} is lossy and in queue {queue}, that of lossless priority {held[queue]}"
+            yield example(tree, router.device, router.ports_file, qos.marks.get(f"class {number}", ()), message)
+
+
+QOS = Check(
+    "qos",
+    "On every hop, NICs included, a DSCP has the spec's class and queue; priorities pause, mark and are watched alike.",
+    KINDS,
+    _applies,
+    _run,
+)

@@ -1,0 +1,217 @@
+"""Reachability: every host prefix is known wherever it should be, over as many equal paths as the cables allow.
+
+What should be is computed from the cables alone: routes climb and then descend. What is comes from the policies. Both
+spread by the same function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from clusterwright.platforms.router import PERMIT_ALL, Mark, Policy, Session, Term, apply_policy, shown_prefix
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict, example
+from clusterwright.proofs.ethernet.blame import odd_mark
+from clusterwright.proofs.ethernet.leaks import leaks
+from clusterwright.proofs.ethernet.limits import limit_faults
+from clusterwright.proofs.ethernet.network import KINDS, Fabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.node_routes import node_faults
+from clusterwright.proofs.ethernet.pieces import is_silent, label, piece_facts, piece_faults, piece_notes
+from clusterwright.proofs.ethernet.plane_routes import plane_faults
+from clusterwright.proofs.ethernet.routes import Edge, Routes, announced, edges_of, spread
+from clusterwright.proofs.tree import RenderedTree
+
+_BELOW = frozenset({"below"})
+_FROM_BELOW: Policy = (Term(True, "", None, None, "set", _BELOW, ()),)
+_FROM_ABOVE: Policy = (Term(True, "", None, None, "set", frozenset({"above"}), ()),)
+# what a switch announces itself has no mark yet, which is why the second term asks for the mark to refuse
+_TO_ABOVE: Policy = (Term(False, "", None, frozenset({"above"}), "", frozenset(), ()), *PERMIT_ALL)
+_NOBODY = Session(b"", None, 0, "", "", (), (), (), ())
+_MOST = 200  # switches whose first missing route is explained
+_FAR = 127  # more hops than any route has
+
+
+@lru_cache(maxsize=16)
+def ideal_edges(fabric: Fabric) -> tuple[Edge, ...]:
+    """The edges that cables and tiers ask for: everything down, upwards only what is own or from below."""
+    edges = []
+    silent = [is_silent(router) for router in fabric.routers]
+    for a, b in fabric.ends.tolist():
+        for source, target in ((a, b), (b, a)):
+            climbs = fabric.rank[source] < fabric.rank[target]
+            if not silent[source]:
+                out_of, into = (_TO_ABOVE, _FROM_BELOW) if climbs else (PERMIT_ALL, _FROM_ABOVE)
+                edges.append(Edge(source, target, out_of, into, _NOBODY, _NOBODY))
+    return tuple(edges)
+
+
+@lru_cache(maxsize=16)
+def real_routes(fabric: Fabric) -> Routes:
+    """How routes spread by the rendered policies."""
+    return spread(fabric, edges_of(fabric))
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    network = network_of_tree(tree)
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
+    tried = 0
+    for fabric in network.fabrics:
+        if len(fabric.routers) > 1:
+            ideal, real = spread(fabric, ideal_edges(fabric), counts_sessions=False), real_routes(fabric)
+            facts += _facts(fabric, label(fabric, network.fabrics), real)
+            found += _apart(tree, fabric, ideal)
+            found += _differences(tree, fabric, ideal, real)
+            found += _narrow(tree, fabric, real)
+            found += limit_faults(tree, fabric, real)
+        name = label(fabric, network.fabrics)
+        facts.append(Fact(f"{name}: NICs whose switch announces them", len(fabric.nics)))
+        tried += len(fabric.nics) + len(fabric.links)
+        found += node_faults(tree, fabric)
+        found += leaks(tree, fabric, network.fabrics)
+    facts += piece_facts(tree)
+    found += piece_faults(tree)
+    found += plane_faults(tree, network.fabrics)
+    planned = tree.intent.drained if tree.intent is not None else None
+    notes = [*piece_notes(tree)]
+    for router in network.routers.values():
+        if is_silent(router):
+            if planned is None:
+                notes.append(f"{router.device} announces nothing, as a drained switch does")
+            elif router.device not in planned:
+                message = "announces nothing to anybody, but the spec does not drain it"
+                mark = router.policy(router.sessions[0].out_of)[:1]
+                found.append(example(tree, router.device, router.bgp_file, mark[0].mark if mark else (), message))
+    return Verdict(tuple(facts), tuple(found), Cases("NICs or cables between switches", tried), tuple(notes))
+
+
+def _facts(fabric: Fabric, name: str, real: Routes) -> Iterator[Fact]:
+    known = announced(fabric)
+    leaves = np.flatnonzero((fabric.rank == 0) & known.origin[:, known.is_host].any(axis=1))
+    yield Fact(f"{name}: prefixes of hosts", sum(1 for address, length in known.column_of if length < 8 * len(address)))
+    columns = np.flatnonzero(known.is_host & known.origin[leaves].any(axis=0))
+    hops, paths = real.hops[np.ix_(leaves, columns)], real.paths[np.ix_(leaves, columns)]
+    for distance in np.unique(hops[hops > 0]).tolist():
+        counts = paths[hops == distance]
+        low, high = int(counts.min()), int(counts.max())
+        value = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        yield Fact(f"{name}: equal paths between bottom switches {distance} hops apart", value)
+
+
+def _apart(tree: RenderedTree, fabric: Fabric, ideal: Routes) -> Iterator[Counterexample]:
+    """A pair of bottom switches that no way up and then down joins, whatever the policies say."""
+    known = announced(fabric)
+    talking = np.array([not is_silent(router) for router in fabric.routers], bool)
+    leaves = np.flatnonzero((fabric.rank == 0) & talking)
+    columns = np.flatnonzero(known.is_host & known.origin[leaves].any(axis=0))
+    missing = np.argwhere(ideal.hops[np.ix_(leaves, columns)] < 0)
+    if len(missing):
+        router = fabric.routers[int(leaves[missing[0][0]])]
+        prefix = shown_prefix(known.prefixes[int(columns[missing[0][1]])])
+        message = (
+            f"no way up and then down leads to {prefix}; there are {len(missing):,} such pairs of switch and prefix"
+        )
+        yield example(tree, router.device, router.bgp_file, (), message)
+
+
+def _differences(tree: RenderedTree, fabric: Fabric, ideal: Routes, real: Routes) -> Iterator[Counterexample]:
+    """Where routes first go missing or first appear unasked, with the policy that is to blame."""
+    differs = (ideal.paths != real.paths) | (ideal.hops != real.hops)
+    if not differs.any():
+        return
+    far = np.int8(_FAR)
+    level = np.minimum(np.where(ideal.hops < 0, far, ideal.hops), np.where(real.hops < 0, far, real.hops))
+    level = np.where(differs, level, far)
+    rows, columns = np.nonzero(differs & (level == level.min(axis=0)))
+    seen: dict[int, int] = {}
+    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+        seen.setdefault(row, column)
+    told: set[Counterexample] = set()
+    by_target: dict[int, list[Edge]] = {}
+    for edge in edges_of(fabric):
+        by_target.setdefault(edge.target, []).append(edge)
+    for row, column in list(seen.items())[:_MOST]:
+        for one in _explain(tree, fabric, ideal, real, by_target, row, column):
+            if one not in told:
+                told.add(one)
+                yield one
+
+
+def _explain(
+    tree: RenderedTree,
+    fabric: Fabric,
+    ideal: Routes,
+    real: Routes,
+    by_target: dict[int, list[Edge]],
+    row: int,
+    column: int,
+) -> Iterator[Counterexample]:
+    router = fabric.routers[row]
+    prefix = announced(fabric).prefixes[column]
+    there = {edge.source: edge for edge in by_target.get(row, ())}
+    explained = False
+    for source in dict.fromkeys(edge.source for edge in ideal_edges(fabric) if edge.target == row):
+        neighbour = fabric.routers[source]
+        wanted = 0 <= ideal.hops[source, column] == ideal.hops[row, column] - 1
+        tags = next((tag for tag, flags in real.tags.items() if flags[source, column]), None)
+        edge = there.get(source)
+        if tags is None or (edge is None and not wanted):
+            continue
+        if edge is None:
+            explained = True
+            message = f"learns nothing from {neighbour.device}, which has {shown_prefix(prefix)}: there is no session"
+            yield example(tree, router.device, router.bgp_file, (), message)
+            continue
+        sent = apply_policy(edge.out_of, prefix, tags)
+        offered = sent if neighbour.keeps_communities else frozenset[str]()
+        got = None if sent is None else apply_policy(edge.into, prefix, offered or frozenset())
+        if wanted and got is None:
+            explained = True
+            yield _refused(tree, fabric, edge, sent is None, shown_prefix(prefix))
+        elif not wanted and got is not None and real.hops[row, column] == real.hops[source, column] + 1:
+            explained = True
+            mark = odd_mark(tree, fabric, neighbour, _policy_mark(edge.out_of, edge.source_session))
+            message = f"announces {shown_prefix(prefix)} to {router.device}, against the direction of the tiers"
+            yield example(tree, neighbour.device, neighbour.bgp_file, mark, message)
+    if not explained:
+        message = (
+            f"has {int(real.paths[row, column]):,} equal paths to {shown_prefix(prefix)}, the cables give "
+            f"{int(ideal.paths[row, column]):,}"
+        )
+        yield example(tree, router.device, router.bgp_file, (), message)
+
+
+def _refused(tree: RenderedTree, fabric: Fabric, edge: Edge, at_source: bool, prefix: str) -> Counterexample:
+    here, there = fabric.routers[edge.source], fabric.routers[edge.target]
+    if at_source:
+        name, policy, session, what = edge.source_session.out_of, edge.out_of, edge.source_session, "is not sent to"
+    else:
+        here, there = there, here
+        name, policy, session, what = edge.target_session.into, edge.into, edge.target_session, "is refused from"
+    mark = odd_mark(tree, fabric, here, _policy_mark(policy, session))
+    message = f"{prefix} {what} {there.device} by policy {name or '(none)'}"
+    return example(tree, here.device, here.bgp_file, mark, message)
+
+
+def _policy_mark(policy: Policy, session: Session) -> Mark:
+    return policy[0].mark if policy and policy[0].mark else session.group_mark
+
+
+def _narrow(tree: RenderedTree, fabric: Fabric, real: Routes) -> Iterator[Counterexample]:
+    """Switches that may not use as many equal paths as they are told of."""
+    widest = real.sessions.max(axis=1, initial=0)
+    for at, router in enumerate(fabric.routers):
+        if router.max_paths and router.max_paths < widest[at]:
+            message = f"uses at most {router.max_paths} equal paths, but has {int(widest[at])} to some prefix"
+            yield example(tree, router.device, router.bgp_file, router.max_paths_mark, message)
+
+
+REACHABILITY = Check(
+    "reachability",
+    "Every prefix is known wherever the tiers ask for it, over as many equal paths as the cables give, and no further.",
+    KINDS,
+    has_network,
+    _run,
+)

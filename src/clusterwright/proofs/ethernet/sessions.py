@@ -1,0 +1,239 @@
+"""Sessions: both ends of every cable speak BGP with each other, and agree on addresses and AS numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clusterwright.and_more import and_more
+from clusterwright.platforms.router import Mark, Port, Router, Session, leads_outside, shown, shown_prefix
+from clusterwright.proofs.check import Cases, Check, Fact, Verdict, example
+from clusterwright.proofs.ethernet.network import KINDS, Fabric, Network, has_network, network_of_tree
+from clusterwright.proofs.ethernet.routes import edges_of
+from clusterwright.proofs.tree import RenderedTree
+
+_BORDER = "FROM-BORDER-"  # the policy of sessions with networks outside
+_POINT_TO_POINT = {4: 31, 16: 127}  # RFC 3021, RFC 6164
+_Owner = tuple[Router, Port]
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    network = network_of_tree(tree)
+    found = [
+        example(tree, router.device, router.ports_file, port.cable_mark, f"{port.name}: {why}")
+        for router, port, why in network.mismatches
+    ]
+    owners: dict[bytes, _Owner] = {}
+    for router in network.routers.values():
+        for port in router.ports:
+            if port.address is None:
+                continue
+            before = owners.setdefault(port.address, (router, port))
+            if before[1] is not port:
+                message = f"{port.name} has {shown(port.address)}, which is {before[0].device} {before[1].name}'s"
+                found.append(example(tree, router.device, router.ports_file, port.mark, message))
+    sessions = {
+        (router.device, session.peer): session for router in network.routers.values() for session in router.sessions
+    }
+    devices = frozenset(device for device, _ in tree.files)
+    for router in network.routers.values():
+        for session in router.sessions:
+            for file, mark, fault in _faults(router, session, owners, sessions, devices):
+                message = f"the session with {shown(session.peer)} cannot come up: {fault}"
+                found.append(example(tree, router.device, file, mark, message))
+    found += (example(tree, *place) for place in _misnumbered(network, owners))
+    for fabric in network.fabrics:
+        found += (example(tree, *place) for place in _of_fabric(fabric, sessions))
+    return Verdict(tuple(_facts(network)), tuple(found), Cases("sessions or addresses", len(sessions) + len(owners)))
+
+
+def _facts(network: Network) -> Iterator[Fact]:
+    for fabric in network.fabrics:
+        yield Fact(f"{fabric.name}: sessions, each with both ends", sum(len(r.sessions) for r in fabric.routers) // 2)
+        yield Fact(f"{fabric.name}: AS numbers", len({router.asn for router in fabric.routers}))
+        if edges_of(fabric):
+            yield Fact(f"{fabric.name}: graceful restart", _restart(_usual_restart_s(fabric)))
+
+
+def _faults(
+    router: Router,
+    session: Session,
+    owners: dict[bytes, _Owner],
+    sessions: dict[tuple[str, bytes], Session],
+    devices: frozenset[str],
+) -> Iterator[tuple[str, Mark, str]]:
+    """Why a session cannot come up, each with the file and the place; nothing when nothing speaks against it."""
+    if session.peer not in owners and session.into.startswith(_BORDER):
+        return  # its far end is no switch of ours: the proof of isolation judges what passes there
+    if session.peer not in owners:
+        if not leads_outside(router, session, devices):
+            yield router.bgp_file, session.mark, "no switch has that address"
+        elif not session.most_routes:
+            yield router.bgp_file, session.group_mark, "nothing limits how many routes the outside may announce"
+        return
+    other, far = owners[session.peer]
+    local = session.peer[:-1] + bytes((session.peer[-1] ^ 1,))
+    if session.local is not None and session.local != local:
+        fault = f"{shown(session.local)}, its own end, is not in one subnet with it"
+        yield router.bgp_file, session.local_mark, fault
+    own = owners.get(local)
+    if own is None or own[0] is not router:
+        cabled = next((port for port in router.ports if port.peer == f"{other.device} {far.name}"), None)
+        fault = f"{router.device} has no interface in its subnet"
+        yield (router.ports_file, cabled.mark, fault) if cabled else (router.bgp_file, session.mark, fault)
+        return
+    near = own[1]
+    if near.length != _POINT_TO_POINT[len(session.peer)]:
+        yield router.ports_file, near.mark, f"{near.name} has a /{near.length}, not a subnet of two addresses"
+    if near.peer != f"{other.device} {far.name}":
+        fault = f"the address is {other.device} {far.name}'s, but {near.name} is cabled to {near.peer or 'nothing'}"
+        yield router.bgp_file, session.mark, fault
+    if session.remote_as != other.asn:
+        fault = f"remote AS {session.remote_as} is expected, {other.device} is AS {other.asn}"
+        yield router.bgp_file, session.as_mark, fault
+    if router.asn == other.asn:
+        yield router.bgp_file, session.as_mark, f"both ends are AS {router.asn}, and would refuse each other's routes"
+    if (other.device, local) in sessions:
+        yield from _disagreement(router, session, other, sessions[other.device, local])
+    else:
+        yield router.bgp_file, session.mark, f"{other.device} has no neighbour {shown(local)}"
+
+
+def _disagreement(router: Router, session: Session, other: Router, end: Session) -> Iterator[tuple[str, Mark, str]]:
+    """Two ends that prove themselves differently: an end without anything answers for it, or else both do."""
+    if session.authentication == end.authentication:
+        return
+    if not session.authentication:
+        yield router.bgp_file, session.group_mark, f"{other.device} asks for {end.authentication}, this end has nothing"
+    elif end.authentication:
+        fault = f"this end has {session.authentication}, {other.device} has {end.authentication}"
+        yield router.bgp_file, session.auth_mark, fault
+
+
+def _misnumbered(network: Network, owners: dict[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
+    """Switches whose neighbours agree on another AS number than the one they have."""
+    expected: dict[str, Counter[int]] = {}
+    for router in network.routers.values():
+        for session in router.sessions:
+            if session.peer in owners:
+                expected.setdefault(owners[session.peer][0].device, Counter())[session.remote_as] += 1
+    for device, numbers in expected.items():
+        router = network.routers[device]
+        number, count = numbers.most_common(1)[0]
+        if router.asn != number:
+            yield (
+                device,
+                router.bgp_file,
+                router.asn_mark,
+                f"is AS {router.asn}, but {count} neighbours expect AS {number}",
+            )
+
+
+def _of_fabric(fabric: Fabric, sessions: dict[tuple[str, bytes], Session]) -> Iterator[tuple[str, str, Mark, str]]:
+    yield from _silent(fabric, sessions)
+    yield from _alike(fabric)
+    yield from _watched(fabric)
+    yield from _hurried(fabric)
+    yield from _forgotten(fabric)
+
+
+def _silent(fabric: Fabric, sessions: dict[tuple[str, bytes], Session]) -> Iterator[tuple[str, str, Mark, str]]:
+    """Ends of cables between switches without a session."""
+    for link in fabric.links:
+        for at, port, other, far in (
+            (link.a, link.a_port, link.b, link.b_port),
+            (link.b, link.b_port, link.a, link.a_port),
+        ):
+            router, peer = fabric.routers[at], fabric.routers[other]
+            if far.address is not None and (router.device, far.address) not in sessions:
+                message = f"{port.name} is cabled to {peer.device} {far.name}, {shown(far.address)}, without a session"
+                yield router.device, router.bgp_file, (), message
+
+
+def _alike(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
+    """Router ids and originated prefixes that two switches of a fabric share."""
+    ids: dict[str, Router] = {}
+    prefixes: dict[object, Router] = {}
+    for router in fabric.routers:
+        if router.sessions and not router.router_id:
+            message = "has no router id, and no IPv4 address to take one from: BGP does not start"
+            yield router.device, router.bgp_file, router.router_id_mark, message
+        first = ids.setdefault(router.router_id, router)
+        if first is not router and router.router_id:
+            message = f"router id {router.router_id} is {first.device}'s"
+            yield router.device, router.bgp_file, router.router_id_mark, message
+        told = {prefix for prefix, _ in router.networks}
+        for subnet, address in router.own_addresses:
+            if router.sessions and subnet[1] == 8 * len(subnet[0]) and subnet not in told:
+                message = f"{shown(address)}, its loopback, is announced to nobody"
+                yield router.device, router.bgp_file, (), message
+        for prefix, place in router.networks:
+            first = prefixes.setdefault(prefix, router)
+            if first is not router:
+                message = f"{shown_prefix(prefix)} is announced by {first.device} too"
+                yield router.device, router.bgp_file, place, message
+            if not router.has_route_for(prefix):
+                message = f"{shown_prefix(prefix)} is announced, but is no subnet of this switch"
+                yield router.device, router.bgp_file, place, message
+
+
+def _watched(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
+    """Neighbours that BFD watches from one end only, and ends without it where both could have it."""
+    system_bfd = {router.bgp_file for router in fabric.routers for session in router.sessions if session.has_bfd}
+    for edge in edges_of(fabric):
+        router, other = fabric.routers[edge.target], fabric.routers[edge.source]
+        here, there = edge.target_session, edge.source_session
+        both_can = {router.bgp_file, other.bgp_file} <= system_bfd
+        if here.has_bfd == there.has_bfd and (here.has_bfd or not both_can):
+            continue
+        if not here.has_bfd:
+            message = f"BFD does not watch {other.device}, {shown(here.peer)}"
+            message += (
+                ", though it watches this switch" if there.has_bfd else ", though both systems of this fabric can"
+            )
+            yield router.device, router.bgp_file, here.group_mark, message
+
+
+def _hurried(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
+    """Ends with another hold time than their neighbours, where the fabric's usual one is not theirs."""
+    usual = Counter(session.hold_time_s for router in fabric.routers for session in router.sessions).most_common(1)
+    for edge in edges_of(fabric):
+        router, other = fabric.routers[edge.target], fabric.routers[edge.source]
+        here, there = edge.target_session, edge.source_session
+        if here.hold_time_s not in {there.hold_time_s, usual[0][0]}:
+            message = f"{other.device}, {shown(here.peer)}, may be silent for {here.hold_time_s} s, its end says"
+            message += f" {there.hold_time_s} s: the shorter counts"
+            yield router.device, router.bgp_file, here.hold_mark, message
+
+
+def _usual_restart_s(fabric: Fabric) -> int | None:
+    votes = Counter(edge.target_session.restart_s for edge in edges_of(fabric))
+    return max(votes.items(), key=lambda item: item[1])[0] if votes else 0
+
+
+def _forgotten(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
+    """Ends whose routes live through a restart for another time than their neighbours', each line named once."""
+    usual_s = _usual_restart_s(fabric)
+    found: dict[tuple[str, str, Mark, int | None, int | None], list[str]] = {}
+    for edge in edges_of(fabric):
+        here, there = edge.target_session, edge.source_session
+        if here.restart_s not in {there.restart_s, usual_s}:
+            router, other = fabric.routers[edge.target], fabric.routers[edge.source]
+            key = router.device, router.bgp_file, here.restart_mark, here.restart_s, there.restart_s
+            found.setdefault(key, []).append(other.device)
+    for (device, file, mark, here_s, there_s), others in found.items():
+        message = f"graceful restart is {_restart(here_s)} here, {_restart(there_s)} at {and_more(others, 1)}"
+        yield device, file, mark, message
+
+
+def _restart(time_s: int | None) -> str:
+    return "of the system's own time" if time_s is None else f"{time_s} s" if time_s else "off"
+
+
+SESSIONS = Check(
+    "bgp-sessions",
+    "Both ends of every cable between switches have a session: addresses, AS numbers, BFD, timers and secrets agree.",
+    KINDS,
+    has_network,
+    _run,
+)

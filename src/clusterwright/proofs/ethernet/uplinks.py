@@ -1,0 +1,99 @@
+"""The way up in a fabric: which cables lead from a tier to a higher one, and what can fail on it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clusterwright.proofs.ethernet.bandwidth import sides
+from clusterwright.proofs.ethernet.network import Fabric, Integers
+from clusterwright.proofs.ethernet.pieces import is_silent
+
+SEED = 24576
+DOUBLES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What fails together: switches, and cables by their index in the fabric."""
+
+    switches: tuple[int, ...] = ()
+    links: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Uplinks:
+    """The uplinks of a fabric: lower and upper switch and Gb/s of each cable; ``down`` is what comes from below.
+
+    Cables of a switch that announces nothing, as one that is drained, carry nothing. ``leaves`` are the bottom switches
+    that have uplinks, ``tops`` the switches without any.
+    """
+
+    fabric: Fabric
+    low: Integers
+    high: Integers
+    gbps: NDArray[np.float64]
+    down: NDArray[np.float64]
+    leaves: Integers
+    tops: NDArray[np.bool_]
+
+
+def uplinks_of(fabric: Fabric) -> Uplinks:
+    """The uplinks of a fabric that has cables between switches."""
+    ends = fabric.ends
+    is_low = fabric.rank[ends[:, 0]] < fabric.rank[ends[:, 1]]
+    low, high = np.where(is_low, ends[:, 0], ends[:, 1]), np.where(is_low, ends[:, 1], ends[:, 0])
+    gbps = np.array([min(link.a_port.speed_gbps, link.b_port.speed_gbps) for link in fabric.links])
+    silent = np.array([is_silent(router) for router in fabric.routers])
+    gbps[silent[ends].any(axis=1)] = 0
+    tops = np.ones(len(fabric.routers), bool)
+    tops[low] = False
+    leaves = np.flatnonzero((fabric.rank == 0) & ~tops)
+    return Uplinks(fabric, low, high, gbps, np.maximum(sides(fabric)[0], 1e-9), leaves, tops)
+
+
+def single_cables(uplinks: Uplinks) -> list[Failure]:
+    """One failure for each pair of switches that cables join, as parallel ones are alike."""
+    pairs = uplinks.low * len(uplinks.fabric.routers) + uplinks.high
+    return [Failure(links=(int(at),)) for at in np.unique(pairs, return_index=True)[1]]
+
+
+def single_switches(uplinks: Uplinks) -> list[Failure]:
+    """One failure for each switch."""
+    return [Failure(switches=(at,)) for at in range(len(uplinks.fabric.routers))]
+
+
+def sampled_doubles(uplinks: Uplinks) -> list[Failure]:
+    """DOUBLES failures of two things, in equal parts two switches, a switch and a cable, and two cables.
+
+    Half of what is drawn comes from above the bottom tier, where few things carry much. The sample is always the same.
+    """
+    chosen = random.Random(SEED)  # noqa: S311 - a sample of failures that is the same every time, not a secret
+    switches, links = len(uplinks.fabric.routers), len(uplinks.fabric.links)
+    rank = uplinks.fabric.rank
+    upper = np.flatnonzero(rank > 0).tolist()
+    upper_links = np.flatnonzero(rank[uplinks.low] > 0).tolist() or list(range(links))
+
+    def switch() -> int:
+        return int(chosen.choice(upper)) if chosen.random() < 1 / 2 and upper else chosen.randrange(switches)
+
+    def cable() -> int:
+        return int(chosen.choice(upper_links)) if chosen.random() < 1 / 2 else chosen.randrange(links)
+
+    found = []
+    for at in range(DOUBLES if switches > 1 else 0):
+        drawn = [Failure((switch(), switch())), Failure((switch(),), (cable(),)), Failure((), (cable(), cable()))]
+        found.append(drawn[at % len(drawn)])
+    return found
+
+
+def name_of(fabric: Fabric, failure: Failure) -> str:
+    """A failure as people say it."""
+    names = [fabric.routers[at].device for at in dict.fromkeys(failure.switches)]
+    for each in (fabric.links[at] for at in dict.fromkeys(failure.links)):
+        ends = f"{fabric.routers[each.a].device} {each.a_port.name} to {fabric.routers[each.b].device}"
+        names.append(f"the cable from {ends}")
+    return " and ".join(names)

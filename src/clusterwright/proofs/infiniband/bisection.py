@@ -1,0 +1,148 @@
+"""Bisection: how much of the adapters' bandwidth can cross between units and between halves, by maximum flow.
+
+By the theorem of Ford and Fulkerson the maximum flow is the smallest cut. All links count as one; a fabric of links of
+different speeds is measured in links, not in Gb/s, and a flow may take paths that no routing engine would choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.infiniband.idle import excused
+from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, Subnet, has_subnet, subnets
+from clusterwright.proofs.infiniband.units import Units, units_of
+from clusterwright.proofs.tree import RenderedTree
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """The smallest cut between two sets of leaves: links in it, adapters of the smaller side, switches beside it."""
+
+    name: str
+    links: int
+    wanted: int
+    beside: tuple[tuple[int, int], ...]
+
+    @property
+    def ratio(self) -> float:
+        return self.links / self.wanted
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
+    notes: list[str] = []
+    unjudged = ""
+    tried = 0
+    for subnet in subnets(tree):
+        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
+            unjudged = unjudged or lack
+            continue
+        if not len(subnet.leaves):
+            found.append(subnet.without_nodes())
+            continue
+        units = units_of(subnet)
+        short: list[Counterexample] = []
+        is_promised = tree.intent is not None and (
+            tree.intent.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) in tree.intent.non_blocking
+        )
+        for title, cuts in (
+            ("a unit and all others", list(_each_unit(subnet, units))),
+            ("a unit and the next", list(_neighbours(subnet, units))),
+            ("two halves of the units", list(_halves(subnet, units))),
+        ):
+            if not cuts:
+                continue
+            tried += len(cuts)
+            best, worst = max(cut.ratio for cut in cuts), min(cut.ratio for cut in cuts)
+            facts.append(Fact(f"bandwidth between {title}, worst of {len(cuts)}, 1 is full", round(worst, 4)))
+            wanted = 1.0 if is_promised else best
+            short += [_narrow(subnet, cut, wanted) for cut in cuts if cut.ratio < wanted]
+        refuting, noted, why = excused(tree, subnet, short)
+        found += refuting
+        notes += noted
+        unjudged = unjudged or why
+    return Verdict(tuple(facts), tuple(found), Cases("two units to cut between", tried), tuple(notes), unjudged)
+
+
+def _each_unit(subnet: Subnet, units: Units) -> Iterator[_Cut]:
+    count = int(units.leaf_unit.max(initial=-1)) + 1
+    for unit in range(count if count > 1 else 0):
+        yield _cut(subnet, f"unit {_unit_name(units, unit)}", units.leaf_unit == unit, units.leaf_unit != unit)
+
+
+def _neighbours(subnet: Subnet, units: Units) -> Iterator[_Cut]:
+    count = int(units.leaf_unit.max(initial=-1)) + 1
+    for unit in range(count - 1):
+        name = f"units {_unit_name(units, unit)} and {_unit_name(units, unit + 1)}"
+        yield _cut(subnet, name, units.leaf_unit == unit, units.leaf_unit == unit + 1)
+
+
+def _halves(subnet: Subnet, units: Units) -> Iterator[_Cut]:
+    count = int(units.leaf_unit.max(initial=-1)) + 1
+    if count > 1:
+        yield _cut(subnet, "first and second half", units.leaf_unit < count // 2, units.leaf_unit >= count // 2)
+        yield _cut(subnet, "every other unit and the rest", units.leaf_unit % 2 == 0, units.leaf_unit % 2 == 1)
+
+
+def _unit_name(units: Units, unit: int) -> str:
+    return f"of {units.hosts[int(np.flatnonzero(units.unit == unit)[0])]}" if (units.unit == unit).any() else str(unit)
+
+
+def _cut(subnet: Subnet, name: str, near: NDArray[np.bool_], far: NDArray[np.bool_]) -> _Cut:
+    """The smallest cut between the compute leaves in two sets."""
+    count = len(subnet.fabric.switches)
+    source, sink = count, count + 1
+    senders, receivers = np.flatnonzero(near & (subnet.endpoints > 0)), np.flatnonzero(far & (subnet.endpoints > 0))
+    links: coo_array = subnet.carrying_links.tocoo()
+    rows = np.concatenate([links.row, np.full(len(senders), source), receivers])
+    columns = np.concatenate([links.col, senders, np.full(len(receivers), sink)])
+    sizes = np.concatenate([links.data, subnet.endpoints[senders], subnet.endpoints[receivers]]).astype(np.int32)
+    graph = csr_array((sizes, (rows, columns)), shape=(count + 2, count + 2))
+    result = maximum_flow(graph, source, sink, method="dinic")
+    wanted = int(min(subnet.endpoints[senders].sum(), subnet.endpoints[receivers].sum()))
+    flow = int(result.flow_value)
+    beside = () if flow >= wanted else _beside(graph - result.flow, graph, source, count)
+    return _Cut(name, flow, max(wanted, 1), beside)
+
+
+def _beside(residual: csr_array, graph: csr_array, source: int, count: int) -> tuple[tuple[int, int], ...]:
+    """Switches on the source's side of the smallest cut with their links through it, most constrained first."""
+    residual = csr_array(residual)
+    residual.eliminate_zeros()
+    order = breadth_first_order(residual, source, directed=True, return_predecessors=False)
+    reached = np.zeros(count + 2, bool)
+    reached[order] = True
+    edges = graph.tocoo()
+    through = reached[edges.row] & ~reached[edges.col] & (edges.row < count) & (edges.col < count)
+    links = np.bincount(edges.row[through], weights=edges.data[through], minlength=count).astype(int)
+    touched = np.flatnonzero(links)
+    return tuple((int(at), int(links[at])) for at in touched[np.argsort(links[touched], kind="stable")][:_SHOWN])
+
+
+def _narrow(subnet: Subnet, cut: _Cut, wanted: float) -> Counterexample:
+    switches = subnet.fabric.switches
+    where = ", ".join(f"{links} links up from {switches[at].name}" for at, links in cut.beside)
+    return subnet.at_fabric(
+        switches[cut.beside[0][0]].line if cut.beside else 0,
+        f"{cut.name}: {cut.links:,} links carry {cut.wanted:,} adapters, {cut.ratio:.4f} of full bandwidth where "
+        f"{wanted:.4f} is wanted" + (f"; the cut has {where}" if where else ""),
+    )
+
+
+BISECTION = Check(
+    "ib-bisection",
+    "Units and halves of the fabric reach each other with full bandwidth, or all with the same share of it.",
+    KINDS,
+    has_subnet,
+    _run,
+)

@@ -1,0 +1,108 @@
+"""The files speak of the same fabric: both ends of every cable, names, roots and compute nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, NAME_MAP, ROOT_LIST, Subnet, has_subnet, subnets
+from clusterwright.proofs.tree import RenderedTree
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts, found = [], []
+    unjudged = ""
+    tried = 0
+    for subnet in subnets(tree):
+        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST, NAME_MAP):
+            unjudged = unjudged or lack
+            continue
+        fabric = subnet.fabric
+        facts += [
+            Fact("switch chips", len(fabric.switches)),
+            Fact("adapters", len(fabric.adapters)),
+            Fact("cables and traces", len(fabric.trunks) + len(fabric.taps)),
+            Fact("roots", len(subnet.roots)),
+        ]
+        tried += len(fabric.trunks) + len(fabric.taps)
+        found += [*_labels(tree, subnet), *_ends(subnet), *_names(subnet), *_lists(subnet)]
+    return Verdict(tuple(facts), tuple(found), Cases("cables", tried), unjudged=unjudged)
+
+
+def _labels(tree: RenderedTree, subnet: Subnet) -> Iterator[Counterexample]:
+    """Adapters that the file calls otherwise than the spec: rails and units are told by these names."""
+    endpoints = tree.intent.endpoints if tree.intent is not None else {}
+    for adapter in subnet.fabric.adapters:
+        device, port = endpoints.get(adapter.guid, (adapter.host, adapter.label))
+        if (device, port) != (adapter.host, adapter.label):
+            message = f"0x{adapter.guid:016x} is {device} {port} by the spec, not {adapter.host} {adapter.label}"
+            yield subnet.at_fabric(adapter.line, message)
+
+
+def _ends(subnet: Subnet) -> Iterator[Counterexample]:
+    for fault in subnet.fabric.faults:
+        yield subnet.at_fabric(fault.line, fault.message)
+    lines: dict[int, int] = {}
+    for adapter in subnet.fabric.adapters:
+        if adapter.guid in lines:
+            first = lines[adapter.guid]
+            yield subnet.at_fabric(
+                adapter.line, f"{adapter.host} {adapter.label} has the port GUID of the adapter on line {first}"
+            )
+        lines.setdefault(adapter.guid, adapter.line)
+    if not len(subnet.leaves):
+        yield subnet.without_nodes()
+
+
+def _names(subnet: Subnet) -> Iterator[Counterexample]:
+    guids = {switch.guid for switch in subnet.fabric.switches}
+    for switch in subnet.fabric.switches:
+        if switch.guid not in subnet.names:
+            yield Counterexample(
+                subnet.device, subnet.names_file, 0, f"switch 0x{switch.guid:016x} ({switch.name}) has no name here"
+            )
+    seen: dict[str, int] = {}
+    for guid, option in subnet.names.items():
+        if guid not in guids:
+            yield Counterexample(
+                subnet.device, subnet.names_file, option.line, f"{option.value} is no switch of the fabric"
+            )
+        if option.value in seen:
+            first = seen[option.value]
+            yield Counterexample(
+                subnet.device, subnet.names_file, option.line, f"the name {option.value} stands on line {first} too"
+            )
+        seen.setdefault(option.value, option.line)
+
+
+def _lists(subnet: Subnet) -> Iterator[Counterexample]:
+    switches = {switch.guid for switch in subnet.fabric.switches}
+    for guid, line in subnet.roots.items():
+        if guid not in switches:
+            yield Counterexample(subnet.device, subnet.roots_file, line, f"root 0x{guid:016x} is no switch here")
+    adapters = {adapter.guid for adapter in subnet.fabric.adapters}
+    for guid, line in subnet.compute.items():
+        if guid not in adapters:
+            yield Counterexample(
+                subnet.device, subnet.compute_file, line, f"compute node's port 0x{guid:016x} is no adapter here"
+            )
+    listed = Counter(adapter.host for adapter in subnet.fabric.adapters if adapter.guid in subnet.compute)
+    for adapter in subnet.fabric.adapters:
+        if listed[adapter.host] and adapter.guid not in subnet.compute:
+            yield Counterexample(
+                subnet.device,
+                subnet.compute_file,
+                0,
+                f"{adapter.host} {adapter.label} (0x{adapter.guid:016x}) is missing, "
+                f"while {listed[adapter.host]} other adapters of {adapter.host} are listed as compute nodes",
+            )
+
+
+CABLING = Check(
+    "ib-cabling",
+    "Both ends of every InfiniBand cable agree, and names, roots and compute nodes are those of the fabric.",
+    KINDS,
+    has_subnet,
+    _run,
+)

@@ -1,0 +1,49 @@
+"""What a spec drains of a subnet: drained switches carry only what drained nodes send or are sent, which is said.
+
+No subnet manager is told that a node is drained: its adapters keep LIDs and partitions, and every switch on the way to
+them carries what they send and are sent. So leaves that are drained with all their nodes are not empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+import numpy as np
+
+from clusterwright.proofs.check import Counterexample, Fact
+from clusterwright.proofs.declaration import Intent
+from clusterwright.proofs.infiniband.subnet import Subnet
+
+
+def drained_parts(subnet: Subnet, intent: Intent) -> tuple[list[Fact], list[Counterexample]]:
+    """How much of what is drained is routed to all the same, and drained switches that paths of others lead through.
+
+    Roots are left out: that a drained switch is none is asked for elsewhere.
+    """
+    adapters = subnet.fabric.adapters
+    owners = [
+        intent.endpoints.get(adapters[at].guid, (adapters[at].host, ""))[0] for at in subnet.fabric.taps[:, 0].tolist()
+    ]
+    is_drained = np.array([owner in intent.drained for owner in owners], np.bool_)
+    switches = subnet.fabric.switches
+    drained = [at for at in _switches(subnet, intent.drained_chips) if subnet.carries[at]]
+    in_service = subnet.carrying(~is_drained)
+    found = [
+        subnet.at_fabric(
+            switches[at].line,
+            f"the spec drains {switches[at].name}, and paths of nodes that are in service lead through it",
+        )
+        for at in drained
+        if in_service[at]
+    ]
+    nodes = {owner for owner, is_one in zip(owners, is_drained.tolist(), strict=True) if is_one}
+    facts = []
+    if nodes:
+        facts.append(Fact("drained nodes, to which paths lead still", len(nodes)))
+    if drained:
+        facts.append(Fact("drained switch chips that carry what drained nodes send or are sent", len(drained)))
+    return facts, found
+
+
+def _switches(subnet: Subnet, chips: Set[int]) -> list[int]:
+    return [at for at, each in enumerate(subnet.fabric.switches) if each.guid in chips and subnet.rank[at] != 0]

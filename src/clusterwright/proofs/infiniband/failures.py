@@ -1,0 +1,195 @@
+"""Every single failure of a switch chip or of a whole director: who is cut off, and what bandwidth remains.
+
+The bandwidth of a leaf is what its adapters can still send up to the roots when every switch spreads over the uplinks
+it has left: a switch's share is ``min(1, sum of its parents' shares over its uplinks / adapters and downlinks)``.
+All failures are computed at once, one column each, and given as a fraction of the undisturbed bandwidth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from clusterwright.platforms.opensm.reader.fabric import Integers
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.infiniband.idle import excused
+from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, Subnet, has_subnet, subnets
+from clusterwright.proofs.infiniband.units import Units, units_of
+from clusterwright.proofs.tree import RenderedTree
+
+Shares = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """What fails together: a chip, or the chips of a chassis. ``kind`` groups failures that compare."""
+
+    name: str
+    kind: str
+    chips: tuple[int, ...]
+    line: int
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
+    notes: list[str] = []
+    unjudged = ""
+    tried = 0
+    for subnet in subnets(tree):
+        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
+            unjudged = unjudged or lack
+            continue
+        if not len(subnet.leaves):
+            found.append(subnet.without_nodes())
+            continue
+        units = units_of(subnet)
+        failures = list(_failures(subnet))
+        tried += len(failures) if len(subnet.leaves) > 1 else 0
+        gone = np.zeros((len(subnet.fabric.switches), len(failures)), bool)
+        for column, failure in enumerate(failures):
+            gone[list(failure.chips), column] = True
+        healthy = _shares(subnet, np.zeros((len(gone), 1), bool))
+        left = _shares(subnet, gone)[subnet.leaves] / np.maximum(healthy[subnet.leaves], 1e-9)
+        facts += _worst_cases(subnet, units, failures, left)
+        refuting, noted, why = excused(tree, subnet, list(_cut_off(subnet, failures, gone, left)))
+        found += refuting
+        notes += noted
+        unjudged = unjudged or why
+    return Verdict(tuple(facts), tuple(found), Cases("failures that reach others", tried), tuple(notes), unjudged)
+
+
+def _failures(subnet: Subnet) -> Iterator[_Failure]:
+    """Every chip, then every chassis of several chips."""
+    systems: dict[int, list[int]] = {}
+    for at, switch in enumerate(subnet.fabric.switches):
+        systems.setdefault(switch.system, []).append(at)
+        yield _Failure(switch.name, f"a switch chip of rank {int(subnet.rank[at])}", (at,), switch.line)
+    for chips in systems.values():
+        if len(chips) > 1:
+            first = subnet.fabric.switches[chips[0]]
+            yield _Failure(f"the chassis of {first.name}", f"a chassis of {len(chips)} chips", tuple(chips), first.line)
+
+
+def _shares(subnet: Subnet, gone: NDArray[np.bool_]) -> Shares:
+    """For each switch (row) and failure (column): the share of what is offered from below that can reach the roots."""
+    uplinks = subnet.up
+    below = np.asarray(uplinks.sum(axis=0)).reshape(-1) + subnet.endpoints
+    shares = np.zeros(gone.shape)
+    shares[subnet.rank == 0] = 1
+    shares[gone] = 0
+    for rank in range(1, int(subnet.rank.max(initial=0)) + 1):
+        here = np.flatnonzero(subnet.rank == rank)
+        reach = uplinks[here] @ shares
+        shares[here] = np.minimum(1, reach / np.maximum(below[here], 1)[:, None])
+        shares[here] *= ~gone[here]
+    return shares
+
+
+def _worst_cases(subnet: Subnet, units: Units, failures: list[_Failure], left: Shares) -> Iterator[Fact]:
+    """For each kind of failure: adapters cut off, and the least that remains for a rail, a unit and the whole."""
+    weights = subnet.endpoints[subnet.leaves].astype(np.float64)
+    rail_of = np.zeros((len(units.rails), len(subnet.fabric.switches)))
+    np.add.at(rail_of, (units.rail, subnet.fabric.taps[units.taps, 1]), 1)
+    unit_of = np.zeros((int(units.leaf_unit.max(initial=-1)) + 1, len(subnet.leaves)))
+    unit_of[units.leaf_unit[subnet.leaves], np.arange(len(subnet.leaves))] = weights
+    groups = {"a rail": rail_of[:, subnet.leaves], "a unit": unit_of, "the fabric": weights[None, :]}
+    kinds: dict[str, list[int]] = {}
+    for column, failure in enumerate(failures):
+        kinds.setdefault(failure.kind, []).append(column)
+    for kind, columns in sorted(kinds.items()):
+        cases = left[:, columns]
+        lost = weights @ (cases <= 0)
+        worst = columns[int((weights @ cases).argmin())]
+        yield Fact(f"{kind} fails ({len(columns):,} cases): adapters cut off at most", int(lost.max()))
+        for name, member in groups.items():
+            remaining = (member / member.sum(axis=1, keepdims=True)) @ cases
+            yield Fact(f"{kind} fails: bandwidth left for {name} at least", round(float(remaining.min()), 4))
+        yield Fact(f"{kind} fails: the worst case", failures[worst].name)
+
+
+def _cut_off(
+    subnet: Subnet, failures: list[_Failure], gone: NDArray[np.bool_], left: Shares
+) -> Iterator[Counterexample]:
+    """Failures that cut off adapters of other switches, or part two leaves that stay up."""
+    weights = subnet.endpoints[subnet.leaves]
+    stranded = weights @ ((left <= 0) & ~gone[subnet.leaves])
+    parted = _parted(subnet, failures)
+    for column, failure in enumerate(failures):
+        if stranded[column]:
+            example = int(np.flatnonzero((left[:, column] <= 0) & ~gone[subnet.leaves, column])[0])
+            leaf = subnet.fabric.switches[int(subnet.leaves[example])].name
+            lost = int(stranded[column])
+            yield subnet.at_fabric(
+                failure.line, f"{failure.name} fails: {lost:,} adapters of other switches are cut off, as on {leaf}"
+            )
+        elif column in parted:
+            one, other = (subnet.fabric.switches[at].name for at in parted[column])
+            yield subnet.at_fabric(failure.line, f"{failure.name} fails: {one} and {other} have no up–down path left")
+
+
+def _parted(subnet: Subnet, failures: list[_Failure]) -> dict[int, tuple[int, int]]:
+    """Failures after which two leaves share no root, with an example; leaves that reach none are not looked at.
+
+    Pairs can only part when the roots they share all vanish. A failure takes no more roots from a leaf than lie above
+    the failed chips, so only failures that take as many as some pair shares are looked at closely.
+    """
+    leaves, roots = subnet.leaves, np.flatnonzero(subnet.rank == 0)
+    climbs = _climbs(subnet.up, leaves)  # paths from each compute leaf up to each switch
+    to_roots = _climbs(subnet.up.T.tocsr(), roots).T  # paths from each switch up to each root
+    before = climbs[:, roots]
+    shared = (before > 0).astype(np.float32) @ (before > 0).astype(np.float32).T
+    fewest = float(shared.min(initial=np.inf))
+    found: dict[int, tuple[int, int]] = {}
+    for column, failure in enumerate(failures):
+        if len(failure.chips) == 1:
+            chip = failure.chips[0]
+            hit = np.flatnonzero(climbs[:, chip])
+            after = before[hit] - np.outer(climbs[hit, chip], to_roots[chip])
+        else:
+            after = _climbs(_without(subnet.up, failure.chips), leaves)[:, roots]
+            hit = np.flatnonzero((after != before).any(axis=1))
+            after = after[hit]
+        taken = ((before[hit] > 0) & (after <= 0)).sum(axis=1)
+        if not len(hit) or 2 * taken[after.any(axis=1)].max(initial=0) < fewest:
+            continue
+        remaining = before.copy()
+        remaining[hit] = after
+        alive = np.flatnonzero(remaining.any(axis=1))
+        joined = (remaining[alive] > 0).astype(np.float32)
+        apart = np.argwhere(joined @ joined.T == 0)
+        if len(apart):
+            one, other = apart[0]
+            found[column] = (int(leaves[alive[one]]), int(leaves[alive[other]]))
+    return found
+
+
+def _climbs(up: csr_array, starts: Integers) -> NDArray[np.float64]:
+    """How many paths lead from each start along ``up`` to each switch, the start itself included."""
+    count = up.shape[0]
+    step = csr_array((np.ones(len(starts)), (np.arange(len(starts)), starts)), shape=(len(starts), count))
+    total = np.zeros(step.shape)
+    while step.nnz:
+        total += step.toarray()
+        step = step @ up
+    return total
+
+
+def _without(up: csr_array, chips: tuple[int, ...]) -> csr_array:
+    """The links up that do not touch some chips."""
+    edges = up.tocoo()
+    keep = ~np.isin(edges.row, chips) & ~np.isin(edges.col, chips)
+    return csr_array((edges.data[keep], (edges.row[keep], edges.col[keep])), shape=up.shape)
+
+
+FAILURES = Check(
+    "ib-failures",
+    "No single switch or director takes down more than the adapters that are cabled to it.",
+    KINDS,
+    has_subnet,
+    _run,
+)

@@ -1,0 +1,195 @@
+"""The subnet managers' own files, read to their end: options, lists, names, partitions' words, and the units that start
+them; and all managers of a fabric beside each other, since whoever takes over must not change anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+
+from clusterwright.platforms.opensm.reader.lists import Option, parse_options
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.infiniband.declared import WantedSubnet
+from clusterwright.proofs.infiniband.manager_lists import list_faults, name_faults, partition_faults
+from clusterwright.proofs.infiniband.manager_options import every_option, option_faults
+from clusterwright.proofs.infiniband.manager_units import BOOT, SCRIPT, UNIT, boot_faults, script_notes, unit_faults
+from clusterwright.proofs.infiniband.option_meaning import FILES, OWN, STORAGE_FILE
+from clusterwright.proofs.infiniband.subnet import CONFIG, FABRIC, KINDS, OPEN_FOLDER, has_subnet, places
+from clusterwright.proofs.tree import RenderedTree
+
+_GUID = re.compile(r"0x[0-9a-fA-F]{1,16}")
+_PORT_GUID = re.compile(r"^\[1\]\(([0-9a-f]+)\)", re.M)
+
+
+@dataclass(frozen=True, eq=False)
+class _Manager:
+    """One host's files: ``named`` maps the options that name files to their paths on the host."""
+
+    tree: RenderedTree
+    device: str
+    folder: str
+    text: str
+    options: Mapping[str, Option]
+    ports: frozenset[int]
+    fabric: str | None
+    wanted: WantedSubnet | None
+
+    @property
+    def config(self) -> str:
+        return f"{self.folder}/{CONFIG}"
+
+    @property
+    def guid(self) -> int:
+        """The port that it runs on, 0 where that is no number."""
+        value = self.options["guid"].value if "guid" in self.options else ""
+        return int(value, 16) if _GUID.fullmatch(value) else 0
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        names = (*FILES, STORAGE_FILE)
+        return {name: self.options[name].value.lstrip("/") for name in names if name in self.options}
+
+    def file(self, path: str) -> str | None:
+        return self.tree.text(self.device, path)
+
+    def at(self, path: str, line: int, message: str) -> Counterexample:
+        return Counterexample(self.device, path, line, message)
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    managers = [_manager(tree, device, folder) for device, folder in places(tree)]
+    found = [example for manager in managers for example in _own(manager)]
+    by_ports: dict[str | frozenset[int], list[_Manager]] = {}
+    for manager in managers:
+        by_ports.setdefault(manager.fabric or manager.ports, []).append(manager)
+    for group in by_ports.values():
+        guids = frozenset(manager.guid for manager in group if manager.guid)
+        found += [example for manager in group for example in _files(manager, guids)]
+        found += [*_priorities(group), *_unlike(group)]
+    facts = (
+        Fact("subnet managers", len(managers)),
+        Fact("options read", sum(len(list(every_option(manager.text))) for manager in managers)),
+        Fact("fabrics whose managers say the same", len(by_ports)),
+    )
+    notes = [note for manager in managers for note in script_notes(manager.device, manager.file(SCRIPT) is not None)]
+    if tree.intent is None:
+        notes.append("Only a folder was given, so what the spec alone says was not compared: name the spec for that.")
+    if any(manager.folder != OPEN_FOLDER for manager in managers):
+        notes.append("gv.cfg and sharp_am.cfg of UFM are not read.")
+    return Verdict(facts, tuple(found), Cases("subnet managers", len(managers)), tuple(notes))
+
+
+def _manager(tree: RenderedTree, device: str, folder: str) -> _Manager:
+    text = tree.text(device, f"{folder}/{CONFIG}") or ""
+    ports = frozenset(int(word, 16) for word in _PORT_GUID.findall(tree.text(device, f"{folder}/{FABRIC}") or ""))
+    fabric = tree.intent.fabric_with(ports) if tree.intent is not None else None
+    wanted = tree.intent.subnets.get(fabric or "") if tree.intent is not None else None
+    return _Manager(tree, device, folder, text, parse_options(text), ports, fabric, wanted)
+
+
+def _own(manager: _Manager) -> Iterator[Counterexample]:
+    """opensm.conf itself."""
+    is_open, wanted = manager.folder == OPEN_FOLDER, manager.wanted
+    for line, message in option_faults(manager.text, is_open=is_open, wanted=wanted):
+        yield manager.at(manager.config, line, message)
+    guid, number = manager.options.get("guid"), manager.guid
+    intent = manager.tree.intent
+    if guid is None or intent is None:
+        return  # said above, or nothing to compare with
+    if number not in manager.ports or intent.endpoints.get(number, ("", ""))[0] != manager.device:
+        message = f"guid {guid.value} is no port of {manager.device} that is cabled to this fabric"
+        yield manager.at(manager.config, guid.line, message)
+
+
+def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterexample]:
+    """The files that opensm.conf names, those that start it, and files that nobody named."""
+    wanted, named = manager.wanted, manager.named
+    for name, path in named.items():
+        text = manager.file(path)
+        if text is None:
+            line = manager.options[name].line
+            yield manager.at(manager.config, line, f"{name} names /{path}, which this host is not given")
+        elif name == "node_name_map_name":
+            chips = wanted.chips if wanted is not None else None
+            yield from (manager.at(path, *fault) for fault in name_faults(text, chips))
+        elif name == "partition_config_file":
+            names = None
+            intent = manager.tree.intent
+            if intent is not None:
+                names = {each.pkey: each.name for each in intent.partitions if each.fabric == manager.fabric}
+            is_limited = None if intent is None else manager.fabric not in intent.open_default
+            faults = partition_faults(text, names, guids_of_managers, is_limited=is_limited)
+            yield from (manager.at(path, *fault) for fault in faults)
+        else:
+            guids = _listed(name, wanted) if wanted is not None else None
+            yield from (manager.at(path, *fault) for fault in list_faults(text, guids))
+    if manager.file(f"{manager.folder}/{FABRIC}") is None:
+        message = "the file is missing: nothing says what is cabled, and no claim about the subnet can be judged"
+        yield manager.at(f"{manager.folder}/{FABRIC}", 0, message)
+    known = {*named.values(), manager.config, f"{manager.folder}/{FABRIC}", SCRIPT}
+    for device, path in manager.tree.files:
+        if device == manager.device and path.startswith(f"{manager.folder}/") and path not in known:
+            yield manager.at(path, 0, f"{CONFIG} names no such file, and opensm reads some by its own names")
+    if manager.folder == OPEN_FOLDER:
+        has_key = wanted.m_key is not None if wanted is not None else manager.file(SCRIPT) is not None
+        yield from (manager.at(UNIT, *fault) for fault in unit_faults(manager.file(UNIT), has_key=has_key))
+        yield from (manager.at(BOOT, *fault) for fault in boot_faults(manager.file(BOOT)))
+        if has_key and manager.file(SCRIPT) is None:
+            yield manager.at(SCRIPT, 0, "the script that adds the M_Key is missing: opensm does not start")
+
+
+def _listed(name: str, wanted: WantedSubnet) -> frozenset[int]:
+    return {"root_guid_file": wanted.roots, "cn_guid_file": wanted.compute}.get(name, wanted.storage)
+
+
+def _priorities(group: list[_Manager]) -> Iterator[Counterexample]:
+    """The managers of a fabric have the highest priorities there are, each its own: so it is known who is master."""
+    taken: dict[str, str] = {}
+    wanted = [str(15 - min(at, 15)) for at in range(len(group))]
+    for manager in group:
+        option = manager.options.get("sm_priority")
+        if option is None:
+            continue  # said above
+        if option.value in taken and option.value != "0":
+            message = (
+                f"sm_priority {option.value} is that of {taken[option.value]} too: the lower GUID decides who is master"
+            )
+            yield manager.at(manager.config, option.line, message)
+        elif option.value not in wanted:
+            message = (
+                f"sm_priority {option.value} is none of {', '.join(wanted)}, which {len(group)} managers share out"
+            )
+            yield manager.at(manager.config, option.line, message)
+        taken.setdefault(option.value, manager.device)
+
+
+def _unlike(group: list[_Manager]) -> Iterator[Counterexample]:
+    """Where a standby's files differ from those of the first manager: taking over would change the subnet."""
+    first = group[0]
+    for other in group[1:]:
+        for name in sorted((first.options.keys() | other.options.keys()) - OWN):
+            mine, theirs = other.options.get(name), first.options.get(name)
+            if (mine.value if mine else None) != (theirs.value if theirs else None):
+                said = theirs.value if theirs is not None else "nothing"
+                message = (
+                    f"{name} is {mine.value if mine else 'missing'}, on {first.device} {said}: taking over changes it"
+                )
+                yield other.at(other.config, mine.line if mine else 0, message)
+        for name, path in {**other.named, FABRIC: f"{other.folder}/{FABRIC}"}.items():
+            one, two = first.file(path), other.file(path)
+            if one is None or two is None or one == two or (name in other.named and first.named.get(name) != path):
+                continue  # missing ones are said above, other names too
+            pairs = zip(one.split("\n"), two.split("\n"), strict=False)
+            line = next((at for at, (a, b) in enumerate(pairs, 1) if a != b), min(one.count("\n"), two.count("\n")) + 1)
+            message = f"differs from the file of {first.device} from here on: taking over changes the subnet"
+            yield other.at(path, line, message)
+
+
+MANAGERS = Check(
+    "ib-managers",
+    "Every line that a subnet manager reads says what the spec asks for, and all managers of a fabric say the same.",
+    KINDS,
+    has_subnet,
+    _run,
+)

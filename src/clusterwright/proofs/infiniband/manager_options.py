@@ -1,0 +1,185 @@
+"""opensm.conf read to its end: every option against the spec and against what the other claims rely on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from clusterwright.platforms.opensm.reader.lists import Option
+from clusterwright.proofs.infiniband.declared import WantedQos, WantedSubnet
+from clusterwright.proofs.infiniband.option_meaning import (
+    FILES,
+    FIXED,
+    HIGHEST_PRIORITY,
+    OPENSM_FIXED,
+    OPENSM_FREE,
+    QOS_FREE,
+    SECRETS,
+    STORAGE_FILE,
+    UFM_FIXED,
+    UFM_FREE,
+    Fixed,
+    Free,
+)
+
+Fault = tuple[int, str]  # line, 0 where something is missing, and what is wrong
+_NUMBER = re.compile(r"(0x[0-9a-fA-F]+|[0-9]+)$")
+
+
+def every_option(text: str) -> Iterator[tuple[str, Option]]:
+    """Every option line of an opensm.conf, those that stand twice too."""
+    for number, line in enumerate(text.split("\n"), 1):
+        words = line.split(None, 1)
+        if words and not words[0].startswith("#"):
+            yield words[0], Option(words[1].strip() if len(words) > 1 else "", number)
+
+
+def option_faults(text: str, *, is_open: bool, wanted: WantedSubnet | None) -> Iterator[Fault]:
+    """What is wrong with an opensm.conf. Without a spec what only it could tell is not compared."""
+    options: dict[str, Option] = {}
+    for name, option in every_option(text):
+        if name in options:
+            yield option.line, f"{name} stands on line {options[name].line} too; opensm takes the last one"
+        options[name] = option
+    fixed = {**FIXED, **(OPENSM_FIXED if is_open else UFM_FIXED), **_of_spec(wanted, is_open=is_open)}
+    free = {**(OPENSM_FREE if is_open else UFM_FREE)}
+    if wanted is None or wanted.qos is not None:
+        free |= {name: rule for name, rule in QOS_FREE.items() if wanted is not None or name in options}
+    for name, option in options.items():
+        if name in SECRETS:
+            yield option.line, f"{name} stands here in clear, for whoever reads the file; it belongs into a secret"
+        elif not _is_known(name, fixed, free, wanted):
+            yield option.line, f"{name} is asked for by nothing in the spec, and no claim knows what it changes"
+    yield from _fixed_faults(options, fixed)
+    yield from _free_faults(options, free)
+    yield from _own_faults(options)
+    for name in FILES:
+        if name not in options:
+            yield 0, f"{name} is missing: {_without(name)}"
+    if wanted is not None:
+        if bool(wanted.storage) is not (STORAGE_FILE in options):
+            line = options[STORAGE_FILE].line if STORAGE_FILE in options else 0
+            yield (
+                line,
+                f"{STORAGE_FILE} {'is missing' if wanted.storage else 'is named'}, and the fabric has "
+                + ("nodes without GPUs" if wanted.storage else "no node without GPUs"),
+            )
+        if wanted.qos is not None:
+            yield from _qos_faults(options, wanted.qos)
+
+
+def _of_spec(wanted: WantedSubnet | None, *, is_open: bool) -> Mapping[str, Fixed]:
+    """The options whose value the spec says."""
+    if wanted is None:
+        return {}
+    by_spec = "the spec wants otherwise"
+    engine = wanted.engine if not is_open or "no_fallback" in wanted.engine else f"{wanted.engine},no_fallback"
+    found = {
+        "subnet_prefix": Fixed(f"0x{wanted.prefix:016x}", "the subnet has another prefix than the spec's"),
+        "routing_engine": Fixed(engine, by_spec),
+    }
+    if wanted.m_key is not None:
+        protection, lease = wanted.m_key
+        found["m_key_protection_level"] = Fixed(str(protection), "ports are not protected as the spec asks")
+        found["m_key_lease_period"] = Fixed(str(lease), "ports forget the key at another time than the spec says")
+        if is_open:
+            found["m_key_lookup"] = Fixed("TRUE", "a standby does not find the key of a port that it was not given")
+    if wanted.qos is not None:
+        found["qos"] = Fixed("TRUE", "all service levels share one lane")
+        found["qos_max_vls"] = Fixed(str(wanted.qos.lanes), "there are not the lanes that the classes are in")
+    if not is_open:
+        found["sharp_enabled"] = Fixed("2" if wanted.sharp else "1", by_spec)
+        if wanted.adaptive:
+            found["ar_sl_mask"] = Fixed("0xFFFF", "not all service levels are routed adaptively")
+            found["use_optimized_slvl"] = Fixed("TRUE", "maps of levels to lanes are written port by port")
+    return found
+
+
+def _is_known(name: str, fixed: Mapping[str, Fixed], free: Mapping[str, Free], wanted: WantedSubnet | None) -> bool:
+    if name in fixed or name in free or name in (*FILES, STORAGE_FILE, "guid", "sm_priority"):
+        return True
+    if wanted is None:  # only a spec tells whether these were asked for
+        return name in _SPEC_ONLY or name.startswith("m_key_")
+    return wanted.qos is not None and name in _QOS_TABLES
+
+
+_QOS_TABLES = ("qos_high_limit", "qos_vlarb_high", "qos_vlarb_low", "qos_sl2vl")
+_SPEC_ONLY = (
+    *_QOS_TABLES, "subnet_prefix", "routing_engine", "qos", "qos_max_vls", "sharp_enabled", "ar_sl_mask",
+    "use_optimized_slvl",
+)  # fmt: skip
+
+
+def _without(name: str) -> str:
+    return {
+        "root_guid_file": "ranks have no beginning",
+        "cn_guid_file": "every adapter counts as a compute node's",
+        "partition_config_file": "opensm reads another file, or makes everybody a full member",
+        "node_name_map_name": "logs and dumps name switches by their model",
+    }[name]
+
+
+def _fixed_faults(options: Mapping[str, Option], fixed: Mapping[str, Fixed]) -> Iterator[Fault]:
+    for name, rule in fixed.items():
+        option = options.get(name)
+        if option is None:
+            yield 0, f"{name} is missing, which ought to be {rule.value}: else {rule.otherwise}"
+        elif _normal(option.value) != _normal(rule.value):
+            yield option.line, f"{name} {option.value} ought to be {rule.value}: so {rule.otherwise}"
+
+
+def _normal(value: str) -> str:
+    """A value as opensm takes it: numbers in any base, words of truth in any case."""
+    return str(int(value, 0)) if re.fullmatch(r"0x[0-9a-fA-F]+|0|[1-9][0-9]*", value) else value.replace(" ", "")
+
+
+def _free_faults(options: Mapping[str, Option], free: Mapping[str, Free]) -> Iterator[Fault]:
+    for name, bounds in free.items():
+        option = options.get(name)
+        if option is None:
+            yield 0, f"{name} is missing: opensm's own value suits a hundred ports"
+        elif _NUMBER.match(option.value) is None or not bounds.least <= int(option.value, 0) <= bounds.most:
+            yield option.line, f"{name} {option.value} is no number from {bounds.least} to {bounds.most:,}"
+
+
+def _own_faults(options: Mapping[str, Option]) -> Iterator[Fault]:
+    for name, most in (("guid", (1 << 64) - 1), ("sm_priority", HIGHEST_PRIORITY)):
+        option = options.get(name)
+        if option is None:
+            yield 0, f"{name} is missing"
+        elif _NUMBER.match(option.value) is None or not 0 <= int(option.value, 0) <= most:
+            yield option.line, f"{name} {option.value} is no number that opensm takes"
+
+
+def _qos_faults(options: Mapping[str, Option], qos: WantedQos) -> Iterator[Fault]:
+    levels = options.get("qos_sl2vl")
+    wanted = ",".join(map(str, qos.lane_of_level))
+    if levels is None or levels.value.replace(" ", "") != wanted:
+        line, value = (levels.line, levels.value) if levels is not None else (0, "missing")
+        yield line, f"qos_sl2vl is {value}, the spec's classes want {wanted}"
+    for name, table in (("qos_vlarb_high", qos.high), ("qos_vlarb_low", qos.low)):
+        option = options.get(name)
+        said = _weights(option.value) if option is not None else None
+        if said is None or {lane: weight for lane, weight in said.items() if weight} != dict(table):
+            line, value = (option.line, option.value) if option is not None else (0, "missing")
+            wanted = ",".join(f"{lane}:{weight}" for lane, weight in sorted(table.items())) or "no lane"
+            yield line, f"{name} is {value}, the spec's classes want {wanted} and nothing for the other lanes"
+        elif missing := sorted(({*qos.high, *qos.low}) - said.keys()):
+            yield (
+                option.line if option else 0,
+                f"{name} leaves out lane {missing[0]}: opensm fills in a weight of its own",
+            )
+    limit = options.get("qos_high_limit")
+    if limit is not None and qos.low and limit.value == "255":
+        yield limit.line, "qos_high_limit 255: the high table sends without end, and the low one never"
+
+
+def _weights(text: str) -> dict[int, int] | None:
+    """Lanes to weights; None where the table is no list of ``lane:weight`` with each lane once."""
+    found: dict[int, int] = {}
+    for item in text.replace(" ", "").split(","):
+        match = re.fullmatch(r"(\d+):(\d+)", item)
+        if match is None or int(match[1]) in found:
+            return None
+        found[int(match[1])] = int(match[2])
+    return found

@@ -1,0 +1,193 @@
+"""The partition matrix: who is a member of what, compared with the zones of the spec, and never open by default.
+
+Without a rule for the default partition opensm makes one of its own, and without the file everybody is a full member.
+A later statement about a port replaces an earlier one, as in opensm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from clusterwright.platforms.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.declaration import Intent
+from clusterwright.proofs.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
+from clusterwright.proofs.tree import RenderedTree
+
+_ALL_ADAPTERS = frozenset({"ALL", "ALL_CAS"})
+_FULL = frozenset({"full", "both"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Seat:
+    """A port's membership of a partition and the line that gives it."""
+
+    membership: str
+    line: int
+
+
+_Matrix = Mapping[int, Mapping[int, _Seat]]  # P_Key, then port GUID
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
+    unjudged = ""
+    tried = 0
+    for subnet in subnets(tree):
+        if lack := subnet.lack():
+            unjudged = unjudged or lack
+            continue
+        option = subnet.options.get("partition_config_file")
+        path = option.value.lstrip("/") if option is not None else ""
+        text = tree.text(subnet.device, path)
+        if text is None:
+            found.append(subnet.at_config(option, "no partition file: everybody can reach everybody"))
+            continue
+        try:
+            statements = parse_partitions(text)
+        except BadStatement as error:
+            message = f"{error} opensm ignores the whole file, and everybody can reach everybody"
+            found.append(Counterexample(subnet.device, path, error.line, message))
+            continue
+        matrix = _matrix(subnet, statements)
+        tried += sum(len(seats) for seats in matrix.values())
+        facts += _facts(subnet, matrix)
+        fabric = tree.intent.fabric_with(a.guid for a in subnet.fabric.adapters) if tree.intent is not None else None
+        may_open = tree.intent is not None and fabric in tree.intent.open_default
+        problems = [*_enforced(subnet), *_open(statements, may_open), *_managers(tree, subnet, matrix)]
+        if tree.intent is not None and fabric is not None:
+            problems += _unlike(subnet, matrix, tree.intent, fabric)
+        found += [
+            Counterexample(subnet.device, problem.file or path, problem.line, problem.message) for problem in problems
+        ]
+    notes = (
+        ()
+        if tree.intent is not None
+        else ("Only a folder was given, so the members were not compared with zones: name the spec for that.",)
+    )
+    return Verdict(tuple(facts), tuple(found), Cases("members of partitions", tried), notes, unjudged)
+
+
+class _Problem(NamedTuple):
+    """A line at fault and why; ``file`` is the partition file where it says nothing else."""
+
+    line: int
+    message: str
+    file: str = ""
+
+
+def _matrix(subnet: Subnet, statements: tuple[Statement, ...]) -> _Matrix:
+    found: dict[int, dict[int, _Seat]] = {}
+    for statement in statements:
+        if statement.pkey is None:
+            continue
+        seats = found.setdefault(statement.pkey, {})
+        for member in statement.members:
+            seat = _Seat(member.membership, member.line)
+            if member.keyword in _ALL_ADAPTERS:
+                seats.update((adapter.guid, seat) for adapter in subnet.fabric.adapters)
+            elif member.keyword == "SELF":
+                seats.update((guid, seat) for guid in subnet.managers)
+            elif member.guid:
+                seats[member.guid] = seat
+    return found
+
+
+def _facts(subnet: Subnet, matrix: _Matrix) -> Iterator[Fact]:
+    yield Fact("partitions besides the default", len(matrix.keys() - {DEFAULT_PKEY}))
+    for pkey, seats in sorted(matrix.items()):
+        full = sum(seat.membership in _FULL for seat in seats.values())
+        yield Fact(f"0x{pkey:04x}: full members", full)
+        yield Fact(f"0x{pkey:04x}: limited members", len(seats) - full)
+
+
+def _enforced(subnet: Subnet) -> Iterator[_Problem]:
+    option = subnet.options.get("part_enforce")
+    if option is not None and option.value not in {"both", "in", "out"}:
+        yield _Problem(option.line, f"part_enforce {option.value}: switches let every packet pass", subnet.config_file)
+
+
+def _open(statements: tuple[Statement, ...], may_open: bool) -> Iterator[_Problem]:
+    """Statements that give full membership to whoever comes, and a default partition that is left to opensm."""
+    if not any(statement.pkey == DEFAULT_PKEY for statement in statements):
+        yield _Problem(0, "there is no rule for the default partition 0x7fff: opensm makes one of its own")
+    for statement in statements:
+        for member in statement.members:
+            if member.keyword not in _ALL_ADAPTERS or member.membership not in _FULL:
+                continue
+            if statement.pkey == DEFAULT_PKEY and may_open:
+                continue
+            yield _Problem(
+                member.line,
+                f"{member.keyword} is {member.membership} in {statement.name}: every adapter, planned or not, reaches "
+                "all others",
+            )
+        if statement.pkey is None:
+            yield _Problem(statement.line, f"{statement.name} has no P_Key: opensm would choose one")
+
+
+def _managers(tree: RenderedTree, subnet: Subnet, matrix: _Matrix) -> Iterator[_Problem]:
+    """Managers must be full members of the default partition, others only where that partition is open to all."""
+    managers = frozenset[int]().union(*(other.managers for other in subnets(tree)))
+    seats = matrix.get(DEFAULT_PKEY, {})
+    for guid in sorted(managers):
+        seat = seats.get(guid)
+        if seat is None or seat.membership not in _FULL:
+            line = seat.line if seat is not None else 0
+            yield _Problem(line, f"the subnet manager's port 0x{guid:016x} is no full member of the default partition")
+    if any(seat.membership in _FULL for seat in seats.values()):
+        for guid, seat in seats.items():
+            lonely = guid not in managers and seat.membership in _FULL
+            if lonely and not _is_all(seat, seats):
+                yield _Problem(
+                    seat.line,
+                    f"{_port(subnet, guid)} is a full member of the default partition, but no manager",
+                )
+
+
+def _is_all(seat: _Seat, seats: Mapping[int, _Seat]) -> bool:
+    """True when the seat comes from a keyword for all adapters, which is reported once."""
+    return sum(other.line == seat.line for other in seats.values()) > 1
+
+
+def _unlike(subnet: Subnet, matrix: _Matrix, intent: Intent, fabric: str) -> Iterator[_Problem]:
+    """Where the matrix is not the one that the spec's zones ask for."""
+    wanted = {item.pkey: item for item in intent.partitions if item.fabric == fabric and item.members}
+    for pkey, item in sorted(wanted.items()):
+        seats = matrix.get(pkey)
+        if seats is None:
+            yield _Problem(0, f"partition {item.name} (0x{pkey:04x}) is missing")
+            continue
+        for guid, membership in item.members.items():
+            if guid not in seats:
+                yield _Problem(0, f"{_port(subnet, guid)} is missing from partition {item.name} (0x{pkey:04x})")
+            elif seats[guid].membership != membership:
+                yield _Problem(
+                    seats[guid].line,
+                    f"{_port(subnet, guid)} is a {seats[guid].membership} member of {item.name}, its zone wants "
+                    f"{membership}",
+                )
+        for guid, seat in seats.items():
+            if guid not in item.members and pkey != DEFAULT_PKEY:
+                yield _Problem(seat.line, f"{_port(subnet, guid)} is a member of {item.name}, but not of its zones")
+    for pkey, seats in sorted(matrix.items()):
+        if pkey not in wanted and pkey != DEFAULT_PKEY:
+            line = min((seat.line for seat in seats.values()), default=0)
+            yield _Problem(line, f"partition 0x{pkey:04x} is in no zone of the spec")
+
+
+def _port(subnet: Subnet, guid: int) -> str:
+    adapter = subnet.adapter_by_guid.get(guid)
+    return f"0x{guid:016x}" + (f" ({adapter.host} {adapter.label})".replace(" )", ")") if adapter is not None else "")
+
+
+PARTITIONS = Check(
+    "ib-partitions",
+    "Partitions have the members that the zones ask for, and nobody is a full member by default.",
+    KINDS,
+    has_subnet,
+    _run,
+)

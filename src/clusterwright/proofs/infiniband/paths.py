@@ -1,0 +1,135 @@
+"""Balance: pairs of leaves at the same distance have equally many shortest paths, spread evenly over the uplinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from clusterwright.platforms.opensm.reader.fabric import Integers
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.infiniband.idle import excused
+from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, Subnet, has_subnet, subnets
+from clusterwright.proofs.tree import RenderedTree
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
+    notes: list[str] = []
+    unjudged = ""
+    tried = 0
+    for subnet in subnets(tree):
+        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
+            unjudged = unjudged or lack
+            continue
+        if not len(subnet.leaves):
+            found.append(subnet.without_nodes())
+            continue
+        uneven = list(_uneven_switches(subnet))
+        is_exact = not uneven and _divides(subnet)
+        for distance, low, high, pairs, worst in _classes(subnet):
+            tried += pairs
+            shown = low if low == high else f"{low} to {high}"
+            facts.append(Fact(f"shortest paths between leaves {distance} links apart ({pairs:,} pairs)", shown))
+            if is_exact and low != high:
+                uneven.append(_uneven_pair(subnet, worst, distance, low, high))
+        facts.append(Fact("load of an uplink, most against least of its rank", _load_ratio(subnet)))
+        refuting, noted, why = excused(tree, subnet, uneven)
+        found += refuting
+        notes += noted
+        unjudged = unjudged or why
+    return Verdict(tuple(facts), tuple(found), Cases("pairs of leaves", tried), tuple(notes), unjudged)
+
+
+def _ranks(subnet: Subnet) -> Iterator[Integers]:
+    """The switches of each rank that compute leaves climb through, from the leaves up, without the roots."""
+    carrying = np.zeros(len(subnet.fabric.switches), bool)
+    carrying[subnet.leaves] = True
+    for rank in range(int(subnet.rank.max(initial=0)), 0, -1):
+        here = np.flatnonzero(carrying & (subnet.rank == rank))
+        if len(here):
+            yield here
+            carrying |= np.asarray(subnet.up[here].sum(axis=0) > 0).reshape(-1)
+
+
+def _shape(subnet: Subnet, here: Integers) -> tuple[Integers, Integers]:
+    """Uplinks and parents of some switches."""
+    rows = subnet.up[here]
+    return np.asarray(rows.sum(axis=1)).reshape(-1).astype(np.int64), np.diff(rows.indptr).astype(np.int64)
+
+
+def _uneven_switches(subnet: Subnet) -> Iterator[Counterexample]:
+    """Switches whose uplinks differ from what most of their rank have, in number or in spread."""
+    for here in _ranks(subnet):
+        uplinks, parents = _shape(subnet, here)
+        links, over = int(np.bincount(uplinks).argmax()), int(np.bincount(parents).argmax())
+        for at, own, spread in zip(here.tolist(), uplinks.tolist(), parents.tolist(), strict=True):
+            switch = subnet.fabric.switches[at]
+            to_each = subnet.up[[at]].data
+            if own != links or spread != over:
+                message = (
+                    f"{switch.name} has {own} uplinks to {spread} switches; most of its rank have {links} to {over}"
+                )
+            elif to_each.max(initial=0) > -(-links // over) or to_each.min(initial=links) < links // over:
+                few, many = int(to_each.min()), int(to_each.max())
+                message = f"{switch.name} spreads {own} uplinks over {spread} switches unevenly: {few} to {many} each"
+            else:
+                continue
+            yield subnet.at_fabric(switch.line, message)
+
+
+def _divides(subnet: Subnet) -> bool:
+    """True when the uplinks of every rank divide evenly among the parents, so that counts must be equal."""
+    return all((uplinks % parents == 0).all() for uplinks, parents in (_shape(subnet, here) for here in _ranks(subnet)))
+
+
+def _classes(subnet: Subnet) -> Iterator[tuple[int, int, int, int, tuple[int, int]]]:
+    """For each distance: links between the leaves, fewest and most shortest paths, pairs, the pair with the fewest."""
+    leaves = subnet.leaves
+    climbed = np.zeros((len(leaves), len(subnet.fabric.switches)))
+    climbed[np.arange(len(leaves)), leaves] = 1
+    step = csr_array(climbed)
+    is_open = ~np.eye(len(leaves), dtype=bool)
+    for distance in range(2, 2 * int(subnet.rank.max(initial=0)) + 1, 2):
+        step = step @ subnet.up
+        dense = step.toarray()
+        paths = dense @ dense.T
+        here = is_open & (paths > 0)
+        if here.any():
+            counts = np.where(here, paths, np.inf)
+            worst = np.unravel_index(int(counts.argmin()), counts.shape)
+            low, high, pairs = int(counts.min()), int(paths[here].max()), int(here.sum()) // 2
+            yield distance, low, high, pairs, (int(worst[0]), int(worst[1]))
+        is_open &= ~here
+
+
+def _uneven_pair(subnet: Subnet, pair: tuple[int, int], distance: int, low: int, high: int) -> Counterexample:
+    one, other = (subnet.fabric.switches[int(subnet.leaves[at])] for at in pair)
+    return subnet.at_fabric(
+        one.line, f"{one.name} and {other.name} have {low} shortest paths of {distance} links, other such pairs {high}"
+    )
+
+
+def _load_ratio(subnet: Subnet) -> float:
+    """Of the loads of single uplinks when every adapter sends at full rate and each switch spreads evenly."""
+    load: NDArray[np.float64] = subnet.endpoints.astype(np.float64)
+    worst = 1.0
+    for here in _ranks(subnet):
+        uplinks = np.maximum(_shape(subnet, here)[0], 1)
+        each = load[here] / uplinks
+        sending = each[each > 0]
+        worst = max(worst, float(sending.max(initial=0) / sending.min(initial=np.inf)) if len(sending) else 1.0)
+        load = load + subnet.up[here].T @ each
+    return round(worst, 3)
+
+
+PATH_BALANCE = Check(
+    "ib-path-balance",
+    "Leaves at the same distance have equally many shortest paths, spread evenly over their uplinks.",
+    KINDS,
+    has_subnet,
+    _run,
+)

@@ -1,0 +1,144 @@
+"""Rail purity: adapters of one rail meet on leaves of that rail only, and the nodes of a unit on the same leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from clusterwright.platforms.opensm.reader.fabric import Integers
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, Subnet, has_subnet, subnets
+from clusterwright.proofs.infiniband.units import Units, units_of
+from clusterwright.proofs.tree import RenderedTree
+
+
+def _has_rails(tree: RenderedTree, subnet: Subnet, units: Units) -> bool:
+    """Whether the leaves are meant to serve one rail each: the spec says so, or in a folder most of them do.
+
+    A fabric with one adapter a node has no rails.
+    """
+    intent = tree.intent
+    own = intent.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) if intent is not None else None
+    if intent is not None and own is not None:
+        is_meant = own in intent.railed
+    else:
+        of_one = (_rails_of(subnet, units)[subnet.leaves] > 0).sum(axis=1) == 1
+        is_meant = not len(subnet.leaves) or 2 * int(of_one.sum()) > len(subnet.leaves)
+    # a fabric without nodes has no rails to see, which is told as such
+    return is_meant and (len(units.rails) > 1 or not len(subnet.leaves))
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
+    unjudged = ""
+    tried = 0
+    for subnet in subnets(tree):
+        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
+            unjudged = unjudged or lack
+            continue
+        units = units_of(subnet)
+        if not _has_rails(tree, subnet, units):
+            continue
+        if not len(subnet.leaves):
+            found.append(subnet.without_nodes())
+            continue
+        tried += len(units.taps)
+        table = _rails_of(subnet, units)
+        facts += [
+            Fact("rails", len(units.rails)),
+            Fact("adapters on rails", len(units.taps)),
+            Fact("leaves, each of one rail", len(subnet.leaves)),
+            Fact("units, each with its own leaf for every rail", int(units.unit.max(initial=-1)) + 1),
+        ]
+        astray = set(_foreign_taps(subnet, units, table))
+        found += [_crossed(subnet, units, table, tap) for tap in sorted(astray)]
+        found += _strays(subnet, units, astray)
+        planes = list(_planes(subnet, units))
+        facts += [Fact(f"switches of one rail at rank {rank}", count) for rank, count, _ in planes]
+        found += [example for _, _, examples in planes for example in examples]
+    return Verdict(
+        tuple(facts), tuple(found), Cases("adapters of several rails on leaves for one each", tried), unjudged=unjudged
+    )
+
+
+def _rails_of(subnet: Subnet, units: Units) -> Integers:
+    """How many adapters of each rail each switch has: switches by rails."""
+    table = np.zeros((len(subnet.fabric.switches), len(units.rails)), np.int64)
+    np.add.at(table, (subnet.fabric.taps[units.taps, 1], units.rail), 1)
+    return table
+
+
+def _foreign_taps(subnet: Subnet, units: Units, table: Integers) -> Iterator[int]:
+    """Indexes of compute taps that are not of their leaf's rail: the one that most of its adapters are on."""
+    leaf = subnet.fabric.taps[units.taps, 1]
+    yield from np.flatnonzero(table.argmax(axis=1)[leaf] != units.rail).tolist()
+
+
+def _crossed(subnet: Subnet, units: Units, table: Integers, tap: int) -> Counterexample:
+    row = int(units.taps[tap])
+    leaf = int(subnet.fabric.taps[row, 1])
+    own = int(table[leaf].argmax())
+    return subnet.at_fabric(
+        int(subnet.fabric.taps[row, 4]),
+        f"{subnet.fabric.tap_name(row)}: an adapter of rail {units.rails[units.rail[tap]]} on a leaf whose "
+        f"{table[leaf, own]} other adapters are of rail {units.rails[own]}",
+    )
+
+
+def _strays(subnet: Subnet, units: Units, astray: set[int]) -> Iterator[Counterexample]:
+    """Cables of the right rail that go to another unit's leaf."""
+    leaf = subnet.fabric.taps[units.taps, 1]
+    home = units.home[units.host, units.rail]
+    for tap in np.flatnonzero((home != leaf) & (home >= 0)).tolist():
+        if tap not in astray:
+            row = int(units.taps[tap])
+            wanted = subnet.fabric.switches[int(home[tap])].name
+            yield subnet.at_fabric(
+                int(subnet.fabric.taps[row, 4]),
+                f"{subnet.fabric.tap_name(row)}: the other nodes of the unit have rail "
+                f"{units.rails[units.rail[tap]]} on {wanted}",
+            )
+
+
+def _planes(subnet: Subnet, units: Units) -> Iterator[tuple[int, int, list[Counterexample]]]:
+    """Rank, number of switches of one rail, and mixed switches, for ranks above the leaves where most serve one rail.
+
+    A tier whose switches mostly join several rails is no rail plane by design, and nothing is claimed about it.
+    """
+    serves = _rails_of(subnet, units) > 0
+    leaf_rank = int(subnet.rank[subnet.leaves].max(initial=0))
+    for rank in range(leaf_rank - 1, -1, -1):
+        below = subnet.up.T @ serves.astype(np.int64)
+        here = np.flatnonzero(subnet.rank == rank)
+        serves[here] |= below[here] > 0
+        counts = serves[here].sum(axis=1)
+        pure, mixed = int((counts == 1).sum()), here[counts > 1]
+        if pure > len(mixed):
+            yield rank, pure, [_mixed(subnet, units, below, int(switch)) for switch in mixed]
+
+
+def _mixed(subnet: Subnet, units: Units, below: Integers, switch: int) -> Counterexample:
+    """Names the cable that brings the rarest rail to a switch."""
+    rails = np.flatnonzero(below[switch])
+    rare = int(rails[below[switch, rails].argmin()])
+    trunks = subnet.fabric.trunks
+    leaf_rails = _rails_of(subnet, units)
+    down = np.concatenate([trunks[trunks[:, 0] == switch][:, [2, 5]], trunks[trunks[:, 2] == switch][:, [0, 4]]])
+    carrying = [row for row in down.tolist() if leaf_rails[row[0], rare]] or down.tolist()
+    others = ", ".join(units.rails[rail] for rail in rails if rail != rare)
+    return subnet.at_fabric(
+        carrying[0][1],
+        f"{subnet.fabric.switches[switch].name} serves rail {others}, and through "
+        f"{subnet.fabric.switches[carrying[0][0]].name} rail {units.rails[rare]} too",
+    )
+
+
+RAIL_PURITY = Check(
+    "ib-rail-purity",
+    "Every adapter of a rail is on a leaf of that rail only, and the nodes of a unit share their leaves.",
+    KINDS,
+    has_subnet,
+    _run,
+)

@@ -1,0 +1,228 @@
+"""Up–down routing: every pair of nodes has a path that climbs and then descends, and no such paths can lock up.
+
+A credit loop is a cycle in the channel dependency graph (Dally and Seitz, 1987): channels are directed links, and one
+depends on the next that a packet may wait for. Paths that never climb after they descended depend in the order of the
+ranks, up channels before down channels, so the graph has no cycle as long as every link joins two different ranks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Set
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from clusterwright.platforms.opensm.reader.fabric import Integers
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.infiniband.drained import drained_parts
+from clusterwright.proofs.infiniband.subnet import (
+    COMPUTE_LIST,
+    KINDS,
+    ROOT_LIST,
+    Subnet,
+    has_subnet,
+    hops_from,
+    subnets,
+)
+from clusterwright.proofs.tree import RenderedTree
+
+# Engines that keep to up–down paths: opensm's man page, and NVIDIA's adaptive variants of the same.
+_UP_DOWN_ENGINES = frozenset({"ftree", "updn", "ar_ftree", "ar_updn"})
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    facts: list[Fact] = []
+    found: list[Counterexample] = []
+    notes: list[str] = []
+    unjudged = ""
+    tried = 0
+    for subnet in subnets(tree):
+        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
+            unjudged = unjudged or lack
+            continue
+        if not len(subnet.leaves):
+            found.append(subnet.without_nodes())
+            continue
+        pairs, unreachable = _unreachable(subnet)
+        flat = _flat_links(subnet)
+        tried += pairs
+        facts += [
+            Fact("ranks of switches", int(subnet.rank.max(initial=-1)) + 1),
+            Fact("pairs of compute adapters with an up–down path", pairs),
+            Fact("channels in the dependency graph, without a cycle", 2 * len(subnet.fabric.trunks)),
+        ]
+        drained = tree.intent.drained_chips if tree.intent is not None else None
+        found += [*_engines(subnet), *_ranks(subnet, drained), *unreachable]
+        notes += _idle_notes(subnet, drained)
+        if tree.intent is not None:
+            reached, crossed = drained_parts(subnet, tree.intent)
+            facts += reached
+            found += crossed
+        for row in flat.tolist():
+            rank = int(subnet.rank[subnet.fabric.trunks[row, 0]])
+            found.append(
+                subnet.at_fabric(
+                    int(subnet.fabric.trunks[row, 4]),
+                    f"{subnet.fabric.trunk_name(row)} joins two switches of rank {rank}: it leads neither up nor down",
+                )
+            )
+        found += _credit_loop(subnet, flat)
+    return Verdict(tuple(facts), tuple(found), Cases("pairs of compute adapters", tried), tuple(notes), unjudged)
+
+
+def _engines(subnet: Subnet) -> Iterator[Counterexample]:
+    option = subnet.options.get("routing_engine")
+    engines = [word.strip() for word in option.value.split(",")] if option is not None else []
+    for engine in engines:
+        if engine not in _UP_DOWN_ENGINES | {"no_fallback"}:
+            yield subnet.at_config(option, f"the engine {engine} does not keep to up–down paths")
+    # NVIDIA's subnet manager documents no such word
+    if subnet.is_open and "no_fallback" not in engines:
+        yield subnet.at_config(option, "without no_fallback, opensm routes by minhop when the tree is not as planned")
+
+
+def _ranks(subnet: Subnet, drained: Set[int] | None) -> Iterator[Counterexample]:
+    """Roots and ranks. ``drained`` are the chips that the spec drains, None where there is only a folder."""
+    switches = subnet.fabric.switches
+    for guid in sorted(subnet.roots.keys() & (drained or set())):
+        at = next(at for at, switch in enumerate(switches) if switch.guid == guid)
+        message = f"{switches[at].name} is a root, so that paths lead through it; the spec drains it"
+        yield Counterexample(subnet.device, subnet.roots_file, subnet.roots[guid], message)
+    if not subnet.roots:
+        yield Counterexample(subnet.device, subnet.roots_file, 0, "no root is listed: ranks have no beginning")
+        return
+    for at in np.flatnonzero(subnet.rank < 0).tolist():
+        yield subnet.at_fabric(switches[at].line, f"{switches[at].name} is connected to no root")
+    for at in _idle(subnet).tolist():
+        if drained is None or switches[at].guid in drained:
+            continue
+        yield Counterexample(
+            subnet.device,
+            subnet.roots_file,
+            0,
+            f"{switches[at].name} (0x{switches[at].guid:016x}, {_where(subnet, at)}) is no root, but nothing hangs "
+            f"below it: at rank {int(subnet.rank[at])} it carries no traffic",
+        )
+    ranks = subnet.rank[subnet.leaves]
+    for at in subnet.leaves[ranks != _commonest(ranks)].tolist():
+        yield subnet.at_fabric(
+            switches[at].line,
+            f"{switches[at].name} has compute adapters at rank {int(subnet.rank[at])}, the others have theirs at rank "
+            f"{_commonest(ranks)}",
+        )
+
+
+def _idle(subnet: Subnet) -> Integers:
+    """Switches through which no path leads because they are no roots.
+
+    A switch as near to the leaves as the roots are could be one: unlisted, it hangs below those it should join. Spare
+    switches, such as a director's unused leaf chips, lie further away.
+    """
+    height = hops_from(subnet.fabric, subnet.leaves)
+    leaf_rank = int(subnet.rank[subnet.leaves].max(initial=0))
+    return np.flatnonzero((subnet.rank > 0) & (height <= leaf_rank) & ~subnet.carries)
+
+
+def _idle_notes(subnet: Subnet, drained: Set[int] | None) -> Iterator[str]:
+    for at in _idle(subnet).tolist() if drained is None else ():
+        yield f"{subnet.fabric.switches[at].name} is no root: it carries nothing, as a drained switch does"
+
+
+def _where(subnet: Subnet, switch: int) -> str:
+    return f"line {subnet.fabric.switches[switch].line} of the fabric"
+
+
+def _commonest(values: Integers) -> int:
+    return int(np.bincount(values[values >= 0]).argmax()) if (values >= 0).any() else -1
+
+
+def _flat_links(subnet: Subnet) -> Integers:
+    """Rows of links between two switches of one rank."""
+    trunks = subnet.fabric.trunks
+    return np.flatnonzero((subnet.rank[trunks[:, 0]] == subnet.rank[trunks[:, 2]]) & (subnet.rank[trunks[:, 0]] >= 0))
+
+
+def _unreachable(subnet: Subnet) -> tuple[int, list[Counterexample]]:
+    """How many pairs of compute adapters share an ancestor; for each leaf that lacks one with another, that pair."""
+    leaves, weights = subnet.leaves, subnet.endpoints[subnet.leaves]
+    step = csr_array((np.ones(len(leaves)), (np.arange(len(leaves)), leaves)), shape=(len(leaves), subnet.up.shape[0]))
+    ancestors = np.zeros(step.shape, np.float32)
+    while step.nnz:
+        ancestors[step.nonzero()] = 1
+        step = step @ subnet.up
+    joined = ancestors @ ancestors.T > 0
+    pairs = int((weights @ joined.astype(np.int64) @ weights - weights.sum()) // 2)
+    found = []
+    for one in np.flatnonzero(~joined.all(axis=1)).tolist():
+        other = int(np.flatnonzero(~joined[one])[0])
+        here, there = (subnet.fabric.switches[int(leaves[at])] for at in (one, other))
+        lost = int(weights[~joined[one]].sum())
+        found.append(
+            subnet.at_fabric(
+                here.line, f"no up–down path from {here.name} to {there.name}; {lost:,} adapters are out of its reach"
+            )
+        )
+    return pairs, found
+
+
+def _credit_loop(subnet: Subnet, flat: Integers) -> Iterator[Counterexample]:
+    """A cycle of channels, if there is one.
+
+    A packet's state is its switch and whether it may still climb; its channels are the edges between states, so a cycle
+    of dependent channels is a cycle of states. A link between equal ranks is taken as up and as down.
+    """
+    count = len(subnet.fabric.switches)
+    both: coo_array = subnet.links.tocoo()
+    rise = subnet.rank[both.row] - subnet.rank[both.col]
+    up, down, level = rise > 0, rise < 0, rise == 0
+    sources = [both.row[up], both.row[down], both.row[down] + count, both.row[level], both.row[level] + count]
+    targets = [both.col[up], both.col[down] + count, both.col[down] + count, both.col[level], both.col[level]]
+    source, target = np.concatenate(sources), np.concatenate(targets)
+    states = csr_array((np.ones(len(source), np.int8), (source, target)), shape=(2 * count, 2 * count))
+    components, _ = connected_components(states, directed=True, connection="strong")
+    if components == 2 * count:
+        return
+    for row in flat.tolist():
+        cycle = _cycle_through(subnet, int(subnet.fabric.trunks[row, 0]), int(subnet.fabric.trunks[row, 2]))
+        if cycle:
+            names = " → ".join(subnet.fabric.switches[at].name for at in (*cycle, cycle[0]))
+            yield subnet.at_fabric(
+                int(subnet.fabric.trunks[row, 4]), f"credit loop {names}: each channel can wait for the next"
+            )
+            return
+
+
+def _cycle_through(subnet: Subnet, first: int, second: int) -> list[int]:
+    """The switches of a shortest cycle of channels that begins with ``first`` to ``second``; empty without one."""
+    start = (first, second)
+    before: dict[tuple[int, int], tuple[int, int]] = {}
+    waiting = deque([start])
+    while waiting:
+        channel = waiting.popleft()
+        here, there = channel
+        fell = subnet.rank[there] > subnet.rank[here]
+        for beyond in subnet.links.indices[subnet.links.indptr[there] : subnet.links.indptr[there + 1]].tolist():
+            following = (there, beyond)
+            if beyond == here or (fell and subnet.rank[beyond] < subnet.rank[there]):
+                continue
+            if following == start:
+                cycle = [here]
+                while channel != start:
+                    channel = before[channel]
+                    cycle.append(channel[0])
+                return cycle[::-1]
+            if following not in before:
+                before[following] = channel
+                waiting.append(following)
+    return []
+
+
+UP_DOWN = Check(
+    "ib-up-down",
+    "Every pair of compute adapters has an up–down path, and up–down routing has no credit loop.",
+    KINDS,
+    has_subnet,
+    _run,
+)

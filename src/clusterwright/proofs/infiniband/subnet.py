@@ -1,0 +1,243 @@
+"""A subnet as its manager's files describe it: the parsed fabric, and each switch's rank below the listed roots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clusterwright.platforms.opensm.reader.fabric import Adapter, Fabric, Integers, parse_fabric
+from clusterwright.platforms.opensm.reader.lists import Option, parse_guids, parse_names, parse_options
+from clusterwright.proofs.check import Counterexample
+from clusterwright.proofs.tree import RenderedTree
+
+OPEN_FOLDER = "etc/opensm"
+UFM_FOLDER = "opt/ufm/files/conf/opensm"  # NVIDIA's subnet manager, as UFM runs it
+CONFIG, FABRIC, NAMES = "opensm.conf", "fabric.net", "ib-node-name-map"
+# The options that name files which claims about the subnet are read from.
+ROOT_LIST, COMPUTE_LIST, NAME_MAP = "root_guid_file", "cn_guid_file", "node_name_map_name"
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+KINDS = frozenset({"opensm", "ufm", "opensm-fabric"})
+
+
+@dataclass(frozen=True, eq=False)
+class Subnet:
+    """What one subnet manager's host was given, in ``folder``.
+
+    ``managers`` are the port GUIDs of all managers that were given the same files.
+    ``names``, ``roots`` and ``compute`` map GUIDs to where they are listed. ``rank`` is each switch's distance from the
+    roots in hops, -1 where no path leads. ``lacking`` are files that the host is not given, by the option that names
+    them (the fabric by its own name): they are read as empty, and whoever needs one asks ``lack`` first.
+    """
+
+    device: str
+    folder: str
+    options: Mapping[str, Option]
+    names: Mapping[int, Option]
+    names_file: str
+    roots: Mapping[int, int]
+    roots_file: str
+    compute: Mapping[int, int]
+    compute_file: str
+    fabric: Fabric
+    rank: Integers
+    managers: frozenset[int]
+    lacking: Mapping[str, str]
+
+    def lack(self, *names: str) -> str:
+        """Why a claim that needs the fabric, and files that these options name, is not judged; "" if all are there."""
+        lacking = next((self.lacking[name] for name in (FABRIC, *names) if name in self.lacking), "")
+        return f"not proven, because {self.device}:/{lacking} is missing" if lacking else ""
+
+    @property
+    def config_file(self) -> str:
+        """The path of opensm.conf on the host."""
+        return f"{self.folder}/{CONFIG}"
+
+    @property
+    def is_open(self) -> bool:
+        """True for the open subnet manager, False for NVIDIA's."""
+        return self.folder == OPEN_FOLDER
+
+    @cached_property
+    def adapter_by_guid(self) -> Mapping[int, Adapter]:
+        """Adapters by port GUID."""
+        return {adapter.guid: adapter for adapter in self.fabric.adapters}
+
+    @cached_property
+    def links(self) -> csr_array:
+        """How many links join two switches; symmetric."""
+        one, other = self.fabric.trunks[:, 0], self.fabric.trunks[:, 2]
+        count = len(self.fabric.switches)
+        ones = np.ones(2 * len(one))
+        return csr_array((ones, (np.append(one, other), np.append(other, one))), shape=(count, count))
+
+    @cached_property
+    def up(self) -> csr_array:
+        """Links that packets climb, from each switch to those one rank nearer to the roots: row below, column above.
+
+        Only switches that carry something have any: a path climbs before it descends, so none leads through a switch
+        below which no adapter hangs.
+        """
+        both = self.links.tocoo()
+        keep = self.carries[both.row] & (self.rank[both.row] == self.rank[both.col] + 1) & (self.rank[both.col] >= 0)
+        return csr_array((both.data[keep], (both.row[keep], both.col[keep])), shape=both.shape)
+
+    @cached_property
+    def carries(self) -> Mask:
+        """For each switch, whether adapters hang at it or below it, so that paths lead through it."""
+        return self.carrying(np.ones(len(self.fabric.taps), np.bool_))
+
+    def carrying(self, taps: Mask) -> Mask:
+        """For each switch, whether one of some adapters, true in ``taps``, hangs at it or below it."""
+        found = np.bincount(self.fabric.taps[taps, 1], minlength=len(self.fabric.switches)) > 0
+        one, other = self.fabric.trunks[:, 0], self.fabric.trunks[:, 2]
+        for rank in range(int(self.rank.max(initial=0)), 0, -1):
+            for below, above in ((one, other), (other, one)):
+                climbing = (self.rank[below] == rank) & (self.rank[above] == rank - 1) & found[below]
+                found[above[climbing]] = True
+        return found
+
+    @cached_property
+    def carrying_links(self) -> csr_array:
+        """The links of ``links`` between two switches that carry something."""
+        both = self.links.tocoo()
+        keep = self.carries[both.row] & self.carries[both.col]
+        return csr_array((both.data[keep], (both.row[keep], both.col[keep])), shape=both.shape)
+
+    @cached_property
+    def is_compute(self) -> Mask:
+        """For each tap, whether its adapter is listed as a compute node's."""
+        guids = np.array([adapter.guid for adapter in self.fabric.adapters], np.uint64)
+        listed = np.isin(guids, np.array(sorted(self.compute), np.uint64))
+        return np.asarray(listed[self.fabric.taps[:, 0]], np.bool_)
+
+    @cached_property
+    def endpoints(self) -> Integers:
+        """How many compute adapters each switch has."""
+        return np.bincount(self.fabric.taps[self.is_compute, 1], minlength=len(self.fabric.switches))
+
+    @cached_property
+    def leaves(self) -> Integers:
+        """The switches that compute adapters are attached to."""
+        return np.flatnonzero(self.endpoints)
+
+    def at_fabric(self, line: int, message: str) -> Counterexample:
+        """A counterexample in the fabric file."""
+        return Counterexample(self.device, f"{self.folder}/{FABRIC}", line, message)
+
+    def without_nodes(self) -> Counterexample:
+        """What refutes every claim about the paths between compute nodes when there are none."""
+        return Counterexample(
+            self.device, self.compute_file, 0, "no compute node's adapter is cabled: nothing to prove"
+        )
+
+    def at_config(self, option: Option | None, message: str) -> Counterexample:
+        """A counterexample in opensm.conf, on the line of an option where it is there."""
+        return Counterexample(self.device, self.config_file, option.line if option is not None else 0, message)
+
+
+def has_subnet(tree: RenderedTree) -> bool:
+    """True when a host of the tree has a subnet manager's files."""
+    return next(places(tree), None) is not None
+
+
+@lru_cache(maxsize=2)
+def subnets(tree: RenderedTree) -> tuple[Subnet, ...]:
+    """The subnets of a tree, one for each distinct set of files: managers of one fabric have equal ones.
+
+    Raises VerifyError for text that does not parse.
+    """
+    hosts: dict[tuple[str | None, ...], list[_Host]] = {}
+    fabrics: dict[tuple[str, str], Fabric] = {}
+    for device, folder in places(tree):
+        options = parse_options(tree.text(device, f"{folder}/{CONFIG}") or "")
+        named = (_path(options, name) for name in (ROOT_LIST, COMPUTE_LIST, "partition_config_file"))
+        texts = [tree.text(device, path) for path in (f"{folder}/{FABRIC}", _names_file(folder, options), *named)]
+        # the port it runs on and its priority are each manager's own
+        settings = repr(sorted((name, o.value) for name, o in options.items() if name not in {"guid", "sm_priority"}))
+        hosts.setdefault((folder, settings, *texts), []).append(_Host(device, folder, options))
+    return tuple(_read(tree, equal, fabrics) for equal in hosts.values())
+
+
+class _Host(NamedTuple):
+    device: str
+    folder: str
+    options: Mapping[str, Option]
+
+
+def places(tree: RenderedTree) -> Iterator[tuple[str, str]]:
+    """Devices and the folder in which they have a subnet manager's configuration."""
+    for folder in (OPEN_FOLDER, UFM_FOLDER):
+        for device in tree.devices_with(f"{folder}/{CONFIG}"):
+            yield device, folder
+
+
+def _path(options: Mapping[str, Option], name: str) -> str:
+    return options[name].value.lstrip("/") if name in options else ""
+
+
+def _names_file(folder: str, options: Mapping[str, Option]) -> str:
+    return _path(options, NAME_MAP) or f"{folder}/{NAMES}"
+
+
+def _number(text: str) -> int:
+    """A GUID option as a number; 0, which opensm takes for any port, where it is none."""
+    return int(text, 16) if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text) else 0
+
+
+def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str], Fabric]) -> Subnet:
+    """The subnet of hosts with equal files. ``fabrics`` remembers fabrics that were parsed before."""
+    device, folder, options = hosts[0]
+    paths = {
+        FABRIC: f"{folder}/{FABRIC}",
+        NAME_MAP: _names_file(folder, options),
+        ROOT_LIST: _path(options, ROOT_LIST),
+        COMPUTE_LIST: _path(options, COMPUTE_LIST),
+    }
+    given = {name: tree.text(device, path) if path else "" for name, path in paths.items()}
+    texts = {name: text or "" for name, text in given.items()}
+    places_of = {name: f"{device}:/{path}" for name, path in paths.items()}
+    names = parse_names(texts[NAME_MAP], places_of[NAME_MAP])
+    key = (texts[NAME_MAP], texts[FABRIC])
+    if key not in fabrics:
+        called = {guid: option.value for guid, option in names.items()}
+        fabrics[key] = parse_fabric(texts[FABRIC], places_of[FABRIC], called)
+    fabric = fabrics[key]
+    listed, compute = (parse_guids(texts[name], places_of[name]) for name in (ROOT_LIST, COMPUTE_LIST))
+    roots = [at for at, switch in enumerate(fabric.switches) if switch.guid in listed]
+    return Subnet(
+        device=device,
+        folder=folder,
+        options=options,
+        names=names,
+        names_file=paths[NAME_MAP],
+        roots=listed,
+        roots_file=paths[ROOT_LIST] or f"{folder}/{CONFIG}",
+        # without a list of compute nodes, opensm takes every adapter for one
+        compute=compute if paths[COMPUTE_LIST] else {adapter.guid: adapter.line for adapter in fabric.adapters},
+        compute_file=paths[COMPUTE_LIST] or paths[FABRIC],
+        fabric=fabric,
+        rank=hops_from(fabric, np.array(roots, np.int64)),
+        managers=frozenset(_number(host.options["guid"].value) for host in hosts if "guid" in host.options),
+        lacking={name: paths[name] for name, text in given.items() if text is None},
+    )
+
+
+def hops_from(fabric: Fabric, starts: Integers) -> Integers:
+    """Each switch's distance from the nearest start in links between switches, -1 where no path leads."""
+    hops = np.full(len(fabric.switches), -1, np.int64)
+    hops[starts] = 0
+    one, other = fabric.trunks[:, 0], fabric.trunks[:, 2]
+    for depth in range(len(fabric.switches)):
+        unreached = int((hops < 0).sum())
+        for near, far in ((one, other), (other, one)):
+            hops[far[(hops[near] == depth) & (hops[far] < 0)]] = depth + 1
+        if int((hops < 0).sum()) == unreached:
+            break
+    return hops

@@ -1,0 +1,61 @@
+"""Scalable units as the cabling shows them: nodes whose adapters go to the same leaf switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clusterwright.platforms.opensm.reader.fabric import Integers
+from clusterwright.proofs.infiniband.subnet import Subnet
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Compute taps by host and rail.
+
+    ``hosts`` and ``rails`` are names (a rail is the adapters' port label), ``host`` and ``rail`` index them for each
+    compute tap in ``taps`` (rows of the fabric's). ``unit`` numbers the unit of each host, ``home`` is the leaf that
+    the host's unit uses for each rail (-1: none), ``leaf_unit`` each switch's unit (-1: no compute leaf).
+    """
+
+    hosts: tuple[str, ...]
+    rails: tuple[str, ...]
+    taps: Integers
+    host: Integers
+    rail: Integers
+    unit: Integers
+    home: Integers
+    leaf_unit: Integers
+
+
+def units_of(subnet: Subnet) -> Units:
+    """Find the units. A host whose cables go astray belongs to the unit where most of its cables go."""
+    fabric = subnet.fabric
+    taps = np.flatnonzero(subnet.is_compute)
+    own = [fabric.adapters[index] for index in fabric.taps[taps, 0].tolist()]
+    host_index = {name: at for at, name in enumerate(dict.fromkeys(adapter.host for adapter in own))}
+    rail_index = {name: at for at, name in enumerate(sorted({adapter.label for adapter in own}))}
+    host = np.array([host_index[adapter.host] for adapter in own], np.int64)
+    rail = np.array([rail_index[adapter.label] for adapter in own], np.int64)
+    leaf = fabric.taps[taps, 1]
+    seats = np.full((len(host_index), len(rail_index)), -1, np.int64)
+    seats[host, rail] = leaf
+
+    rows, member, counts = np.unique(seats, axis=0, return_inverse=True, return_counts=True)
+    member = member.reshape(-1)
+    # the commonest set of leaves among a leaf's hosts is that leaf's unit; a host's unit is what most of its leaves say
+    order = np.argsort(counts[member[host]], kind="stable")
+    leaf_row = np.full(len(fabric.switches), -1, np.int64)
+    leaf_row[leaf[order]] = member[host[order]]
+    votes = np.zeros((len(host_index), len(rows)), np.int32)
+    np.add.at(votes, (host, leaf_row[leaf]), 1)
+    chosen = votes.argmax(axis=1) if len(rows) else np.zeros(0, np.int64)
+    _, unit = np.unique(chosen, return_inverse=True)
+    first_of = np.full(int(unit.max(initial=-1)) + 1, len(host_index), np.int64)
+    np.minimum.at(first_of, unit, np.arange(len(host_index)))
+    rank = np.argsort(np.argsort(first_of))  # units in the order in which their first host appears
+    unit = rank[unit] if len(unit) else unit
+    leaf_unit = np.full(len(fabric.switches), -1, np.int64)
+    leaf_unit[leaf[order]] = unit[host[order]]
+    return Units(tuple(host_index), tuple(rail_index), taps, host, rail, unit, rows[chosen], leaf_unit)

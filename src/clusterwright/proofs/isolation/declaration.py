@@ -1,0 +1,145 @@
+"""The declaration behind a plan: from the spec's zones and flows and the planned addresses, by no renderer's code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import ip_network
+
+from clusterwright.packets.ranges import Interval, Ranges, ranges
+from clusterwright.plan.model import Plan
+from clusterwright.proofs.isolation.declared import (
+    OUTSIDE,
+    Declared,
+    DeclaredBorder,
+    DeclaredFabric,
+    DeclaredFlow,
+    DeclaredZone,
+    Edge,
+    ZonePart,
+)
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.isolation import Network, Zone
+from clusterwright.spec.zone_reach import covers, members_of
+
+_HOST_SIDES = frozenset({"host", "management"})
+_Tenants = Mapping[str, Mapping[str, list[int]]]  # switch, then node group ("" for switches' ports), then addresses
+
+
+def declared_of(plan: Plan) -> Declared:
+    """What the spec behind a plan declares."""
+    tenants: dict[str, dict[str, dict[str, list[int]]]] = {}
+    ports: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
+    addresses: dict[tuple[int, int], tuple[str, str]] = {}
+    management: dict[str, str] = {}
+    fabrics_of: dict[str, set[str]] = {}
+    linked: dict[str, set[str]] = {}
+    addressed = {fabric.name: fabric for fabric in plan.spec.fabrics if fabric.addressing is not None}
+    for cable in plan.cables:
+        fabric = addressed.get(cable.fabric)
+        linked.setdefault(cable.a.device, set()).add(cable.a.port)
+        linked.setdefault(cable.b.device, set()).add(cable.b.port)
+        if fabric is None or cable.a.side not in _HOST_SIDES:
+            continue
+        device = plan.by_name[cable.a.device]
+        fabrics_of.setdefault(device.name, set()).add(cable.fabric)
+        ports.setdefault((cable.fabric, cable.b.device), {})[cable.b.port] = (cable.a.device, cable.a.port)
+        if device.kind == "switch":
+            management[device.name] = cable.fabric
+        if cable.a.address is not None:
+            own = tenants.setdefault(cable.fabric, {}).setdefault(cable.b.device, {})
+            own.setdefault(device.node_group, []).append(cable.a.address)
+            addresses[_version(fabric), cable.a.address] = (cable.a.device, cable.a.port)
+    for border in plan.spec.borders:
+        linked.setdefault(border.device, set()).add(border.port)
+    zones = tuple(_zone(plan, zone, tenants) for zone in plan.spec.zones)
+    return Declared(
+        zones=zones,
+        flows=tuple(
+            DeclaredFlow(flow.name, flow.source, flow.target, flow.protocol, ranges(flow.ports) if flow.ports else None)
+            for flow in plan.spec.flows
+        ),
+        fabrics=tuple(
+            DeclaredFabric(fabric.name, fabric.technology, _version(fabric), _range([fabric.addressing.hosts]))
+            for fabric in addressed.values()
+            if fabric.addressing is not None
+        ),
+        zones_of={d.name: d.zones for d in plan.devices if d.kind == "node"},
+        imaged=frozenset(device.name for device in plan.devices if device.kind == "node" and device.image is not None),
+        fabrics_of={name: frozenset(found) for name, found in fabrics_of.items()},
+        edges=tuple(_edge(plan, fabric, switch, own) for (fabric, switch), own in sorted(ports.items())),
+        borders=tuple(
+            DeclaredBorder(
+                border.name,
+                border.device,
+                border.port,
+                plan.by_name[border.device].fabric if border.device in plan.by_name else "",
+                border.address.version,
+                int(border.address.ip),
+                int(border.neighbour),
+                border.zones,
+            )
+            for border in plan.spec.borders
+        ),
+        management=management,
+        plumbing=tuple((each.version, _range([each])) for each in _plumbing(plan)),
+        addresses=addresses,
+        linked={name: frozenset(ports) for name, ports in linked.items()},
+        collecting=None if plan.spec.site.telemetry is None else plan.spec.site.telemetry.port,
+    )
+
+
+def _plumbing(plan: Plan) -> list[Network]:
+    servers = plan.spec.site
+    own = [ip_network(text) for each in (servers, servers.management) for text in (*each.dns, *each.ntp, *each.syslog)]
+    own += [ip_network(text) for text in (() if servers.aaa is None else servers.aaa.servers)]
+    for fabric in plan.spec.fabrics:
+        if fabric.addressing is not None:
+            own += [fabric.addressing.loopbacks, fabric.addressing.links]
+    return own
+
+
+def _version(fabric: Fabric) -> int:
+    return fabric.addressing.hosts.version if fabric.addressing is not None else 4
+
+
+def _range(networks: list[Network]) -> Ranges:
+    return ranges((int(each.network_address), int(each.broadcast_address)) for each in networks)
+
+
+def _edge(plan: Plan, fabric: str, switch: str, ports: Mapping[str, tuple[str, str]]) -> Edge:
+    subnet = plan.host_subnet_of.get((fabric, switch))
+    size = 0 if subnet is None else 1 << ((32 if subnet.version == 4 else 128) - subnet.prefix_length)
+    behind = ranges([] if subnet is None else [(subnet.network, subnet.network + size - 1)])
+    return Edge(switch, fabric, behind, ports)
+
+
+def _zone(plan: Plan, zone: Zone, tenants: Mapping[str, _Tenants]) -> DeclaredZone:
+    members = frozenset(members_of(plan.spec, zone))
+    parts = []
+    for fabric in plan.spec.fabrics:
+        if covers(plan.spec, zone, fabric):
+            found = _part(plan, fabric, members, tenants.get(fabric.name, {}))
+            if found:
+                parts.append(ZonePart(fabric.name, _version(fabric), found))
+    for version in (4, 6):
+        outside = _range([each for each in zone.prefixes if each.version == version])
+        if outside:
+            parts.append(ZonePart(OUTSIDE, version, outside))
+    return DeclaredZone(zone.name, zone.kind, zone.isolated, bool(zone.fabrics) and not members, tuple(parts))
+
+
+def _part(plan: Plan, fabric: Fabric, members: frozenset[str], tenants: _Tenants) -> Ranges:
+    """The zone's addresses on a fabric: the pool where all are its own, else whole subnets and single addresses."""
+    if fabric.addressing is None:
+        return ranges([])
+    if not members or (tenants and all(group in members for own in tenants.values() for group in own)):
+        return _range([fabric.addressing.hosts])
+    found: list[Interval] = []
+    for switch, own in tenants.items():
+        subnet = plan.host_subnet_of.get((fabric.name, switch))
+        if subnet is not None and all(group in members for group in own):
+            size = 1 << ((32 if subnet.version == 4 else 128) - subnet.prefix_length)
+            found.append((subnet.network, subnet.network + size - 1))
+        else:
+            found += [(each, each) for group, those in own.items() if group in members for each in those]
+    return ranges(found)

@@ -1,0 +1,186 @@
+"""What a spec declares: zones as addresses, the flows between them, where each device stands. All else is denied."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from clusterwright.packets.ranges import EMPTY, Ranges
+
+INTERNET = "internet"
+MOST_PORTS = 64  # longer ranges would fill a chip's table with single ports
+OUTSIDE = ""  # stands for the fabric of addresses that are on none
+
+
+@dataclass(frozen=True, slots=True)
+class ZonePart:
+    """Addresses of a zone on one fabric, or outside (``OUTSIDE``), of one IP version."""
+
+    fabric: str
+    version: int
+    addresses: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredZone:
+    """A zone; ``is_ports`` is True for one that stands for a whole fabric and so holds switches' management ports."""
+
+    name: str
+    kind: str
+    isolated: bool
+    is_ports: bool
+    parts: tuple[ZonePart, ...]
+
+    def on(self, fabric: str) -> bool:
+        """True when the zone has addresses on a fabric."""
+        return any(part.fabric == fabric for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFlow:
+    """A flow; ``ports`` are destination ports, None where every port is meant or the protocol has none."""
+
+    name: str
+    source: str
+    target: str
+    protocol: str
+    ports: Ranges | None
+
+    @property
+    def has_long_range(self) -> bool:
+        """True for a range of more ports than a chip without ranges lists one by one."""
+        return self.ports is not None and any(high - low >= MOST_PORTS for low, high in self.ports.bounds)
+
+    @property
+    def is_rdma(self) -> bool:
+        """True for RoCE v2 itself, which passes on RoCE fabrics alone and has no replies of its own."""
+        return self.protocol == "udp" and self.ports is not None and self.ports.bounds == ((4791, 4791),)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFabric:
+    """A fabric with addresses; ``pool`` are those of its hosts."""
+
+    name: str
+    technology: str
+    version: int
+    pool: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A switch where hosts enter: ``subnet`` are the addresses behind it, ``ports`` lead to (device, port) there."""
+
+    switch: str
+    fabric: str
+    subnet: Ranges
+    ports: Mapping[str, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredBorder:
+    """A session with a network outside, over a switch's port; ``zones`` lie behind it."""
+
+    name: str
+    switch: str
+    port: str
+    fabric: str
+    version: int
+    own: int
+    neighbour: int
+    zones: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The whole matrix, and where it is enforced.
+
+    ``zones_of`` are the zones of each node, ``imaged`` the nodes with an image,
+    ``fabrics_of`` the fabrics that it is attached to, ``addresses`` all hosts'
+    addresses with device and port. ``management`` are the management ports of switches: device to fabric. ``plumbing``
+    are other addresses that routes may lead to, with their version: switches' own, and the site's servers.
+    ``linked`` are the ports of each switch that a cable or a border is planned for.
+    ``collecting`` is the port at which collectors ask switches, None where the spec has no telemetry.
+    """
+
+    zones: tuple[DeclaredZone, ...]
+    flows: tuple[DeclaredFlow, ...]
+    fabrics: tuple[DeclaredFabric, ...]
+    zones_of: Mapping[str, tuple[str, ...]]
+    imaged: frozenset[str]
+    fabrics_of: Mapping[str, frozenset[str]]
+    edges: tuple[Edge, ...]
+    borders: tuple[DeclaredBorder, ...]
+    management: Mapping[str, str]
+    plumbing: tuple[tuple[int, Ranges], ...]
+    addresses: Mapping[tuple[int, int], tuple[str, str]]
+    linked: Mapping[str, frozenset[str]]
+    collecting: int | None = None
+
+    @cached_property
+    def known(self) -> Mapping[int, Ranges]:
+        """All addresses that a route may lead to, by IP version."""
+        found = {4: EMPTY, 6: EMPTY}
+        for zone in self.zones:
+            for part in zone.parts:
+                found[part.version] |= part.addresses
+        for fabric in self.fabrics:
+            found[fabric.version] |= fabric.pool
+        for version, own in self.plumbing:
+            found[version] |= own
+        return found
+
+    def knows(self, text: str) -> bool:
+        """True for a prefix, or an address with or without the length of its network, that begins on a planned network.
+
+        Raises ValueError for what is no address.
+        """
+        version = 6 if ":" in text else 4
+        first, _, length = text.partition("/")
+        try:
+            number = int.from_bytes(socket.inet_pton(socket.AF_INET6 if version == 6 else socket.AF_INET, first), "big")
+        except OSError as error:
+            raise ValueError(f'"{text}" is no IPv{version} address') from error
+        return length != "0" and number in self.known[version]
+
+    @cached_property
+    def zone(self) -> Mapping[str, DeclaredZone]:
+        """Zones by name."""
+        return {zone.name: zone for zone in self.zones}
+
+    @cached_property
+    def fabric(self) -> Mapping[str, DeclaredFabric]:
+        """Fabrics by name."""
+        return {fabric.name: fabric for fabric in self.fabrics}
+
+    def peers(self, mine: str, other: str, fabric: str, version: int) -> Ranges:
+        """The addresses at which one zone meets another over a fabric.
+
+        Where both are on it, the other's addresses there, and over plain Ethernet its addresses outside. Where they
+        share another fabric, none; where they share none, plain Ethernet leads to all of them.
+        """
+        one, two = self.zone[mine], self.zone[other]
+        plain = self.fabric[fabric].technology == "ethernet"
+        if two.on(fabric):
+            wanted = {fabric, OUTSIDE} if plain else {fabric}
+        elif not plain or any(one.on(each.name) and two.on(each.name) for each in self.fabrics):
+            return EMPTY
+        else:
+            wanted = {each.name for each in self.fabrics} | {OUTSIDE}
+        found = EMPTY
+        for part in two.parts:
+            if part.fabric in wanted and part.version == version:
+                found |= part.addresses
+        return found
+
+    def zone_at(self, version: int, address: int) -> str:
+        """The zone that an address belongs to, by the narrowest one; "the internet" where it is in none."""
+        found = [
+            (part.addresses.size(), zone.kind == "boot", at, zone.name)
+            for at, zone in enumerate(self.zones)
+            for part in zone.parts
+            if part.version == version and address in part.addresses
+        ]
+        return min(found)[-1] if found else "the internet"

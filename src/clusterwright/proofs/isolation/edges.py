@@ -1,0 +1,220 @@
+"""The filters of switches: what each host port and each management port lets in, beside what it should."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network
+from typing import Protocol
+
+from clusterwright.finding import VerifyError
+from clusterwright.packets.boxes import EVERYTHING, Packet, PacketSet, merged
+from clusterwright.packets.filters import Ruleset
+from clusterwright.packets.passage import Decision, Idle, decide, passing
+from clusterwright.packets.ranges import Ranges
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.packets.values import addresses
+from clusterwright.platforms.eos.reader.lists import IN, OUT, EosLists, read_eos_lists
+from clusterwright.platforms.fboss.reader.lists import FbossLists
+from clusterwright.platforms.managed.mlnxos_reader import MlnxOsLists
+from clusterwright.platforms.managed.nvos_reader import NvosLists
+from clusterwright.platforms.sonic.reader.lists import SonicLists
+from clusterwright.proofs.isolation.declared import Declared, DeclaredBorder, Edge
+from clusterwright.proofs.isolation.expected import border_passes, edge_input, management_input
+from clusterwright.proofs.tree import RenderedTree
+
+EOS, FBOSS, SONIC = "mnt/flash/startup-config", "etc/coop/agent.conf", "etc/sonic/config_db.json"
+MLNX_OS, NVOS = "var/opt/tms/text-configs/clusterwright", "etc/nvue.d/startup.yaml"
+HOSTS, MANAGEMENT = "host port", "management port"
+BORDER_IN, BORDER_OUT = "border port inwards", "border port outwards"
+_ADDRESS = re.compile(r"(?<![\w.:/])(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:.]*)(?:/\d+)?(?![\w.:/])")
+SwitchLists = EosLists | FbossLists | SonicLists | MlnxOsLists | NvosLists
+READERS: tuple[tuple[str, Callable[[str], SwitchLists]], ...] = (
+    (EOS, read_eos_lists),
+    (FBOSS, FbossLists),
+    (SONIC, SonicLists),
+    (MLNX_OS, MlnxOsLists),
+    (NVOS, NvosLists),
+)
+OWN_PORT = (EosLists, MlnxOsLists, NvosLists)  # systems whose management port has a list of its own
+
+
+class Lists(Protocol):
+    """The lists of a switch, as each system's reader gives them."""
+
+    def at(self, port: str, direction: str = IN) -> Ruleset:
+        """What a port lets in, or out."""
+
+    def text(self, ports: Iterable[str]) -> str:
+        """Everything in the file that decides what these ports let in."""
+
+
+@dataclass(frozen=True)
+class PortFilter:
+    """What ports of a switch do with the packets that come in there; ``ports`` have the same rules.
+
+    ``what`` says what kind of ports these are, ``wanted`` what should pass, ``local`` the addresses behind them.
+    """
+
+    device: str
+    file: str
+    what: str
+    fabric: str
+    ports: tuple[str, ...]
+    ruleset: Ruleset
+    wanted: PacketSet
+    local: Ranges
+
+    @property
+    def direction(self) -> str:
+        """``in`` or ``out``."""
+        return OUT if self.what == BORDER_OUT else IN
+
+    def decide(self, packet: Packet) -> Decision:
+        """What becomes of a packet, and by which line."""
+        return decide(self.ruleset, self.direction, packet)
+
+    def passes(self) -> tuple[PacketSet, tuple[Idle, ...]]:
+        """Everything that passes, and rules that never decide. Raises Unreadable."""
+        found = passing(self.ruleset, self.direction, EVERYTHING)
+        return PacketSet(tuple(merged(found.packets.boxes))), found.idle
+
+
+@dataclass(frozen=True)
+class PortGroup:
+    """Ports of one kind of a switch, whose rules are only read when they are asked for."""
+
+    declared: Declared
+    device: str
+    file: str
+    what: str
+    fabric: str
+    ports: tuple[str, ...]
+    local: Ranges
+    lists: Lists
+    border: DeclaredBorder | None = None
+
+    def shape(self) -> object:
+        """Equal for groups that differ in nothing but their local addresses, and so are right or wrong together.
+
+        In the text the local prefix is replaced by a word; every other address in it counts by how it stands to the
+        local ones, and so do the zones.
+        """
+        if self.border is not None:
+            return self.device, self.what, self.ports
+        text = self.lists.text(self.ports)
+        if self.what == HOSTS:
+            for name in _prefixes(self.local):
+                text = text.replace(name, "LOCAL")
+        zones = tuple(
+            (zone.name, _stands(part.addresses, self.local))
+            for zone in self.declared.zones
+            for part in zone.parts
+            if part.fabric == self.fabric
+        )
+        return self.file, self.what, self.fabric, text, _relations(text, self.local), zones
+
+    def filters(self) -> Iterator[PortFilter]:
+        """Ports with equal rules together; none where no zone asks for a filter. Raises VerifyError."""
+        wanted = self._wanted()
+        if wanted is None:
+            return
+        alike: dict[object, tuple[list[str], Ruleset]] = {}
+        for port in self.ports:
+            try:
+                ruleset = self.lists.at(port, OUT) if self.what == BORDER_OUT else self.lists.at(port)
+            except Unreadable as error:
+                raise unreadable(self.device, self.file, error) from None
+            alike.setdefault(behaviour(ruleset), ([], ruleset))[0].append(port)
+        for ports, ruleset in alike.values():
+            whole = PacketSet(tuple(merged(wanted.boxes)))
+            yield PortFilter(self.device, self.file, self.what, self.fabric, tuple(ports), ruleset, whole, self.local)
+
+    def _wanted(self) -> PacketSet | None:
+        if self.border is not None:
+            return border_passes(self.declared, self.border, outward=self.what == BORDER_OUT)
+        if self.what == HOSTS:
+            return edge_input(self.declared, self.fabric, self.local, single_ports=self.file == FBOSS)
+        return management_input(self.declared, self.fabric, is_stateful=self.file == MLNX_OS)
+
+
+def port_groups(tree: RenderedTree, declared: Declared) -> Iterator[PortGroup]:
+    """The filtered ports of all switches. Raises VerifyError at the line that does not read."""
+    edges: dict[str, list[Edge]] = {}
+    for edge in declared.edges:
+        edges.setdefault(edge.switch, []).append(edge)
+    borders: dict[str, list[DeclaredBorder]] = {}
+    for border in declared.borders:
+        borders.setdefault(border.switch, []).append(border)
+    for file, read in READERS:
+        for device in tree.devices_with(file):
+            try:
+                lists = read(tree.text(device, file) or "")
+            except Unreadable as error:
+                raise unreadable(device, file, error) from None
+            for edge in edges.get(device, ()):
+                if any(zone.on(edge.fabric) for zone in declared.zones):
+                    ports = tuple(edge.ports)
+                    yield PortGroup(declared, device, file, HOSTS, edge.fabric, ports, edge.subnet, lists)
+            for border in borders.get(device, ()):
+                for what in (BORDER_IN, BORDER_OUT):
+                    ports, inside = (border.port,), declared.fabric[border.fabric].pool
+                    yield PortGroup(declared, device, file, what, border.fabric, ports, inside, lists, border)
+            fabric = declared.management.get(device, "")
+            if isinstance(lists, OWN_PORT) and management_input(declared, fabric) is not None:
+                pool = declared.fabric[fabric].pool
+                ports = lists.management_ports()
+                yield PortGroup(declared, device, file, MANAGEMENT, fabric, ports, pool, lists)
+
+
+def behaviour(ruleset: Ruleset) -> object:
+    """Equal for rulesets that do the same in the same order, wherever their rules stand."""
+    chains = [chain for table in ruleset.tables for chain in table.chains.values()]
+    return tuple((c.policy, *((rule.matches, rule.verdict) for rule in c.rules)) for c in chains)
+
+
+def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:
+    """The error for text whose meaning is not known."""
+    return VerifyError(
+        f"{device}:/{file}:{error.line}: {error}, so what passes cannot be said. Write it with what docs/isolation.md "
+        "names."
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _prefixes(local: Ranges) -> tuple[str, ...]:
+    """The local addresses as one prefix, in the ways in which files write it; nothing where they are none."""
+    if len(local.bounds) != 1:
+        return ()
+    low, high = local.bounds[0]
+    size = high - low + 1
+    kind, bits = (IPv4Network, 32) if high < 1 << 32 else (IPv6Network, 128)
+    if size & (size - 1) or low % size:
+        return ()
+    return (str(kind((low, bits - size.bit_length() + 1))),)
+
+
+def _relations(text: str, local: Ranges) -> tuple[str, ...]:
+    return tuple(_relation(each, local) for each in addresses_in(text))
+
+
+@lru_cache(maxsize=1 << 10)
+def addresses_in(text: str) -> tuple[str, ...]:
+    """Everything in a text that looks like an address or a prefix."""
+    return tuple(sorted(set(_ADDRESS.findall(text))))
+
+
+@lru_cache(maxsize=1 << 16)
+def _relation(text: str, local: Ranges) -> str:
+    """How addresses in a text stand to the local ones; "" for what is no address."""
+    try:
+        return _stands(addresses(text, 6 if ":" in text else 4), local)
+    except ValueError:
+        return ""
+
+
+def _stands(own: Ranges, local: Ranges) -> str:
+    both = own & local
+    return "none" if not both else "all" if both == local else repr(both)

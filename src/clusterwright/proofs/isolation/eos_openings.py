@@ -1,0 +1,160 @@
+"""What an EOS configuration says beside its lists that takes packets around them, or opens the switch itself.
+
+Lists on ports prove something only while packets take these ports and meet these lists. Everything here is looked for
+by name; a section of a name that is not known is told apart, so that nobody takes it for judged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from clusterwright.packets.phrases import address
+from clusterwright.platforms.eos.reader.lists import EosLists
+from clusterwright.proofs.isolation.declared import Declared
+
+Fault = tuple[int, str]  # where it begins in the text, and what is wrong
+
+_ELSEWHERE = "takes packets past the lists of their ports"
+_FOLLOWED = "takes back what stands above it, and the lists and maps there no longer hold"
+_OWN_ROUTES = "learns or brings routes that no flow asks for"
+_SERVICE = "opens the switch itself to more than the flows to its management port"
+# Sections and single lines at the margin.
+_SECTIONS = (
+    (r"(?:no|default) (?:ip|ipv6) (?:access-list|prefix-list) .*", _FOLLOWED),
+    (r"(?:no|default) (?:route-map|router|interface|vrf) .*|default interface .*", _FOLLOWED),
+    (r"interface \S*\d[-,]\S*", "changes several interfaces at once, which is not read here"),
+    (r"ip(?:v6)? prefix-list \S+ (?:seq|permit|deny) .*", "adds to a prefix list on one line, which is not read here"),
+    (r"router (?!bgp\b|bfd\b|general\b).*|ip default-gateway .*", _OWN_ROUTES),
+    (r"monitor session .*|monitor capture .*|sflow destination .*", "sends copies of packets elsewhere"),
+    (r"traffic-policies|policy-map type pbr .*|ip nat .*|patch panel|mpls (?:ip|static) ?.*", _ELSEWHERE),
+    (r"(?:ip dhcp|dhcp) relay.*|ip forward-protocol .*", _ELSEWHERE),
+    (r"management (?!(?:api (?:gnmi|http-commands)|ssh|security|console|accounts|defaults)\n).*", _SERVICE),
+    (r"snmp-server (?:community .*|vrf default.*)", _SERVICE),
+    (r"event-handler .*|schedule .*", "runs a program, and no proof reads what it does"),
+)
+# Lines within a section, whatever it is.
+_LINES = (
+    (r"(?:no|default) (?:(?:ip|ipv6) access-group|match|route-map) .*", _FOLLOWED),
+    (r"(?:no|default) neighbor \S+ (?!shutdown|description).*", _FOLLOWED),
+    (r"channel-group .*", "makes the port part of another one, whose lists count"),
+    (r"switchport (?:mode (?!access\n)|trunk|dot1q-tunnel|vlan translation).*", "lets hosts choose their VLAN"),
+    (r"service-policy type pbr .*|traffic-policy .*|ip nat .*|(?:ip|ipv6) nat .*|xconnect .*", _ELSEWHERE),
+    (r"ip directed-broadcast|ip (?:local-)?proxy-arp", _ELSEWHERE),
+    (
+        r"ip address dhcp|dhcp client .*|ipv6 address auto-config|ipv6 nd ra rx .*",
+        "takes routes from whoever offers them",
+    ),
+    (r"bgp listen range .*", "takes a session with whoever asks"),
+    (r"authentication empty-passwords (?!deny).*|protocol (?:http|telnet)", _SERVICE),
+)
+_KNOWN = re.compile(
+    r"(?:aaa|banner|clock|dns|errdisable|hostname|interface|lldp|load-balance|logging|mac security|ntp|platform"
+    r"|port-channel load-balance|priority-flow-control|prompt|qos|queue-monitor|radius-server|route-map"
+    r"|router (?:bfd|bgp|general)|snmp-server|spanning-tree|tacacs-server|terminal|transceiver|username|vlan"
+    r"|vrf instance|service routing|hardware counter|management (?:api|ssh|security|console|accounts|defaults)"
+    r"|(?:ip|ipv6) (?:access-list|community-list|domain|load-sharing|name-server|prefix-list|radius|route|routing|ssh"
+    r"|tacacs|unicast-routing)|no (?:aaa root|(?:ip|ipv6) routing|logging|snmp-server vrf)|end)\b|!"
+)
+
+
+def _pattern(begins: str, sides: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
+    ways = "|".join(f"(?P<w{at}>{pattern})" for at, (pattern, _) in enumerate(sides))
+    return re.compile(rf"\n{begins}(?=[a-z])(?:{ways})(?=\n)")
+
+
+# each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
+_AT_MARGIN = _pattern("", _SECTIONS)
+_INSIDE = _pattern(" ++", _LINES)
+_HEADERS = re.compile(r"\n([^\s!][^\n]*)")
+_PEER = re.compile(r"\n   +neighbor ([0-9a-f.:]*[.:][0-9a-f.:]*) (?:remote-as|peer group) ")
+_ANNOUNCED = re.compile(r"\n   +(network|aggregate-address) (\S+)")
+_ADDRESS = re.compile(r"^   ip(?:v6)? address (?:virtual )?(\S+)", re.M)
+_RELAY = re.compile(r"\n +(?:ip helper-address|ipv6 dhcp relay destination) (\S+)")
+_TRANSPORT = re.compile(r"\n   transport grpc (\S+)\n((?:      .*\n)*)")
+_SECTION = r"\nmanagement {}\n((?:   .*\n)*)"
+_SSH, _EAPI = re.compile(_SECTION.format("ssh")), re.compile(_SECTION.format("api http-commands"))
+
+
+def eos_openings(text: str, device: str, lists: EosLists, declared: Declared | None) -> Iterator[Fault]:
+    """Everything in a startup-config that opens a way beside the lists, with its place in the text.
+
+    Without what is ``declared`` ports, addresses and sessions are not compared with the plan.
+    """
+    lined = f"\n{text}\n"
+    for pattern, sides in ((_AT_MARGIN, _SECTIONS), (_INSIDE, _LINES)):
+        for found in pattern.finditer(lined):
+            reason = sides[int((found.lastgroup or "w0")[1:])][1]
+            yield found.start(), f'"{found[0].strip()}" {reason}'
+    if "\nvrf instance MGMT\n" in lined:
+        yield from _services(lined)
+        yield from _vrfs(lists)
+    if declared is not None:
+        yield from _unplanned(device, lists, declared)
+        yield from _sessions(lined, device, declared)
+        for found in _RELAY.finditer(lined) if "helper-address" in lined or "dhcp relay" in lined else ():
+            if not declared.knows(found[1]):
+                yield found.start(), f"what hosts ask by DHCP goes to {found[1]}, which is on no planned network"
+
+
+def unknown_sections(text: str) -> Iterator[Fault]:
+    """Sections and lines at the margin of which nothing here knows what they do."""
+    for found in _HEADERS.finditer(f"\n{text}"):
+        if _KNOWN.match(found[1]) is None and _AT_MARGIN.match(f"\n{found[1]}\n") is None:
+            yield found.start(), found[1]
+
+
+def _vrfs(lists: EosLists) -> Iterator[Fault]:
+    """Ports in another VRF than theirs."""
+    for name, (start, body) in lists.live.items():
+        is_management = name.startswith("Management")
+        if ("\n   vrf MGMT\n" in f"{body}\n") is not is_management:
+            yield (
+                start,
+                f"{name} is in the {'default VRF' if is_management else 'VRF MGMT'}, which joins the two networks",
+            )
+
+
+def _unplanned(device: str, lists: EosLists, declared: Declared) -> Iterator[Fault]:
+    """Ports in service where the plan has no cable, and addresses of nobody."""
+    planned = declared.linked.get(device, frozenset())
+    for name, (start, body) in lists.live.items():
+        if name in planned:
+            continue
+        if not name.startswith(("Loopback", "Vlan", "Management")):
+            yield start, f"{name} is in service, and the plan has no cable there"
+        for own in _ADDRESS.findall(body):
+            if own != "dhcp" and not declared.knows(own):
+                yield start, f"{name} has the address {own}, which is on no planned network"
+
+
+def _sessions(lined: str, device: str, declared: Declared) -> Iterator[Fault]:
+    """BGP sessions with addresses that are on no planned link, and announcements of what is no planned network."""
+    told = {address(border.version, border.neighbour) for border in declared.borders if border.switch == device}
+    for found in _PEER.finditer(lined):
+        if found[1] not in told and not declared.knows(found[1]):
+            told.add(found[1])
+            yield found.start(), f"a BGP session with {found[1]}, which is on no planned link and at no border"
+    for found in _ANNOUNCED.finditer(lined):
+        if not declared.knows(found[2]):
+            yield found.start(), f'"{found[1]} {found[2]}" announces addresses of no zone and no fabric'
+
+
+def _services(lined: str) -> Iterator[Fault]:
+    """Services that answer outside the management VRF, where no list is asked, or without TLS."""
+    for name, section, closed in (
+        ("SSH", _SSH, "\n   shutdown\n"),
+        ("eAPI", _EAPI, "\n   vrf default\n      shutdown\n"),
+    ):
+        found = section.search(lined)
+        if found is not None and closed not in f"\n{found[1]}":
+            yield found.start(), f"{name} answers in the default VRF too, where its lists are not asked"
+    gnmi = lined.find("\nmanagement api gnmi\n")
+    for found in _TRANSPORT.finditer(lined, gnmi) if gnmi >= 0 else ():
+        if "      vrf MGMT\n" not in found[2]:
+            yield (
+                found.start(),
+                f"gNMI's transport {found[1]} answers in the default VRF, where its lists are not asked",
+            )
+        if "      ssl profile " not in found[2]:
+            yield found.start(), f"gNMI's transport {found[1]} answers without TLS"

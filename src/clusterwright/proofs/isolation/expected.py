@@ -1,0 +1,310 @@
+"""What each place of enforcement should let pass, as the declaration and docs/isolation.md have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from clusterwright.packets.boxes import (
+    CT,
+    DPORT,
+    DST,
+    ESTABLISHED,
+    EVERYTHING,
+    FLAGS,
+    FOREIGN,
+    FRAGMENT,
+    ICMP4,
+    ICMP6,
+    INVALID,
+    NEW,
+    OWN,
+    PROTO,
+    RELATED,
+    SPORT,
+    SRC,
+    TCP,
+    UDP,
+    UNREACHABLE,
+    UNTRACKED,
+    V4,
+    V6,
+    WHOLE,
+    Box,
+    PacketSet,
+    box,
+    meet,
+)
+from clusterwright.packets.filters import InterfaceNumbers
+from clusterwright.packets.ranges import EMPTY, Ranges, values
+from clusterwright.packets.values import addresses
+from clusterwright.proofs.isolation.declared import OUTSIDE, Declared, DeclaredBorder, DeclaredFlow
+from clusterwright.spec.isolation import WITH_PORTS
+
+BOOT = "boot"
+_NUMBERS = {"tcp": TCP, "udp": UDP}
+# Neighbour discovery and listener messages, which Linux never tracks (nf_conntrack_proto_icmpv6.c).
+_UNTRACKED_TYPES = values(130, 131, 132, 133, 134, 135, 136, 143)
+_NEIGHBOURS = values(135, 136)
+_REPORTS = values(131, 143)
+_ON_LINK = values(131, 132, 135, 136, 143)
+_ERRORS = {4: values(3, 11, 12), 6: values(1, 2, 3, 4)}
+_ECHO_REQUEST = {4: values(8), 6: values(128)}
+_ECHO_REPLY = {4: values(0), 6: values(129)}
+# RFC 6890: addresses that never stand as a source on a network.
+_NOBODY = {
+    4: addresses("0.0.0.0/8", 4)
+    | addresses("127.0.0.0/8", 4)
+    | addresses("169.254.0.0/16", 4)
+    | addresses("224.0.0.0/3", 4),
+    6: addresses("::1", 6) | addresses("::ffff:0.0.0.0/96", 6) | addresses("100::/64", 6) | addresses("ff00::/8", 6),
+}
+_TRACKED = values(NEW, ESTABLISHED, RELATED, INVALID)
+_KNOWN = values(ESTABLISHED, RELATED)
+_FRESH = values(NEW, UNTRACKED)
+_WHOLE_ONLY = values(0)  # connection tracking puts fragments together before any filter sees them
+_NOT_LATER = values(0, 1)
+_BGP = values(179)
+# Flags of replies as TCP sends them: ACK alone or with SYN, FIN or PSH, and RST. ECN's bits may be set.
+_SENT_FLAGS = values(*(flags for flags in range(256) if flags & 0x3F in {4, 16, 17, 18, 20, 24, 25}))
+_ACK_OR_RST = values(*(flags for flags in range(256) if flags & 0x14))
+
+
+STATEFUL_PACKETS = PacketSet(
+    tuple(
+        both
+        for each in (
+            box(family=V4, ct=_TRACKED, fragment=_WHOLE_ONLY),
+            box(family=V6, ct=_TRACKED, fragment=_WHOLE_ONLY, proto=WHOLE[PROTO] - values(ICMP6)),
+            box(
+                family=V6,
+                ct=_TRACKED,
+                fragment=_WHOLE_ONLY,
+                proto=values(ICMP6),
+                icmp=WHOLE[PROTO] - _UNTRACKED_TYPES,
+            ),
+            box(family=V6, ct=values(UNTRACKED), fragment=_WHOLE_ONLY, proto=values(ICMP6), icmp=_UNTRACKED_TYPES),
+        )
+        for whole in EVERYTHING.boxes
+        if (both := meet(each, whole)) is not None
+    )
+)
+"""Every packet that a filter with connection tracking can be asked about."""
+
+Nics = Mapping[str, tuple[str, ...]]  # fabric to the node's interfaces with an address on it
+
+
+def node_input(
+    declared: Declared, zones: Sequence[str], nics: Nics, interfaces: InterfaceNumbers, *, boots: bool
+) -> PacketSet:
+    """What a node takes; ``boots`` for the rules while it installs itself."""
+    foreign = [
+        box(family=family, origin=values(FOREIGN, UNREACHABLE), src=WHOLE[SRC] - _NOBODY[version])
+        for version, family in ((4, V4), (6, V6))
+    ]
+    inner = [*_baseline(), *_contacts(declared, zones, nics, interfaces, boots=boots, outbound=False)]
+    found = [both for a in foreign for b in inner if (both := meet(a, b)) is not None]
+    return PacketSet((box(iif=interfaces.of("lo")), *found)) & STATEFUL_PACKETS
+
+
+def node_output(
+    declared: Declared, zones: Sequence[str], nics: Nics, interfaces: InterfaceNumbers, *, boots: bool
+) -> PacketSet:
+    """What a node sends."""
+    inner = [*_baseline(), *_contacts(declared, zones, nics, interfaces, boots=boots, outbound=True)]
+    own = box(origin=values(OWN))
+    found = [both for each in inner if (both := meet(own, each)) is not None]
+    before = [
+        box(oif=interfaces.of("lo")),
+        box(family=V6, proto=values(ICMP6), icmp=_NEIGHBOURS, hops=values(255)),
+        box(family=V6, proto=values(ICMP6), icmp=_REPORTS),
+    ]
+    return PacketSet((*before, *found)) & STATEFUL_PACKETS
+
+
+def edge_input(declared: Declared, fabric: str, subnet: Ranges, *, single_ports: bool = False) -> PacketSet | None:
+    """What hosts behind a switch may send into a fabric; None where no zone covers the fabric.
+
+    With ``single_ports`` the switch knows no ranges of ports and compares TCP flags as a whole: flows with a long range
+    pass with every port, and replies with the flags that TCP sends.
+    """
+    if not any(zone.on(fabric) for zone in declared.zones):
+        return None
+    version = declared.fabric[fabric].version
+    found = [*_link(version)]
+    everybody = EMPTY
+    for zone in declared.zones:
+        local = EMPTY
+        for part in zone.parts:
+            if part.fabric == fabric:
+                local |= part.addresses & subnet
+        if not local:
+            continue
+        everybody |= local
+        for flow in declared.flows:
+            for mine, other, reply in ((flow.source, flow.target, False), (flow.target, flow.source, True)):
+                if mine == zone.name and _may_ride(declared, flow, fabric) and not (reply and flow.is_rdma):
+                    targets = declared.peers(mine, other, fabric, version)
+                    boxes = _stateless(flow, version, local, targets, reply=reply)
+                    found += [_coarse(each, flow) for each in boxes] if single_ports else boxes
+    if everybody:
+        found.append(_icmp(version, _ERRORS[version], src=everybody))
+    return PacketSet(tuple(found)) & EVERYTHING
+
+
+def management_input(declared: Declared, fabric: str, *, is_stateful: bool = False) -> PacketSet | None:
+    """What a switch's management port takes; None where no zone holds the management ports of the fabric.
+
+    With ``is_stateful`` replies over TCP are what connection tracking knows, and long ranges pass with every port.
+    """
+    holders = [zone.name for zone in declared.zones if zone.is_ports and zone.on(fabric)]
+    if not holders:
+        return None
+    version = declared.fabric[fabric].version
+    found = [*_link(version)]
+    for holder in holders:
+        for flow in declared.flows:
+            for mine, other, reply in ((flow.target, flow.source, False), (flow.source, flow.target, True)):
+                if mine == holder:
+                    sources = declared.peers(mine, other, fabric, version)
+                    boxes = _stateless(flow, version, sources, WHOLE[DST], reply=reply)
+                    found += [_tracked(each, flow) for each in boxes] if is_stateful else boxes
+    found.append(_icmp(version, _ERRORS[version]))
+    return PacketSet(tuple(found)) & EVERYTHING
+
+
+def border_passes(declared: Declared, border: DeclaredBorder, *, outward: bool) -> PacketSet:
+    """What passes a border's port: the session, flows with the zones behind it and their replies, ICMP errors."""
+    version = border.version
+    family = V4 if version == 4 else V6
+    own, neighbour = values(border.own), values(border.neighbour)
+    source, target = (own, neighbour) if outward else (neighbour, own)
+    session = box(family=family, proto=values(TCP), src=source, dst=target, fragment=_NOT_LATER)
+    found = [*_link(version), _with(session, {DPORT: _BGP}), _with(session, {SPORT: _BGP, FLAGS: _ACK_OR_RST})]
+    behind = EMPTY
+    for name in border.zones:
+        outer = _part(declared, name, OUTSIDE, version)
+        behind |= outer
+        for flow in declared.flows:
+            for there, other, begins in ((flow.source, flow.target, True), (flow.target, flow.source, False)):
+                if there == name and not flow.is_rdma:
+                    inner = _part(declared, other, border.fabric, version)
+                    ends = (inner, outer) if outward else (outer, inner)
+                    found += _stateless(flow, version, *ends, reply=begins is outward)
+    if behind:
+        found.append(_icmp(version, _ERRORS[version], **{"dst" if outward else "src": behind}))
+    return PacketSet(tuple(found)) & EVERYTHING
+
+
+def _part(declared: Declared, zone: str, fabric: str, version: int) -> Ranges:
+    found = EMPTY
+    for part in declared.zone[zone].parts:
+        if (part.fabric, part.version) == (fabric, version):
+            found |= part.addresses
+    return found
+
+
+def _with(found: Box, changed: Mapping[int, Ranges]) -> Box:
+    return tuple(changed.get(at, field) for at, field in enumerate(found))
+
+
+def _baseline() -> Iterator[Box]:
+    """What passes a node besides flows: known connections, neighbour discovery, errors."""
+    yield box(ct=_KNOWN)
+    yield box(ct=_FRESH, family=V6, proto=values(ICMP6), icmp=_NEIGHBOURS, hops=values(255))
+    for version in (4, 6):
+        yield _icmp(version, _ERRORS[version], ct=_FRESH)
+
+
+def _contacts(
+    declared: Declared,
+    zones: Sequence[str],
+    nics: Nics,
+    interfaces: InterfaceNumbers,
+    *,
+    boots: bool,
+    outbound: bool,
+) -> Iterator[Box]:
+    """The flows of a node's zones, on the interfaces of the fabrics over which the zones meet."""
+    for flow in declared.flows:
+        mine, other = (flow.source, flow.target) if outbound else (flow.target, flow.source)
+        # Towards a zone of kind boot is only who installs itself; those who serve it run all the time.
+        if mine not in zones or (declared.zone[other].kind == BOOT) is not boots:
+            continue
+        for fabric, names in nics.items():
+            if not declared.zone[mine].on(fabric) or not _may_ride(declared, flow, fabric):
+                continue
+            for version in (4, 6):
+                far = declared.peers(mine, other, fabric, version)
+                if not far:
+                    continue
+                number = interfaces.of(*names)
+                side = box(ct=_FRESH, oif=number) if outbound else box(ct=_FRESH, iif=number)
+                own, peer = (WHOLE[SRC], far) if outbound else (far, WHOLE[DST])
+                for each in _stateless(flow, version, own, peer, reply=False):
+                    both = meet(each, side)
+                    if both is not None:
+                        yield both
+
+
+def _may_ride(declared: Declared, flow: DeclaredFlow, fabric: str) -> bool:
+    return not flow.is_rdma or declared.fabric[fabric].technology == "roce"
+
+
+def _stateless(flow: DeclaredFlow, version: int, source: Ranges, target: Ranges, *, reply: bool) -> list[Box]:
+    """A flow's packets in its own direction, or those of its replies, between these addresses."""
+    if not source or not target:
+        return []
+    family = V4 if version == 4 else V6
+    if flow.protocol == "icmp":
+        if flow.ports is not None:
+            return []  # no echo has a port
+        return [_icmp(version, (_ECHO_REPLY if reply else _ECHO_REQUEST)[version], src=source, dst=target)]
+    if flow.protocol not in WITH_PORTS and flow.ports is None:
+        return [box(family=family, src=source, dst=target)]
+    numbers = [number for name, number in _NUMBERS.items() if flow.protocol in (name, "any")]
+    return [_ported(flow, number, family, source, target, reply=reply) for number in numbers]
+
+
+def _ported(flow: DeclaredFlow, number: int, family: Ranges, source: Ranges, target: Ranges, *, reply: bool) -> Box:
+    """The packets of a flow over TCP or UDP; ports of a flow of any protocol name nothing but theirs."""
+    made = {"family": family, "proto": values(number), "src": source, "dst": target}
+    if flow.ports is not None:
+        made |= {"sport" if reply else "dport": flow.ports, "fragment": _NOT_LATER}
+    if reply and number == TCP:
+        made |= {"flags": _ACK_OR_RST, "fragment": _NOT_LATER}
+    return box(**made)
+
+
+def _coarse(found: Box, flow: DeclaredFlow) -> Box:
+    """What a chip without port ranges and flag masks passes for a flow."""
+    made = list(found)
+    if flow.has_long_range:
+        made[DPORT], made[SPORT] = WHOLE[DPORT], WHOLE[SPORT]
+        if found[FLAGS] is WHOLE[FLAGS]:
+            made[FRAGMENT] = WHOLE[FRAGMENT]
+    if found[FLAGS] is not WHOLE[FLAGS]:
+        made[FLAGS] = _SENT_FLAGS
+    return tuple(made)
+
+
+def _tracked(found: Box, flow: DeclaredFlow) -> Box:
+    """What a filter with connection tracking and without port ranges passes for a flow."""
+    changed: dict[int, Ranges] = {}
+    if found[FLAGS] is not WHOLE[FLAGS]:
+        changed |= {FLAGS: WHOLE[FLAGS], CT: values(ESTABLISHED)}
+    if flow.has_long_range:
+        changed |= {DPORT: WHOLE[DPORT], SPORT: WHOLE[SPORT]}
+    if found[FLAGS] is not WHOLE[FLAGS] or flow.has_long_range:
+        ports = [at for at in (DPORT, SPORT) if changed.get(at, found[at]) is not WHOLE[at]]
+        changed |= {} if ports else {FRAGMENT: WHOLE[FRAGMENT]}
+    return _with(found, changed)
+
+
+def _link(version: int) -> list[Box]:
+    return [_icmp(6, _ON_LINK)] if version == 6 else []
+
+
+def _icmp(version: int, types: Ranges, **fields: Ranges) -> Box:
+    number = values(ICMP4 if version == 4 else ICMP6)
+    family = V4 if version == 4 else V6
+    return box(family=family, proto=number, icmp=types, fragment=_NOT_LATER, **fields)

@@ -1,0 +1,192 @@
+"""What a folder alone tells of isolation: faults that are faults whatever the matrix of flows says.
+
+A folder cannot vouch for its own matrix, so nothing here is ever proven; things can be refuted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import groupby
+
+from clusterwright.packets.boxes import FOREIGN
+from clusterwright.packets.filters import InterfaceNumbers, Ruleset
+from clusterwright.packets.nft_file import read_nft
+from clusterwright.packets.passage import base_chains, passing
+from clusterwright.packets.phrases import count, idle_words, packet_words
+from clusterwright.packets.ranges import EMPTY, Ranges
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.packets.values import addresses
+from clusterwright.platforms.eos.reader.lists import IN, OUT, EosLists
+from clusterwright.platforms.sonic.reader.lists import SonicLists
+from clusterwright.proofs.check import Cases, Counterexample, Fact, Verdict
+from clusterwright.proofs.isolation.edges import (
+    EOS,
+    FBOSS,
+    MLNX_OS,
+    NVOS,
+    OWN_PORT,
+    READERS,
+    SONIC,
+    SwitchLists,
+    addresses_in,
+    behaviour,
+    unreadable,
+)
+from clusterwright.proofs.isolation.expected import STATEFUL_PACKETS
+from clusterwright.proofs.isolation.nodes import BOOTING, NETWORKS, RUNNING, unloaded
+from clusterwright.proofs.isolation.openings import opening_faults, unknown_notes
+from clusterwright.proofs.isolation.routes import route_faults
+from clusterwright.proofs.tree import RenderedTree
+
+UNJUDGED = "not compared with a matrix"
+_NOTE = (
+    "a folder cannot vouch for its own matrix of zones and flows; judged were routes, missing filters, rules that "
+    "match nothing and rules that others hide. Name the spec to compare what passes."
+)
+# Where each file says which addresses there are: interfaces and filters, and no line that is itself a route.
+_NAMED = {
+    EOS: re.compile(r"^ +(?:(?:ip|ipv6) address .*|\d+ (?:permit|deny) .*|seq \d+ permit .*)$", re.M),
+    FBOSS: re.compile(r'"(?:srcIp|dstIp)": "[^"]*"'),
+    SONIC: re.compile(r'"(?:(?:SRC|DST)_IP(?:V6)?": "|eth0\|)[^"]*"'),
+    MLNX_OS: re.compile(r"^(?:interface|(?:ip|ipv6) filter) .*$", re.M),
+    NVOS: re.compile(r"^ +(?:(?:source|dest)-ip: .*|\"[0-9a-f.:]+/\d+\": \{\})$", re.M),
+    RUNNING: re.compile(r".+"),
+    BOOTING: re.compile(r".+"),
+}
+_NETWORK = re.compile(r"^(?:Address|DNS|NTP)=.*$", re.M)
+_EVERYTHING = frozenset({"0.0.0.0/0", "::/0", "::", "224.0.0.0/3", "ff00::/8", "0.0.0.0/8"})
+
+
+def folder_verdict(tree: RenderedTree) -> Verdict:
+    """Refuted by what is wrong under any matrix, else unjudged. Raises VerifyError for text that does not read."""
+    nodes, switches = list(_nodes(tree)), list(_switches(tree))
+    found = [
+        *_unfiltered(tree),
+        *unloaded(tree),
+        *nodes,
+        *switches,
+        *route_faults(tree, _known(tree), is_declared=False),
+        *opening_faults(tree, None),
+    ]
+    facts = (
+        Fact("nodes with a filter", len(tree.devices_with(RUNNING))),
+        Fact("switches whose lists were read", sum(len(tree.devices_with(file)) for file, _ in READERS)),
+    )
+    return Verdict(
+        facts,
+        tuple(found),
+        Cases("files with a filter", sum(int(fact.value) for fact in facts)),
+        (_NOTE, *unknown_notes(tree)),
+        UNJUDGED,
+    )
+
+
+def _unfiltered(tree: RenderedTree) -> Iterator[Counterexample]:
+    """Nodes that are configured and have no filter, where others have one."""
+    filtered = set(tree.devices_with(RUNNING))
+    configured = {device for device, path in tree.files if path.startswith(NETWORKS)}
+    for device in sorted(configured - filtered) if filtered else ():
+        yield Counterexample(
+            device, RUNNING, 0, "there is no filter: the node takes and sends whatever its port passes"
+        )
+
+
+def _nodes(tree: RenderedTree) -> Iterator[Counterexample]:
+    """What is wrong with nodes' own filters; files with equal text are one."""
+    for file in (RUNNING, BOOTING):
+        devices = sorted(tree.devices_with(file), key=lambda device: (tree.text(device, file), device))
+        for text, alike in groupby(devices, key=lambda device: tree.text(device, file) or ""):
+            names = sorted(alike)
+            also = f" {count(len(names), 'node')} have this file." if len(names) > 1 else ""
+            try:
+                ruleset = read_nft(text, InterfaceNumbers())
+                for line, message in _node(ruleset):
+                    yield Counterexample(names[0], file, line, message + also)
+            except Unreadable as error:
+                raise unreadable(names[0], file, error) from None
+
+
+def _node(ruleset: Ruleset) -> Iterator[tuple[int, str]]:
+    if not ruleset.flushes:
+        yield 0, "nothing flushes the rules that were loaded before: they stay."
+    for hook in ("input", "forward", "output"):
+        chains = base_chains(ruleset, hook)
+        if not chains:
+            yield 0, f"there is no chain at {hook}, so that everything passes there."
+            continue
+        result = passing(ruleset, hook, STATEFUL_PACKETS)
+        if hook == "forward" and result.packets:
+            packet = packet_words(result.packets.witness(), FOREIGN)
+            yield chains[0][1].line, f"{packet} is forwarded: a node is no router."
+        if hook != "forward" and not STATEFUL_PACKETS - result.packets:
+            yield chains[0][1].line, f"{hook} stops nothing."
+        for idle in result.idle:
+            yield idle.line, idle_words(hook, idle)
+
+
+def _switches(tree: RenderedTree) -> Iterator[Counterexample]:
+    """What is wrong with switches' lists, wherever they are on a port; ports with equal lists are judged once."""
+    clean: set[object] = set()
+    for file, read in READERS:
+        for device in tree.devices_with(file):
+            try:
+                lists = read(tree.text(device, file) or "")
+                yield from (Counterexample(device, file, *fault) for fault in _unbound(lists))
+                told: set[tuple[int, str]] = set()
+                for port, direction in _bound(lists):
+                    ruleset = lists.at(port, direction)
+                    shape = (direction, behaviour(ruleset))
+                    if shape in clean:
+                        continue
+                    idle = passing(ruleset, direction).idle
+                    if not idle:
+                        clean.add(shape)
+                    for each in idle:
+                        if (each.line, each.name) not in told:
+                            told.add((each.line, each.name))
+                            yield Counterexample(device, file, each.line, idle_words(f"port {port}", each))
+            except Unreadable as error:
+                raise unreadable(device, file, error) from None
+
+
+def _bound(lists: SwitchLists) -> Iterator[tuple[str, str]]:
+    """The ports that lists are on, each with a direction."""
+    if isinstance(lists, EosLists):
+        for port, groups in lists.groups.items():
+            yield from ((port, direction) for direction in sorted({direction for _, direction in groups}))
+    elif isinstance(lists, SonicLists):
+        ports = {port for table in lists.tables.values() for port in table.get("ports", ())}
+        yield from ((port, IN) for port in sorted(ports))
+    elif isinstance(lists, OWN_PORT):
+        yield from ((port, direction) for port in lists.management_ports() for direction in (IN, OUT))
+    else:
+        yield from ((port, IN) for port in sorted(lists.ports))
+
+
+def _unbound(lists: SwitchLists) -> Iterator[tuple[int, str]]:
+    """Lists that an interface names and that are not there: EOS then lets everything pass."""
+    if isinstance(lists, EosLists):
+        for port, groups in lists.groups.items():
+            for (word, direction), name in groups.items():
+                if (word, name) not in lists.lists:
+                    yield (
+                        lists.lines[port],
+                        f"{port} names the {word} access list {name} ({direction}), which is not there",
+                    )
+
+
+def _known(tree: RenderedTree) -> dict[int, Ranges]:
+    """The addresses that interfaces and filters of the tree name: where else should a public route lead?"""
+    names: set[str] = set()
+    for (_, path), file in tree.files.items():
+        pattern = _NETWORK if path.startswith(NETWORKS) else _NAMED.get(path)
+        if pattern is not None:
+            names.update(name for line in pattern.findall(file.read()) for name in addresses_in(line))
+    found = {4: EMPTY, 6: EMPTY}
+    for name in sorted(names - _EVERYTHING):
+        version = 6 if ":" in name else 4
+        with suppress(ValueError):  # looks like an address and is none
+            found[version] |= addresses(name, version)
+    return found

@@ -1,0 +1,144 @@
+"""The firewall of the Linux under FBOSS: firewalld's zone of the management port, beside the flows to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from xml.etree import ElementTree
+
+from clusterwright.packets.boxes import DPORT, PROTO, SRC, TCP, UDP, V4, V6, Box, PacketSet, box
+from clusterwright.packets.phrases import address, version_of
+from clusterwright.packets.ranges import Ranges, ranges, values
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.packets.values import addresses
+from clusterwright.proofs.check import Counterexample
+from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.edges import FBOSS, unreadable
+from clusterwright.proofs.isolation.services import holders
+from clusterwright.proofs.tree import RenderedTree
+
+ZONE_FILE = "etc/firewalld/zones/management.xml"
+PROFILES = "etc/NetworkManager/system-connections/"
+_ZONE = re.compile(r"^zone=(\S+)$", re.M)
+_PROTOCOLS = {"tcp": TCP, "udp": UDP}
+_FAMILIES = {"ipv4": (V4, 4), "ipv6": (V6, 6)}
+# fsdb_common.thrift: where FSDB hands out what collectors ask other switches for over gNMI.
+_FSDB = values(5908)
+
+
+def firewall_faults(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
+    """Every difference between what a switch's own Linux takes and the flows to its management port."""
+    clean: set[tuple[str, str]] = set()
+    profiles: dict[str, list[str]] = {}
+    for own, path in sorted(tree.files):
+        if path.startswith(PROFILES):
+            profiles.setdefault(own, []).append(path)
+    for device in tree.devices_with(FBOSS):
+        fabric = declared.management.get(device, "")
+        if not holders(declared, fabric):
+            continue
+        text = tree.text(device, ZONE_FILE)
+        yield from _unbound(tree, device, profiles.get(device, ()))
+        if text is None:
+            yield Counterexample(device, ZONE_FILE, 0, "the management port has no zone: its Linux takes everything")
+            continue
+        if (fabric, text) in clean:
+            continue
+        try:
+            passes = _passes(text)
+        except Unreadable as error:
+            raise unreadable(device, ZONE_FILE, error) from None
+        found = list(_differences(declared, passes, _wanted(declared, fabric), text))
+        if not found:
+            clean.add((fabric, text))
+        yield from (Counterexample(device, ZONE_FILE, line, message) for line, message in found)
+
+
+def _unbound(tree: RenderedTree, device: str, profiles: Iterable[str]) -> Iterator[Counterexample]:
+    """Profiles of the management port that name another zone than the closed one, or none."""
+    for path in profiles:
+        found = _ZONE.search(tree.text(device, path) or "")
+        if found is None or found[1] != "management":
+            zone = "none" if found is None else found[1]
+            message = f"the profile names {zone} as its zone, and not management: the firewall takes everything"
+            yield Counterexample(device, path, 0, message)
+
+
+def _wanted(declared: Declared, fabric: str) -> PacketSet:
+    version = declared.fabric[fabric].version
+    found: list[Box] = []
+    for holder in holders(declared, fabric):
+        for flow in declared.flows:
+            if flow.target != holder or flow.ports is None:
+                continue
+            ports = flow.ports
+            if declared.collecting is not None and declared.collecting in ports:
+                ports |= _FSDB
+            sources = declared.peers(holder, flow.source, fabric, version)
+            if sources:
+                family = V4 if version == 4 else V6
+                found.append(box(family=family, proto=values(_PROTOCOLS[flow.protocol]), src=sources, dport=ports))
+    return PacketSet(tuple(found))
+
+
+def _passes(text: str) -> PacketSet:
+    """What new connections a zone takes. Raises Unreadable for an element whose meaning is not known here."""
+    try:
+        zone = ElementTree.fromstring(text)  # noqa: S314 - what this project rendered
+    except ElementTree.ParseError as error:
+        raise Unreadable(error.position[0], "this is no XML") from None
+    if zone.get("target") != "DROP":
+        return PacketSet((box(),))
+    found: list[Box] = []
+    for part in zone:
+        if part.tag == "port":
+            found.append(box(proto=_protocol(part), dport=_ports(part)))
+        elif part.tag == "rule":
+            found.append(_rule(part))
+        elif part.tag not in {"short", "description"}:
+            raise Unreadable(0, f"<{part.tag}> is not known here")
+    return PacketSet(tuple(found))
+
+
+def _rule(rule: ElementTree.Element) -> Box:
+    parts = {part.tag: part for part in rule}
+    if set(parts) - {"source", "port", "accept"} or "accept" not in parts or "port" not in parts:
+        raise Unreadable(0, f"a rule of {', '.join(sorted(parts))} is not known here")
+    family, version = _FAMILIES[rule.get("family", "")]
+    fields = {"family": family, "proto": _protocol(parts["port"]), "dport": _ports(parts["port"])}
+    if "source" in parts:
+        fields["src"] = addresses(parts["source"].get("address", ""), version)
+    return box(**fields)
+
+
+def _protocol(port: ElementTree.Element) -> Ranges:
+    return values(_PROTOCOLS[port.get("protocol", "")])
+
+
+def _ports(port: ElementTree.Element) -> Ranges:
+    low, _, high = port.get("port", "").partition("-")
+    return ranges([(int(low), int(high or low))])
+
+
+def _differences(declared: Declared, passes: PacketSet, wanted: PacketSet, text: str) -> Iterator[tuple[int, str]]:
+    for left, verb, reason in (
+        (passes - wanted, "passes", "no flow allows it"),
+        (wanted - passes, "is stopped", "it is declared"),
+    ):
+        if left:
+            packet = left.witness()
+            version = version_of(packet)
+            name = {TCP: "TCP", UDP: "UDP"}.get(packet[PROTO], f"protocol {packet[PROTO]}")
+            source = address(version, packet[SRC])
+            zone = declared.zone_at(version, packet[SRC])
+            line = _line(text, packet[DPORT])
+            yield line, f"{name} from {source} ({zone}) to port {packet[DPORT]} {verb}: {reason}."
+
+
+def _line(text: str, port: int) -> int:
+    """The first line that names a port in a range; 0 where none does."""
+    for number, line in enumerate(text.splitlines(), 1):
+        found = re.search(r'port="(\d+)(?:-(\d+))?"', line)
+        if found is not None and int(found[1]) <= port <= int(found[2] or found[1]):
+            return number
+    return 0

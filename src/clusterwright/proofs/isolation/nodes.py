@@ -1,0 +1,154 @@
+"""The filters of nodes: what each can let pass, compared with what its zones' flows ask for."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from clusterwright.finding import VerifyError
+from clusterwright.packets.boxes import NOTHING, Packet, PacketSet
+from clusterwright.packets.filters import InterfaceNumbers, Ruleset
+from clusterwright.packets.nft_file import read_nft
+from clusterwright.packets.passage import Decision, Idle, base_chains, decide, passing
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.packets.values import addresses
+from clusterwright.platforms.linux.reader.units import Unit, unit_of
+from clusterwright.proofs.check import Counterexample
+from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.expected import STATEFUL_PACKETS, Nics, node_input, node_output
+from clusterwright.proofs.tree import RenderedTree
+
+RUNNING, BOOTING = "etc/nftables.conf", "etc/nftables-boot.conf"
+NETWORKS = "etc/systemd/network/"
+LOADING = "etc/systemd/system/nftables.service.d/90-clusterwright.conf"
+STARTING = "etc/systemd/system/multi-user.target.d/90-clusterwright.conf"
+_NAME = re.compile(r"\nName=(\S+)$", re.M)
+_ADDRESS = re.compile(r"\nAddress=(\S+)/\d+$", re.M)
+
+
+@dataclass(frozen=True)
+class NodeFilter:
+    """One file of rules and the nodes that have it with equal zones and NICs."""
+
+    file: str
+    nodes: tuple[str, ...]
+    zones: tuple[str, ...]
+    nics: Nics
+    ruleset: Ruleset
+
+    @property
+    def boots(self) -> bool:
+        """True for the rules of a machine that installs itself."""
+        return self.file == BOOTING
+
+    def decide(self, hook: str, packet: Packet) -> Decision:
+        """What becomes of a packet, and by which line."""
+        return decide(self.ruleset, hook, packet)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a filter lets pass at a hook: all of it, what it should, and rules that never decide."""
+
+    hook: str
+    passes: PacketSet
+    wanted: PacketSet
+    idle: tuple[Idle, ...]
+
+
+def node_filters(tree: RenderedTree, declared: Declared, interfaces: InterfaceNumbers) -> tuple[NodeFilter, ...]:
+    """The filters of all nodes, one for all nodes that are alike. Raises VerifyError at the line that does not read."""
+    read: dict[str, Ruleset] = {}
+    alike: dict[tuple[str, str, tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = {}
+    nics_of = _nics(tree, declared)
+    for file in (RUNNING, BOOTING):
+        for device in tree.devices_with(file):
+            if device not in declared.zones_of:
+                continue
+            text = tree.text(device, file) or ""
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            if digest not in read:
+                try:
+                    read[digest] = read_nft(text, interfaces)
+                except Unreadable as error:
+                    raise VerifyError(
+                        f"{device}:/{file}:{error.line}: {error}, so what passes cannot be said. Write it with "
+                        "expressions that docs/isolation.md names."
+                    ) from None
+            key = (file, digest, declared.zones_of.get(device, ()), nics_of.get(device, ()))
+            alike.setdefault(key, []).append(device)
+    return tuple(
+        NodeFilter(file, tuple(devices), zones, dict(nics), read[digest])
+        for (file, digest, zones, nics), devices in alike.items()
+    )
+
+
+def unloaded(tree: RenderedTree) -> Iterator[Counterexample]:
+    """Nodes whose filter lies on the disk, and that do not load it when they start."""
+    judged: dict[tuple[str | None, str | None], list[tuple[str, str]]] = {}
+    for device in tree.devices_with(RUNNING):
+        texts = tree.text(device, LOADING), tree.text(device, STARTING)
+        if texts not in judged:
+            judged[texts] = list(_unloaded(*(unit_of(text or "") for text in texts)))
+        yield from (Counterexample(device, path, 0, message) for path, message in judged[texts])
+
+
+def _unloaded(loading: Unit, starting: Unit) -> Iterator[tuple[str, str]]:
+    if loading.get("ExecStart") != f"/usr/sbin/nft -f /{RUNNING}":
+        yield (
+            LOADING,
+            f"nftables.service does not load /{RUNNING}, or something else besides: the filter is not in force",
+        )
+    if "nftables.service" not in starting.get("Wants", "").split():
+        yield STARTING, "nothing starts nftables.service: the filter is not in force"
+
+
+def _nics(tree: RenderedTree, declared: Declared) -> dict[str, tuple[tuple[str, tuple[str, ...]], ...]]:
+    """Each node's interfaces by fabric: an interface is on the fabric whose pool its address is in."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for (device, path), file in sorted(tree.files.items()):
+        if not path.startswith(NETWORKS) or not path.endswith(".network"):
+            continue
+        text = f"\n{file.read()}"
+        name, address = _NAME.search(text), _ADDRESS.search(text)
+        if name is None or address is None:
+            continue
+        version = 6 if ":" in address[1] else 4
+        try:
+            number = addresses(address[1], version).bounds[0][0]
+        except ValueError as error:
+            raise VerifyError(f"{device}:/{path}: {error}. Render the spec again.") from None
+        for fabric in declared.fabrics:
+            if fabric.version == version and number in fabric.pool:
+                found.setdefault(device, {}).setdefault(fabric.name, []).append(name[1])
+    return {device: tuple((fabric, tuple(names)) for fabric, names in own.items()) for device, own in found.items()}
+
+
+def judge(declared: Declared, own: NodeFilter, interfaces: InterfaceNumbers) -> Iterator[Judged]:
+    """What a filter does at each hook, beside what it should. Raises VerifyError for chains that jump in a circle."""
+    ask: Sequence[tuple[str, Callable[[], PacketSet]]] = (
+        ("input", partial(node_input, declared, own.zones, own.nics, interfaces, boots=own.boots)),
+        ("forward", lambda: NOTHING),
+        ("output", partial(node_output, declared, own.zones, own.nics, interfaces, boots=own.boots)),
+    )
+    for hook, wanted in ask:
+        entering = STATEFUL_PACKETS
+        idle: tuple[Idle, ...] = ()
+        for stage in _stages(own.ruleset, hook):
+            try:
+                result = passing(own.ruleset, stage, entering)
+            except Unreadable as error:
+                raise VerifyError(f"{own.nodes[0]}:/{own.file}:{error.line}: {error}.") from None
+            entering, idle = result.packets, (*idle, *result.idle)
+        yield Judged(hook, entering, wanted(), idle)
+
+
+def _stages(ruleset: Ruleset, hook: str) -> tuple[str, ...]:
+    """The hooks that a packet passes: every packet from outside meets ``prerouting``, every one that leaves
+    ``postrouting``."""
+    order = {"input": ("prerouting", "input"), "forward": ("prerouting", "forward", "postrouting")}
+    wanted = order.get(hook, ("output", "postrouting"))
+    return tuple(each for each in wanted if each == hook or base_chains(ruleset, each))

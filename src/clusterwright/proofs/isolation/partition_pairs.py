@@ -1,0 +1,202 @@
+"""InfiniBand as a path class: which zones reach each other by partitions, beside what the spec's partitions ask for.
+
+Two ports reach each other by a P_Key that both hold and at least one of them as a full member; switches and adapters
+judge every packet so, both ways alike. Ports of the same zones with the same memberships are judged together. Beside
+the planned ports stands one adapter that nobody planned: what a file gives to all it gives to that one too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from clusterwright.platforms.opensm.reader.lists import parse_options
+from clusterwright.platforms.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
+from clusterwright.proofs.check import Counterexample, Fact
+from clusterwright.proofs.declaration import Intent
+from clusterwright.proofs.infiniband.subnet import CONFIG, OPEN_FOLDER, UFM_FOLDER
+from clusterwright.proofs.tree import RenderedTree
+
+CONFIG_FILES = (f"{OPEN_FOLDER}/{CONFIG}", f"{UFM_FOLDER}/{CONFIG}")
+_FULL = frozenset({"full", "both"})
+_STRANGER = 0  # no port has this GUID
+_SHOWN = 6  # differences for each fabric
+_Seats = dict[int, dict[int, tuple[bool, int]]]  # port GUID, then P_Key: full or not, and the line that says so
+_Keys = frozenset[tuple[int, bool]]
+
+
+class _Kind(NamedTuple):
+    """What ports have in common: their zones, what the text makes them, what the spec wants."""
+
+    zones: tuple[str, ...]
+    given: _Keys
+    wanted: _Keys
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionVerdict:
+    """What the partitions of all InfiniBand fabrics let pass, beside the declaration."""
+
+    facts: tuple[Fact, ...]
+    faults: tuple[Counterexample, ...]
+
+
+def partition_verdict(tree: RenderedTree, intent: Intent) -> PartitionVerdict:
+    """Every pair of zones that reach each other and should not, or do not and should."""
+    clean: set[object] = set()
+    faults: list[Counterexample] = []
+    fabrics: set[str] = set()
+    ports = pairs = 0
+    for config in CONFIG_FILES:
+        for device in tree.devices_with(config):
+            options = parse_options(tree.text(device, config) or "")
+            path = options["partition_config_file"].value.lstrip("/") if "partition_config_file" in options else ""
+            text = tree.text(device, path)
+            fabric = _fabric(intent, device, options["guid"].value if "guid" in options else "")
+            enforced = options["part_enforce"].value if "part_enforce" in options else "both"
+            if fabric is None or (fabric, text, enforced) in clean:
+                continue
+            clean.add((fabric, text, enforced))
+            managers = _managers(tree, config, intent, fabric, text)
+            everybody = intent.ports[fabric] | {_STRANGER}
+            seats = _seats(text, everybody, managers) if enforced != "off" else _open(everybody)
+            kinds = _kinds(seats, intent, fabric, managers)
+            found = list(_differences(kinds, seats, intent, fabric))
+            faults += [Counterexample(device, path or config, line, message) for line, message in found[:_SHOWN]]
+            if fabric not in fabrics:
+                fabrics.add(fabric)
+                ports += len(seats) - 1
+                pairs += len({(a, b) for one in kinds for other in kinds for a in one.zones for b in other.zones})
+    facts = (Fact("InfiniBand ports in partitions", ports), Fact("pairs of zones over InfiniBand", pairs))
+    return PartitionVerdict(facts if fabrics else (), tuple(faults))
+
+
+def _fabric(intent: Intent, device: str, guid: str) -> str | None:
+    """The fabric of a manager: that of the port it is bound to, else the one that its host is on."""
+    if guid.startswith("0x"):
+        return next((name for name, own in intent.ports.items() if int(guid, 16) in own), None)
+    return next(
+        (name for name, own in intent.ports.items() if any(intent.endpoints[g][0] == device for g in own)), None
+    )
+
+
+def _managers(tree: RenderedTree, config: str, intent: Intent, fabric: str, text: str | None) -> frozenset[int]:
+    """The ports of a fabric's managers: those of the hosts whose files the tree has; and as far as the spec asks for
+    more of them, those that the file itself names full members of the default partition, on hosts that may be one."""
+    hosts, wanted = intent.managers.get(fabric, (frozenset(), 0))
+    here = frozenset(tree.devices_with(config))
+    found = {guid for guid in intent.ports[fabric] if intent.endpoints[guid][0] in here}
+    left = wanted - len({intent.endpoints[guid][0] for guid in found})
+    try:
+        statements = parse_partitions(text or "")
+    except BadStatement:
+        return frozenset(found)
+    named = [m.guid for each in statements if each.pkey == DEFAULT_PKEY for m in each.members if m.membership in _FULL]
+    for guid in named:
+        host = intent.endpoints.get(guid, ("", ""))[0]
+        if left > 0 and host in hosts - here:
+            found.add(guid)
+            left -= 1
+    return frozenset(found)
+
+
+def _open(ports: frozenset[int]) -> _Seats:
+    """What opensm makes of no file, and of one it cannot read: everybody is a full member of the default partition."""
+    return {guid: {DEFAULT_PKEY: (True, 0)} for guid in ports}
+
+
+def _seats(text: str | None, ports: frozenset[int], managers: frozenset[int]) -> _Seats:
+    try:
+        statements = parse_partitions(text or "")
+    except BadStatement:
+        return _open(ports)
+    if not statements:
+        return _open(ports)
+    found: _Seats = {guid: {} for guid in ports}
+    for statement in statements:
+        _sit(found, statement, ports, managers)
+    if not any(statement.pkey == DEFAULT_PKEY for statement in statements):
+        for seats in found.values():
+            seats[DEFAULT_PKEY] = (True, 0)
+    return found
+
+
+def _sit(found: _Seats, statement: Statement, ports: frozenset[int], managers: frozenset[int]) -> None:
+    """Gives a statement's members their seats; of several for a port the last holds, as in opensm."""
+    if statement.pkey is None:
+        return
+    for member in statement.members:
+        named = {"ALL": ports, "ALL_CAS": ports, "SELF": managers}.get(member.keyword, frozenset())
+        for guid in named or ((member.guid,) if member.guid else ()):
+            found.setdefault(guid, {})[statement.pkey] = (member.membership in _FULL, member.line)
+
+
+def _kinds(seats: _Seats, intent: Intent, fabric: str, managers: frozenset[int]) -> dict[_Kind, list[int]]:
+    """Ports by kind, with the first and last of each."""
+    everybody = fabric in intent.open_default
+    wanted: dict[int, set[tuple[int, bool]]] = {
+        guid: {(DEFAULT_PKEY, everybody or guid in managers)} for guid in (*intent.ports[fabric], _STRANGER)
+    }
+    for partition in intent.partitions:
+        for guid, membership in partition.members.items() if partition.fabric == fabric else ():
+            wanted[guid].add((partition.pkey, membership in _FULL))
+    zones = intent.isolation.zones_of if intent.isolation is not None else {}
+    found: dict[_Kind, list[int]] = {}
+    for guid in sorted(seats):
+        end = intent.endpoints.get(guid)
+        given = frozenset((pkey, is_full) for pkey, (is_full, _) in seats[guid].items())
+        kind = _Kind(zones.get(end[0], ()) if end is not None else (), given, frozenset(wanted.get(guid, ())))
+        found.setdefault(kind, []).append(guid)
+    return found
+
+
+def _reach(one: _Keys, other: _Keys) -> dict[int, bool]:
+    """The P_Keys by which two ports reach each other."""
+    return {pkey: True for pkey, is_full in one for own, is_also in other if pkey == own and (is_full or is_also)}
+
+
+def _differences(
+    kinds: Mapping[_Kind, list[int]], seats: _Seats, intent: Intent, fabric: str
+) -> Iterator[tuple[int, str]]:
+    names = {each.pkey: each.name for each in intent.partitions if each.fabric == fabric} | {DEFAULT_PKEY: "Default"}
+    listed = list(kinds.items())
+    for at, (one, own) in enumerate(listed):
+        for other, theirs in listed[at:]:
+            if one == other and len(own) == 1:
+                continue
+            first, second = own[0], theirs[1] if one == other else theirs[0]
+            given, wanted = _reach(one.given, other.given), _reach(one.wanted, other.wanted)
+            if bool(given) == bool(wanted):
+                continue
+            ends = f"{_end(intent, first)} and {_end(intent, second)}"
+            pair = f"{_zones(one)} and {_zones(other)} over {fabric}, both ways"
+            pkey = min(given or wanted)
+            label = f"partition {names.get(pkey, 'of no zone')} (0x{pkey:04x})"
+            line = _line(seats, pkey, (first, one), (second, other))
+            if given:
+                yield line, f"{ends} reach each other by {label}, {pair}: no partition of the spec joins them."
+            else:
+                yield line, f"{ends} do not reach each other, {pair}: {label} should join them."
+
+
+def _line(seats: _Seats, pkey: int, *ends: tuple[int, _Kind]) -> int:
+    """The line that makes one of two ports what the spec does not, for this P_Key; 0 where none does."""
+    lines = [seats[guid][pkey] for guid, _ in ends if pkey in seats[guid]]
+    odd = [
+        seats[guid][pkey][1]
+        for guid, kind in ends
+        if pkey in seats[guid] and (pkey, seats[guid][pkey][0]) not in kind.wanted
+    ]
+    return odd[0] if odd else max((line for _, line in lines), default=0)
+
+
+def _end(intent: Intent, guid: int) -> str:
+    end = intent.endpoints.get(guid)
+    if guid == _STRANGER:
+        return "an adapter that nobody planned"
+    return f"{end[0]} {end[1]} (0x{guid:016x})" if end is not None else f"0x{guid:016x}, which nobody planned"
+
+
+def _zones(kind: _Kind) -> str:
+    return " and ".join(kind.zones) or "no zone"

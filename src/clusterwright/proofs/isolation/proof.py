@@ -1,0 +1,320 @@
+"""The isolation proof: everything that the rendered filters let pass, compared both ways with the declared matrix."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.packets.boxes import (
+    DST,
+    EVERYTHING,
+    FOREIGN,
+    IIF,
+    OIF,
+    OWN,
+    SRC,
+    Box,
+    Packet,
+    PacketSet,
+    box,
+)
+from clusterwright.packets.filters import InterfaceNumbers
+from clusterwright.packets.passage import Idle
+from clusterwright.packets.phrases import count, idle_words, packet_words, version_of
+from clusterwright.packets.ranges import EMPTY, Ranges, values
+from clusterwright.platforms.fboss.reader.lists import FbossLists
+from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.isolation.border_routes import border_route_faults
+from clusterwright.proofs.isolation.carried import carried_faults, uncarried_notes
+from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.edges import (
+    BORDER_OUT,
+    EOS,
+    FBOSS,
+    HOSTS,
+    MANAGEMENT,
+    MLNX_OS,
+    NVOS,
+    SONIC,
+    PortFilter,
+    PortGroup,
+    port_groups,
+)
+from clusterwright.proofs.isolation.enforcement import enforcement_notes
+from clusterwright.proofs.isolation.folder import folder_verdict
+from clusterwright.proofs.isolation.host_firewall import firewall_faults
+from clusterwright.proofs.isolation.nodes import (
+    BOOTING,
+    NETWORKS,
+    RUNNING,
+    NodeFilter,
+    judge,
+    node_filters,
+    unloaded,
+)
+from clusterwright.proofs.isolation.openings import opening_faults, unknown_notes
+from clusterwright.proofs.isolation.partition_pairs import CONFIG_FILES, PartitionVerdict, partition_verdict
+from clusterwright.proofs.isolation.routes import route_faults
+from clusterwright.proofs.isolation.services import service_faults
+from clusterwright.proofs.isolation.way import Places, places_of
+from clusterwright.proofs.tree import RenderedTree
+
+KINDS = frozenset(
+    {"nftables", "node-system", "node-network", "eos", "fboss", "sonic", "managed-switch", "opensm", "ufm"}
+)
+_FILES = frozenset({RUNNING, BOOTING, EOS, FBOSS, SONIC, MLNX_OS, NVOS, *CONFIG_FILES})
+_SHOWN_PER_FILTER = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """A packet that a filter treats otherwise than declared; ``extra`` when it passes and should not."""
+
+    packet: Packet
+    extra: bool
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    intent = tree.intent
+    was_enabled = gc.isenabled()
+    gc.disable()  # nothing here makes cycles, and the collector would walk the whole rendered tree again and again
+    try:
+        if intent is None or intent.isolation is None:
+            return folder_verdict(tree)
+        return _proof(tree, intent.isolation, partition_verdict(tree, intent))
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _proof(tree: RenderedTree, declared: Declared, partitions: PartitionVerdict) -> Verdict:
+    interfaces = InterfaceNumbers()
+    nodes = node_filters(tree, declared, interfaces)
+    ports = tuple(port_groups(tree, declared))
+    places = places_of(declared, interfaces, nodes, ports)
+    found = [
+        *_missing(tree, declared),
+        *unloaded(tree),
+        *_unnarrowed(tree, declared),
+        *(example for own in nodes for example in _node(places, own)),
+        *_ports(places, ports),
+        *partitions.faults,
+        *border_route_faults(tree, declared),
+        *service_faults(tree, declared),
+        *firewall_faults(tree, declared),
+        *route_faults(tree, declared.known),
+        *opening_faults(tree, declared),
+        *carried_faults(tree, declared),
+    ]
+    return Verdict(
+        (*_facts(declared, nodes, ports), *partitions.facts),
+        tuple(found),
+        Cases("zones", len(declared.zones)),
+        (*enforcement_notes(tree, declared), *unknown_notes(tree), *uncarried_notes(tree, declared)),
+    )
+
+
+def _facts(declared: Declared, nodes: tuple[NodeFilter, ...], ports: tuple[PortGroup, ...]) -> Iterator[Fact]:
+    yield Fact("zones", len(declared.zones))
+    yield Fact("flows", len(declared.flows))
+    yield Fact("pairs of zones with a flow", len({(flow.source, flow.target) for flow in declared.flows}))
+    yield Fact(
+        "pairs of zones without, closed", len(declared.zones) ** 2 - len({(f.source, f.target) for f in declared.flows})
+    )
+    yield Fact("nodes with a filter", len({device for own in nodes if own.file == RUNNING for device in own.nodes}))
+    yield Fact("different node filters", len(nodes))
+    yield Fact("switches with a filter", len({each.device for each in ports}))
+    yield Fact("switch ports with a filter", sum(len(each.ports) for each in ports))
+
+
+def _missing(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
+    """Nodes that are configured, but have no filter."""
+    configured = {device for device, path in tree.files if path.startswith(NETWORKS)}
+    for device in sorted(configured & declared.zones_of.keys()):
+        if (device, RUNNING) not in tree.files:
+            yield Counterexample(
+                device, RUNNING, 0, "there is no filter: the node takes and sends whatever its port passes"
+            )
+
+
+def _unnarrowed(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
+    """Flows that a chip without port ranges passes with every port, to hosts that have no filter to narrow them.
+
+    Replies pass the same way back, from every port.
+    """
+    edges = [edge for edge in declared.edges if (edge.switch, FBOSS) in tree.files]
+    for flow in declared.flows if edges else ():
+        if not flow.has_long_range:
+            continue
+        for source, target, what in ((flow.source, flow.target, ""), (flow.target, flow.source, " for its replies")):
+            for edge in edges:
+                local = any(part.addresses & edge.subnet for part in declared.zone[source].parts)
+                host = _unfiltered(declared, target, edge.fabric) if local else None
+                if host is not None:
+                    yield Counterexample(
+                        edge.switch,
+                        FBOSS,
+                        0,
+                        f"flow {flow.name}{what}: the switch knows no ranges and passes every port from {source} to "
+                        f"{target}, where {host} has no filter to narrow that",
+                    )
+                    break
+
+
+def _unfiltered(declared: Declared, zone: str, fabric: str) -> str | None:
+    """The first host of a zone on a fabric that judges no packet itself: it has no image, or is a management port."""
+    own = [part for part in declared.zone[zone].parts if part.fabric == fabric]
+    is_managed = fabric in declared.management.values()
+    found = {
+        device
+        for (version, number), (device, _) in (declared.addresses.items() if own else ())
+        if (is_managed or device not in declared.imaged)
+        and any(part.version == version and number in part.addresses for part in own)
+    }
+    return min(found, default=None)
+
+
+def _node(places: Places, own: NodeFilter) -> Iterator[Counterexample]:
+    device = own.nodes[0]
+    also = f" {count(len(own.nodes), 'node')} have this file." if len(own.nodes) > 1 else ""
+    if not own.ruleset.flushes:
+        yield Counterexample(
+            device, own.file, 0, f"nothing flushes the rules that were loaded before: they stay.{also}"
+        )
+    for judged in judge(places.declared, own, places.interfaces):
+        far = SRC if judged.hook == "input" else DST
+        usual = OWN if judged.hook == "output" else FOREIGN
+        near = tuple(_nics(places, device, judged.hook))
+        extra, missing = judged.passes - judged.wanted, judged.wanted - judged.passes
+        for one in _differences(places, extra, missing, far, near, device):
+            decision = own.decide(judged.hook, one.packet)
+            name = f" ({_interface(places, judged.hook, one.packet)})"
+            message = (
+                f"{judged.hook}{name} {_what(places, one, usual)}{places.way(one.packet, hook=judged.hook)}.{also}"
+            )
+            yield Counterexample(device, own.file, decision.line, message)
+        for idle in judged.idle:
+            yield Counterexample(device, own.file, idle.line, f"{idle_words(judged.hook, idle)}{also}")
+
+
+def _nics(places: Places, device: str, hook: str) -> Iterator[Box]:
+    """What packets of each NIC of a node have in common: the interface and the address there."""
+    for (version, number), (name, port) in places.declared.addresses.items():
+        if name == device:
+            family, interface = values(int(version == 6)), places.interfaces.of(port)
+            if hook == "input":
+                yield box(family=family, iif=interface, dst=values(number))
+            else:
+                yield box(family=family, oif=interface, src=values(number))
+
+
+def _hosts(places: Places, own: PortFilter) -> Iterator[Box]:
+    """What packets from each host behind a switch's ports have in common: its address."""
+    edge = next((e for e in places.declared.edges if (e.switch, e.fabric) == (own.device, own.fabric)), None)
+    ends = {edge.ports[port] for port in own.ports if port in edge.ports} if edge is not None else set()
+    for (version, number), end in places.declared.addresses.items():
+        if end in ends:
+            yield box(family=values(int(version == 6)), src=values(number))
+
+
+def _own_port(places: Places, own: PortFilter) -> Iterator[Box]:
+    """What packets to a management port have in common: its address."""
+    ends = {(own.device, port) for port in own.ports}
+    for (version, number), end in places.declared.addresses.items():
+        if end in ends:
+            yield box(family=values(int(version == 6)), dst=values(number))
+
+
+_NEAR = {HOSTS: _hosts, MANAGEMENT: _own_port}
+
+
+def _interface(places: Places, hook: str, packet: Packet) -> str:
+    return places.interfaces.name(packet[IIF if hook == "input" else OIF])
+
+
+def _ports(places: Places, groups: tuple[PortGroup, ...]) -> Iterator[Counterexample]:
+    """The differences of switches' filters; those that differ in their local addresses alone are judged once."""
+    clean: set[object] = set()
+    for group in groups:
+        shape = group.shape()
+        if shape in clean:
+            continue
+        found: list[Counterexample] = []
+        if isinstance(group.lists, FbossLists):
+            found += [Counterexample(group.device, group.file, *fault) for fault in group.lists.too_many()]
+        for own in group.filters():
+            passes, idle = own.passes()
+            found += [*_port(places, own, passes), *(_port_idle(own, each) for each in idle)]
+        if not found:
+            clean.add(shape)
+        yield from found
+
+
+def _port(places: Places, own: PortFilter, passes: PacketSet) -> Iterator[Counterexample]:
+    extra, missing = passes - own.wanted, own.wanted - passes
+    if not extra and not missing:
+        return
+    near = tuple(_NEAR[own.what](places, own)) if own.what in _NEAR else ()
+    far = DST if own.what in {HOSTS, BORDER_OUT} else SRC
+    for one in _differences(places, extra, missing, far, near, own.device):
+        decision = own.decide(one.packet)
+        name = f"{own.what} {own.ports[0]}" + (f" and {len(own.ports) - 1:,} more" if len(own.ports) > 1 else "")
+        rule = f", rule {decision.name}" if decision.name else ""
+        message = f"{name}{rule}: {_what(places, one, FOREIGN)}{places.way(one.packet, own.fabric)}."
+        yield Counterexample(own.device, own.file, decision.line, message)
+
+
+def _port_idle(own: PortFilter, idle: Idle) -> Counterexample:
+    return Counterexample(own.device, own.file, idle.line, idle_words(f"{own.what} {own.ports[0]}", idle))
+
+
+def _differences(
+    places: Places, extra: PacketSet, missing: PacketSet, far: int, near: tuple[Box, ...], device: str
+) -> Iterator[_Difference]:
+    """Concrete packets for what passes beyond the matrix and for what it misses: one for each zone on the far side."""
+    for found, is_extra in ((extra, True), (missing, False)):
+        shown = 0
+        left = found
+        for limit in _far_sides(places.declared, far) if found else ():
+            part = left & limit
+            if not part or shown == _SHOWN_PER_FILTER:
+                continue
+            left = left - limit
+            shown += 1
+            yield _Difference(places.concrete(part, far, near, device), is_extra)
+
+
+def _far_sides(declared: Declared, far: int) -> Iterator[PacketSet]:
+    """The zones' addresses one after another, then all other addresses."""
+    name = "src" if far == SRC else "dst"
+    for zone in declared.zones:
+        found: dict[int, Ranges] = {}
+        for part in zone.parts:
+            found[part.version] = found.get(part.version, EMPTY) | part.addresses
+        for version, own in found.items():
+            yield PacketSet((box(family=values(int(version == 6)), **{name: own}),)) & EVERYTHING
+    yield EVERYTHING
+
+
+def _what(places: Places, one: _Difference, usual_origin: int) -> str:
+    """What is wrong with what happens to a packet, in a sentence that ends before its way."""
+    declared = places.declared
+    version = version_of(one.packet)
+    pair = [declared.zone_at(version, one.packet[side]) for side in (SRC, DST)]
+    verb = "passes" if one.extra else "is stopped"
+    reason = "no flow allows it" if one.extra else "it is declared"
+    return f"{packet_words(one.packet, usual_origin)} {verb}, {pair[0]} to {pair[1]}: {reason}. "
+
+
+def _has_filters(tree: RenderedTree) -> bool:
+    return any(path in _FILES for _, path in tree.files)
+
+
+ISOLATION = Check(
+    "isolation",
+    "Between every two zones passes what the matrix of flows declares, nothing more and nothing less.",
+    KINDS,
+    _has_filters,
+    _run,
+)

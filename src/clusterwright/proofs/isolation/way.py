@@ -1,0 +1,138 @@
+"""The way of one packet through a cluster: the places on it, what each does, and the line that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from clusterwright.packets.boxes import (
+    DST,
+    FAMILY,
+    FOREIGN,
+    FRAGMENT,
+    IIF,
+    OIF,
+    ORIGIN,
+    OWN,
+    SRC,
+    WHOLE,
+    Box,
+    Packet,
+    PacketSet,
+    box,
+)
+from clusterwright.packets.filters import InterfaceNumbers
+from clusterwright.packets.passage import Decision
+from clusterwright.packets.phrases import version_of
+from clusterwright.packets.ranges import values
+from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.edges import HOSTS, PortGroup
+from clusterwright.proofs.isolation.nodes import RUNNING, NodeFilter
+
+_NO_INTERFACE = 1023
+_TRIED = 16  # boxes of a set, for one with a real address
+
+
+@dataclass(frozen=True)
+class Places:
+    """Every filter of a cluster, as a packet finds them."""
+
+    declared: Declared
+    interfaces: InterfaceNumbers
+    nodes: Mapping[str, NodeFilter]
+    groups: Mapping[tuple[str, str], PortGroup]
+
+    def way(self, packet: Packet, fabric: str = "", hook: str = "") -> str:
+        """The devices that a packet crosses and what each does, in one line; the first that stops it ends it.
+
+        ``hook`` is where the packet was judged: there its source is what it was taken for, elsewhere an honest one.
+        """
+        version = version_of(packet)
+        sender = self.declared.addresses.get((version, packet[SRC]))
+        receiver = self.declared.addresses.get((version, packet[DST]))
+        steps: list[str] = []
+        stopped = False
+        for name, decision in self._steps(packet, sender, receiver, fabric, hook):
+            verdict = "" if decision is None else (" passes" if decision.passes else " stops it")
+            line = f" ({_line(decision)})" if decision is not None else ""
+            steps.append(f"{name}{verdict}{line}")
+            stopped = decision is not None and not decision.passes
+            if stopped:
+                break
+        return "Way: " + ", ".join(steps) if steps else ""
+
+    def _steps(
+        self,
+        packet: Packet,
+        sender: tuple[str, str] | None,
+        receiver: tuple[str, str] | None,
+        fabric: str,
+        hook: str,
+    ) -> Iterable[tuple[str, Decision | None]]:
+        if sender is not None:
+            own = self.nodes.get(sender[0])
+            sent = packet[ORIGIN] if hook == "output" else OWN
+            moved = _with(packet, {IIF: _NO_INTERFACE, OIF: self._number(sender[1]), ORIGIN: sent, FRAGMENT: 0})
+            yield f"{sender[0]} {sender[1]} output", own.decide("output", moved) if own is not None else None
+            yield from self._edge(sender, packet)
+        else:
+            yield "from outside", None
+        if receiver is not None:
+            own = self.nodes.get(receiver[0])
+            got = packet[ORIGIN] if hook == "input" else FOREIGN
+            moved = _with(packet, {OIF: _NO_INTERFACE, IIF: self._number(receiver[1]), ORIGIN: got, FRAGMENT: 0})
+            yield f"{receiver[0]} {receiver[1]} input", own.decide("input", moved) if own is not None else None
+        else:
+            yield f"to outside{' over ' + fabric if fabric else ''}", None
+
+    def _edge(self, sender: tuple[str, str], packet: Packet) -> Iterable[tuple[str, Decision | None]]:
+        for edge in self.declared.edges:
+            for port, end in edge.ports.items():
+                if end == sender:
+                    group = self.groups.get((edge.switch, port))
+                    own = (each for each in group.filters() if port in each.ports) if group is not None else iter(())
+                    found = next(own, None)
+                    yield f"{edge.switch} {port}", found.decide(packet) if found is not None else None
+
+    def _number(self, name: str) -> int:
+        return self.interfaces.of(name).bounds[0][0]
+
+    def concrete(self, found: PacketSet, far: int, near: Iterable[Box], device: str) -> Packet:
+        """A packet of a set with addresses of real hosts where it has some.
+
+        ``near`` are what packets of the device's own NICs have in common, in the order in which they are tried; on the
+        ``far`` side another host is preferred. Raises IndexError for the empty set.
+        """
+        name, side = ("src", DST) if far == SRC else ("dst", SRC)
+        for limit in (*near, WHOLE):
+            part = found.limited(limit)
+            if not part:
+                continue
+            for each in part.ordinary().boxes[:_TRIED]:
+                for (version, number), (host, _) in self.declared.addresses.items():
+                    is_near = limit is not WHOLE and number in limit[side]
+                    if host != device and not is_near and number in each[far] and int(version == 6) in each[FAMILY]:
+                        exact = box(family=values(int(version == 6)), **{name: values(number)})
+                        return PacketSet((each,)).limited(exact).witness()
+            return part.witness()
+        return found.witness()
+
+
+def places_of(
+    declared: Declared, interfaces: InterfaceNumbers, nodes: Iterable[NodeFilter], groups: Iterable[PortGroup]
+) -> Places:
+    """All filters, by the node and port that they belong to."""
+    return Places(
+        declared,
+        interfaces,
+        {device: each for each in nodes if each.file == RUNNING for device in each.nodes},
+        {(each.device, port): each for each in groups if each.what == HOSTS for port in each.ports},
+    )
+
+
+def _with(packet: Packet, changed: Mapping[int, int]) -> Packet:
+    return tuple(changed.get(at, value) for at, value in enumerate(packet))
+
+
+def _line(decision: Decision) -> str:
+    return f"line {decision.line}" + (f", {decision.name}" if decision.name else "")

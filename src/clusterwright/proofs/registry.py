@@ -1,0 +1,46 @@
+"""Which checks there are, in the order in which they are made."""
+
+from __future__ import annotations
+
+from clusterwright.proofs.check import Check
+from clusterwright.proofs.encryption.proof import ENCRYPTION
+from clusterwright.proofs.ethernet.bandwidth import ETHERNET_BISECTION
+from clusterwright.proofs.ethernet.failures import ETHERNET_FAILURES
+from clusterwright.proofs.ethernet.hashing import HASHING
+from clusterwright.proofs.ethernet.links import LINKS
+from clusterwright.proofs.ethernet.qos.proof import QOS
+from clusterwright.proofs.ethernet.reachability import REACHABILITY
+from clusterwright.proofs.ethernet.sessions import SESSIONS
+from clusterwright.proofs.ethernet.valleys import VALLEYS
+from clusterwright.proofs.infiniband.bisection import BISECTION
+from clusterwright.proofs.infiniband.cabling import CABLING
+from clusterwright.proofs.infiniband.failures import FAILURES
+from clusterwright.proofs.infiniband.lids import LID_SPACE
+from clusterwright.proofs.infiniband.manager import MANAGERS
+from clusterwright.proofs.infiniband.partitions import PARTITIONS
+from clusterwright.proofs.infiniband.paths import PATH_BALANCE
+from clusterwright.proofs.infiniband.rails import RAIL_PURITY
+from clusterwright.proofs.infiniband.routing import UP_DOWN
+from clusterwright.proofs.isolation.proof import ISOLATION
+
+CHECKS: tuple[Check, ...] = (
+    CABLING,
+    RAIL_PURITY,
+    UP_DOWN,
+    PATH_BALANCE,
+    BISECTION,
+    LID_SPACE,
+    PARTITIONS,
+    MANAGERS,
+    FAILURES,
+    LINKS,
+    SESSIONS,
+    REACHABILITY,
+    VALLEYS,
+    ETHERNET_BISECTION,
+    ETHERNET_FAILURES,
+    QOS,
+    HASHING,
+    ISOLATION,
+    ENCRYPTION,
+)

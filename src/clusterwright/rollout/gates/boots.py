@@ -1,0 +1,120 @@
+"""The gate that has nodes boot: what the kernel reads at boot alone counts only after Slurm has booted the node.
+
+Slurm drains each node, boots it when its jobs are done, and gives it back. Which boot a node ran in before its files
+changed is noted on disk: a rollout that was killed boots nobody twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clusterwright import durable
+from clusterwright.deploy.ansible.query import Answer, Devices, Question
+from clusterwright.platforms.slurm.hostlist import hostlist
+from clusterwright.rollout.gates.health import Said, until_well
+from clusterwright.rollout.waves import Wave
+from clusterwright.spec.rollout import BootPolicy
+
+POLL_S = 10.0
+"""How often nodes that are to boot are looked at: a boot takes minutes, the jobs before it hours."""
+_LIMIT_S = 60
+_BOOT_ID = ("cat", "/proc/sys/kernel/random/boot_id")  # made anew at each boot, see random(4)
+
+
+@dataclass(frozen=True, slots=True)
+class BootNote:
+    """In which boot nodes were found before they got their files, by the rollout's manifest; a file under the root."""
+
+    path: Path
+    manifest: str
+
+    def read(self) -> Mapping[str, str]:
+        """Boot ids by node; none of another rollout's, nor where the file cannot be read: then nodes boot once more."""
+        try:
+            found = json.loads(self.path.read_bytes())
+            return dict(found["boots"]) if found["manifest"] == self.manifest else {}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
+    def add(self, boots: Mapping[str, str]) -> Mapping[str, str]:
+        """Notes nodes that are not noted yet; what is noted then. Raises ClusterwrightError."""
+        known = {**boots, **self.read()}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        durable.replace(self.path, json.dumps({"manifest": self.manifest, "boots": known}).encode())
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmBoots:
+    """See the module. ``waiting`` are nodes that are to boot; ``controller`` is where scontrol runs."""
+
+    devices: Devices
+    policy: BootPolicy
+    waiting: frozenset[str]
+    controller: str
+    rollout: str
+    note: BootNote
+    name: str = "boots"
+    budget: int | None = None
+
+    @property
+    def deadline_s(self) -> int:
+        """See ``Gate``."""
+        return self.policy.deadline_s
+
+    def told(self) -> str:
+        """See ``Gate``."""
+        return (
+            f"nodes that read their files at boot are drained, booted and given back by Slurm, through "
+            f"{self.controller}, within {self.policy.deadline_s} s"
+        )
+
+    def before(self, wave: Wave) -> Mapping[str, str]:
+        """The boot in which each node of the wave was found before it got its files."""
+        due = [name for name in wave.devices if name in self.waiting]
+        noted = self.note.read()
+        found = self._boots(name for name in due if name not in noted)
+        known = self.note.add({name: boot for name, boot in found.items() if boot}) if due else noted
+        return {name: known[name] for name in wave.devices if name in known}
+
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+        """See ``Gate``. Nodes that booted since they were noted are not booted again."""
+        due = [name for name in trees if name in self.waiting or name in before]
+        unknown = {name: "did not say in which boot it was, and is not booted" for name in due if name not in before}
+        asked = [name for name in due if name in before]
+        still = self._not_booted(asked, before)
+        refused = self._order(sorted(still)) if still else ""
+
+        def complaints(names: Sequence[str]) -> Mapping[str, str]:
+            return {name: f"{why}{refused}" for name, why in self._not_booted(names, before).items()}
+
+        wrong = until_well(asked, self.policy.deadline_s, complaints, POLL_S)
+        return Said(len(due), {**wrong, **unknown}, tuple(f"{name} booted" for name in asked if name not in wrong))
+
+    def _order(self, names: Sequence[str]) -> str:
+        """Have Slurm boot the nodes; what it said against it, "" for nothing."""
+        reason = f"reason=clusterwright {self.rollout}"
+        command = ("scontrol", "reboot", "ASAP", "nextstate=RESUME", reason, hostlist(names))
+        answer = self.devices.run({self.controller: Question(command, _LIMIT_S)})[self.controller]
+        if isinstance(answer, Answer):
+            return "" if answer.status == 0 else f"; Slurm says: {answer.said}"
+        return f"; Slurm could not be told: {answer.message}"
+
+    def _not_booted(self, names: Iterable[str], before: Mapping[str, str]) -> dict[str, str]:
+        wrong: dict[str, str] = {}
+        for name, boot in self._boots(names).items():
+            if boot == before[name]:
+                wrong[name] = f"has not booted within {self.policy.deadline_s} s"
+            elif not boot:
+                wrong[name] = f"is not back from its boot within {self.policy.deadline_s} s"
+        return wrong
+
+    def _boots(self, names: Iterable[str]) -> Mapping[str, str]:
+        """The boot that each node is in, "" where it does not answer."""
+        answers = self.devices.run(dict.fromkeys(names, Question(_BOOT_ID, _LIMIT_S)))
+        is_told = {name: answer for name, answer in answers.items() if isinstance(answer, Answer) and not answer.status}
+        return {name: is_told[name].output.strip() if name in is_told else "" for name in answers}

@@ -1,0 +1,222 @@
+"""Whether the devices that a wave changed are well: asked after each wave, before the next one starts.
+
+A gate is asked twice: before the wave it takes note of how things are, after the wave it says which devices are not
+well. What was not well before and is no worse after is told, and does not count. Gates that ask the devices themselves
+are in ``sessions`` and ``node_checks``; a site's own program or file may say more.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from clusterwright.deploy.secrets.secrets import left_in
+from clusterwright.deploy.store import Store
+from clusterwright.deploy.target import DeviceTree, Target, Unreachable, tree_digest
+from clusterwright.finding import ClusterwrightError
+from clusterwright.rollout.waves import Wave
+
+PROBE_LIMIT_S = 900
+POLL_S = 2.0
+"""How long devices that are not well yet are left alone before they are asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A gate's answer: ``asked`` counts devices, ``wrong`` are those not well, ``told`` is what does not count."""
+
+    asked: int
+    wrong: Mapping[str, str]
+    told: tuple[str, ...] = ()
+
+
+class Gate(Protocol):
+    """Asks about a wave. Raises ClusterwrightError where nothing can be asked at all."""
+
+    @property
+    def name(self) -> str:
+        """One word, as the record and the table of gates have it."""
+        ...
+
+    @property
+    def budget(self) -> int | None:
+        """Devices of a wave that may be not well by this gate; None leaves it to the rollout's own budget."""
+        ...
+
+    @property
+    def deadline_s(self) -> int | None:
+        """How long devices have to be well by this gate; None where one answer is enough."""
+        ...
+
+    def told(self) -> str:
+        """What is asked, and how long an answer may take, for people."""
+        ...
+
+    def before(self, wave: Wave) -> Any:
+        """How things are before the wave, to be compared with afterwards."""
+        ...
+
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+        """What is not well after the wave; ``trees`` are the devices to be asked, with the digests they were given."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a gate said of one wave, for the record."""
+
+    gate: str
+    said: Said
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class HoldsTree:
+    """The devices are read back: each holds what it was given."""
+
+    target: Callable[[str], Target]
+    """Opens the target with the secrets of a layer's stack."""
+    store: Store
+    name: str = "files"
+    budget: int | None = None
+    deadline_s: int | None = None
+
+    def told(self) -> str:
+        """See ``Gate``."""
+        return "every changed device is read back and holds what it was given"
+
+    def before(self, wave: Wave) -> None:
+        """See ``Gate``."""
+
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+        """See ``Gate``."""
+        wrong: dict[str, str] = {}
+        with_secrets: dict[str, DeviceTree] = {}
+        target = self.target(wave.layer)
+        for name, held in target.read(tuple(trees)).items():
+            tree = self.store.get_tree(name, trees[name])
+            if isinstance(held, Unreachable):
+                wrong[name] = f"cannot be read: {held.message}"
+            elif held.digest != tree_digest(tree):
+                wrong[name] = "holds something else than it was given"
+                if left_in(tree):
+                    with_secrets[name] = tree
+        # What was given holds placeholders; whether values are in their places, the target alone can say.
+        for name, outcome in (target.apply(with_secrets, check=True) if with_secrets else {}).items():
+            if outcome.ok and not outcome.changed:
+                del wrong[name]
+        return Said(len(trees), wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """A file that the site's health checks keep: ``{"healthy": [...], "unhealthy": {"gpu-p00r00n0": "why"}}``.
+
+    Read anew after each wave. A file that is missing or damaged raises ClusterwrightError: no verdict is no health.
+    """
+
+    path: Path
+    name: str = "site-verdicts"
+    budget: int | None = None
+    deadline_s: int | None = None
+
+    def told(self) -> str:
+        """See ``Gate``."""
+        return f"no changed device is named as unhealthy by {self.path}"
+
+    def before(self, wave: Wave) -> None:
+        """See ``Gate``."""
+
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+        """See ``Gate``."""
+        try:
+            found = json.loads(self.path.read_bytes())["unhealthy"]
+            return Said(len(trees), {name: str(found[name]) for name in trees if name in found})
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ClusterwrightError(
+                f'{self.path}: not a file of health verdicts ({error}); it needs {{"unhealthy": {{device: why}}}}'
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A program of the site: standard input is the wave as JSON, each line of its output ``device: why`` a complaint.
+
+    Another exit status than 0 without such a line counts against every device of the wave.
+    """
+
+    command: tuple[str, ...]
+    name: str = "site-probe"
+    budget: int | None = None
+    deadline_s: int = PROBE_LIMIT_S
+
+    def told(self) -> str:
+        """See ``Gate``."""
+        return f"{self.command[0]} names no changed device, within {PROBE_LIMIT_S} s"
+
+    def before(self, wave: Wave) -> None:
+        """See ``Gate``."""
+
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+        """See ``Gate``."""
+        return Said(len(trees), self._complaints(wave, trees))
+
+    def _complaints(self, wave: Wave, trees: Mapping[str, str]) -> Mapping[str, str]:
+        told = {"layer": wave.layer, "kind": wave.kind, "units": wave.units, "devices": list(trees)}
+        try:
+            done = subprocess.run(
+                self.command, input=json.dumps(told), capture_output=True, text=True, check=False, timeout=PROBE_LIMIT_S
+            )
+        except subprocess.TimeoutExpired:
+            return dict.fromkeys(trees, f"{self.command[0]} gave no answer within {PROBE_LIMIT_S} s")
+        except OSError as error:
+            raise ClusterwrightError(f"the probe {self.command[0]} cannot be started: {error.strerror}") from None
+        lines = (line.partition(": ") for line in done.stdout.splitlines())
+        wrong = {name: why for name, _, why in lines if name in trees}
+        if done.returncode != 0 and not wrong:
+            said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+            why = f"{self.command[0]} ended with status {done.returncode}" + (f": {said[-1]}" if said else "")
+            return dict.fromkeys(trees, why)
+        return wrong
+
+
+def look(gates: Iterable[Gate], wave: Wave) -> tuple[Any, ...]:
+    """How things are before a wave, gate by gate. Raises ClusterwrightError."""
+    return tuple(gate.before(wave) for gate in gates)
+
+
+def ask(
+    gates: Sequence[Gate], wave: Wave, trees: Mapping[str, str], before: Sequence[Any]
+) -> tuple[tuple[Checked, ...], dict[str, str]]:
+    """What each gate says, and the first complaint about each device, which is not asked again.
+
+    Raises ClusterwrightError.
+    """
+    wrong: dict[str, str] = {}
+    checked: list[Checked] = []
+    for gate, was in zip(gates, before, strict=True):
+        started = time.monotonic()
+        said = gate.after(wave, {name: digest for name, digest in trees.items() if name not in wrong}, was)
+        checked.append(Checked(gate.name, said, time.monotonic() - started))
+        wrong |= said.wrong
+    return tuple(checked), wrong
+
+
+def until_well(
+    names: Sequence[str],
+    deadline_s: float,
+    complaints: Callable[[Sequence[str]], Mapping[str, str]],
+    poll_s: float = POLL_S,
+) -> Mapping[str, str]:
+    """Asks ``names``, then again those with a complaint, until there is none or ``deadline_s`` are over."""
+    end = time.monotonic() + deadline_s
+    wrong = complaints(names) if names else {}
+    while wrong and time.monotonic() + poll_s < end:
+        time.sleep(poll_s)
+        wrong = complaints([name for name in names if name in wrong])
+    return wrong

@@ -1,0 +1,166 @@
+"""Gates that ask the nodes of a wave themselves: whether they are fit for a job, and whether they are closed.
+
+Both run what was rendered for the node, on the node, when the wave is over: an answer can be neither stale nor
+another's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clusterwright.deploy.ansible.query import Answer, Devices, Question
+from clusterwright.deploy.target import Unreachable
+from clusterwright.plan.model import Plan
+from clusterwright.platforms.linux.writer.health import PACKAGE as NODE_HEALTH
+from clusterwright.platforms.linux.writer.program_archive import archive_path
+from clusterwright.platforms.linux.writer.watch import PACKAGE as NODE_WATCH
+from clusterwright.rollout.gates.device_gate import DeviceGate
+from clusterwright.rollout.gates.health import Said, until_well
+from clusterwright.rollout.waves import Wave
+
+_VERDICT_LIMIT_S, _LOOK_LIMIT_S = 60, 120  # as the units that start the same programs on a timer have it
+_VERDICT = ("/usr/local/sbin/node-health", "--write")
+# The look of the isolation watch without its record, which takes the node's own key and stays with the node's timer.
+_ARCHIVES = [f"/{archive_path(package)}" for package in (NODE_HEALTH, NODE_WATCH)]
+_LOOK = f"""
+import json, sys
+sys.path[:0] = {_ARCHIVES!r}
+from clusterwright.node_watch.watch import look
+read = lambda name: json.load(open("/etc/clusterwright/" + name))
+sight = look(read("health-node.json"), read("isolation-watch.json")["egress"])
+found = [check.name + " (" + check.reason + ")" for check in sight.checks if not check.ok]
+print(json.dumps({{"wrong": found, "differences": list(sight.differences)}}))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVerdicts(DeviceGate):
+    """Every changed node judges itself anew (``node-health``), and no check fails that did not fail before the wave.
+
+    ``waiting`` are nodes that read their new files at the next boot alone, which their own verdict would hold against
+    them.
+    """
+
+    waiting: frozenset[str]
+    name: str = "verdicts"
+
+    def told(self) -> str:
+        """See ``Gate``."""
+        return f"every changed node judges itself anew and is healthy within {self.policy.deadline_s} s"
+
+    def before(self, wave: Wave) -> Mapping[str, frozenset[str]]:
+        """The checks that fail on each node of the wave; a node that cannot say has none to be excused."""
+        verdicts = self._verdicts(self._asked(wave.devices))
+        return {name: frozenset(_failed(found)) for name, found in verdicts.items() if isinstance(found, dict)}
+
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+        """See ``Gate``."""
+        asked, told = self._asked(trees), dict[str, str]()
+
+        def complaints(names: Sequence[str]) -> Mapping[str, str]:
+            wrong: dict[str, str] = {}
+            for name, found in self._verdicts(names).items():
+                if isinstance(found, str):
+                    wrong[name] = found
+                    continue
+                failed = _failed(found)
+                known = before.get(name, frozenset())
+                new = [f"{check} ({why})" for check, why in failed.items() if check not in known]
+                if new:
+                    wrong[name] = f"is unhealthy: {', '.join(new)}"
+                elif failed:
+                    told[name] = f"{name} was unhealthy before and is no worse: {', '.join(failed)}"
+            return wrong
+
+        wrong = until_well(asked, self.policy.deadline_s, complaints)
+        boots = sorted(name for name in trees if name in self.waiting)
+        if boots:
+            told[""] = f"{_counted(boots)} to be booted before the files count: no verdict was asked"
+        return Said(len(asked), wrong, tuple(told.values()))
+
+    def _asked(self, names: Iterable[str]) -> list[str]:
+        return [name for name in _nodes(self.plan, self.devices, names) if name not in self.waiting]
+
+    def _verdicts(self, names: Collection[str]) -> Mapping[str, dict[str, Any] | str]:
+        """Each node's verdict, or why there is none."""
+        limit_s = min(_VERDICT_LIMIT_S, self.policy.deadline_s)
+        answers = self.devices.run(dict.fromkeys(names, Question(_VERDICT, limit_s)))
+        return {name: _verdict(name, answer) for name, answer in answers.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeIsolation(DeviceGate):
+    """Every changed node looks whether it is closed: its packet filter, its routes, whether the internet answers."""
+
+    name: str = "isolation"
+
+    def told(self) -> str:
+        """See ``Gate``."""
+        return (
+            "every changed node runs the packet filter it was given, has no route out and no answer from outside, "
+            f"within {self.policy.deadline_s} s"
+        )
+
+    def before(self, wave: Wave) -> None:
+        """See ``Gate``. A node that was open before the wave counts: the wave was to close it."""
+
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+        """See ``Gate``."""
+        asked = _nodes(self.plan, self.devices, trees)
+        return Said(len(asked), until_well(asked, self.policy.deadline_s, self._complaints))
+
+    def _complaints(self, names: Sequence[str]) -> Mapping[str, str]:
+        limit_s = min(_LOOK_LIMIT_S, self.policy.deadline_s)
+        command = (self.devices.access.python, "-I", "-c", _LOOK)
+        answers = self.devices.run(dict.fromkeys(names, Question(command, limit_s)))
+        return {name: why for name, answer in answers.items() if (why := _open(answer))}
+
+
+def _nodes(plan: Plan, devices: Devices, names: Iterable[str]) -> list[str]:
+    """Those that run an image of ours and can be asked."""
+    return [
+        name
+        for name in names
+        if name in devices.over_ssh
+        and (device := plan.by_name.get(name)) is not None
+        and device.kind == "node"
+        and device.image is not None
+    ]
+
+
+def _verdict(name: str, answer: Answer | Unreachable) -> dict[str, Any] | str:
+    if isinstance(answer, Unreachable):
+        return f"gives no verdict: {answer.message}"
+    try:
+        found = json.loads(answer.output)
+        if found["node"] != name:
+            return f"gives the verdict of {found['node']}"
+        return {"ok": found["ok"], "checks": list(found["checks"])}
+    except (ValueError, KeyError, TypeError):
+        return f"gives no verdict: {answer.said}"
+
+
+def _failed(verdict: Mapping[str, Any]) -> dict[str, str]:
+    """The failed checks with their reasons."""
+    return {str(each["name"]): str(each["reason"]) for each in verdict["checks"] if not each["ok"]}
+
+
+def _open(answer: Answer | Unreachable) -> str:
+    """Why a node is not known to be closed, "" when it is."""
+    if isinstance(answer, Unreachable):
+        return f"cannot be asked whether it is closed: {answer.message}"
+    try:
+        found = json.loads(answer.output)
+        wrong, differences = list(found["wrong"]), list(found["differences"])
+    except (ValueError, KeyError, TypeError):
+        return f"does not say whether it is closed: {answer.said}"
+    if not wrong:
+        return ""
+    return f"is open: {', '.join(wrong)}" + (f"; its rules differ: {'; '.join(differences[:3])}" if differences else "")
+
+
+def _counted(names: Sequence[str]) -> str:
+    return f"{names[0]} has" if len(names) == 1 else f"{len(names)} nodes have"

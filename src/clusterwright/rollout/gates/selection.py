@@ -1,0 +1,130 @@
+"""Which gates a rollout has: those that its devices can answer, unless somebody answers for leaving one out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.rollout.waves import Effect
+
+if TYPE_CHECKING:  # the gates lean on renderers and on what reads scans: imported where devices are asked
+    from clusterwright.deploy.ansible.query import Devices
+    from clusterwright.plan.model import Plan
+    from clusterwright.rollout.gates.boots import SlurmBoots
+    from clusterwright.rollout.gates.health import Gate
+    from clusterwright.rollout.ledger import UnderWay
+
+GATES = ("sessions", "subnet", "verdicts", "isolation")
+"""The names of those that devices answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A gate as preview and record have it: what it ``asks``, for people; see ``Gate`` for the limits."""
+
+    gate: str
+    asks: str
+    deadline_s: int | None
+    budget: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A gate that is not asked, and why."""
+
+    gate: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """What is asked between waves: ``asked`` in order; ``unasked`` says of each other one why it is not."""
+
+    asked: tuple[Gate, ...]
+    unasked: Mapping[str, str]
+
+    @property
+    def questions(self) -> tuple[Asked, ...]:
+        """The gates that are asked, in order, as data."""
+        return tuple(Asked(gate.name, gate.told(), gate.deadline_s, gate.budget) for gate in self.asked)
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The gates that are not asked, as data."""
+        return tuple(LeftOut(name, why) for name, why in self.unasked.items())
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """What people read of it before the first wave."""
+        for gate in self.asked:
+            budget = "" if gate.budget is None else f"; at most {gate.budget} devices of a wave may fail it"
+            yield f"after each wave, {gate.name}: {gate.told()}{budget}"
+        for why in dict.fromkeys(self.unasked.values()):
+            names = ", ".join(name for name, reason in self.unasked.items() if reason == why)
+            yield f"not asked between waves: {names}; {why}"
+
+
+def device_gates(
+    plan: Plan,
+    devices: Devices | None,
+    effects: Mapping[str, Effect],
+    rollout: UnderWay,
+    root: Path,
+    skipped: Mapping[str, str],
+) -> Gates:
+    """The gates that ``devices`` answer, no gate where nothing changes; ``effects`` are those on changed devices.
+
+    ``skipped`` are those that the operator leaves out, with why; ``devices`` is None where a directory stands for them.
+
+    Raises ClusterwrightError when nodes are to be booted by Slurm and no controller can be reached.
+    """
+    if not rollout.waves and not effects:
+        return Gates((), {})
+    if devices is None:
+        return Gates((), dict.fromkeys(GATES, "a directory stands for the devices, and nobody is there to answer"))
+    from clusterwright.platforms.slurm.topology import compute_nodes
+    from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
+    from clusterwright.rollout.gates.sessions import Sessions
+    from clusterwright.rollout.gates.subnet import SubnetScan
+
+    policies = plan.spec.rollout.gates
+    waiting = frozenset(name for name, effect in effects.items() if effect is Effect.REBOOT)
+    scheduler = plan.spec.scheduler
+    of_slurm = frozenset(each.name for each in compute_nodes(plan, scheduler)) if scheduler is not None else frozenset()
+    boots = _boots(plan, devices, waiting & of_slurm, rollout, root)
+    every: tuple[Gate, ...] = (
+        *boots,
+        Sessions(plan, devices, policies.sessions, rollout.waves),
+        SubnetScan(plan, devices, policies.subnet),
+        NodeVerdicts(plan, devices, policies.verdicts, waiting - of_slurm if boots else waiting),
+        NodeIsolation(plan, devices, policies.isolation),
+    )
+    return Gates(
+        tuple(gate for gate in every if gate.name not in skipped),
+        {gate.name: f"left out by its operator: {skipped[gate.name]}" for gate in every if gate.name in skipped},
+    )
+
+
+def _boots(
+    plan: Plan, devices: Devices, waiting: frozenset[str], rollout: UnderWay, root: Path
+) -> tuple[SlurmBoots, ...]:
+    policy = plan.spec.rollout.boots
+    if policy is None:
+        return ()
+    from clusterwright.platforms.slurm.writer import controllers
+    from clusterwright.rollout import ledger
+    from clusterwright.rollout.gates.boots import BootNote, SlurmBoots
+
+    scheduler = plan.spec.scheduler
+    hosts = controllers(plan) if scheduler is not None and scheduler.slurm is not None else ()
+    reached = next((host for host in hosts if host in devices.over_ssh), "")
+    if not reached and waiting:
+        raise ClusterwrightError(
+            "nodes of this change have to boot, `rollout: {boots: ...}` has Slurm boot them, and the access file has "
+            f"no address for its controller, {', '.join(hosts) or 'which the spec lacks'}. Nothing was touched."
+        )
+    note = BootNote(root / ledger.FOLDER / "boots.json", rollout.manifest)
+    return (SlurmBoots(devices, policy, waiting, reached, rollout.name, note),) if reached else ()

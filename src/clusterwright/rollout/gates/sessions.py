@@ -1,0 +1,211 @@
+"""The gate that reads BGP: sessions of the switches that a wave changes, from both ends, before it and after it.
+
+What is expected follows from the plan; what was down before the wave and is still down is told and does not count, nor
+does a new session whose other end changes in a later wave.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import ip_address
+from typing import Any, NamedTuple
+
+from clusterwright.and_more import and_more
+from clusterwright.deploy.ansible.query import Answer, Question
+from clusterwright.deploy.target import Unreachable
+from clusterwright.intent.switch_links import links_of
+from clusterwright.intent.switch_sessions import sessions_of
+from clusterwright.rollout.gates.device_gate import DeviceGate
+from clusterwright.rollout.gates.health import Said, until_well
+from clusterwright.rollout.waves import Wave
+
+EOS, FBOSS, SONIC = "eos", "fboss", "sonic"
+_EOS_COMMAND = "show bgp summary vrf all"
+# FBOSS: the model of `show bgp summary` in its thrift form; SONiC's vtysh asks FRR in its container.
+_COMMANDS = {
+    FBOSS: ("fboss2", "--fmt", "json", "show", "bgp", "summary"),
+    SONIC: ("vtysh", "-c", "show bgp vrf all summary json"),
+}
+_LIMIT_S = 30
+_ESTABLISHED = "Established"
+# FBOSS's bgp_thrift.thrift, TBgpPeerState, as simple JSON writes it.
+_FBOSS_STATES = ("Idle", "Connect", "Active", "OpenSent", "OpenConfirm", _ESTABLISHED, "Closing", "Idle (Admin)")
+_SHOWN = 3
+
+States = Mapping[str, str]
+"""State of each session of a switch, by the neighbour's address."""
+
+
+class Expected(NamedTuple):
+    """A session as one of its ends has it: ``device`` speaks with ``neighbour`` at address ``remote``."""
+
+    device: str
+    remote: str
+    neighbour: str
+
+
+@dataclass(frozen=True)
+class Sessions(DeviceGate):
+    """See the module. ``waves`` are those of the whole rollout, in order."""
+
+    waves: tuple[Wave, ...]
+    name: str = "sessions"
+
+    def told(self) -> str:
+        """See ``Gate``."""
+        return (
+            "BGP sessions of changed switches, read from them and their neighbours, are back within "
+            f"{self.policy.deadline_s} s"
+        )
+
+    def before(self, wave: Wave) -> Mapping[str, States | str]:
+        """The states of every session at the changed switches and at their neighbours, or why they are not known."""
+        return self._read({end.device for end in self._ends(wave.devices)})
+
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+        """See ``Gate``."""
+        changed = [name for name in trees if any(self._own(name))]
+        later = self._later(wave)
+        told: dict[str, None] = {}
+
+        def complaints(names: Sequence[str]) -> Mapping[str, str]:
+            ends = {name: tuple(self._ends([name])) for name in names}
+            now = self._read({end.device for own in ends.values() for end in own})
+            wrong: dict[str, str] = {}
+            told.clear()
+            for name, own in ends.items():
+                down, excused = _compare(name, own, before, now, later)
+                told.update(dict.fromkeys(excused if own else [f"{name}: nobody can be asked for its BGP sessions"]))
+                if down:
+                    count = f"{len(down)} of {len(own)} ends of its BGP sessions are not well"
+                    wrong[name] = f"{count}: {and_more(down, _SHOWN)}"
+            return wrong
+
+        wrong = until_well(changed, self.policy.deadline_s, complaints)
+        return Said(len({end.device for end in self._ends(changed)}), wrong, tuple(told))
+
+    def _later(self, wave: Wave) -> frozenset[str]:
+        at = self.waves.index(wave) if wave in self.waves else len(self.waves)
+        return frozenset(name for each in self.waves[at + 1 :] for name in each.devices)
+
+    def _ends(self, names: Iterable[str]) -> Iterator[Expected]:
+        """Both ends of every session of these switches, as far as somebody can be asked there."""
+        for name in names:
+            for mine, other in self._own(name):
+                if mine.device in self._askable:
+                    yield mine
+                if other.device in self._askable:
+                    yield other
+
+    def _own(self, name: str) -> Iterator[tuple[Expected, Expected]]:
+        device = self.plan.by_name.get(name)
+        if device is None or device.kind != "switch" or device.asn is None or device.state == "out-of-service":
+            return
+        for session in sessions_of(self.plan, device, links_of(self.plan, device)):
+            yield Expected(name, session.remote, session.neighbour), Expected(session.neighbour, session.local, name)
+
+    @cached_property
+    def _askable(self) -> frozenset[str]:
+        return frozenset(device.name for device in self.plan.devices if self._system(device.name))
+
+    def _system(self, name: str) -> str:
+        """What a switch runs, "" where it cannot be asked."""
+        device = self.plan.by_name[name]
+        if device.kind != "switch":
+            return ""
+        found = self.plan.spec.catalogue[device.model].network_os or ""
+        over_ssh = found in _COMMANDS and name in self.devices.over_ssh
+        return found if over_ssh or (found == EOS and name in self.devices.over_eapi) else ""
+
+    def _read(self, names: Iterable[str]) -> dict[str, States | str]:
+        systems = {name: self._system(name) for name in sorted(names)}
+        arista = [name for name, system in systems.items() if system == EOS]
+        questions = {name: Question(_COMMANDS[own], _LIMIT_S) for name, own in systems.items() if own in _COMMANDS}
+        answers = {**self.devices.show(arista, _EOS_COMMAND), **self.devices.run(questions)}
+        return {name: read_states(systems[name], answer) for name, answer in answers.items()}
+
+
+def read_states(system: str, answer: Any) -> States | str:
+    """The states that a switch reports, or why it reports none; ``answer`` is JSON from EOS, an ``Answer`` from others.
+
+    Addresses are as Python writes them, states as RFC 4271 does.
+    """
+    if isinstance(answer, Unreachable):
+        return answer.message
+    try:
+        if system == EOS:
+            return dict(_eos(answer))
+        if isinstance(answer, Answer) and answer.status != 0:
+            return answer.said
+        return dict((_frr if system == SONIC else _fboss)(json.loads(answer.output)))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        return f"what it says of BGP cannot be read ({type(error).__name__}: {error})"
+
+
+def _eos(answer: Any) -> Iterator[tuple[str, str]]:
+    for summary in answer.get("vrfs", {}).values():
+        for address, peer in summary.get("peers", {}).items():
+            yield str(ip_address(address)), str(peer["peerState"])
+
+
+def _frr(answer: Any) -> Iterator[tuple[str, str]]:
+    """``{vrf: {"ipv6Unicast": {"peers": {address: {"state": ...}}}}}``; without an address, by interface."""
+    for vrf in answer.values():
+        for family in vrf.values():
+            if isinstance(family, dict):
+                for name, peer in family.get("peers", {}).items():
+                    yield _address(name), str(peer["state"])
+
+
+def _fboss(answer: Any) -> Iterator[tuple[str, str]]:
+    """``{host: {"sessions": [{"peer_addr": ..., "peer": {"peer_state": 5}}]}}``; a listen range is no neighbour."""
+    for host in answer.values():
+        for session in host["sessions"]:
+            if "/" not in session["peer_addr"]:
+                state = session["peer"]["peer_state"]
+                yield str(ip_address(session["peer_addr"])), _FBOSS_STATES[state]
+
+
+def _address(name: str) -> str:
+    try:
+        return str(ip_address(name))
+    except ValueError:
+        return name
+
+
+def _compare(
+    name: str,
+    ends: Iterable[Expected],
+    before: Mapping[str, States | str],
+    now: Mapping[str, States | str],
+    later: frozenset[str],
+) -> tuple[list[str], list[str]]:
+    """What counts against a changed switch, and what does not: each end of its sessions that is not established."""
+    down: list[str] = []
+    excused: list[str] = []
+    for end in ends:
+        is_own = end.device == name
+        states, known = now[end.device], before.get(end.device, "")
+        where = f"{end.neighbour} {end.remote}" if is_own else f"{end.device} sees {end.remote}"
+        if isinstance(states, str):
+            if is_own or isinstance(known, Mapping):
+                text = f"{end.device} does not say: {states}"
+                down += [] if text in down else [text]
+            else:
+                excused.append(f"{end.device} could not be asked for its sessions: {states}")
+            continue
+        state = states.get(end.remote, "absent")
+        if state == _ESTABLISHED:
+            continue
+        was = known.get(end.remote, "absent") if isinstance(known, Mapping) else _ESTABLISHED
+        other = end.neighbour if is_own else end.device
+        if was not in (_ESTABLISHED, "absent"):
+            excused.append(f"{end.device} to {end.neighbour} {end.remote} was {was} before and is {state}")
+        elif was == "absent" and other in later:
+            excused.append(f"{end.device} to {end.neighbour} {end.remote} waits for a later wave")
+        else:
+            down.append(f"{where} is {state}")
+    return down, excused

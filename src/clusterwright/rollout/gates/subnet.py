@@ -1,0 +1,143 @@
+"""The gate that scans an InfiniBand fabric: before and after a wave that changes its switches or its subnet manager.
+
+The scan is ibnetdiscover's, run on a host of the fabric. It is compared with the plan as ``clusterwright observe`` does
+it, and only what differs after the wave and did not before it counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clusterwright.and_more import and_more
+from clusterwright.deploy.ansible.query import Question
+from clusterwright.deploy.target import Unreachable
+from clusterwright.finding import ClusterwrightError
+from clusterwright.observe.compare import compare
+from clusterwright.observe.difference import Difference
+from clusterwright.observe.ibnetdiscover import parse
+from clusterwright.platforms.opensm.writer.configuration import managed_fabric
+from clusterwright.rollout.gates.device_gate import DeviceGate
+from clusterwright.rollout.gates.health import Said, until_well
+from clusterwright.rollout.waves import Wave
+
+_LIMIT_S = 120  # a scan of 26,500 nodes takes half a minute
+_HOSTS = 3  # that are asked for a scan before there is none
+_SHOWN = 3
+_WORD = re.compile(r"[\w-]+")
+
+Differences = frozenset[tuple[str, str]]
+"""What a scan differs in from the plan: the device to go to, and the sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubnetScan(DeviceGate):
+    """See the module."""
+
+    name: str = "subnet"
+
+    def told(self) -> str:
+        """See ``Gate``."""
+        return (
+            "a scan of the InfiniBand fabrics whose switches or subnet managers changed has every planned link that it "
+            f"had before, within {self.policy.deadline_s} s"
+        )
+
+    def before(self, wave: Wave) -> Mapping[str, Differences | str]:
+        """What each fabric that the wave changes differs in from the plan, or why it cannot be scanned."""
+        return {fabric: self._scanned(fabric) for fabric in self._fabrics(wave.devices)}
+
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+        """See ``Gate``."""
+        wrong: dict[str, str] = {}
+        told: list[str] = []
+        fabrics = self._fabrics(trees)
+        for fabric, changed in fabrics.items():
+            known = before.get(fabric, "it was not scanned before")
+
+            def complaints(
+                names: Sequence[str], fabric: str = fabric, known: Differences | str = known
+            ) -> Mapping[str, str]:
+                return self._complaints(fabric, names, known)
+
+            wrong |= until_well(changed, self.policy.deadline_s, complaints)
+            if isinstance(known, frozenset) and known:
+                told.append(
+                    f"{fabric} differed from the plan in {len(known)} places before the wave: they do not count"
+                )
+        return Said(sum(len(changed) for changed in fabrics.values()), wrong, tuple(told))
+
+    def _complaints(self, fabric: str, changed: Sequence[str], known: Differences | str) -> Mapping[str, str]:
+        """What is new against each changed device; what names none of them is held against all."""
+        found = self._scanned(fabric)
+        if isinstance(found, str):
+            return dict.fromkeys(changed, f"{fabric} cannot be scanned: {found}")
+        new = sorted(found - (known if isinstance(known, frozenset) else frozenset()))
+        by_device: dict[str, list[str]] = {}
+        for place, message in new:
+            own = [name for name in changed if name == place or name in _WORD.findall(message)]
+            for name in own or changed:
+                by_device.setdefault(name, []).append(message)
+        return {
+            name: f"{fabric} is not as before: {and_more(lines, _SHOWN, '; ')}" for name, lines in by_device.items()
+        }
+
+    def _fabrics(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """The InfiniBand fabrics that a change of these devices may reach, each with those devices."""
+        found: dict[str, list[str]] = {}
+        for name in names:
+            fabric = self._fabric_of(name)
+            if fabric:
+                found.setdefault(fabric, []).append(name)
+        return found
+
+    def _fabric_of(self, name: str) -> str:
+        device = self.plan.by_name.get(name)
+        if device is None:
+            return ""
+        is_switch = device.kind == "switch"
+        fabric = self.plan.spec.fabric(device.fabric) if is_switch else managed_fabric(self.plan, device)
+        return fabric.name if fabric is not None and fabric.technology == "infiniband" else ""
+
+    def _scanned(self, fabric: str) -> Differences | str:
+        why = f"no host of {fabric} has an address in the access file"
+        for host, adapter in _first(self._hosts(fabric), _HOSTS):
+            command = ("ibnetdiscover", "--Ca", adapter) if adapter else ("ibnetdiscover",)
+            answer = self.devices.run({host: Question(command, min(_LIMIT_S, self.policy.deadline_s))})[host]
+            if isinstance(answer, Unreachable):
+                why = f"{host}: {answer.message}"
+            elif answer.status != 0:
+                why = f"{host}: {answer.said}"
+            else:
+                try:
+                    differences = compare(self.plan, fabric, [parse(answer.output, f"{host}'s scan")])
+                except ClusterwrightError as error:
+                    why = str(error)
+                else:
+                    return frozenset(map(_key, differences))
+        return why
+
+    def _hosts(self, fabric: str) -> Iterator[tuple[str, str]]:
+        """Hosts that can scan a fabric, those of its subnet manager first, each with its adapter there."""
+        managers = [device.name for device in self.plan.devices if self._fabric_of(device.name) == fabric]
+        rest = (device.name for device in self.plan.devices if device.kind == "node")
+        for name in dict.fromkeys([*managers, *rest]):
+            if name in self.devices.over_ssh and self.plan.by_name[name].kind == "node":
+                port = next((c.a.port for c in self.plan.cables_of[name] if c.fabric == fabric and c.in_service), "")
+                if port:
+                    yield name, self._adapter(name, port)
+
+    def _adapter(self, name: str, port: str) -> str:
+        model = self.plan.spec.catalogue[self.plan.by_name[name].model]
+        nics = (nic for group in model.nic_groups for nic in group.nics)
+        return next((nic.rdma_device or "" for nic in nics if nic.interface == port), "")
+
+
+def _key(difference: Difference) -> tuple[str, str]:
+    return difference.place.device, difference.message
+
+
+def _first(hosts: Iterator[tuple[str, str]], most: int) -> Iterator[tuple[str, str]]:
+    return (host for _, host in zip(range(most), hosts, strict=False))

@@ -1,0 +1,47 @@
+"""Files that change on a device, as a preview shows them: lines of text, and files that change alike once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from clusterwright.compare.changes import FileDiff
+from clusterwright.compare.diff_lines import shown_lines
+from clusterwright.rollout.preview.grouping import BINARY, FileChange
+
+_WHOLE = 6  # lines up to which a file that comes or goes is shown
+_CHANGED = "changed"
+
+
+def file_lines(files: Sequence[FileChange], most_files: int, most_lines: int) -> Iterator[str]:
+    """The lines about a group's files, indented by two; what changes comes before what comes or goes."""
+    ordered = sorted(files, key=lambda file: (file.diff.status != _CHANGED, _is_binary(file.diff), file.diff.status))
+    for file in ordered[:most_files]:
+        yield f"  {file.diff.status} /{file.diff.path}{_size(file.diff)}"
+        yield from _shown(file.diff, most_lines)
+        if file.also:
+            yield f"  {file.diff.status} {len(file.also):,} more files of that pattern, the last /{file.also[-1]}"
+    count = sum(1 + len(file.also) for file in ordered[most_files:])
+    if count:
+        yield f"  … and {count:,} more file{'' if count == 1 else 's'}"
+
+
+def _shown(diff: FileDiff, most: int) -> Iterator[str]:
+    if _size(diff):
+        return
+    yield from (f"    {line}" for line in shown_lines(diff.lines, most))
+
+
+def _size(diff: FileDiff) -> str:
+    """What stands for the lines of a file that is not shown; "" for one that is."""
+    if _is_binary(diff):
+        return " (binary)"
+    count = sum(1 for line in diff.lines if not line.startswith("@@"))
+    if not any(line[:1] in "+-" for line in diff.lines):
+        return "" if diff.status == _CHANGED else " (empty)"
+    if diff.status == _CHANGED or count <= _WHOLE:
+        return ""
+    return f" ({count:,} lines)"
+
+
+def _is_binary(diff: FileDiff) -> bool:
+    return diff.lines == (BINARY,)

@@ -1,0 +1,135 @@
+"""A change before anything is touched: what it means, what it writes, what it takes, and whether the proofs hold."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clusterwright import __version__
+from clusterwright.deploy.pulumi.units import Stack
+from clusterwright.deploy.secrets.versions import Versions, version_changes
+from clusterwright.deploy.store import Store
+from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.model import Plan
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.rollout.deployed import Deployed, in_force, kept_plan, recorded
+from clusterwright.rollout.disturbance import Disturbance, disturbance
+from clusterwright.rollout.guard import Guarded, guard
+from clusterwright.rollout.preview.grouping import Kind, kinds_of
+from clusterwright.rollout.preview.sentences import Sentence, sentences
+from clusterwright.rollout.preview.spec_lines import SpecChange, spec_changes
+from clusterwright.rollout.running_jobs import RunningJob, planned_jobs
+from clusterwright.rollout.trees import Trees, trees_of
+from clusterwright.rollout.waves import Effect, Wave
+
+_RENDERED_OTHERWISE = "no value of the spec changed: this program, or a file that the spec names, gives other files now"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Everything about a change. ``known`` says what the model was compared with, in words.
+
+    ``sentences`` and ``spec`` are the changes of the model, empty without a recorded spec. ``devices`` counts those of
+    the chosen stacks that the target reaches.
+    """
+
+    cluster: str
+    layers: tuple[str, ...]
+    known: str
+    devices: int
+    spec: tuple[SpecChange, ...]
+    sentences: tuple[Sentence, ...]
+    kinds: tuple[Kind, ...]
+    waves: tuple[Wave, ...]
+    disturbance: Disturbance
+    guarded: Guarded
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The devices that change, kind by kind."""
+        return tuple(name for kind in self.kinds for name in kind.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an update of the ``chosen`` stacks of ``every`` one would do.
+
+    ``held`` maps devices to the digest of the tree that each was given last ("" where it differs from it), ``wanted``
+    those that the target reaches to what they are to have; both are in the object store. ``effects`` and ``waves``
+    are what the update does and how it goes out, from the wave number ``next_wave`` on; ``versions`` are those of the
+    secrets that there are.
+    """
+
+    plan: Plan
+    every: Sequence[Stack]
+    chosen: Sequence[Stack]
+    held: Mapping[str, str]
+    wanted: Mapping[str, str]
+    effects: Mapping[str, Effect]
+    waves: Sequence[Wave]
+    versions: Versions = field(default_factory=dict)
+    next_wave: int = 1
+
+
+def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None) -> Preview:
+    """The preview of ``change`` to what is deployed under ``root``.
+
+    ``jobs`` are those that run; None places the spec's. Raises ClusterwrightError.
+    """
+    store = Store(root / "objects")
+    plan = change.plan
+    deployed = recorded(root, change.every)
+    force = in_force(deployed, change.held)
+    before, known = _recorded_plan(store, force, change.held)
+    # Stacks that are not chosen stay as their last complete update left them.
+    kept = force.trees if force is not None else {}
+    held = {name: digest for name, digest in kept.items() if name in plan.by_name} | dict(change.held)
+    trees = trees_of(plan, held, change.wanted, store, change.versions)
+    placed, notes = planned_jobs(before if before is not None else plan) if jobs is None else (tuple(jobs), ())
+    was = intent_of(before) if before is not None else None
+    values = spec_changes(before.spec.document, plan.spec.document) if before is not None else ()
+    meaning = (*(sentences(before, plan) if before is not None else ()), *_rotated(trees))
+    if before is not None and not values and not meaning:
+        others = [name for name in trees.changed if trees.before[name] and kept.get(name) == held.get(name)]
+        known += f"; {_RENDERED_OTHERWISE}" if others else ""
+    return Preview(
+        cluster=plan.name,
+        layers=tuple(stack.layer for stack in change.chosen),
+        known=known,
+        devices=len(change.wanted),
+        spec=values,
+        sentences=meaning,
+        kinds=kinds_of(plan, before, trees, change.effects),
+        waves=tuple(change.waves),
+        disturbance=disturbance((before, plan), change.waves, change.effects, placed, notes, change.next_wave),
+        guarded=guard(plan.name, trees, (was, intent_of(plan)), change.waves),
+    )
+
+
+def _rotated(trees: Trees) -> Iterator[Sentence]:
+    """Secrets that devices are to have by another version than they were given."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, before in trees.before.items():
+        for words in version_changes(before, trees.after[name]):
+            found[words].append(name)
+    yield from (Sentence(words, frozenset(names)) for words, names in sorted(found.items()))
+
+
+def _recorded_plan(store: Store, force: Deployed | None, held: Mapping[str, str]) -> tuple[Plan | None, str]:
+    """The plan of the spec that is in force, and what is to be known about it."""
+    if force is None:
+        return None, "no complete update is recorded yet" if held else "nothing is deployed yet"
+    try:
+        plan = kept_plan(store, force.spec)
+    except ClusterwrightError as error:
+        return None, f"the recorded spec cannot be read by this version: {str(error).splitlines()[0]}"
+    words = "compared with the last complete update"
+    if force.program != __version__:
+        words += f", by version {force.program} (this is {__version__})"
+    moved = sum(1 for name, digest in force.trees.items() if name in held and held[name] not in (digest, ""))
+    if moved:
+        who, whom = ("1 device holds", "it") if moved == 1 else (f"{moved:,} devices hold", "them")
+        words += f"; {who} something newer, which an update that did not end gave {whom}"
+    return plan, words

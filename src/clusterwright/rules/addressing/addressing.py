@@ -1,0 +1,248 @@
+"""CW3xx: addresses, MTUs and LIDs. AS numbers are in routing.py."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from clusterwright.finding import Severity
+from clusterwright.plan.addressing import check_pools
+from clusterwright.plan.model import network_bounds
+from clusterwright.plan.skeleton import FabricSkeleton
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import FabricAddressing
+from clusterwright.spec.isolation import Network
+from clusterwright.spec.text.document import Path
+
+# InfiniBand architecture: unicast LIDs are 0x0001 to 0xBFFF.
+UNICAST_LIDS = 0xBFFF
+# InfiniBand architecture: the MTUs that a port may have.
+INFINIBAND_MTUS = (256, 512, 1024, 2048, 4096)
+# The smallest MTU that a link must carry: RFC 791 (every host takes datagrams of 576), RFC 8200.
+SMALLEST_MTU = {4: 576, 6: 1280}
+
+
+@rule(
+    code="CW301",
+    severity=Severity.ERROR,
+    title="addressing that does not fit the technology",
+    why="Ethernet fabrics are routed and need addresses and AS numbers, InfiniBand fabrics a subnet manager.",
+    mend="Give Ethernet fabrics `addressing` and their tiers `asn`, InfiniBand fabrics a `subnet_manager`.",
+    leaves_no_plan=True,
+)
+def addressing_fits(subject: Subject) -> Iterator[Problem]:
+    """Missing or misplaced `addressing`, `asn`, `subnet_manager` and `partitions`."""
+    for fabric in subject.spec.fabrics:
+        infiniband = fabric.technology == "infiniband"
+        if infiniband and fabric.addressing:
+            yield Problem(
+                fabric.addressing.path,
+                f"{fabric.name} is InfiniBand and has no IP addressing.",
+                "Take it away.",
+                key=True,
+            )
+        if infiniband and fabric.subnet_manager is None:
+            yield Problem(
+                (*fabric.path, "technology"),
+                f"{fabric.name} is InfiniBand and has no `subnet_manager`.",
+                "Say which nodes run it: `subnet_manager: {nodes: ..., count: 2, routing_engine: ftree}`.",
+            )
+        if not infiniband and fabric.addressing is None:
+            yield Problem(
+                (*fabric.path, "technology"),
+                f"{fabric.name} is {fabric.technology} and has no `addressing`.",
+                "Give it pools for `loopbacks`, `links` and `hosts`.",
+            )
+        for key in ("subnet_manager", "partitions"):
+            if not infiniband and getattr(fabric, key):
+                message = f"{fabric.name} is {fabric.technology}; only InfiniBand has `{key}`."
+                yield Problem((*fabric.path, key), message, "Take it away.", key=True)
+        for item in fabric.classes if infiniband else ():
+            if item.dscp:
+                message = f"{fabric.name} is InfiniBand, whose packets have a service level and no DSCP."
+                yield Problem((*item.path, "dscp"), message, f"Take the DSCPs of {item.name} away.", key=True)
+        for tier in fabric.tiers:
+            if infiniband and tier.asn is not None:
+                message = f"Tier {tier.role} has AS numbers, but {fabric.name} is InfiniBand and speaks no BGP."
+                yield Problem(tier.asn.path, message, "Take `asn` away.", key=True)
+            if not infiniband and tier.asn is None:
+                message = f"Tier {tier.role} of {fabric.name} has no AS numbers."
+                yield Problem((*tier.path, "role"), message, "Add `asn: {base: ..., per: switch}`.")
+
+
+@rule(
+    code="CW302",
+    severity=Severity.ERROR,
+    title="address pools overlap",
+    why="Two networks that share addresses cannot both be reached.",
+    mend="Choose prefixes that do not contain each other.",
+    docs="Switches and nodes of all fabrics end up in one routing table somewhere: on a node, which has a NIC in"
+    " each, and at the border of the cluster. Usual causes: a fabric copied with its `addressing`, and a"
+    " prefix written one digit too short, so that it holds its neighbour.",
+)
+def overlapping_pools(subject: Subject) -> Iterator[Problem]:
+    """Pools of any fabrics that share addresses."""
+    pools: list[tuple[int, int, int, str, Network, Path]] = []
+    for fabric in subject.spec.fabrics:
+        at = fabric.addressing
+        for key in ("loopbacks", "links", "hosts") if at else ():
+            network: Network = getattr(at, key)
+            first, last = network_bounds(network)
+            name = f"the {key} of {fabric.name}"
+            pools.append((network.version, first, last, name, network, (*fabric.path, "addressing", key)))
+    widest: tuple[int, int, str, Network] | None = None  # version, last address, name and prefix of the pool before
+    for version, first, last, name, network, path in sorted(pools, key=lambda pool: pool[:3]):
+        if widest and widest[0] == version and first <= widest[1]:
+            yield Problem(
+                path,
+                f"{network} for {name} shares addresses with {widest[3]} for {widest[2]}.",
+                "Choose a prefix that nothing else uses.",
+            )
+        if widest is None or widest[:2] < (version, last):
+            widest = (version, last, name, network)
+
+
+@rule(
+    code="CW303",
+    severity=Severity.ERROR,
+    title="address pool too small",
+    why="The plan would run out of addresses part of the way through the cluster.",
+    mend="Choose a shorter prefix.",
+    docs="What is cut from the pools: one address of `loopbacks` for each switch and a /127 (RFC 6164) or /31 (RFC"
+    " 3021) of `links` for each cable between switches, the first of each left out; and of `hosts` one subnet"
+    " of length `hosts_per_switch` for each switch that has nodes. In that subnet each NIC takes a pair of"
+    " addresses with `host_links: point-to-point`; with `shared` it takes one, beside the gateway and the"
+    " first and last address.\n\n"
+    "Usual causes: pods added to a cluster whose pools were cut to measure, and `hosts_per_switch` copied"
+    " from a fabric of the other IP version.",
+    leaves_no_plan=True,
+)
+def pool_too_small(subject: Subject) -> Iterator[Problem]:
+    """Pools that the switches, links or hosts of a fabric do not fit into."""
+    for skeleton in subject.skeleton.fabrics:
+        addressing = skeleton.fabric.addressing
+        if addressing is None:
+            continue
+        hosts = Counter(attachment.seat for attachment in skeleton.attachments)
+        need = (len(skeleton.seats), _uplinks(skeleton), len(hosts), max(hosts.values(), default=0))
+        lacking = check_pools(addressing, *need)
+        for shortage in lacking:
+            what = {
+                "loopbacks": f"{shortage.need:,} switches, and loopbacks for {shortage.have:,}",
+                "links": f"{shortage.need:,} links between switches, and prefixes for {shortage.have:,}",
+                "hosts": f"{shortage.need:,} switches with hosts, and subnets of /{addressing.hosts_per_switch} "
+                f"for {shortage.have:,}",
+                "hosts_per_switch": f"{shortage.need:,} NICs on one switch, and addresses for {shortage.have:,} "
+                f"in a /{addressing.hosts_per_switch}",
+            }[shortage.pool]
+            fits = _prefix_that_holds(addressing, shortage.pool, need)
+            yield Problem(
+                (*addressing.path, shortage.pool),
+                f"{skeleton.fabric.name} has {what}.",
+                f"A /{fits} holds them." if fits is not None else "No prefix holds them: check the counts.",
+            )
+
+
+def _prefix_that_holds(addressing: FabricAddressing, pool: str, need: tuple[int, int, int, int]) -> int | None:
+    """The longest prefix with which one pool is no longer among those that lack; None when there is none."""
+    present = getattr(addressing, pool)
+    longest = present if isinstance(present, int) else present.prefixlen
+    for length in range(longest - 1, 0, -1):
+        wider: dict[str, Any] = {pool: length if isinstance(present, int) else present.supernet(new_prefix=length)}
+        if pool not in {shortage.pool for shortage in check_pools(replace(addressing, **wider), *need)}:
+            return length
+    return None
+
+
+def _uplinks(skeleton: FabricSkeleton) -> int:
+    total = 0
+    for bundle in skeleton.bundles:
+        for lower in bundle.lowers:
+            up = skeleton.fabric.tiers[skeleton.seats[lower].tier].up
+            total += up.links if up else 0
+    return total
+
+
+@rule(
+    code="CW306",
+    severity=Severity.ERROR,
+    title="pools of two IP versions",
+    why="A fabric speaks one IP version; its switches could not route between pools of two.",
+    mend="Use IPv4 or IPv6 for all pools of a fabric.",
+    relied_on=True,
+)
+def mixed_versions(subject: Subject) -> Iterator[Problem]:
+    """Fabrics with IPv4 and IPv6 pools."""
+    for fabric in subject.spec.fabrics:
+        at = fabric.addressing
+        if at is None:
+            continue
+        for name, network in (("loopbacks", at.loopbacks), ("links", at.links)):
+            if network.version != at.hosts.version:
+                yield Problem(
+                    (*at.path, name),
+                    f"{name} of {fabric.name} is IPv{network.version}, hosts is IPv{at.hosts.version}.",
+                    f"Use IPv{at.hosts.version} for all three pools, or IPv{network.version}.",
+                )
+        if at.hosts_per_switch > at.hosts.max_prefixlen - 1:
+            yield Problem(
+                (*at.path, "hosts_per_switch"),
+                f"{fabric.name} gives each switch a /{at.hosts_per_switch}: no IPv{at.hosts.version} subnet for hosts.",
+                f"Use at most {at.hosts.max_prefixlen - 2}.",
+            )
+
+
+@rule(
+    code="CW307",
+    severity=Severity.ERROR,
+    title="more endpoints than LIDs",
+    why="An InfiniBand subnet has 49,151 unicast LIDs; beyond them ports stay down.",
+    mend="Split the fabric into subnets.",
+    docs="Unicast LIDs are 0x0001 to 0xBFFF (InfiniBand Architecture, volume 1), 49,151 of them; each port of a"
+    " node takes one, and each switch chip one. A director counts with all chips inside it: an 800-port CS8500"
+    " has leaves and spines of its own. LMC is taken as 0: with LMC 1 each port would take two.",
+)
+def lid_space(subject: Subject) -> Iterator[Problem]:
+    """Endpoints and switch chips against the unicast LID space, with LMC 0."""
+    for skeleton in subject.skeleton.fabrics:
+        if skeleton.fabric.technology != "infiniband":
+            continue
+        chips = sum(_chips(skeleton, seat.tier) for seat in skeleton.seats)
+        need = len(skeleton.attachments) + chips
+        if need > UNICAST_LIDS:
+            yield Problem(
+                (*skeleton.fabric.path, "attach"),
+                f"{skeleton.fabric.name} needs {need:,} LIDs, a subnet has {UNICAST_LIDS:,}.",
+                "Split the fabric into subnets, each a fabric of its own.",
+            )
+
+
+def _chips(skeleton: FabricSkeleton, tier: int) -> int:
+    chips = skeleton.fabric.tiers[tier].model.chips
+    return chips.leaves + chips.spines if chips else 1
+
+
+@rule(
+    code="CW308",
+    severity=Severity.ERROR,
+    title="MTU that the technology does not have",
+    why="The port refuses it, or falls to a smaller one without a word.",
+    mend="Use 256, 512, 1024, 2048 or 4096 on InfiniBand, at least 576 on IPv4 and 1280 on IPv6.",
+    docs="An InfiniBand MTU counts the payload of a packet and is one of five powers of two. An Ethernet MTU counts the"
+    " IP packet: 1500, or about 9000 with jumbo frames; IPv6 needs 1280 (RFC 8200). Usual cause: a fabric"
+    " copied from the other technology.",
+)
+def impossible_mtu(subject: Subject) -> Iterator[Problem]:
+    """MTUs that InfiniBand does not define, or that are too small for IP."""
+    for fabric in subject.spec.fabrics:
+        path = (*fabric.path, "mtu")
+        if fabric.technology == "infiniband":
+            if fabric.mtu not in INFINIBAND_MTUS:
+                message = f"{fabric.name} is InfiniBand, which has no MTU of {fabric.mtu}."
+                yield Problem(path, message, "Use 4096, or 2048, 1024, 512 or 256.")
+        elif fabric.addressing and fabric.mtu < SMALLEST_MTU[fabric.addressing.hosts.version]:
+            version = fabric.addressing.hosts.version
+            message = f"MTU {fabric.mtu} of {fabric.name} is less than the {SMALLEST_MTU[version]} of IPv{version}."
+            yield Problem(path, message, "Use 1500, or 9000 for jumbo frames.")

@@ -1,0 +1,204 @@
+"""Who manages an InfiniBand subnet, with what, and where: CW160, CW215, CW217 and CW310 to CW313."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.plan.ports import free_ports
+from clusterwright.plan.service import ACTIVE
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.rules.spec.references import unknown
+from clusterwright.rules.topology.drains import device_states
+from clusterwright.spec.infiniband import OPENSM, UFM
+
+NVIDIA_ENGINE = "ar_"
+# Engines of NVIDIA's subnet manager besides its own ar_ ones (MLNX_SM; nue, sssp and dfsssp are the open one's alone).
+UFM_ENGINES = ("minhop", "updn", "dnup", "ftree", "lash")
+# What runs on managed InfiniBand switches; the others are set up by the subnet manager.
+MANAGED = ("mlnx-os", "nvos")
+
+
+@rule(
+    code="CW160",
+    severity=Severity.ERROR,
+    title="unknown tier",
+    why="NICs that go to a tier that does not exist would be attached nowhere.",
+    mend="Name one of the fabric's tiers.",
+    relied_on=True,
+)
+def unknown_tier(subject: Subject) -> Iterator[Problem]:
+    """Tiers that an attachment names and its fabric does not have."""
+    for fabric in subject.spec.fabrics:
+        known = [tier.role for tier in fabric.tiers]
+        for attach in fabric.attach:
+            if attach.to is not None and attach.to not in known:
+                yield unknown("tier", attach.to, known, (*attach.path, "to"), fabric.name)
+
+
+@rule(
+    code="CW215",
+    severity=Severity.ERROR,
+    title="spare ports used up",
+    why="The ports kept for repairs and managers are taken, and the first broken port has no replacement.",
+    mend="Attach less to the tier, take a larger model, or lower `spare`.",
+    docs="`down: {spare: 1}` keeps a port of each switch of the tier free at the speed of its links. NVIDIA's reference"
+    " designs leave a node out for this reason: 127 in four scalable units, so that one leaf port of each rail is left"
+    " for the fabric's managers.",
+)
+def spare_ports_used(subject: Subject) -> Iterator[Problem]:
+    """Tiers with a switch that has fewer free ports than the tier keeps spare."""
+    if not any(tier.down.spare for fabric in subject.spec.fabrics for tier in fabric.tiers):
+        return
+    for skeleton, ports in subject.allocations:
+        if not any(tier.down.spare for tier in skeleton.fabric.tiers):
+            continue
+        speeds = skeleton.links_down()
+        for depth, tier in enumerate(skeleton.fabric.tiers):
+            left = {
+                seat.name: free_ports(ports[number], tier.model, max(speeds[number]))
+                for number, seat in enumerate(skeleton.seats)
+                if seat.tier == depth and speeds[number] and tier.down.spare
+            }
+            short = [name for name, free in left.items() if free < tier.down.spare]
+            if short:
+                yield Problem(
+                    (*tier.down.path, "spare"),
+                    f"{len(short):,} {tier.role} switches have too few ports left: {short[0]} has"
+                    f" {left[short[0]]} of the {tier.down.spare} that stay spare.",
+                    "Attach less to them, take a larger model, or lower `spare`.",
+                )
+
+
+@rule(
+    code="CW217",
+    severity=Severity.ERROR,
+    title="subnet manager beside its fabric",
+    why="A subnet manager reaches the fabric through an InfiniBand port of its own host, and through nothing else.",
+    mend="Attach its nodes to the fabric, or name nodes that are.",
+)
+def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
+    """Subnet managers on node groups that the fabric does not attach, or that have too few nodes in service."""
+    for fabric in subject.spec.fabrics:
+        manager = fabric.subnet_manager
+        if manager is None:
+            continue
+        attached = [attach.nodes for attach in fabric.attach if attach.nodes is not None]
+        group = subject.spec.node_group(manager.nodes)
+        if group is None:
+            continue  # CW150 says so
+        if manager.nodes not in attached:
+            yield Problem(
+                (*manager.path, "nodes"),
+                f"{manager.nodes} has no NIC on {fabric.name}, which its subnet manager has to reach.",
+                f"Name {' or '.join(attached)}, or attach {manager.nodes}.",
+            )
+        elif group.count < manager.count:
+            message = f"{manager.count} subnet managers are asked for, and {manager.nodes} has {group.count} nodes."
+            yield Problem((*manager.path, "count"), message, f"Ask for {group.count} at most.")
+        elif (serving := _in_service(subject, manager.nodes, group.count)) < manager.count:
+            message = (
+                f"{manager.count} subnet managers are asked for, and {serving} of the {group.count} nodes of"
+                f" {manager.nodes} are in service: no drained node runs one."
+            )
+            yield Problem((*manager.path, "count"), message, "Ask for fewer, or leave more of the nodes in service.")
+
+
+def _in_service(subject: Subject, nodes: str, count: int) -> int:
+    """How many of a group's nodes exceptions leave active."""
+    if not any(item.state and not item.port for item in subject.spec.exceptions):
+        return count
+    states, names = device_states(subject.spec, subject.skeleton), [group.name for group in subject.spec.node_groups]
+    return sum(states[node.name] == ACTIVE for node in subject.skeleton.layout.nodes if names[node.node_group] == nodes)
+
+
+@rule(
+    code="CW310",
+    severity=Severity.WARNING,
+    title="managed switch without a management network",
+    why="Nobody can reach its console port, read its logs or take its factory passwords away.",
+    mend="Add a fabric with `attach: [{management: true}]`, or take an unmanaged model.",
+    docs="QM8700, QM9700 and CS8500 have a CPU of their own and run MLNX-OS or NVOS, with services that listen and"
+    " accounts that everybody knows. QM8790 and QM9790 have none: the subnet manager sets them up in band, and they"
+    " need no address.",
+)
+def unreachable_management(subject: Subject) -> Iterator[Problem]:
+    """Tiers of managed InfiniBand switches in specs that describe Ethernet, and no management network.
+
+    A spec of its InfiniBand fabric alone leaves the networks around it to others.
+    """
+    spec = subject.spec
+    if all(fabric.technology == "infiniband" for fabric in spec.fabrics):
+        return
+    if any(attach.is_management for fabric in spec.fabrics for attach in fabric.attach):
+        return
+    for fabric in spec.fabrics:
+        for tier in fabric.tiers:
+            if fabric.technology == "infiniband" and tier.model.network_os in MANAGED:
+                message = f"{tier.model.name} runs {tier.model.network_os}, and no fabric serves its management port."
+                hint = "Add a management fabric, or take a model without a management CPU."
+                yield Problem((*tier.path, "model"), message, hint)
+
+
+@rule(
+    code="CW311",
+    severity=Severity.ERROR,
+    title="routing engine of another subnet manager",
+    why="A subnet manager that does not know its engine routes with the next one it knows, or with none.",
+    mend="Choose an engine of the subnet manager that runs: ar_updn only with `kind: ufm`.",
+    docs="The open subnet manager has minhop, updn, dnup, ftree, lash, dor, torus-2QoS, nue, dfsssp and sssp (opensm"
+    " 3.3.23). The engines that begin with `ar_` route adaptively and are NVIDIA's, in UFM and MLNX_SM.",
+)
+def foreign_engine(subject: Subject) -> Iterator[Problem]:
+    """NVIDIA's engines with opensm, and engines that NVIDIA's subnet manager does not have with ufm."""
+    for fabric in subject.spec.fabrics:
+        manager = fabric.subnet_manager
+        if manager is None:
+            continue
+        engine, path = manager.routing_engine, (*manager.path, "routing_engine")
+        if manager.kind == OPENSM and engine.startswith(NVIDIA_ENGINE):
+            message = f"{engine} is an engine of NVIDIA's subnet manager; opensm does not know it."
+            yield Problem(path, message, "Write `kind: ufm`, or an engine of opensm such as ftree or updn.")
+        if manager.kind == UFM and not engine.startswith(NVIDIA_ENGINE) and engine not in UFM_ENGINES:
+            message = f"{engine} is an engine of opensm; NVIDIA's subnet manager does not have it."
+            yield Problem(path, message, "Use ar_updn, which NVIDIA's takes by default, or updn.")
+
+
+@rule(
+    code="CW312",
+    severity=Severity.ERROR,
+    title="adaptive routing or SHARP without NVIDIA's subnet manager",
+    why="The open subnet manager sets up neither; jobs told to use them fail, or silently do without.",
+    mend="Write `kind: ufm` with an engine that begins with ar_, or take the feature away.",
+)
+def feature_without_manager(subject: Subject) -> Iterator[Problem]:
+    """`adaptive_routing` and `sharp` with opensm, and adaptive routing with an engine that has none."""
+    for fabric in subject.spec.fabrics:
+        manager = fabric.subnet_manager
+        if manager is None:
+            continue
+        wanted = [key for key in ("adaptive_routing", "sharp") if getattr(manager, key)]
+        for key in wanted if manager.kind == OPENSM else ():
+            message = f"opensm has no {key.replace('_', ' ')}; it is NVIDIA's subnet manager that sets it up."
+            yield Problem((*manager.path, key), message, "Write `kind: ufm`, or take it away.", key=True)
+        if manager.kind == UFM and manager.adaptive_routing and not manager.routing_engine.startswith(NVIDIA_ENGINE):
+            message = f"{manager.routing_engine} is not an adaptive engine."
+            yield Problem((*manager.path, "routing_engine"), message, "Use ar_updn or ar_ftree.")
+
+
+@rule(
+    code="CW313",
+    severity=Severity.WARNING,
+    title="management key that never expires",
+    why="When the key is lost with its subnet manager, no other one can set up a port until it has been power-cycled.",
+    mend="Give it a `lease_s`, such as 60.",
+    docs="A port with an M_Key takes settings only from who knows the key. When the lease runs out without a word from"
+    " the subnet manager, the port forgets the key; a lease of 0 never runs out (InfiniBand Architecture, volume 1,"
+    " 14.2.4). The key itself is never in a spec: `secret` names where the deployment keeps it.",
+)
+def endless_lease(subject: Subject) -> Iterator[Problem]:
+    """M_Keys with a lease of 0."""
+    for fabric in subject.spec.fabrics:
+        key = fabric.subnet_manager.m_key if fabric.subnet_manager else None
+        if key is not None and key.lease_s == 0:
+            yield Problem((*key.path, "lease_s"), "A lease of 0 seconds never runs out.", "Write 60.")

@@ -1,0 +1,127 @@
+"""CW534, CW535: borders that no switch can have, and zones outside that no border leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.rules.spec.references import unknown
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.isolation import Border
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import is_outside
+
+BORDER_SYSTEM = "eos"
+
+
+@rule(
+    code="CW534",
+    severity=Severity.ERROR,
+    title="border that cannot be built",
+    why="A session with the outside that is half configured is either no way out or an unfiltered one.",
+    mend="Name an EOS switch of a routed fabric, a free port of it, and zones of prefixes in the IP version of the"
+    " fabric.",
+    docs="Which ports the plan gives to cables, `clusterwright inventory` says.",
+)
+def impossible_border(subject: Subject) -> Iterator[Problem]:
+    """Borders whose switch, port, address or zones do not fit."""
+    spec = subject.spec
+    seats = {
+        seat.name: (skeleton.fabric, skeleton.fabric.tiers[seat.tier].model)
+        for skeleton in subject.skeleton.fabrics
+        for seat in skeleton.seats
+    }
+    taken: dict[tuple[str, str], str] = {}
+    for border in spec.borders:
+        if border.device not in seats:
+            yield unknown("switch", border.device, seats, (*border.path, "device"))
+            continue
+        fabric, model = seats[border.device]
+        yield from _misplaced(border, fabric, model)
+        first = taken.setdefault((border.device, border.port), border.name)
+        if first != border.name:
+            message = f"{border.device} {border.port} is the port of border {first} already."
+            yield Problem((*border.path, "port"), message, "Choose another port.")
+    for border in spec.borders:
+        yield from _strange_zones(spec, border)
+    yield from _cabled(subject)
+
+
+@rule(
+    code="CW535",
+    severity=Severity.WARNING,
+    title="zone outside that no border leads to",
+    why="Its flows are let through by every filter and routed nowhere: what was promised to somebody does not work.",
+    mend="Name the zone at a border of a plain Ethernet fabric, or take its flows out of the spec.",
+    docs="Looked at in specs that have borders. One without any leaves the way out to routers that it does not know.",
+)
+def unreachable_outside(subject: Subject) -> Iterator[Problem]:
+    """Zones of prefixes outside that a flow names and no border."""
+    spec = subject.spec
+    named = {name for border in spec.borders for name in border.zones}
+    for zone in spec.zones if spec.borders else ():
+        flow = next((flow for flow in spec.flows if zone.name in (flow.source, flow.target)), None)
+        if zone.prefixes and is_outside(spec, zone) and zone.name not in named and flow is not None:
+            message = f"Zone {zone.name} lies outside, and no border leads there: flow {flow.name} goes nowhere."
+            yield Problem((*zone.path, "name"), message, "Add it to the `zones` of a border.")
+
+
+def _cabled(subject: Subject) -> Iterator[Problem]:
+    """Borders at ports that the plan gives to cables."""
+    spec = subject.spec
+    for skeleton, allocations in subject.allocations if spec.borders else ():
+        borders = {seat.name: [b for b in spec.borders if b.device == seat.name] for seat in skeleton.seats}
+        if not any(borders.values()):
+            continue
+        for seat, allocation in zip(skeleton.seats, allocations, strict=True):
+            for border in borders[seat.name]:
+                if border.port in allocation.down + allocation.up:
+                    message = f"{border.device} {border.port} is taken by a cable of {skeleton.fabric.name}."
+                    yield Problem((*border.path, "port"), message, "Name a port that is free.")
+
+
+def _misplaced(border: Border, fabric: Fabric, model: HardwareModel) -> Iterator[Problem]:
+    if model.network_os != BORDER_SYSTEM:
+        system = model.network_os or "no system of its own"
+        message = f"{border.device} runs {system}; borders are rendered for EOS."
+        yield Problem((*border.path, "device"), message, "Name a switch that runs EOS.")
+    speeds: dict[str, set[int]] = {}
+    for block in model.blocks:
+        for mode in block.modes:
+            for port in (cage + end for cage in block.cages for end in mode.subports):
+                speeds.setdefault(port, set()).add(mode.speed_gbps)
+    if border.port not in speeds:
+        yield unknown("port", border.port, speeds, (*border.path, "port"), border.device)
+    elif border.speed_gbps not in speeds[border.port]:
+        message = f"{border.device} {border.port} does not run at {border.speed_gbps} Gb/s."
+        known = ", ".join(str(speed) for speed in sorted(speeds[border.port]))
+        yield Problem((*border.path, "speed_gbps"), message, f"Write a speed that the port has: {known}.")
+    if fabric.addressing is None:
+        message = f"{fabric.name} has no addresses, and so no routes to exchange."
+        yield Problem((*border.path, "device"), message, "Name a switch of an Ethernet fabric.")
+    elif fabric.addressing.hosts.version != border.address.version:
+        message = (
+            f"{border.address} is IPv{border.address.version}, {fabric.name} is IPv{fabric.addressing.hosts.version}."
+        )
+        yield Problem((*border.path, "address"), message, "Write both ends in the IP version of the fabric.")
+    elif any(
+        pool.version == border.address.version and border.address.network.overlaps(pool)
+        for pool in (fabric.addressing.hosts, fabric.addressing.links, fabric.addressing.loopbacks)
+    ):
+        message = f"{border.address.network} lies within the addresses of {fabric.name}."
+        yield Problem((*border.path, "address"), message, "Choose a link network that no pool holds.")
+
+
+def _strange_zones(spec: ClusterSpec, border: Border) -> Iterator[Problem]:
+    for at, name in enumerate(border.zones):
+        zone = spec.zone(name)
+        path = (*border.path, "zones", at)
+        if zone is None:
+            yield unknown("zone", name, [item.name for item in spec.zones], path)
+        elif not is_outside(spec, zone):
+            yield Problem(path, f"Zone {name} lies inside the cluster.", "Name zones of prefixes outside.")
+        elif not any(network.version == border.address.version for network in zone.prefixes):
+            message = f"Zone {name} has no IPv{border.address.version} prefix to learn at {border.name}."
+            yield Problem(path, message, "Name a zone with prefixes in the IP version of the link.")

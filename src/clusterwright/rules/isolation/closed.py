@@ -1,0 +1,178 @@
+"""CW527 to CW539: what stands open beside the flows: management, listeners, default routes, fabrics in no zone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from clusterwright.finding import Severity
+from clusterwright.rules.isolation.flows import promised
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.isolation import MANAGEMENT
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import covers, zones_of
+
+# NCCL's listener for its own state (RAS); it asks nobody who they are.
+RAS_PORT = 28028
+# What manages a machine: SSH, HTTPS (eAPI, Redfish), SNMP, IPMI, gNMI.
+MANAGING_PORTS = (22, 443, 161, 623, 6030)
+DEFAULT_ROUTE = re.compile(r"(?<![\d.:])(?:0\.0\.0\.0/0|0\.0\.0\.0 0\.0\.0\.0|::/0)(?![\d.])|default-originate")
+FILTER_NAMES = re.compile(r"\b(?:HOSTS|MANAGEMENT|BORDER-(?:IN|OUT)-\S+)\b")
+FILTER_LINE = re.compile(r"access-list|access-group")
+FILTER_KEYS = frozenset({"aclTableGroup", "acls", "ACL_TABLE", "ACL_RULE", "ACL_TABLE_TYPE"})
+
+
+@rule(
+    code="CW527",
+    severity=Severity.ERROR,
+    title="management open to workloads",
+    why="Whoever runs a job could reach switches and BMCs, and turn off what keeps the job in.",
+    mend="Let operators' own stations in, and no zone that runs jobs or serves data.",
+)
+def management_open(subject: Subject) -> Iterator[Problem]:
+    """Flows from compute or storage to a management zone that open one of the ports by which machines are managed."""
+    spec = subject.spec
+    for flow in spec.flows:
+        source, target = spec.zone(flow.source), spec.zone(flow.target)
+        if source is None or target is None or target.kind != MANAGEMENT or not target.fabrics:
+            continue
+        ports = [port for port in MANAGING_PORTS if flow.opens("tcp", port) or flow.opens("udp", port)]
+        if source.kind in ("compute", "storage") and ports:
+            message = f"Flow {flow.name} lets {source.name} reach {flow.protocol} port {ports[0]} of {target.name}."
+            yield Problem((*flow.path, "from"), message, "Let the operators' stations in instead.")
+
+
+@rule(
+    code="CW528",
+    severity=Severity.ERROR,
+    title="default route added by hand",
+    why="A default route leads everywhere that no other route leads, the internet included.",
+    mend="Write the prefixes that are meant.",
+    docs="Nothing that is rendered has a default route. `extra_config` must not bring one in: neither as a static"
+    " route nor by `default-originate`.",
+)
+def default_route(subject: Subject) -> Iterator[Problem]:
+    """Added lines and patches that hold a default route of either IP version."""
+    spec = subject.spec
+    for item in spec.extra_config:
+        for at, line in enumerate(item.lines):
+            if DEFAULT_ROUTE.search(line) and not FILTER_LINE.search(line):
+                message = f'"{line.strip()}" brings in a default route.'
+                yield Problem((*item.path, "lines", at), message, f"{promised(spec, 'no-internet')} Name prefixes.")
+        if any(DEFAULT_ROUTE.search(text) for text in _texts(item.merge)):
+            message = f"The patch of {item.file} brings in a default route."
+            yield Problem((*item.path, "merge"), message, f"{promised(spec, 'no-internet')} Name prefixes.", key=True)
+
+
+@rule(
+    code="CW529",
+    severity=Severity.ERROR,
+    title="filter changed by hand",
+    why="What passes would no longer be what the flows say, and nobody who reads them would know.",
+    mend="Say it as a flow.",
+    docs="The lists and tables that docs/isolation.md names are rendered from the flows alone. Lists of another name"
+    " may be added, and are read by `clusterwright verify`.",
+)
+def filter_by_hand(subject: Subject) -> Iterator[Problem]:
+    """Added lines and patches that touch the lists and tables that flows are rendered to."""
+    for item in subject.spec.extra_config:
+        for at, line in enumerate(item.lines):
+            if FILTER_LINE.search(line) and FILTER_NAMES.search(line):
+                message = f'"{line.strip()}" changes a list that is made of the flows.'
+                yield Problem((*item.path, "lines", at), message, "Write a flow, or a list of another name.")
+        touched = sorted(FILTER_KEYS.intersection(_keys(item.merge)))
+        if touched:
+            message = f"The patch of {item.file} changes {touched[0]}, which is made of the flows."
+            yield Problem((*item.path, "merge"), message, "Write a flow instead.", key=True)
+
+
+def _keys(value: Any) -> Iterator[str]:
+    """Every key of a patch, at any depth."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _keys(inner)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for inner in value:
+            yield from _keys(inner)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text of a patch, keys included."""
+    yield from _keys(value)
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, Sequence):
+        for inner in value:
+            yield from _texts(inner)
+
+
+@rule(
+    code="CW536",
+    severity=Severity.WARNING,
+    title="flow that opens NCCL's listener",
+    why="NCCL answers on this port whoever asks, with the state of every rank.",
+    mend="Leave port 28028 out of the flow; who debugs a job asks on the node itself.",
+    docs="NCCL listens on localhost port 28028 (`NCCL_RAS_ADDR`); a flow that holds the port opens it to other machines"
+    " as soon as somebody changes the address.",
+)
+def ras_listener(subject: Subject) -> Iterator[Problem]:
+    """TCP flows to nodes that hold the port of NCCL's RAS listener."""
+    spec = subject.spec
+    for flow in spec.flows:
+        target = spec.zone(flow.target)
+        if flow.opens("tcp", RAS_PORT) and target is not None and target.kind == "compute":
+            message = f"Flow {flow.name} opens TCP port {RAS_PORT} of {target.name}, on which NCCL's RAS listens."
+            key = "ports" if flow.ports else "protocol"
+            yield Problem((*flow.path, key), message, f"Leave {RAS_PORT} out.")
+
+
+@rule(
+    code="CW537",
+    severity=Severity.WARNING,
+    title="hosts that only their switches keep closed",
+    why="One wrong list on one switch opens them, and nothing behind it judges the packet once more.",
+    mend="Give the node group an `image`, which filters as well; or accept it on this line with the reason.",
+    docs="Machines with an image judge every packet themselves, besides the port that they hang on. Appliances and"
+    " machines that somebody else installs do not. Where the spec promises `no-internet` or `owner-only`, groups"
+    " without an image in an `isolated` zone are named. `clusterwright verify --check isolation` says who enforces each"
+    " zone. To accept it: `# clusterwright: ignore[CW537] the vendor's system takes no packet filter of ours`.",
+)
+def closed_by_edges_alone(subject: Subject) -> Iterator[Problem]:
+    """Node groups without an image in isolated zones of a spec that promises to be closed."""
+    spec = subject.spec
+    if not any(item.promise in ("no-internet", "owner-only") for item in spec.promises):
+        return
+    isolated = {zone.name for zone in spec.zones if zone.isolated}
+    for group in spec.node_groups:
+        own = [name for name in zones_of(spec, group.name) if name in isolated]
+        if group.image is None and own:
+            message = (
+                f"{group.name} has no image: what keeps zone {own[0]} closed there are the lists of its switches alone."
+            )
+            yield Problem((*group.path, "name"), message, "Give it an `image`, or accept this here with the reason.")
+
+
+@rule(
+    code="CW539",
+    severity=Severity.WARNING,
+    title="fabric in no zone",
+    why="No flow can speak of it, so its switches filter nothing, and whoever is plugged in reaches all of it.",
+    mend="Name the fabric in a zone.",
+)
+def fabric_in_no_zone(subject: Subject) -> Iterator[Problem]:
+    """Fabrics with addresses that no zone covers; only where the spec has zones at all."""
+    spec = subject.spec
+    for fabric in spec.fabrics if spec.zones else ():
+        if fabric.addressing is not None and not _is_covered(spec, fabric.name):
+            message = f"No zone covers {fabric.name}: its switches filter nothing."
+            yield Problem((*fabric.path, "name"), message, f"Add {fabric.name} to the `fabrics` of a zone.")
+
+
+def _is_covered(spec: ClusterSpec, name: str) -> bool:
+    fabric = spec.fabric(name)
+    return fabric is not None and any(covers(spec, zone, fabric) for zone in spec.zones)

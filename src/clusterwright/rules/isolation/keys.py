@@ -1,0 +1,184 @@
+"""CW549 to CW553 and CW557: keys end, somebody answers for them, and every name of a key or secret means something."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.placeholder import LIKE_ONE, PLACEHOLDER
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.encryption import DATA, MACSEC, WRAPPING
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.text.document import Path
+
+_LIKE_ONE = re.compile(LIKE_ONE)
+
+
+@rule(
+    code="CW549",
+    severity=Severity.ERROR,
+    title="key without a last day or an owner",
+    why="A key that nobody deletes keeps old data readable for ever.",
+    mend="Give it `delete_days` and an `owner`.",
+)
+def endless_key(subject: Subject) -> Iterator[Problem]:
+    """Entries of the key schedule without a deletion deadline, or without an owner."""
+    for key in subject.spec.keys:
+        if key.delete_days is None:
+            message = f"{key.name} is never deleted: what it encrypts stays readable."
+            yield Problem((*key.path, "name"), message, "Add `delete_days`.")
+        if key.owner is None:
+            yield Problem((*key.path, "name"), f"Nobody answers for {key.name}.", "Add `owner`.")
+
+
+@rule(
+    code="CW550",
+    severity=Severity.ERROR,
+    title="key that is deleted before it is replaced",
+    why="The version in use would be destroyed with nothing to take its place: what is being written is lost.",
+    mend="Rotate sooner than you delete.",
+    docs="Between rotation and deletion is the time in which data is rewritten under the new version. A wrapping key"
+    " must outlive nothing: what it wraps is wrapped anew at each rotation.",
+)
+def rotation_after_deletion(subject: Subject) -> Iterator[Problem]:
+    """Keys whose rotation takes longer than their deletion."""
+    for key in subject.spec.keys:
+        if key.delete_days is not None and key.rotate_days >= key.delete_days:
+            message = f"{key.name} is replaced after {key.rotate_days} days and deleted after {key.delete_days}."
+            yield Problem((*key.path, "rotate_days"), message, f"Rotate within {key.delete_days - 1} days.")
+
+
+@rule(
+    code="CW552",
+    severity=Severity.ERROR,
+    title="key, mount or profile that does not exist",
+    why="The protection that its author had in mind is not there.",
+    mend="Correct the name, or add what it names.",
+)
+def unknown_names(subject: Subject) -> Iterator[Problem]:
+    """Names in encryption, datasets and keys that nothing bears, or that name a key of another kind."""
+    spec = subject.spec
+    mounts = {mount.name for mount in spec.mounts}
+    for dataset in spec.datasets:
+        if dataset.mount not in mounts:
+            message = f'Dataset {dataset.name} is read through "{dataset.mount}", which is no mount.'
+            yield Problem((*dataset.path, "mount"), message, _known(mounts))
+        if dataset.key is not None:
+            yield from _key(spec, dataset.key, DATA, (*dataset.path, "key"))
+    for profile in spec.encryption.macsec:
+        yield from _key(spec, profile.key, MACSEC, (*profile.path, "key"))
+    for key in spec.keys:
+        if key.wrapped_by is not None:
+            yield from _key(spec, key.wrapped_by, WRAPPING, (*key.path, "wrapped_by"))
+        elif key.kind in (DATA, MACSEC):
+            message = f"{key.name} is wrapped by no key, so that it could only be kept in clear."
+            yield Problem((*key.path, "name"), message, "Add `wrapped_by` with a key of kind wrapping.")
+    yield from _unknown_places(spec)
+
+
+def _unknown_places(spec: ClusterSpec) -> Iterator[Problem]:
+    """Scratch disks of no node group, and links with no profile."""
+    groups = {group.name for group in spec.node_groups if group.image is not None}
+    for scratch in spec.encryption.scratch:
+        for at, name in enumerate(scratch.nodes):
+            if name not in groups:
+                message = f'Scratch {scratch.name} is on "{name}", which is no node group with an image.'
+                yield Problem((*scratch.path, "nodes", at), message, _known(groups))
+    for fabric in spec.fabrics:
+        for tier in fabric.tiers:
+            if tier.up is not None and tier.up.macsec is not None and spec.encryption.profile(tier.up.macsec) is None:
+                message = f'"{tier.up.macsec}" is no MACsec profile.'
+                yield Problem(
+                    (*tier.up.path, "macsec"), message, _known({each.name for each in spec.encryption.macsec})
+                )
+
+
+def _key(spec: ClusterSpec, name: str, kind: str, path: Path) -> Iterator[Problem]:
+    found = spec.key(name)
+    if found is None or found.kind != kind:
+        what = "is not in the key schedule" if found is None else f"is a {found.kind} key"
+        known = {key.name for key in spec.keys if key.kind == kind}
+        yield Problem(path, f'"{name}" {what}; a {kind} key is needed here.', _known(known))
+
+
+def _known(names: set[str]) -> str:
+    return f"There are: {', '.join(sorted(names))}." if names else "There is none yet; add it."
+
+
+@rule(
+    code="CW553",
+    severity=Severity.ERROR,
+    title="secret without a source, or source without a secret",
+    why="The deployment would refuse to start for want of it; a source that nothing names is a slip of the pen.",
+    mend="List every secret that the spec names under `secrets`, and no other.",
+    docs="Specs without a `secrets` section are not asked: their deployment is told where secrets are by a file"
+    " (`--secrets`).",
+)
+def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
+    """Secrets that are named without a source, and sources that no name needs."""
+    spec = subject.spec
+    if not spec.secrets:
+        return
+    known = {source.name for source in spec.secrets}
+    named = dict(secrets_named(spec))
+    for name, path in named.items():
+        if name not in known:
+            yield Problem(path, f'Secret "{name}" has no source.', "Add it under `secrets`.")
+    for source in spec.secrets:
+        if source.name not in named:
+            message = f'Nothing in this spec needs a secret "{source.name}".'
+            yield Problem((*source.path, "name"), message, f"Take it away, or correct it: {', '.join(sorted(named))}.")
+        if source.source == "keys":
+            found = spec.key(source.key or source.name)
+            if found is None or found.kind not in (DATA, MACSEC):
+                message = f'Secret {source.name} comes from "{source.key or source.name}", which is no such key.'
+                yield Problem((*source.path, "source"), message, "Name a data or macsec key of the schedule in `key`.")
+
+
+@rule(
+    code="CW557",
+    severity=Severity.ERROR,
+    title="placeholder that names no secret",
+    why="Nothing would take its place: the deployment refuses to start, or the device would get the words themselves.",
+    mend="Write `<secret NAME>`, or `<secret NAME as FORM>` where a device keeps the value in a form of its own.",
+    docs="A name has lower-case letters, digits and hyphens; docs/secrets.md lists the forms.",
+)
+def unreadable_placeholder(subject: Subject) -> Iterator[Problem]:
+    """Text in added configuration that is meant as a placeholder, with a name or form that there cannot be."""
+    for item in subject.spec.extra_config:
+        texts = [((*item.path, "lines", at), line) for at, line in enumerate(item.lines)]
+        texts.append(((*item.path, "merge"), json.dumps(item.merge)))
+        for path, text in texts:
+            for found in _LIKE_ONE.findall(text):
+                if not PLACEHOLDER.fullmatch(found):
+                    yield Problem(path, f"{found} names no secret.", "Write <secret NAME> or <secret NAME as FORM>.")
+
+
+def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
+    """The name of every secret that the spec's own values ask for, with its place."""
+    snmp = spec.site.snmp
+    if snmp is not None:
+        yield snmp.authentication, (*snmp.path, "authentication")
+        yield snmp.privacy, (*snmp.path, "privacy")
+    if spec.site.aaa is not None:
+        yield spec.site.aaa.secret, (*spec.site.aaa.path, "secret")
+    passwords = [(operator.password, operator.path) for operator in spec.site.operators]
+    passwords += [(user.password, user.path) for image in spec.images for user in image.users]
+    yield from ((name, (*path, "password")) for name, path in passwords if name is not None)
+    for fabric in spec.fabrics:
+        manager = fabric.subnet_manager
+        if manager is not None and manager.m_key is not None:
+            yield manager.m_key.secret, (*manager.m_key.path, "secret")
+    uplinks = (tier.up.authentication for fabric in spec.fabrics for tier in fabric.tiers if tier.up is not None)
+    for session in (*uplinks, *(border.authentication for border in spec.borders)):
+        if session is not None:
+            yield session.secret, (*session.path, "secret")
+    for item in spec.extra_config:
+        for found in PLACEHOLDER.finditer("\n".join(item.lines) + json.dumps(item.merge)):
+            yield found["name"], item.path
+    for profile in spec.encryption.macsec:
+        yield profile.primary.secret, (*profile.path, "primary", "secret")
+        if profile.fallback is not None:
+            yield profile.fallback.secret, (*profile.path, "fallback", "secret")

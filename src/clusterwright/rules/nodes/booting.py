@@ -1,0 +1,125 @@
+"""CW149 and CW605 to CW608: images that can be built, nodes that find them, people who may log in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Rule, Subject, rule
+from clusterwright.rules.spec.references import unknown
+from clusterwright.spec.distribution import distribution_of, known_distributions
+
+NOT_A_MAC = Rule(
+    "CW149",
+    Severity.ERROR,
+    "a line that holds no MAC address",
+    "The node would never be given its address, or another machine would be given it.",
+    "Read the label again; the finding names the file and the line.",
+    "A file of MAC addresses is CSV with the columns `device`, `port` and `mac`: `gpu-p00r00n0,fe0,0c:42:a1:5b:00:0c`."
+    " Colons, dashes, dots or nothing may stand between the digits. Group addresses and zeros are refused, and so is an"
+    " address that stands in two lines. Adapters that the file leaves out keep a planned, locally administered address"
+    " that no delivered adapter can bear: a node that nobody has noted is offered nothing.",
+)
+MOST_UNKNOWN = 20
+
+
+@rule(
+    code="CW605",
+    severity=Severity.ERROR,
+    title="distribution that no image can be built from",
+    why="Release names, package names and installers differ; a guess would fail while building.",
+    mend="Write one of the distributions that are known, with its release.",
+)
+def unknown_distribution(subject: Subject) -> Iterator[Problem]:
+    """Distributions that the builders do not know."""
+    for image in subject.spec.images:
+        if distribution_of(image.distribution) is None:
+            known = known_distributions()
+            close = get_close_matches(image.distribution, known, n=1)
+            hint = f'Did you mean "{close[0]}"?' if close else f"There is: {', '.join(known)}."
+            message = f'"{image.distribution}" is not a distribution and release that images can be built from.'
+            yield Problem((*image.path, "distribution"), message, hint)
+
+
+@rule(
+    code="CW606",
+    severity=Severity.ERROR,
+    title="boot servers that nodes cannot ask",
+    why="DHCP, boot scripts and images come over one Ethernet fabric; both the servers and the nodes have to be on it.",
+    mend="Name an Ethernet fabric that the boot servers and every node group with an image are attached to.",
+    docs="Nodes boot over the addresses that the plan gives them on `boot.fabric`, through their rack switches' DHCP"
+    " relays. A node group with an image that has no NIC there would wait for an answer at every boot.",
+)
+def boot_fabric(subject: Subject) -> Iterator[Problem]:
+    """The boot fabric, and who is attached to it."""
+    spec, boot = subject.spec, subject.spec.boot
+    fabric = spec.fabric(boot.fabric) if boot is not None else None
+    if boot is None or fabric is None or spec.node_group(boot.servers) is None:
+        return
+    path = (*boot.path, "fabric")
+    if fabric.technology != "ethernet" or fabric.addressing is None:
+        yield Problem(
+            path,
+            f"{fabric.name} is {fabric.technology}, and firmware boots over plain Ethernet.",
+            "Name one of technology ethernet.",
+        )
+        return
+    attached = {attach.nodes for attach in fabric.attach}
+    if boot.servers not in attached:
+        yield Problem(
+            (*boot.path, "servers"), f"{boot.servers} have no NIC on {fabric.name}.", f"Attach them to {fabric.name}."
+        )
+    anywhere = {attach.nodes for each in spec.fabrics for attach in each.attach}
+    for group in spec.node_groups:
+        if group.image is not None and group.name in anywhere - attached:
+            message = f"Nodes of {group.name} have an image and no NIC on {fabric.name}, over which nodes boot."
+            yield Problem(path, message, f"Attach {group.name} to {fabric.name}, or boot over another fabric.")
+
+
+@rule(
+    code="CW607",
+    severity=Severity.ERROR,
+    title="MAC address of an adapter that is not planned",
+    why="The node that the address belongs to keeps its placeholder and is offered nothing at boot.",
+    mend="Write the planned name of the node, and of one of its adapters on the boot fabric.",
+)
+def unknown_adapter(subject: Subject) -> Iterator[Problem]:
+    """Rows of the MAC file whose device or port does not boot."""
+    spec, boot = subject.spec, subject.spec.boot
+    if boot is None or boot.macs is None:
+        return
+    ports: set[tuple[str, str]] = set()
+    for attach in next((fabric.attach for fabric in spec.fabrics if fabric.name == boot.fabric), ()):
+        group = spec.node_group(attach.nodes or "")
+        nics = group.model.nic_group(attach.nics or "") if group is not None else None
+        names = [
+            node.name for node in subject.skeleton.layout.nodes if group and spec.node_groups[node.node_group] is group
+        ]
+        ports.update((name, nic.interface) for name in names for nic in (nics.nics if nics else ()))
+    wrong = [row for row in boot.macs.rows if (row.device, row.port) not in ports]
+    for row in wrong[:MOST_UNKNOWN]:
+        message = f"Line {row.line} names {row.device} {row.port}, which has no adapter on {boot.fabric}."
+        yield Problem((*boot.path, "macs"), message, "Write the planned name of the node and of its interface.")
+
+
+@rule(
+    code="CW608",
+    severity=Severity.ERROR,
+    title="login that opens for nobody, or for two",
+    why="A user without known keys cannot log in; two users with one number own each other's files.",
+    mend="Name operators of the site, and give every user a number of its own.",
+)
+def users(subject: Subject) -> Iterator[Problem]:
+    """Users of images against the site's operators, and against each other."""
+    known = {operator.name for operator in subject.spec.site.operators}
+    for image in subject.spec.images:
+        owner: dict[int, str] = {}
+        for user in image.users:
+            for at, name in enumerate(user.operators):
+                if name not in known:
+                    yield unknown("operator", name, known, (*user.path, "operators", at))
+            if user.uid in owner:
+                message = f"{user.uid} is the number of {owner[user.uid]} already."
+                yield Problem((*user.path, "uid"), message, "Give each user its own.")
+            owner.setdefault(user.uid, user.name)

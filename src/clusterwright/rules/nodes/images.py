@@ -1,0 +1,134 @@
+"""CW6xx: images, nodes and their scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.job import SlurmTopology
+from clusterwright.spec.kernel_settings import dotted
+from clusterwright.spec.model import CLUSTER, NodeGroup
+from clusterwright.spec.text.document import Path
+
+# Settings that modern kernels accept and ignore, or do not have.
+DEAD_SYSCTLS = {
+    "net.ipv4.tcp_low_latency": "does nothing since Linux 4.14",
+    "net.ipv4.tcp_tw_recycle": "was removed in Linux 4.12",
+}
+
+
+@rule(
+    code="CW601",
+    severity=Severity.WARNING,
+    title="sysctl without effect",
+    why="A setting that the kernel ignores gives a false sense of tuning.",
+    mend="Take it away.",
+    docs="net.ipv4.tcp_low_latency stands in many tuning guides; since Linux 4.14 it is kept so that scripts do"
+    " not fail, and read by nothing.",
+)
+def dead_sysctl(subject: Subject) -> Iterator[Problem]:
+    """Settings that do nothing on the kernels that GPU nodes run."""
+    for image in subject.spec.images:
+        for name in image.sysctl:
+            dead = DEAD_SYSCTLS.get(dotted(name))
+            if dead is not None:
+                yield Problem((*image.path, "sysctl", name), f"{name} {dead}.", "Take it away.", key=True)
+
+
+@rule(
+    code="CW602",
+    severity=Severity.ERROR,
+    title="block sizes that Slurm refuses",
+    why="Slurm's block plugin wants every size to be the first one times a power of two; slurmctld stops otherwise.",
+    mend="Use sizes such as [32, 64, 128].",
+    docs="topology/block: each entry of BlockSizes after the first must be the first one times 1, 2, 4, 8 and so"
+    " on, and each block must have at least as many nodes as the first entry. `leaf` is the level whose"
+    " instances become blocks; when the nodes do not fill the last one, that block is short.",
+)
+def block_sizes(subject: Subject) -> Iterator[Problem]:
+    """Block sizes of the scheduler against Slurm's rule, and against the base block."""
+    scheduler = subject.spec.scheduler
+    if scheduler is None or scheduler.slurm is None:
+        return
+    slurm = scheduler.slurm
+    if slurm.plugin == "block" and not slurm.block_sizes:
+        yield Problem(
+            (*scheduler.path, "plugin"), "The block plugin needs `block_sizes`.", "List them, smallest first."
+        )
+        return
+    if slurm.plugin == "tree" and slurm.block_sizes:
+        yield Problem(
+            (*scheduler.path, "block_sizes"), "The tree plugin has no block sizes.", "Take them away.", key=True
+        )
+        return
+    for at, size in enumerate(slurm.block_sizes):
+        base = slurm.block_sizes[0]
+        factor = size // base
+        if size % base or factor & (factor - 1) or (at and size <= slurm.block_sizes[at - 1]):
+            yield Problem(
+                (*scheduler.path, "block_sizes", at),
+                f"{size} is not {base} times a power of two, larger than the one before.",
+                f"Use sizes out of {base}, {2 * base}, {4 * base}, {8 * base}, ...",
+            )
+    group = subject.spec.node_group(scheduler.nodes)
+    if group and slurm.block_sizes:
+        yield from _blocks_that_fill(slurm, scheduler.path, group)
+
+
+def _blocks_that_fill(slurm: SlurmTopology, at: Path, group: NodeGroup) -> Iterator[Problem]:
+    """The base block against the leaves that become blocks, the last and perhaps short one too."""
+    if slurm.leaf not in [level.name for level in group.levels] + [CLUSTER]:
+        return
+    base = slurm.block_sizes[0]
+    leaf = min(group.nodes_per(slurm.leaf), group.count)
+    last = group.count % leaf or leaf
+    path = (*at, "block_sizes", 0)
+    if leaf < base:
+        message = f"A {slurm.leaf} has {leaf} nodes, fewer than the base block of {base}."
+        yield Problem(path, message, f"Begin with {leaf}, or with a larger level as `leaf`.")
+    elif last < base:
+        message = f"The last {slurm.leaf} has {last} nodes ({group.count} in all), fewer than the base block of {base}."
+        yield Problem(path, message, f"Begin with {last}, or fill the last {slurm.leaf}.")
+
+
+@rule(
+    code="CW603",
+    severity=Severity.ERROR,
+    title="nodes that run jobs without an image",
+    why="NCCL and Slurm files are part of an image; nodes without one would get neither.",
+    mend="Give the node group an `image`.",
+)
+def jobs_without_image(subject: Subject) -> Iterator[Problem]:
+    """Node groups that NCCL or the scheduler name, without an image."""
+    spec = subject.spec
+    named = []
+    if spec.nccl:
+        named.append((spec.nccl.nodes, (*spec.nccl.path, "nodes")))
+    if spec.scheduler:
+        named.append((spec.scheduler.nodes, (*spec.scheduler.path, "nodes")))
+    for name, path in named:
+        group = spec.node_group(name)
+        if group and group.image is None:
+            yield Problem(
+                path,
+                f"Nodes of {name} have no image, which NCCL's and Slurm's files are part of.",
+                f"Give {name} an `image`.",
+            )
+
+
+@rule(
+    code="CW604",
+    severity=Severity.ERROR,
+    title="mount on nodes without an image",
+    why="Mounts are part of an image; on nodes without one the file system would never appear.",
+    mend="Give the node group an `image`, or take it out of the mount.",
+)
+def mount_without_image(subject: Subject) -> Iterator[Problem]:
+    """Node groups that a mount names, without an image."""
+    bare = {group.name for group in subject.spec.node_groups if group.image is None}
+    for mount in subject.spec.mounts:
+        for at, name in enumerate(mount.nodes):
+            if name in bare:
+                message = f"Nodes of {name} have no image, so {mount.mountpoint} would never be mounted there."
+                yield Problem((*mount.path, "nodes", at), message, f"Give {name} an `image`, or take it out of here.")

@@ -1,0 +1,81 @@
+"""CW170, CW171: configuration that a network engineer adds by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.rules.spec.references import unknown
+from clusterwright.spec.ethernet import ExtraConfig
+
+# Network operating systems whose configuration is text, and the files of those whose configuration is JSON.
+TEXT = frozenset({"eos"})
+FILES = {
+    "fboss": ("etc/coop/agent.conf", "etc/coop/bgpcpp.conf"),
+    "sonic": ("etc/sonic/config_db.json",),
+}
+
+
+@rule(
+    code="CW170",
+    severity=Severity.ERROR,
+    title="added configuration for nobody",
+    why="Lines for a switch that does not exist are written nowhere, and somebody relies on them.",
+    mend="Name a planned switch, the role of a tier, or an Ethernet fabric.",
+)
+def added_for_nobody(subject: Subject) -> Iterator[Problem]:
+    """Devices, roles and fabrics of `extra_config` that are not planned."""
+    for item in subject.spec.extra_config:
+        for key, wanted in (("device", item.device), ("role", item.role), ("fabric", item.fabric)):
+            if wanted is None or _systems(subject, item):
+                continue
+            known = {
+                "device": {seat.name for skeleton in subject.skeleton.fabrics for seat in skeleton.seats},
+                "role": {tier.role for fabric in subject.spec.fabrics for tier in fabric.tiers},
+                "fabric": {fabric.name for fabric in subject.spec.fabrics},
+            }[key]
+            yield unknown(f"switch with the {key}" if key != "device" else "switch", wanted, known, (*item.path, key))
+
+
+@rule(
+    code="CW171",
+    severity=Severity.ERROR,
+    title="added configuration in another system's form",
+    why="EOS takes lines and no patches, FBOSS and SONiC patches of their files and no lines; the rest is not written.",
+    mend="Use `lines` for EOS; `merge` and `file` for FBOSS and SONiC.",
+    docs="Lines are written as EOS shows them, a section with its indented lines; they join the section where it exists"
+    " already. A merge patch (RFC 7396) replaces lists as a whole and takes away what it sets to null. Both show in"
+    " `clusterwright diff` and are read by `clusterwright verify` like everything else.",
+)
+def added_in_another_form(subject: Subject) -> Iterator[Problem]:
+    """Lines for JSON files, and patches for text or for files that are not rendered."""
+    for item in subject.spec.extra_config:
+        yield from _misplaced_lines(item)
+        for system in sorted(_systems(subject, item)):
+            if item.lines and system not in TEXT:
+                message = f"{system or 'A switch without an operating system'} is not configured by lines."
+                yield Problem((*item.path, "lines"), message, "Use `merge` with `file`.", key=True)
+            if item.file is not None and item.file not in FILES.get(system, ()):
+                files = " or ".join(FILES.get(system, ()))
+                message = f"{system or 'A switch without an operating system'} has no JSON file {item.file}."
+                yield Problem((*item.path, "file"), message, f"Name {files}." if files else "Use `lines`.")
+
+
+def _misplaced_lines(item: ExtraConfig) -> Iterator[Problem]:
+    """A first line that EOS would read somewhere else than it seems to stand."""
+    if item.lines and item.lines[0].startswith(" "):
+        mend = "Begin with the section's own line, such as `interface Ethernet3/1/1`."
+        yield Problem((*item.path, "lines", 0), "The first line is indented, and no section stands before it.", mend)
+
+
+def _systems(subject: Subject, item: ExtraConfig) -> set[str]:
+    """The network operating systems of the switches that an entry concerns; "" for none."""
+    return {
+        tier.model.network_os or ""
+        for skeleton in subject.skeleton.fabrics
+        for depth, tier in enumerate(skeleton.fabric.tiers)
+        if item.role == tier.role
+        or item.fabric == skeleton.fabric.name
+        or (item.device and any(seat.name == item.device and seat.tier == depth for seat in skeleton.seats))
+    }

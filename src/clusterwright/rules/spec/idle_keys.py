@@ -1,0 +1,133 @@
+"""CW690 and CW691: keys that stand where nothing reads them.
+
+The schema cannot say it: whether a key counts depends on another value. What a spec says must either be done or be
+refused; what would be ignored is told here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.authentication import AO, SessionAuthentication
+from clusterwright.spec.encryption import CERTIFICATE, CLEAR, DATA, MACSEC
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.text.document import Path
+
+INFINIBAND = "infiniband"
+_FROM_FILES = ("file", "ansible-vault", "keys")
+_BY_KEY = ("environment", "pulumi", "ansible-vault", "keys")
+
+Idle = tuple[Path, str, str]  # a section or item, the key in it, why nothing reads it
+
+
+@rule(
+    code="CW690",
+    severity=Severity.ERROR,
+    title="key that nothing reads where it stands",
+    why="What is written and not done is found out when it was needed.",
+    mend="Take the key away, or change what keeps it from counting.",
+    docs="Some keys count only beside certain values of others: `key_id` beside `method: tcp-ao`, `arbitration` on"
+    " InfiniBand, `weight` where a class is not `strict`, `file` where a secret lies in one. Elsewhere they would be"
+    " ignored, so they are refused.",
+)
+def idle_key(subject: Subject) -> Iterator[Problem]:
+    """Every key of the spec that another value keeps from counting."""
+    spec = subject.spec
+    for found in (_authentication, _classes, _watchdogs, _mounts, _keys, _secrets, _jobs):
+        for path, key, why in found(spec):
+            if key in (spec.document.at(path) or {}):
+                yield Problem((*path, key), f"`{key}` does nothing here: {why}.", f"Take `{key}` away.", key=True)
+
+
+@rule(
+    code="CW691",
+    severity=Severity.ERROR,
+    title="`remove` that removes nothing",
+    why="`remove: true` takes an item of the base away; in a spec without a base, or in a list that is not merged item"
+    " by item, the item would stay as if nothing were written.",
+    mend="Take the whole item out.",
+    docs="Lists merge item by item where every item has a `name`, `role`, `figure`, `level` or `device`, each of them"
+    " once; other lists are replaced whole.",
+)
+def idle_removal(subject: Subject) -> Iterator[Problem]:
+    """`remove` that is still there once a spec has been laid on its base."""
+    for path in _removals(subject.spec.document.data, ()):
+        yield Problem(
+            (*path, "remove"), "There is nothing in a base that this removes.", "Take the item out.", key=True
+        )
+
+
+def _removals(value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, dict):
+        if value.get("remove") is True:
+            yield path
+        for key, item in value.items():
+            yield from _removals(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _removals(item, (*path, index))
+
+
+def _authentication(spec: ClusterSpec) -> Iterator[Idle]:
+    uplinks = (tier.up for fabric in spec.fabrics for tier in fabric.tiers if tier.up is not None)
+    every: list[SessionAuthentication | None] = [up.authentication for up in uplinks]
+    for found in (*every, *(border.authentication for border in spec.borders)):
+        if found is not None and found.method != AO:
+            for key in ("algorithm", "key_id"):
+                yield found.path, key, "it belongs to TCP-AO, and the method is TCP-MD5"
+
+
+def _classes(spec: ClusterSpec) -> Iterator[Idle]:
+    for fabric in spec.fabrics:
+        for item in fabric.classes:
+            if fabric.technology != INFINIBAND:
+                yield item.path, "arbitration", "Ethernet switches have no arbitration tables"
+            if item.strict:
+                yield item.path, "weight", "a strict class is served before all that have a weight"
+
+
+def _watchdogs(spec: ClusterSpec) -> Iterator[Idle]:
+    for fabric in spec.fabrics:
+        if all(item.priority is None for item in fabric.classes):
+            yield fabric.path, "pfc_watchdog", f"no class of {fabric.name} has a priority that is paused"
+
+
+def _mounts(spec: ClusterSpec) -> Iterator[Idle]:
+    for mount in spec.mounts:
+        if mount.protection is not None and mount.protection.kind != CLEAR:
+            yield (
+                mount.protection.path,
+                "reason",
+                f"it says why nothing protects a mount, and {mount.protection.kind} does",
+            )
+
+
+def _keys(spec: ClusterSpec) -> Iterator[Idle]:
+    for key in spec.keys:
+        if key.kind not in (DATA, MACSEC):
+            yield key.path, "wrapped_by", f"a key of kind {key.kind} is wrapped by none"
+        if key.kind != CERTIFICATE:
+            yield key.path, "certificate", f"a key of kind {key.kind} has none"
+
+
+def _secrets(spec: ClusterSpec) -> Iterator[Idle]:
+    for secret in spec.secrets:
+        if secret.source not in _FROM_FILES:
+            yield secret.path, "file", f"a secret from `{secret.source}` lies in no file"
+        if secret.source not in _BY_KEY:
+            yield secret.path, "key", "the whole file is the secret"
+
+
+def _jobs(spec: ClusterSpec) -> Iterator[Idle]:
+    for job in spec.jobs:
+        if job.model is None:
+            for key in ("data_parallel", "reshard_after_forward"):
+                yield job.path, key, "`bytes_per_step` says what travels"
+        elif job.data_parallel != "fsdp":
+            yield job.path, "reshard_after_forward", f"{job.data_parallel} keeps whole copies of the weights"
+        for axis, ranks in job.sizes.items():
+            if ranks == 1:
+                yield (*job.path, "bytes_per_step"), axis, "the job has one rank along it"

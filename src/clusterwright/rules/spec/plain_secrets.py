@@ -1,0 +1,73 @@
+"""CW555: a secret that stands in the spec itself, where everybody who reads the repository reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from clusterwright.finding import Severity
+from clusterwright.placeholder import LIKE_ONE, MARK
+from clusterwright.rules.isolation.keys import secrets_named
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.text.document import Path
+
+# EOS: what keeps a secret, and the words in front of it. Forms 7 and 8a are reversible, 5 and sha512 can be guessed at.
+_FORM = r"(?:(?:0|5|7|8a|sha512) )?"
+_LINES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"^neighbor \S+ password (?!shared-secret ){_FORM}(\S+)",
+        rf"^(?:username|enable)\b.*\b(?:secret|password) {_FORM}(\S+)",
+        rf"^(?:tacacs|radius)-server\b.*\bkey {_FORM}(\S+)",
+        r"^snmp-server community (\S+)",
+        r"^snmp-server user\b.*\bauth \S+ (\S+)",
+        r"^snmp-server user\b.*\bpriv \S+ (\S+)",
+        rf"^key [0-9a-fA-F]+ {_FORM}(\S+)",
+        r"^secret \S+ (?:0|7|8a) (\S+)",
+        rf"^ntp authentication-key \d+ \S+ {_FORM}(\S+)",
+    )
+)
+_KEYS = re.compile(r"pass(?:word|key|phrase)|secret|community|private_?key", re.IGNORECASE)
+# Names are lower case; so is hexadecimal. Sixteen digits of it are a key, or a password in EOS's form.
+_LOOKS_LIKE_A_VALUE = re.compile(r"[a-f][0-9a-f]{15,}")
+_PLACEHOLDERS = re.compile(LIKE_ONE)
+_HINT = "Name it under `secrets`, write `<secret NAME>` in its place, and choose another value: this one is known."
+
+
+@rule(
+    code="CW555",
+    severity=Severity.ERROR,
+    title="secret in plain text",
+    why="A spec is read by everybody who reviews it, and stays in the history of its repository for good.",
+    mend="Write the name of a secret, say under `secrets` where it comes from, and change the secret itself.",
+    docs="Looked at are the lines and patches of `extra_config`, and names of secrets that look like a value. A"
+    " placeholder such as `<secret NAME>` is resolved there as everywhere, also in EOS's forms: `<secret NAME as"
+    " eos-type-7>`; docs/secrets.md lists them. The line is not printed.",
+)
+def plain_secrets(subject: Subject) -> Iterator[Problem]:
+    """Secrets in added configuration, and values where a name is expected."""
+    for item in subject.spec.extra_config:
+        for at, line in enumerate(item.lines):
+            # The words of a placeholder are none of the line's.
+            shown = _PLACEHOLDERS.sub(f"{MARK}>", " ".join(line.split()))
+            found = (pattern.match(shown) for pattern in _LINES)
+            if any(each is not None and not each[1].startswith(MARK) for each in found):
+                message = f"Line {at + 1} of this configuration has a secret in clear, or in a form that gives it away."
+                yield Problem((*item.path, "lines", at), message, _HINT)
+        for path in _plain_entries(item.merge, (*item.path, "merge")):
+            yield Problem(path, f'The value of "{path[-1]}" is a secret in plain text.', _HINT, key=True)
+    for name, path in secrets_named(subject.spec):
+        if _LOOKS_LIKE_A_VALUE.fullmatch(name):
+            yield Problem(path, "This looks like a secret itself; the name of one belongs here.", _HINT)
+
+
+def _plain_entries(value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            if isinstance(below, str) and _KEYS.search(key) and not below.startswith(MARK):
+                yield (*path, key)
+            yield from _plain_entries(below, (*path, key))
+    elif isinstance(value, list | tuple):
+        for at, below in enumerate(value):
+            yield from _plain_entries(below, (*path, at))

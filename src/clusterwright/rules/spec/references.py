@@ -1,0 +1,242 @@
+"""CW150 to CW157: names that must exist. Every later rule relies on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.model import CLUSTER, ClusterSpec
+from clusterwright.spec.text.document import Path
+
+# A hint lists no more names than somebody reads.
+MOST_CHOICES = 12
+# Looking for a similar name among thousands takes a while; after this many misses the cause is another one.
+MOST_SUGGESTIONS = 20
+
+
+def unknown(kind: str, name: str, known: Iterable[str], path: Path, owner: str = "") -> Problem:
+    """A problem that says what does not exist (and in which model or device) and what was probably meant."""
+    choices = sorted(known)
+    close = get_close_matches(name, choices, n=1)
+    shown = ", ".join(choices[:MOST_CHOICES]) + (f", ... ({len(choices):,} in all)" if choices[MOST_CHOICES:] else "")
+    hint = f'Did you mean "{close[0]}"?' if close else f"There is: {shown or 'none'}."
+    return Problem(path, f'{owner} has no {kind} "{name}".' if owner else f'There is no {kind} "{name}".', hint)
+
+
+def _node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
+    for fabric in spec.fabrics:
+        for attach in fabric.attach:
+            if attach.nodes is not None:
+                yield attach.nodes, (*attach.path, "nodes")
+        if fabric.subnet_manager:
+            yield fabric.subnet_manager.nodes, (*fabric.subnet_manager.path, "nodes")
+    for mount in spec.mounts:
+        yield mount.system, (*mount.path, "system")
+        yield from ((name, (*mount.path, "nodes", at)) for at, name in enumerate(mount.nodes))
+    for zone in spec.zones:
+        yield from ((name, (*zone.path, "nodes", at)) for at, name in enumerate(zone.nodes))
+    if spec.nccl:
+        yield spec.nccl.nodes, (*spec.nccl.path, "nodes")
+    if spec.scheduler:
+        yield spec.scheduler.nodes, (*spec.scheduler.path, "nodes")
+    if spec.boot:
+        yield spec.boot.servers, (*spec.boot.path, "servers")
+    for job in spec.jobs:
+        yield job.nodes, (*job.path, "nodes")
+
+
+@rule(
+    code="CW150",
+    severity=Severity.ERROR,
+    title="unknown node group",
+    why="A fabric, mount, zone, NCCL profile, scheduler or job that names no existing nodes would serve nobody.",
+    mend="Name one of the groups under `nodes:`.",
+    relied_on=True,
+)
+def unknown_node_group(subject: Subject) -> Iterator[Problem]:
+    """Node groups that are named but not described."""
+    known = {group.name for group in subject.spec.node_groups}
+    for name, path in _node_group_names(subject.spec):
+        if name not in known:
+            yield unknown("node group", name, known, path)
+
+
+@rule(
+    code="CW151",
+    severity=Severity.ERROR,
+    title="unknown fabric",
+    why="NCCL settings and zones are derived from the fabric they name.",
+    mend="Name one of the fabrics under `fabrics:`.",
+    relied_on=True,
+)
+def unknown_fabric(subject: Subject) -> Iterator[Problem]:
+    """Fabrics that are named but not described."""
+    spec = subject.spec
+    known = {fabric.name for fabric in spec.fabrics}
+    named = [(name, (*zone.path, "fabrics", at)) for zone in spec.zones for at, name in enumerate(zone.fabrics)]
+    if spec.nccl:
+        named += [(spec.nccl.fabric, (*spec.nccl.path, "fabric")), (spec.nccl.sockets, (*spec.nccl.path, "sockets"))]
+    if spec.boot:
+        named.append((spec.boot.fabric, (*spec.boot.path, "fabric")))
+    yield from (unknown("fabric", name, known, path) for name, path in named if name not in known)
+
+
+@rule(
+    code="CW152",
+    severity=Severity.ERROR,
+    title="unknown zone",
+    why="A flow or a partition between zones that do not exist opens nothing, and nobody notices until a job hangs.",
+    mend="Name one of the zones under `zones:`.",
+    relied_on=True,
+)
+def unknown_zone(subject: Subject) -> Iterator[Problem]:
+    """Zones that are named but not described."""
+    spec = subject.spec
+    known = {zone.name for zone in spec.zones}
+    named: list[tuple[str, Path]] = []
+    named += [(group.zone, (*group.path, "zone")) for group in spec.node_groups if group.zone is not None]
+    for flow in spec.flows:
+        named += [(flow.source, (*flow.path, "from")), (flow.target, (*flow.path, "to"))]
+    for fabric in spec.fabrics:
+        for partition in fabric.partitions:
+            named += [(name, (*partition.path, "zones", at)) for at, name in enumerate(partition.zones)]
+    yield from (unknown("zone", name, known, path) for name, path in named if name not in known)
+
+
+@rule(
+    code="CW153",
+    severity=Severity.ERROR,
+    title="unknown image",
+    why="Nodes cannot boot an image that nobody describes.",
+    mend="Name one of the images under `images:`.",
+    relied_on=True,
+)
+def unknown_image(subject: Subject) -> Iterator[Problem]:
+    """Images that are named but not described."""
+    spec = subject.spec
+    known = {image.name for image in spec.images}
+    named = [(group.image, (*group.path, "image")) for group in spec.node_groups if group.image is not None]
+    named += [(item.image, (*item.path, "image")) for item in spec.exceptions if item.image is not None]
+    yield from (unknown("image", name, known, path) for name, path in named if name not in known)
+
+
+@rule(
+    code="CW154",
+    severity=Severity.ERROR,
+    title="unknown NIC group",
+    why="The NICs that a fabric serves are those that the node's hardware model lists.",
+    mend="Name a NIC group of the node's model.",
+    relied_on=True,
+)
+def unknown_nic_group(subject: Subject) -> Iterator[Problem]:
+    """NIC groups that the attached node's model does not have."""
+    for fabric in subject.spec.fabrics:
+        for attach in fabric.attach:
+            group = subject.spec.node_group(attach.nodes or "")
+            if group and attach.nics is not None and group.model.nic_group(attach.nics) is None:
+                known = [nics.name for nics in group.model.nic_groups]
+                yield unknown("NIC group", attach.nics, known, (*attach.path, "nics"), group.model.name)
+
+
+@rule(
+    code="CW155",
+    severity=Severity.ERROR,
+    title="unknown level",
+    why="Switches, names and scheduler blocks belong to a level (rack, pod, ...) that the nodes are grouped by.",
+    mend="Name a level of the attached nodes, or `cluster`.",
+    docs="A tier stands in each instance of a level that the attached nodes are grouped by, or once in the"
+    " `cluster`; a level is counted `within` a larger one; Slurm's leaves are a level of the scheduled nodes."
+    " Two node groups on one fabric may have different levels: a node is cabled to the lowest tier that stands"
+    " around it.",
+    relied_on=True,
+)
+def unknown_level(subject: Subject) -> Iterator[Problem]:
+    """Levels that none of the nodes concerned has."""
+    spec = subject.spec
+    for group in spec.node_groups:
+        names = [level.name for level in group.levels]
+        for depth, level in enumerate(group.levels):
+            larger = [*names[depth + 1 :], CLUSTER]
+            if level.within not in larger:
+                yield unknown(f"level larger than {level.name}", level.within, larger, (*level.path, "within"))
+    for fabric in spec.fabrics:
+        names_attached = {attach.nodes for attach in fabric.attach}
+        served = [group for group in spec.node_groups if group.name in names_attached or None in names_attached]
+        known = {level.name for group in served for level in group.levels} | {CLUSTER}
+        for tier in fabric.tiers:
+            if tier.per not in known:
+                yield unknown("level", tier.per, known, (*tier.path, "per"))
+    scheduler = spec.scheduler
+    if scheduler and scheduler.slurm and (scheduled := spec.node_group(scheduler.nodes)):
+        known = {level.name for level in scheduled.levels}
+        if scheduler.slurm.leaf not in known:
+            yield unknown("level", scheduler.slurm.leaf, known, (*scheduler.path, "leaf"), scheduled.name)
+
+
+@rule(
+    code="CW156",
+    severity=Severity.ERROR,
+    title="unknown port block or mode",
+    why="Ports are taken from the blocks that the switch's hardware model lists.",
+    mend="Name blocks and modes of the switch's model.",
+    relied_on=True,
+)
+def unknown_block(subject: Subject) -> Iterator[Problem]:
+    """Port blocks and modes that the tier's model does not have."""
+    for fabric in subject.spec.fabrics:
+        for tier in fabric.tiers:
+            known = [block.name for block in tier.model.blocks]
+            modes = {mode.name for block in tier.model.blocks for mode in block.modes}
+            for side in (tier.down, tier.up.side if tier.up else None):
+                if side is None:
+                    continue
+                for at, name in enumerate(side.blocks):
+                    if name not in known:
+                        yield unknown("port block", name, known, (*side.path, "blocks", at), tier.model.name)
+                if side.mode is not None and side.mode not in modes:
+                    yield unknown("port mode", side.mode, modes, (*side.path, "mode"), tier.model.name)
+
+
+@rule(
+    code="CW157",
+    severity=Severity.ERROR,
+    title="exception for something that does not exist",
+    why="An exception that matches nothing leaves the switch in service that somebody meant to drain.",
+    mend="Use the planned name, as `clusterwright inventory` prints it.",
+    docs="A group is named by letters and numbers from the outside in: p01r003 is rack 3 of pod 1. A node adds its"
+    " prefix and its place in the rack (gpu-p01r003n0), a switch its role and, where several stand together,"
+    " its number (ctsw-p01-00). Numbers have as many digits as the largest of them needs, at least two. Ports"
+    " are named as the network OS names them, NICs by their interface.",
+)
+def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
+    """Devices and groups that exceptions name but the plan lacks."""
+    spec, skeleton = subject.spec, subject.skeleton
+    if not spec.exceptions:
+        return
+    groups = {group.name for group in skeleton.layout.groups}
+    models = {node.name: spec.node_groups[node.node_group].model for node in skeleton.layout.nodes}
+    models |= {seat.name: fabric.fabric.tiers[seat.tier].model for fabric in skeleton.fabrics for seat in fabric.seats}
+    missed = 0
+    for item in spec.exceptions:
+        for kind, name, known in (("group", item.group, groups), ("device", item.device, models)):
+            if name is not None and name not in known:
+                missed += 1
+                if missed <= MOST_SUGGESTIONS:
+                    yield unknown(kind, name, known, (*item.path, kind))
+                else:
+                    message = f'There is no {kind} "{name}".'
+                    yield Problem((*item.path, kind), message, "Use a name that `clusterwright inventory` prints.")
+        if item.port is not None and item.device in models:
+            ports = _ports(models[item.device])
+            if item.port not in ports:
+                yield unknown("port", item.port, ports, (*item.path, "port"), item.device)
+
+
+def _ports(model: HardwareModel) -> set[str]:
+    """What a cable may end in: cages in every mode, NICs, and the management port."""
+    cages = {cage + end for block in model.blocks for cage in block.cages for m in block.modes for end in m.subports}
+    nics = {nic.interface for group in model.nic_groups for nic in group.nics}
+    return cages | nics | ({model.management.name} if model.management else set())

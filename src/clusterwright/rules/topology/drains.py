@@ -1,0 +1,151 @@
+"""CW216: drained switches of InfiniBand fabrics must be ones that the subnet manager can lead every path around."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+
+from clusterwright.finding import Severity
+from clusterwright.plan.service import ACTIVE, DRAINED, OUT_OF_SERVICE, state_of, stated
+from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, joins
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.infiniband import OPENSM, SubnetManager
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.text.document import Path
+
+# Engines of opensm that climb to a listed root and descend, so that a switch which is no root has no path through it.
+AVOIDING = ("ftree", "updn")
+# NVIDIA's do so too, by their descriptions; what they make of a switch that is missing from the list was never tried.
+UP_DOWN = (*AVOIDING, "ar_ftree", "ar_updn")
+_HINT = "Write `state: out-of-service` and take its links down, or leave it in service."
+
+
+@rule(
+    code="CW216",
+    severity=Severity.ERROR,
+    title="drained, and still routed through",
+    why="A subnet manager routes over every link that is up; whoever works on a switch believed empty cuts off jobs.",
+    mend="Take the switch out of service instead, with its links, or drain one that the routing can avoid.",
+    docs="An InfiniBand switch announces nothing that it could withdraw: what leads through it is decided by the subnet"
+    " manager alone, from what is cabled. opensm's `ftree` and `updn` take every path up to a switch of"
+    " `root_guids.conf` and down again, so a drained switch of the uppermost tier is left out of that file: its links"
+    " stay"
+    " up, it stays managed, and no other switch's forwarding table has an entry that leads through it.\n\n"
+    "Nothing of the kind holds elsewhere. Tried with opensm 3.3.23: a switch between leaves and roots keeps its paths"
+    " with either engine; `dfsssp`, `sssp`, `nue` and `dnup` take no notice of roots or `hop_weights_file`; `minhop`"
+    " heeds"
+    " weights, but nothing keeps its paths free of credit loops. Adapters at a drained leaf have no other way. An"
+    " option"
+    " for a single port does not exist. For NVIDIA's subnet manager (UFM, MLNX_SM) no such behaviour could be tried, so"
+    " none is promised. There, take the links down: `state: out-of-service` in the spec, and the ports disabled or"
+    " unplugged.\n\n"
+    "A switch may be drained anywhere when everything below it is drained or gone too, such as a whole scalable unit."
+    " It then carries what its drained nodes send and are sent, and nothing else: a subnet manager routes to a drained"
+    " node as to any other, and only that no job is placed there keeps it quiet.",
+)
+def drained_and_routed(subject: Subject) -> Iterator[Problem]:
+    """Exceptions that drain a switch, or a port of one, which the subnet manager would still use."""
+    spec, skeleton = subject.spec, subject.skeleton
+    if not any(item.state == DRAINED for item in spec.exceptions):
+        return
+    states = device_states(spec, skeleton)
+    for fabric in skeleton.fabrics:
+        manager = fabric.fabric.subnet_manager
+        if fabric.fabric.technology != "infiniband" or manager is None:
+            continue
+        names = {seat.name for seat in fabric.seats}
+        for item in spec.exceptions:
+            if item.port and item.state == DRAINED and item.device in names:
+                message = (
+                    f"Nothing keeps paths off one port of {item.device}: a subnet manager uses every link that is up."
+                )
+                yield Problem((*item.path, "state"), message, "Write `state: out-of-service`, and take the link down.")
+        told: set[Path] = set()
+        for number, seat in enumerate(fabric.seats):
+            reason = _reason(skeleton, fabric, manager, states, number) if states[seat.name] == DRAINED else ""
+            path = _stated_at(spec, skeleton, fabric, number)
+            if reason and path not in told:
+                told.add(path)
+                yield Problem(path, reason, _HINT)
+
+
+def device_states(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, str]:
+    """The state of every node and switch by name, as the plan will have it."""
+    own, layout = stated(spec), skeleton.layout
+    found = {
+        node.name: state_of(own, node.name, [layout.groups[at].name for at in node.groups]) for node in layout.nodes
+    }
+    for fabric in skeleton.fabrics:
+        for number, seat in enumerate(fabric.seats):
+            found[seat.name] = state_of(own, seat.name, _around(skeleton, fabric, number))
+    return found
+
+
+def _around(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[str]:
+    layout, group = skeleton.layout, fabric.seats[number].group
+    return [layout.groups[at].name for at in layout.around[group]] if group >= 0 else []
+
+
+def _stated_at(spec: ClusterSpec, skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> Path:
+    """Where the exception stands that gives a switch its state."""
+    names = (fabric.seats[number].name, *_around(skeleton, fabric, number))
+    by_name = {item.device or item.group: item.path for item in spec.exceptions if item.state and not item.port}
+    return (*next((by_name[name] for name in names if name in by_name), ()), "state")
+
+
+def _reason(
+    skeleton: Skeleton, fabric: FabricSkeleton, manager: SubnetManager, states: Mapping[str, str], number: int
+) -> str:
+    """Why paths lead through a drained switch all the same, "" where none does."""
+    seat = fabric.seats[number]
+    engine = manager.routing_engine
+    live = [name for name in _below(skeleton, fabric, number) if states[name] == ACTIVE]
+    if not live and engine in UP_DOWN:
+        return ""
+    if manager.kind != OPENSM:
+        return (
+            f"{manager.kind} is told nothing that keeps paths off {seat.name}: how NVIDIA's subnet manager drains a"
+            f" switch"
+            " could not be tried."
+        )
+    if engine not in AVOIDING:
+        return (
+            f"opensm's {engine} cannot route around {seat.name} while its links are up; {' and '.join(AVOIDING)} can."
+        )
+    attached = _attached(skeleton, fabric, number)
+    if live_nodes := [name for name in attached if states[name] != OUT_OF_SERVICE]:
+        return f"{seat.name} has adapters of {len(live_nodes)} nodes, as {live_nodes[0]}, which nothing else leads to."
+    if seat.tier < len(fabric.fabric.tiers) - 1:
+        return (
+            f"opensm's {engine} cannot route around {seat.name} while its links are up: it lies between the leaves"
+            f" and the"
+            " roots, and only a root can be left out of the tree."
+        )
+    cut = next((name for name in live if not _uppers(fabric, name, states)), None)
+    return f"{cut} is left without a way up: all switches above it are drained or gone." if cut else ""
+
+
+def _attached(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[str]:
+    nodes = (skeleton.layout.nodes[item.node].name for item in fabric.attachments if item.seat == number)
+    return list(dict.fromkeys(nodes))
+
+
+def _below(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[str]:
+    """The nodes and switches that are cabled to a switch from below."""
+    lowers = (
+        fabric.seats[lower].name
+        for bundle in fabric.bundles
+        if number in bundle.uppers
+        for lower, upper in joins(fabric, bundle)
+        if upper == number
+    )
+    return [*_attached(skeleton, fabric, number), *dict.fromkeys(lowers)]
+
+
+def _uppers(fabric: FabricSkeleton, lower_name: str, states: Mapping[str, str]) -> Set[int]:
+    """The active switches above one; all of them where it has no uplinks."""
+    return {
+        upper
+        for bundle in fabric.bundles
+        for lower, upper in joins(fabric, bundle)
+        if fabric.seats[lower].name == lower_name and states[fabric.seats[upper].name] == ACTIVE
+    }

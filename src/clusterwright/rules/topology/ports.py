@@ -1,0 +1,223 @@
+"""CW201, CW205, CW208, CW211: every link needs a port at both ends, of the right speed and technology, and one only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from clusterwright.finding import Severity
+from clusterwright.plan.cabling import allocate_fabric
+from clusterwright.plan.ports import PortShortage, capacity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Attach, Fabric, Side, Tier
+from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
+from clusterwright.spec.text.document import Path
+
+
+class Wanted(NamedTuple):
+    """A speed that ports of a node group are to be attached at: ``what`` names them, ``path`` is where that is said."""
+
+    what: str
+    speed_gbps: int
+    path: Path
+
+
+@rule(
+    code="CW201",
+    severity=Severity.ERROR,
+    title="too few ports",
+    why="The links that the spec asks for do not fit on the switch that it names.",
+    mend="Take a larger model, more switches in the tier, or fewer links.",
+    docs="Ports are handed out as they will be cabled: first the links from below, then the uplinks from what is left,"
+    " each in the blocks and the mode that `down` and `up` name. A mode may cost more than its own cage: on a Minipack2"
+    " a cage at 400G takes the lanes of its neighbour, so that it has 64 ports of 400G or 128 of 200G.\n\n"
+    "Usual causes: uplinks added without a look at the radix, more nodes to a rack after a copy from another cluster,"
+    " an upper tier that is one chassis short, or blocks that hold fewer cages than the whole model.",
+    leaves_no_plan=True,
+)
+def too_few_ports(subject: Subject) -> Iterator[Problem]:
+    """Tiers whose switches lack ports, at the speed and in the blocks they are meant to use."""
+    for skeleton in subject.skeleton.fabrics:
+        try:
+            allocate_fabric(subject.spec, skeleton)
+        except PortShortage as error:
+            tier = skeleton.fabric.tiers[error.tier]
+            upwards = error.side == "up" and tier.up is not None
+            side = tier.up.side if upwards and tier.up else tier.down
+            yield Problem(
+                (*tier.up.path, "links") if upwards and tier.up else (*tier.path, "model"),
+                f"{error.switch} needs {error.need} ports of {error.speed_gbps}G "
+                f"{'for its uplinks' if upwards else 'for the links from below'}; "
+                f"{tier.model.name} has {error.have} left for them{_in_blocks(side)}.",
+                "Ask for fewer links, take a larger model, or name other `blocks` for the links from below."
+                if upwards
+                else f"Put more {tier.role} switches there, attach fewer links to each, or take a larger model.",
+            )
+
+
+def _in_blocks(side: Side) -> str:
+    return f" in {', '.join(side.blocks)}" if side.blocks else ""
+
+
+@rule(
+    code="CW205",
+    severity=Severity.ERROR,
+    title="speed that the other end does not have",
+    why="A link comes up only at a speed and in a mode that both ends offer.",
+    mend="Choose a speed that the switch model lists, or another model.",
+    docs="A NIC has the speed that its model states; the switch it is cabled to, which is the lowest tier that stands"
+    " around the node, must offer that speed on the blocks of its `down` side, in the mode named there. An uplink has"
+    " the speed of `up`, and needs it on its own switch and on the `down` side of the tier above.\n\n"
+    "Usual causes: the next generation of switches with the speeds of the last one, a block that is copper or SFP28"
+    " only, and a breakout mode named for another speed.",
+    leaves_no_plan=True,
+)
+def speed_mismatch(subject: Subject) -> Iterator[Problem]:
+    """NIC, management port and uplink speeds that the model at the other end offers on none of the ports it may use."""
+    spec = subject.spec
+    groups = {group.name: group for group in spec.node_groups}
+    for fabric in spec.fabrics:
+        for attach in fabric.attach:
+            for group in spec.node_groups if attach.is_management else (groups.get(attach.nodes or ""),):
+                tier = attached_tier(fabric, attach, group) if group else None
+                wanted = _wanted(attach, group) if group else None
+                if tier and wanted and not _offers(fabric, tier, tier.down, wanted.speed_gbps):
+                    yield Problem(
+                        wanted.path,
+                        f"{wanted.what} run at {wanted.speed_gbps}G, which the ports of {tier.role} "
+                        f"({tier.model.name}) do not offer{_how(tier.down)}.",
+                        f"{tier.model.name} offers {_speeds(tier.model, tier.down)} there.",
+                    )
+        for depth, tier in enumerate(fabric.tiers):
+            if tier.up is None:
+                continue
+            ends = [(tier, tier.up.side)]
+            ends += [(upper, upper.down) for upper in fabric.tiers[depth + 1 : depth + 2]]
+            for end, side in ends:
+                if not _offers(fabric, end, side, tier.up.speed_gbps):
+                    yield Problem(
+                        (*tier.up.path, "speed_gbps"),
+                        f"Uplinks of {tier.role} run at {tier.up.speed_gbps}G, which the ports of {end.role} "
+                        f"({end.model.name}) do not offer{_how(side)}.",
+                        f"{end.model.name} offers {_speeds(end.model, side)} there.",
+                    )
+                    break
+
+
+def attached_tier(fabric: Fabric, attach: Attach, group: NodeGroup) -> Tier | None:
+    """The tier that the NICs of a group are cabled to: the one that the attachment names, else that around them."""
+    return fabric.tier(attach.to) if attach.to is not None else home_tier(fabric, group)
+
+
+def home_tier(fabric: Fabric, group: NodeGroup) -> Tier | None:
+    """The lowest tier that stands around the nodes of a group, which is where they are cabled to."""
+    levels = {level.name for level in group.levels} | {CLUSTER}
+    return next((tier for tier in fabric.tiers if tier.per in levels), None)
+
+
+def _wanted(attach: Attach, group: NodeGroup) -> Wanted | None:
+    if attach.is_management:
+        port = group.model.management
+        return Wanted(f"Management ports of {group.name}", port.speed_gbps, attach.path) if port else None
+    nics = group.model.nic_group(attach.nics or "")
+    what = f"{attach.nics} NICs of {group.name} ({group.model.name})"
+    return Wanted(what, nics.speed_gbps, (*attach.path, "nics")) if nics else None
+
+
+def _offers(fabric: Fabric, tier: Tier, side: Side, speed_gbps: int) -> bool:
+    """Whether a port has the speed; True too where model, blocks or mode are wrong, which is a finding of its own."""
+    if fabric.technology not in tier.model.technology:
+        return True
+    blocks = [block for block in tier.model.blocks if not side.blocks or block.name in side.blocks]
+    if len(blocks) < len(side.blocks) or not any(side.mode in (None, m.name) for block in blocks for m in block.modes):
+        return True
+    return capacity(tier.model, side.blocks, speed_gbps, side.mode) > 0
+
+
+def _how(side: Side) -> str:
+    return _in_blocks(side) + (f" in mode {side.mode}" if side.mode else "")
+
+
+def _speeds(model: HardwareModel, side: Side) -> str:
+    blocks = [block for block in model.blocks if not side.blocks or block.name in side.blocks]
+    speeds = {mode.speed_gbps for block in blocks for mode in block.modes if side.mode in (None, mode.name)}
+    return ", ".join(f"{speed}G" for speed in sorted(speeds)) or "nothing"
+
+
+@rule(
+    code="CW208",
+    severity=Severity.ERROR,
+    title="switch of another technology",
+    why="An InfiniBand switch does not carry Ethernet, nor the other way round.",
+    mend="Choose a model whose technology is the fabric's.",
+    leaves_no_plan=True,
+)
+def wrong_technology(subject: Subject) -> Iterator[Problem]:
+    """Tiers whose model, and attached nodes whose model, does not speak the fabric's technology."""
+    spec = subject.spec
+    for fabric in spec.fabrics:
+        for tier in fabric.tiers:
+            if fabric.technology not in tier.model.technology:
+                yield Problem(
+                    (*tier.path, "model"),
+                    f"{tier.model.name} speaks {_and(tier.model)}, fabric {fabric.name} is {fabric.technology}.",
+                    f"Choose a model for {fabric.technology}: {_models(spec, fabric.technology)}.",
+                )
+        for attach in fabric.attach:
+            group = spec.node_group(attach.nodes or "")
+            if group and fabric.technology not in group.model.technology:
+                yield Problem(
+                    (*attach.path, "nodes"),
+                    f"{group.model.name} speaks {_and(group.model)}, fabric {fabric.name} is {fabric.technology}.",
+                    "Attach these nodes to a fabric that they have NICs for.",
+                )
+
+
+def _and(model: HardwareModel) -> str:
+    return " and ".join(model.technology)
+
+
+def _models(spec: ClusterSpec, technology: str) -> str:
+    return ", ".join(
+        sorted(model.name for model in spec.catalogue.values() if model.blocks and technology in model.technology)
+    )
+
+
+@rule(
+    code="CW211",
+    severity=Severity.ERROR,
+    title="NICs attached twice",
+    why="A NIC has one cable.",
+    mend="Attach each NIC group to one fabric, and each node group once to a fabric.",
+    leaves_no_plan=True,
+)
+def attached_twice(subject: Subject) -> Iterator[Problem]:
+    """NIC groups that two fabrics serve, node groups that one fabric serves twice, two management networks."""
+    seen: dict[tuple[str | None, str | None], str] = {}
+    for fabric in subject.spec.fabrics:
+        here: set[str | None] = set()
+        if len(fabric.attach) > 1 and any(attach.is_management for attach in fabric.attach):
+            yield Problem(
+                fabric.attach[0].path,
+                f"{fabric.name} serves management ports and NICs at once.",
+                "Describe the management network as a fabric of its own.",
+            )
+        for attach in fabric.attach:
+            key = (attach.nodes, attach.nics)
+            what = "The management ports" if attach.is_management else f"The {attach.nics} NICs of {attach.nodes}"
+            if key in seen:
+                where = "here" if seen[key] == fabric.name else f"to {seen[key]}"
+                yield Problem(
+                    attach.path if attach.is_management else (*attach.path, "nics"),
+                    f"{what} are attached {where} already.",
+                    "Name another NIC group, or leave one of the two out.",
+                )
+            elif attach.nodes in here:
+                yield Problem(
+                    (*attach.path, "nodes"),
+                    f"{fabric.name} serves {attach.nodes} twice, with different NICs.",
+                    "List NICs that belong to one fabric in one NIC group of the hardware model.",
+                )
+            seen.setdefault(key, fabric.name)
+            here.add(attach.nodes)

@@ -1,0 +1,130 @@
+"""CW7xx: power, space and cabling."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from math import ceil
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.rules.topology.ports import attached_tier
+from clusterwright.spec.fabric import Side
+
+RACK = "rack"
+# How far passive copper reaches up to a speed in Gb/s: 7 m for SFP+, 5 m with lanes of 25G (IEEE 802.3by, 802.3bj),
+# 3 m with lanes of 50G (802.3cd), 2 m with lanes of 100G (802.3ck). 400G is taken as eight lanes of 50G.
+DAC_REACH_M = ((10, 7.0), (100, 5.0), (400, 3.0), (1600, 2.0))
+
+
+@rule(
+    code="CW701",
+    severity=Severity.ERROR,
+    title="rack overfull",
+    why="What does not fit cannot be delivered.",
+    mend="Put fewer nodes into a rack, or choose higher racks.",
+    docs="Height of the nodes in a full rack, each rounded up to whole units, and of all switches that stand in"
+    " each rack, of every fabric that serves these nodes; against `site.rack_units` (42 when left out). Power"
+    " and weight are not looked at. Switches of rows and pods are left out: they find a rack with room, or get"
+    " one of their own.",
+)
+def overfull_rack(subject: Subject) -> Iterator[Problem]:
+    """Heights of a rack's nodes and rack switches against the rack."""
+    spec = subject.spec
+    switches: dict[str, int] = defaultdict(int)
+    for skeleton in subject.skeleton.fabrics:
+        served = {attach.nodes for attach in skeleton.fabric.attach}
+        units = sum(
+            ceil(tier.model.units) * tier.count * planes
+            for tier, planes in zip(skeleton.fabric.tiers, skeleton.planes, strict=True)
+            if tier.per == RACK
+        )
+        for group in spec.node_groups:
+            if group.name in served or None in served:
+                switches[group.name] += units
+    for group in spec.node_groups:
+        level = next((level for level in group.levels if level.name == RACK), None)
+        if level is None:
+            continue
+        nodes = min(group.nodes_per(RACK), group.count)
+        units = nodes * ceil(group.model.units) + switches[group.name]
+        if units > spec.site.rack_units:
+            room = max(0, spec.site.rack_units - switches[group.name]) // max(1, ceil(group.model.units))
+            yield Problem(
+                (*level.path, "of"),
+                f"{nodes} {group.model.name} of {group.model.units:g} units and {switches[group.name]} units of "
+                f"rack switches take {units} units; the racks have {spec.site.rack_units}.",
+                f"Put no more than {room} into a rack, or choose higher racks.",
+            )
+
+
+@rule(
+    code="CW702",
+    severity=Severity.ERROR,
+    title="copper too long",
+    why="Passive copper does not carry the signal that far; the link stays down.",
+    mend="Use aoc, mmf or smf.",
+    docs="Passive copper reaches 7 m at 10G, 5 m with lanes of 25G, 3 m with lanes of 50G and 2 m with lanes of"
+    " 100G (IEEE 802.3by, bj, cd and ck). 400G is taken as eight lanes of 50G, so that the rule objects to"
+    " nothing that some cable could do. Usual cause: rack switches moved to the end of the row, and the"
+    " lengths not.",
+)
+def copper_too_long(subject: Subject) -> Iterator[Problem]:
+    """Direct-attach cables longer than copper reaches at their speed."""
+    spec = subject.spec
+    for fabric in spec.fabrics:
+        for tier in fabric.tiers:
+            if tier.up:
+                yield from _too_long(tier.up.side, tier.up.speed_gbps, f"uplinks of {tier.role}")
+        served = [(spec.node_group(attach.nodes or ""), attach.nics or "") for attach in fabric.attach]
+        nics = [found for group, name in served if group and (found := group.model.nic_group(name))]
+        fastest = max((group.speed_gbps for group in nics), default=0)
+        yield from _too_long(fabric.tiers[0].down, fastest, f"NICs below {fabric.tiers[0].role}")
+
+
+def _too_long(side: Side, speed_gbps: int, what: str) -> Iterator[Problem]:
+    reach = next(metres for fastest, metres in DAC_REACH_M if speed_gbps <= fastest)
+    if side.medium == "dac" and side.length_m > reach:
+        yield Problem(
+            (*side.path, "length_m"),
+            f"Direct-attach copper of {side.length_m:g} m for the {what}: at {speed_gbps}G it reaches {reach:g} m.",
+            "Use aoc, mmf or smf, or shorter cables.",
+        )
+
+
+@rule(
+    code="CW703",
+    severity=Severity.WARNING,
+    title="cable described twice, differently",
+    why="The cable list follows the lower tier; what the upper one says is ordered by somebody else, and does not fit.",
+    mend="Say the same at both ends, or leave it out of the upper tier's `down`.",
+    docs="A cable between two tiers is the `up` of the lower tier. What the `down` of the upper tier says of medium and"
+    " length counts for nodes that attach to it directly; it may repeat what the lower tier says.",
+)
+def cable_described_twice(subject: Subject) -> Iterator[Problem]:
+    """Media and lengths that a tier's `up` and the `down` of the tier above both state, and not alike."""
+    spec = subject.spec
+    stated = spec.document.values
+    for fabric in spec.fabrics:
+        groups = [(attach, spec.node_group(attach.nodes or "")) for attach in fabric.attach]
+        homes = [attached_tier(fabric, attach, group) for attach, group in groups if group]
+        for lower, upper in pairwise(fabric.tiers):
+            if lower.up is None or upper in homes or fabric.attach[0].is_management:
+                continue
+            here, there = lower.up.side, upper.down
+            for key, mine, other, unit in (
+                ("medium", here.medium, there.medium, ""),
+                ("length_m", here.length_m, there.length_m, " m"),
+            ):
+                if mine != other and (*here.path, key) in stated and (*there.path, key) in stated:
+                    yield Problem(
+                        (*there.path, key),
+                        f"{upper.role} says {_plain(other)}{unit} of its cables from below, "
+                        f"{lower.role} says {_plain(mine)}{unit} of the same ones.",
+                        f"The cable list follows {lower.role}: write {_plain(mine)} here, or leave it out.",
+                    )
+
+
+def _plain(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:g}"

@@ -1,0 +1,75 @@
+"""CW432: headroom that a chip's memory does not hold, or whose size nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.intent.headroom import divide_pool, headroom_cells, reserved_cells, smallest_share_cells
+from clusterwright.intent.traffic_classes import lossless_numbers
+from clusterwright.plan.skeleton import FabricSkeleton
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.hardware.systems import systems
+
+
+@rule(
+    code="CW432",
+    severity=Severity.ERROR,
+    title="headroom that the chip does not have",
+    why="A pool that holds less than its ports are promised drops lossless packets when many of them pause at once.",
+    mend="Use fewer or slower ports, shorter cables or fewer lossless classes, or another model.",
+    docs="Every port of a lossless class is promised what still arrives after a pause (IEEE 802.1Q, Annex N): by its"
+    " speed, the length of its cable and the MTU. FBOSS and SONiC take all of it from one pool, which is made as large"
+    " as the sum of the promises: nothing is promised twice. The rest of the pool is shared, and must hold at least a"
+    " frame for each port. How large the pool is stands in the hardware catalogue (`buffer`), with its source. EOS is"
+    " told nothing: its chips set headroom by the speed of the port.",
+)
+def headroom_fits(subject: Subject) -> Iterator[Problem]:
+    """Tiers of a lossless fabric whose busiest switch promises more than its pool holds, or whose pool nobody knows."""
+    for skeleton in subject.skeleton.fabrics:
+        fabric = skeleton.fabric
+        if fabric.technology == "infiniband" or not lossless_numbers(fabric):
+            continue
+        for depth, tier in enumerate(fabric.tiers):
+            system = systems().get(tier.model.network_os or "")
+            if system is None or not system.sizes_headroom:
+                continue
+            buffer = tier.model.buffer
+            if buffer is None:
+                yield Problem(
+                    (*tier.path, "model"),
+                    f"The catalogue does not say how large the packet buffer of {tier.model.name} is, so nothing can be"
+                    f" promised to the lossless class of {fabric.name} on {tier.role}.",
+                    "Add `buffer:` with its source to the model.",
+                )
+                continue
+            ports, promised = _promised(fabric, skeleton, depth)
+            lossless = len(lossless_numbers(fabric))
+            reserved = reserved_cells(lossless, len(fabric.classes) - lossless, ports)
+            shared = divide_pool(buffer, promised).shared_cells - reserved
+            if shared < smallest_share_cells(buffer, ports, fabric.mtu):
+                ratio = promised / buffer.pool_cells
+                yield Problem(
+                    (*tier.path, "model"),
+                    f"{tier.role} promises {promised:,} cells of headroom on {ports} ports, {ratio:.2f} of the"
+                    f" {buffer.pool_cells:,} that a pool of {tier.model.name} has: too little is left to share.",
+                    "Use fewer or slower ports, shorter cables or fewer lossless classes, or another model.",
+                )
+
+
+def _promised(fabric: Fabric, skeleton: FabricSkeleton, depth: int) -> tuple[int, int]:
+    """Ports of the tier's busiest switch, and the cells that they are promised: on each side by its neediest cable."""
+    tier = fabric.tiers[depth]
+    below = fabric.tiers[depth - 1].up if depth else None
+    hosts = any(skeleton.seats[each.seat].tier == depth for each in skeleton.attachments)
+    # a cable between switches is as long as the lower tier says
+    length_m = max(tier.down.length_m if hosts else 0, below.side.length_m if below is not None else 0)
+    links = skeleton.links_down()
+    down = max((links[at] for at, seat in enumerate(skeleton.seats) if seat.tier == depth), key=len, default=[])
+    cells = len(down) * headroom_cells(max(down, default=0), length_m, fabric.mtu)
+    up = tier.up
+    uplinks = 0 if up is None else up.links
+    if up is not None:
+        cells += up.links * headroom_cells(up.speed_gbps, up.side.length_m, fabric.mtu)
+    return len(down) + uplinks, cells * len(lossless_numbers(fabric))

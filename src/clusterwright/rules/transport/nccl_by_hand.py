@@ -1,0 +1,97 @@
+"""CW418: NCCL variables written by hand, against the InfiniBand fabric that carries them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from clusterwright.finding import Severity
+from clusterwright.rules.isolation.isolation import DEFAULT_PKEY
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.job import NcclProfile
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import memberships_of
+
+
+@rule(
+    code="CW418",
+    severity=Severity.ERROR,
+    title="NCCL variable that contradicts its InfiniBand fabric",
+    why="The hand-written value wins: a rail stays idle, or queue pairs open in a partition that reaches no node.",
+    mend="Take the variable away: it is derived from the plan.",
+    docs="NCCL_IB_HCA has to choose the adapters that are cabled to `nccl.fabric`, all of them and no others: NCCL"
+    " reads it as prefixes, with `=` in front as whole names, with `^` as what to leave out. NCCL_IB_PKEY is an index"
+    " into the port's P_Key table, where 0 is the default partition and the node's partitions follow by number; it must"
+    " be one with full membership. NCCL_IB_SL must be the service level of a class.",
+)
+def contradicting_variable(subject: Subject) -> Iterator[Problem]:
+    """NCCL_IB_HCA, NCCL_IB_PKEY and NCCL_IB_SL among the variables of a profile on InfiniBand."""
+    nccl = subject.spec.nccl
+    fabric = subject.spec.fabric(nccl.fabric) if nccl else None
+    if nccl is None or fabric is None or fabric.technology != "infiniband":
+        return
+    judges = {
+        "NCCL_IB_HCA": _adapters(subject.spec, nccl, fabric),
+        "NCCL_IB_PKEY": _partition(subject.spec, nccl, fabric),
+        "NCCL_IB_SL": _level(nccl, fabric),
+    }
+    for name, problem in judges.items():
+        if problem is not None:
+            path = (*nccl.path, "variables", name)
+            yield Problem(path, f"{name}={nccl.variables[name]} {problem}.", "Take it away.")
+
+
+def _adapters(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> str | None:
+    group = spec.node_group(nccl.nodes)
+    value = nccl.variables.get("NCCL_IB_HCA")
+    if value is None or group is None:
+        return None
+    cabled = {attach.nics for attach in fabric.attach if attach.nodes == group.name}
+    nics = [(nics.name, nic.rdma_device) for nics in group.model.nic_groups for nic in nics.nics if nic.rdma_device]
+    wanted = {device for name, device in nics if name in cabled}
+    chosen = _chosen(value, {device for _, device in nics})
+    if chosen == wanted:
+        return None
+    extra, left_out = sorted(chosen - wanted), sorted(wanted - chosen)
+    if extra:
+        return f"chooses {', '.join(extra)}, which {fabric.name} does not serve"
+    return f"leaves out {', '.join(left_out)} on {fabric.name}"
+
+
+def _chosen(value: str, devices: Set[str]) -> set[str]:
+    """The devices that NCCL takes: ``^`` leaves out, ``=`` compares whole names, ``:PORT`` may follow a name."""
+    rest = value.removeprefix("^")
+    exact = rest.startswith("=")
+    words = [word.partition(":")[0] for word in rest.removeprefix("=").split(",") if word]
+    named = {
+        device for device in devices if any(device == word if exact else device.startswith(word) for word in words)
+    }
+    return set(devices) - named if value.startswith("^") else named
+
+
+def _partition(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> str | None:
+    value = nccl.variables.get("NCCL_IB_PKEY")
+    manager = fabric.subnet_manager
+    if value is None or manager is None:
+        return None
+    member = [
+        (partition.pkey, membership == "full")
+        for partition in fabric.partitions
+        if partition.pkey != DEFAULT_PKEY and (membership := memberships_of(spec, partition).get(nccl.nodes))
+    ]
+    is_full = [manager.default_membership == "full", *(full for _, full in sorted(member))]
+    if not value.isdecimal() or int(value) >= len(is_full):
+        return f"is no index of {nccl.nodes}: its ports on {fabric.name} have {len(is_full)}, from 0"
+    if is_full[int(value)]:
+        return None
+    return f"is the index of a partition of {fabric.name} in which {nccl.nodes} is a limited member"
+
+
+def _level(nccl: NcclProfile, fabric: Fabric) -> str | None:
+    value = nccl.variables.get("NCCL_IB_SL")
+    if value is None:
+        return None
+    levels = {item.service_level for item in fabric.classes} or {0}
+    if value.isdecimal() and int(value) in levels:
+        return None
+    return f"is the service level of no class of {fabric.name}"

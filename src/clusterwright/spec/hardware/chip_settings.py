@@ -1,0 +1,55 @@
+"""Settings of a switch's chip that its vendor gives out and nothing in a plan decides: lane maps, SDK properties.
+
+They come as a JSON file of the platform, such as the vendor's ``agent.conf`` for FBOSS; its part on the platform
+becomes that of every switch of the model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from clusterwright.finding import SpecError
+from clusterwright.spec.reading import Reading
+from clusterwright.spec.text.document import Path
+from clusterwright.spec.text.source import read_text
+
+BAD_CHIP_FILE = "CW433"
+
+
+@dataclass(frozen=True, slots=True)
+class ChipSettings:
+    """The settings of one ``model``: ``platform`` as the file has it, None where only a reason stands for it."""
+
+    model: str
+    platform: Mapping[str, Any] | None
+    path: Path
+
+
+def chip_settings(reading: Reading, data: Mapping[str, Any], path: Path) -> ChipSettings:
+    """One entry at ``path``; what is wrong with its file is recorded. The file lies beside the one that names it."""
+    reading.model(data["name"], (*path, "name"))
+    platform = _platform(reading, data["file"], (*path, "file")) if "file" in data else None
+    return ChipSettings(data["name"], platform, path)
+
+
+def _platform(reading: Reading, name: str, path: Path) -> Mapping[str, Any] | None:
+    file = FilePath(reading.document.locate(path).file).parent / name
+    try:
+        document = json.loads(read_text(file, str(file)))
+    except SpecError as error:
+        reading.problem(BAD_CHIP_FILE, path, f"{file} cannot be read: {error.findings[0].message}", "Name a JSON file.")
+        return None
+    except (ValueError, RecursionError) as error:
+        reading.problem(BAD_CHIP_FILE, path, f"{file} is not JSON: {error}.", "Name the vendor's JSON file.")
+        return None
+    platform = document.get("platform", document) if isinstance(document, dict) else None
+    chip = platform.get("chip") if isinstance(platform, dict) else None
+    if not isinstance(platform, dict) or not isinstance(chip, dict) or not chip:
+        message = f"{file} has no settings of a chip: neither `chip` nor `platform.chip` is there and holds something."
+        reading.problem(BAD_CHIP_FILE, path, message, "Name a file such as the vendor's agent.conf of this platform.")
+        return None
+    return platform

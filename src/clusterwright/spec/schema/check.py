@@ -1,0 +1,141 @@
+"""Checking a document against its JSON Schema (2020-12): findings in words, on the line that caused them.
+
+Schemas are the files ``<name>.schema.json`` of one folder and may refer to each other; no network is asked. What a
+string may hold stands in ``strings.schema.json``, by kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+from clusterwright import data_files
+from clusterwright.finding import Finding, Severity
+from clusterwright.spec.schema.messages import causes, findings_of, unknown_keys
+from clusterwright.spec.schema.patterns import compiled
+from clusterwright.spec.text.text_lines import broken_lines
+
+if TYPE_CHECKING:
+    from clusterwright.spec.text.document import Document, Path
+
+MAX_FINDINGS = 50
+# Errors looked at before the first MAX_FINDINGS in the order of the file are chosen.
+_MAX_ERRORS = 1000
+# Values for all types and most patterns of a spec, of which one may stand in for a value that is refused.
+_SAMPLES = (1, 0.5, True, "a", "a1", "/a", "1", "1-2", "1G", "10.0.0.0/8", "2001:db8::/32", "0x1", "2026-01-01", "a.b")
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """The keyword ``pattern`` as JSON Schema means it: a regular expression of ECMA-262."""
+    del schema
+    if validator.is_type(instance, "string") and not compiled(pattern).search(instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+# JSON calls 3.0 an integer; a count written so is a slip, and would reach the plan as a float.
+_Validator = extend(  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
+    Draft202012Validator,
+    validators={"pattern": _pattern},
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    ),
+)
+
+
+def check(document: Document, schema_name: str, folder: FilePath | None = None) -> list[Finding]:
+    """What ``<schema_name>.schema.json`` objects to in ``document``, in the order of the file, at most MAX_FINDINGS.
+
+    ``folder`` is where the schemas lie; the published ones when left out. Codes given out here: CW110 (unknown key),
+    CW111 (missing key), CW112 (wrong type), CW113 (value not allowed), CW114 (out of bounds), CW172 (text of more than
+    one line), CW119 (more than can be shown).
+    Raises FileNotFoundError when there is no such schema.
+    """
+    validator = _validator(folder or _published(), schema_name)
+    found: dict[tuple[Any, ...], Finding] = {}
+    broken = dict(islice(broken_lines(document), _MAX_ERRORS))
+    for error in causes(list(islice(validator.iter_errors(document.data), _MAX_ERRORS))):
+        for finding in findings_of(error, document):
+            if finding.path not in broken:  # what has two lines misses its pattern for that reason
+                found.setdefault((*finding.sort_key(), finding.path), finding)
+    for finding in broken.values():
+        found[(*finding.sort_key(), finding.path)] = finding
+    findings = sorted(found.values(), key=Finding.sort_key)
+    if len(findings) <= MAX_FINDINGS:
+        return findings
+    shown = findings[:MAX_FINDINGS]
+    rest = len(findings) - MAX_FINDINGS
+    more = Finding(
+        "CW119",
+        Severity.NOTE,
+        f"{rest} more findings of the schema are not shown.",
+        "Mend those above first; one cause often explains many.",
+        shown[-1].position,
+    )
+    return [*shown, more]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A place that a schema refuses: a value, a mapping that lacks a key, or (``unknown``) a key without a meaning.
+
+    ``instead`` are values, none or one, that the schema takes at this place.
+    """
+
+    place: Path
+    unknown: bool = False
+    instead: tuple[str | int | float | bool, ...] = ()
+
+
+def refused_places(data: Any, schema_name: str) -> list[Refused]:
+    """Where the published schema objects to ``data``; what the top level lacks is given by its own key."""
+    validator = _validator(_published(), schema_name)
+    errors = islice(validator.iter_errors(data), _MAX_ERRORS)
+    return [refused for error in errors for refused in _refused(error, validator)]
+
+
+def _refused(error: Any, validator: Any) -> Iterator[Refused]:
+    path = tuple(error.absolute_path)
+    if unknown := list(unknown_keys(error)):
+        yield from (Refused((*path, key), unknown=True) for key in unknown)
+    elif error.validator == "required" and not path:
+        yield from (Refused((key,)) for key in error.validator_value if key not in error.instance)
+    else:
+        schema = error.schema if isinstance(error.schema, dict) else {}
+        bounds = [schema[word] for word in ("const", "minimum", "maximum") if word in schema]
+        samples = [*schema.get("enum", ()), *bounds, *_SAMPLES]
+        judge = validator.evolve(schema=schema)
+        fitting = (each for each in samples if isinstance(each, str | int | float) and judge.is_valid(each))
+        is_scalar = not isinstance(error.instance, dict | list)
+        yield Refused(path, instead=tuple(islice(fitting, 1)) if is_scalar else ())
+
+
+def _published() -> FilePath:
+    return data_files.folder("inventory") / "schema"
+
+
+@cache
+def _validator(folder: FilePath, name: str) -> Any:
+    schema = _load(folder, f"{name}.schema.json")
+
+    # All of them beforehand: a registry that retrieves forgets, and would read a file again at every reference to it.
+    named = {file.name: _load(folder, file.name) for file in folder.glob("*.schema.json")}
+    resources = (
+        (name, Resource.from_contents(each, default_specification=DRAFT202012)) for name, each in named.items()
+    )
+    registry: Registry[Any] = Registry().with_resources(resources).crawl()
+    return _Validator(schema, registry=registry)
+
+
+def _load(folder: FilePath, file: str) -> Any:
+    return json.loads((folder / file).read_text(encoding="utf-8"))

@@ -1,0 +1,316 @@
+"""JSON Schema errors said for people: what is wrong in the words of the spec, what to write instead, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, TypeAlias
+
+from clusterwright.and_more import and_more
+from clusterwright.finding import Finding, Severity
+from clusterwright.spec.schema.patterns import compiled
+from clusterwright.spec.text.document import Document, Path, format_path
+from clusterwright.spec.text.extends import identity
+from clusterwright.spec.text.scalars import describe
+
+# jsonschema.ValidationError, whose published types call every attribute possibly unset although none is here.
+SchemaError: TypeAlias = Any
+
+UNKNOWN_KEY = "CW110"
+MISSING_KEY = "CW111"
+WRONG_TYPE = "CW112"
+NOT_ALLOWED = "CW113"
+OUT_OF_BOUNDS = "CW114"
+
+_TYPE_WORDS = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "null": "nothing",
+    "number": "a number",
+    "object": "a mapping",
+    "string": "text",
+}
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
+_TRUTH_WORDS = frozenset({"yes", "no", "on", "off", "y", "n"})
+_MAX_LISTED = 24
+_NAME_CUTOFF = 0.75  # similarity, by difflib: names are anybody's, and a farther one is no slip
+_FORMS = frozenset({"anyOf", "oneOf"})
+_REQUIRED = frozenset({"required", "dependentRequired"})
+_UNKNOWN = frozenset({"additionalProperties", "unevaluatedProperties"})
+
+
+def causes(errors: Sequence[SchemaError]) -> list[SchemaError]:
+    """``errors`` without those that another one brings about, so that one slip is told once.
+
+    A value of the wrong type is not measured as well. What a mapping lacks because of the form that it has is not told
+    while its keys or their values are wrong, for they decide which form it has.
+    """
+    mistyped = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
+    unsettled = {
+        tuple(error.absolute_path)[: None if error.validator in _UNKNOWN else -1]
+        for error in errors
+        if error.validator not in {*_FORMS, *_REQUIRED} and (error.absolute_path or error.validator in _UNKNOWN)
+    }
+    return [
+        error
+        for error in errors
+        if not (error.validator != "type" and tuple(error.absolute_path) in mistyped)
+        and not (_is_of_a_form(error) and tuple(error.absolute_path) in unsettled)
+    ]
+
+
+def _is_of_a_form(error: SchemaError) -> bool:
+    return error.validator in _FORMS or (error.validator in _REQUIRED and "then" in error.absolute_schema_path)
+
+
+def findings_of(error: SchemaError, document: Document) -> Iterator[Finding]:
+    """The findings that one error of jsonschema amounts to; more than one where several keys share a fault."""
+    path = tuple(error.absolute_path)
+    if error.validator in _FORMS:
+        yield from _alternatives(error, path, document)
+    elif "propertyNames" in error.relative_schema_path:
+        yield _key_name(error, path, document)
+    elif error.validator in _UNKNOWN:
+        yield from _unknown_keys(error, path, document)
+    elif error.validator in _REQUIRED:
+        yield from _missing_keys(error, path, document)
+    else:
+        yield _value(error, path, document)
+
+
+def unknown_keys(error: SchemaError) -> Iterator[str]:
+    """The keys to which ``error`` objects because the mapping has no such key, or no key of such a name."""
+    if "propertyNames" in error.relative_schema_path:
+        yield error.instance
+    elif error.validator in _UNKNOWN:
+        schema = _mapping(error.schema)
+        allowed = list(_mapping(schema.get("properties")))
+        patterns = list(_mapping(schema.get("patternProperties")))
+        for key in error.instance:
+            if key not in allowed and not any(compiled(pattern).search(key) for pattern in patterns):
+                yield key
+
+
+def _finding(
+    code: str,
+    message: str,
+    hint: str,
+    path: Path,
+    document: Document,
+    *,
+    key: bool = False,
+    place: Path | None = None,
+) -> Finding:
+    """A finding at ``path``, which leaves ``place`` in doubt: the same unless another one is given."""
+    position, shown = document.locate(path, key=key), format_path(path, document.data)
+    return Finding(code, Severity.ERROR, f"{message}.", hint, position, shown, path if place is None else place)
+
+
+def _place(path: Path, document: Document) -> str:
+    return format_path(path, document.data) or "the top level"
+
+
+def _unknown_keys(error: SchemaError, path: Path, document: Document) -> Iterator[Finding]:
+    allowed = list(_mapping(_mapping(error.schema).get("properties")))
+    unused = [key for key in allowed if key not in error.instance]
+    for key in unknown_keys(error):
+        message = f'unknown key "{key}" in {_place(path, document)}'
+        hint = (_suggestion(key, unused) or _suggestion(key, allowed)) + f"Allowed here: {_listed(allowed)}."
+        yield _finding(UNKNOWN_KEY, message, hint, (*path, key), document, key=True, place=_meant_by(key, unused, path))
+
+
+def _meant_by(key: str, unused: Sequence[str], path: Path) -> Path:
+    """The place that an unknown key leaves in doubt: that of the key which was probably meant, or none."""
+    close = get_close_matches(key, unused, n=1)
+    return (*path, close[0]) if close else ()
+
+
+def _missing_keys(error: SchemaError, path: Path, document: Document) -> Iterator[Finding]:
+    wanted: Sequence[str]
+    if error.validator == "required":
+        wanted = _names(error.validator_value)
+        because = ""
+    else:
+        key = next(key for key, names in error.validator_value.items() if key in error.instance and names)
+        wanted, because = _names(error.validator_value[key]), f", which {key}: needs beside it"
+    missing = [name for name in wanted if name not in error.instance and name not in _meant(error)]
+    if not missing:
+        return
+    keys = " and ".join([", ".join(f'"{name}"' for name in missing[:-1]), f'"{missing[-1]}"'][len(missing) == 1 :])
+    message = f"{_place(path, document)} lacks the key{'s' if len(missing) > 1 else ''} {keys}{because}"
+    hint = _missing_hint(error, missing, path, document)
+    yield _finding(MISSING_KEY, message, hint, path, document, place=path or (missing[0],))
+
+
+def _meant(error: SchemaError) -> set[str]:
+    """The keys that misspelt ones stand for: the finding about these says so."""
+    schema = _mapping(error.schema)
+    if all(schema.get(word) is not False for word in _UNKNOWN):
+        return set()
+    allowed = _mapping(schema.get("properties"))
+    unused = [key for key in allowed if key not in error.instance]
+    return {close for key in error.instance if key not in allowed for close in get_close_matches(key, unused, n=1)}
+
+
+def _missing_hint(error: SchemaError, missing: Sequence[str], path: Path, document: Document) -> str:
+    keys = ", ".join(f"`{name}:`" for name in missing)
+    item = identity(error.instance)
+    if (
+        item
+        and len(document.files) > 1
+        and path
+        and isinstance(path[-1], int)
+        and document.locate(path).file == document.file
+    ):
+        names = [str(found[1]) for each in document.at(path[:-1]) if (found := identity(each)) and found != item]
+        for close in get_close_matches(str(item[1]), names, n=1, cutoff=_NAME_CUTOFF):
+            return f'Did you mean "{close}"? An item that the base does not have needs {keys}.'
+    description = ""
+    if len(missing) == 1:
+        properties = _mapping(_mapping(error.schema).get("properties"))
+        description = str(_mapping(properties.get(missing[0])).get("description", ""))
+    return f"Add {keys}. {description}".rstrip()
+
+
+def _key_name(error: SchemaError, path: Path, document: Document) -> Finding:
+    name = error.instance
+    at = (*path, name)
+    if error.validator == "enum":
+        allowed = [str(value) for value in error.validator_value]
+        hint = _suggestion(name, allowed) + f"Allowed here: {_listed(allowed)}."
+        message = f'unknown key "{name}" in {_place(path, document)}'
+        place = _meant_by(name, [each for each in allowed if document.at((*path, each)) is None], path)
+        return _finding(UNKNOWN_KEY, message, hint, at, document, key=True, place=place)
+    message = f'"{name}" cannot be a key of {_place(path, document)}: {_bound(error)}'
+    return _finding(OUT_OF_BOUNDS, message, _described(error, "Choose another name."), at, document, key=True)
+
+
+def _alternatives(error: SchemaError, path: Path, document: Document) -> Iterator[Finding]:
+    if not isinstance(error.instance, dict) and _mapping(error.schema).get("type") == "object":
+        return  # the type is wrong, which is a finding of its own
+    branches: list[Any] = list(error.validator_value)
+    needs = [_names(_mapping(branch).get("required")) for branch in branches]
+    if isinstance(error.instance, dict) and all(needs) and all(set(branch) == {"required"} for branch in branches):
+        yield _choice_of_keys(error, needs, path, document)
+        return
+    by_branch: dict[int, list[SchemaError]] = {}
+    for inner in error.context or ():
+        by_branch.setdefault(int(inner.schema_path[0]), []).append(inner)
+    if len(by_branch) < len(branches):
+        message = f"{_place(path, document)} fits more than one of the forms allowed there"
+        yield _finding(NOT_ALLOWED, message, "Keep the keys of one form.", path, document)
+        return
+    misfits = [
+        inner for errors in by_branch.values() for inner in errors if inner.validator == "type" and not inner.path
+    ]
+    if len({inner.schema_path[0] for inner in misfits}) == len(branches):
+        wanted = list(dict.fromkeys(word for inner in misfits for word in _types(inner.validator_value)))
+        yield _wrong_type(error.instance, wanted, path, document)
+        return
+    for inner in min(by_branch.values(), key=_distance):
+        yield from findings_of(inner, document)
+
+
+def _distance(errors: list[SchemaError]) -> tuple[int, int, int]:
+    """How far a branch is from what was written: another type or another discriminator first, then by errors."""
+    types = sum(1 for error in errors if error.validator == "type" and not error.path)
+    consts = sum(1 for error in errors if error.validator == "const")
+    return types, consts, len(errors)
+
+
+def _choice_of_keys(error: SchemaError, needs: Sequence[Sequence[str]], path: Path, document: Document) -> Finding:
+    place = _place(path, document)
+    choices = ", or ".join(" and ".join(f"`{name}:`" for name in names) for names in needs)
+    given = [names for names in needs if all(name in error.instance for name in names)]
+    if len(given) > 1:
+        both = " and ".join(f"`{name}:`" for names in given for name in names)
+        message = f"{place} has {both}, which exclude each other"
+        return _finding(NOT_ALLOWED, message, "Keep one of them.", (*path, given[-1][0]), document, key=True)
+    return _finding(MISSING_KEY, f"{place} needs {choices}", "Add one of them.", path, document)
+
+
+def _value(error: SchemaError, path: Path, document: Document) -> Finding:
+    if error.validator == "type":
+        return _wrong_type(error.instance, _types(error.validator_value), path, document)
+    place = _place(path, document)
+    if error.validator in {"enum", "const"}:
+        values = error.validator_value if error.validator == "enum" else [error.validator_value]
+        allowed = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+        hint = _suggestion(str(error.instance), allowed) + f"Allowed here: {_listed(allowed)}."
+        return _finding(NOT_ALLOWED, f"{place} cannot be {_shown(error.instance)}", hint, path, document)
+    message = f"{place} is {_shown(error.instance)}, but {_bound(error)}"
+    return _finding(OUT_OF_BOUNDS, message, _described(error, "Change it."), path, document)
+
+
+def _wrong_type(value: Any, wanted: Sequence[str], path: Path, document: Document) -> Finding:
+    expected = " or ".join(_TYPE_WORDS.get(word, word) for word in wanted)
+    hint = f"Write {expected}."
+    if "array" in wanted and value is not None:
+        hint = "Begin each item with a dash, or put brackets around it."
+    elif isinstance(value, str):
+        if "boolean" in wanted and value.lower() in _TRUTH_WORDS:
+            hint = "Write true or false; yes, no, on and off are text."
+        elif {"integer", "number"} & set(wanted) and _NUMBER.fullmatch(value):
+            hint = "Take it out of its quotes." if "." not in value or "number" in wanted else hint
+    elif "string" in wanted and isinstance(value, int | float):
+        hint = "Put it in quotes."
+    elif value is None:
+        hint = f"Write {expected} after the colon, or leave the key out."
+    place = _place(path, document)
+    return _finding(WRONG_TYPE, f"{place} must be {expected}, not {describe(value)}", hint, path, document)
+
+
+_BOUNDS = {
+    "minimum": "must be at least {}",
+    "maximum": "must be at most {}",
+    "exclusiveMinimum": "must be more than {}",
+    "exclusiveMaximum": "must be less than {}",
+    "multipleOf": "must be a multiple of {}",
+    "minLength": "needs at least {} characters",
+    "maxLength": "can have at most {} characters",
+    "minItems": "needs at least {} items",
+    "maxItems": "can have at most {} items",
+    "minProperties": "needs at least {} keys",
+    "maxProperties": "can have at most {} keys",
+    "uniqueItems": "must not say anything twice",
+    "pattern": "must match {}",
+}
+
+
+def _bound(error: SchemaError) -> str:
+    text = _BOUNDS.get(str(error.validator))
+    if text is None:
+        return f"must satisfy {error.validator}"
+    return text.format(error.validator_value)
+
+
+def _described(error: SchemaError, otherwise: str) -> str:
+    """What the schema says that the value is; the best advice where a pattern or a bound is missed."""
+    return str(_mapping(error.schema).get("description", otherwise))
+
+
+def _suggestion(word: str, known: Sequence[str]) -> str:
+    close = get_close_matches(word, known, n=1)
+    return f'Did you mean "{close[0]}"? ' if close else ""
+
+
+def _listed(words: Sequence[str]) -> str:
+    return and_more(words, _MAX_LISTED) or "nothing"
+
+
+def _shown(value: Any) -> str:
+    return describe(value).removeprefix("the text ").removeprefix("the number ")
+
+
+def _types(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [str(item) for item in value]
+
+
+def _names(value: Any) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

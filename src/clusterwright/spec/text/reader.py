@@ -1,0 +1,260 @@
+"""Reading YAML into a Document: plain data, every position and comment kept, everything surprising refused.
+
+The dialect is a strict subset of YAML 1.2's core schema. ``yes``, ``no``, ``on``, ``off``, dates and ``12:30`` are
+strings; what two YAML versions read differently (``010``, ``1_000``) is refused rather than guessed. Codes given
+out here: CW101 (cannot be read), CW102 (duplicate key), CW103 (a YAML feature that specs do not use).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, cast
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    DocumentStartEvent,
+    Event,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+    SequenceStartEvent,
+)
+
+from clusterwright.finding import Finding, Position, Severity, SpecError
+from clusterwright.spec.text import scalars
+from clusterwright.spec.text.comments import comments
+from clusterwright.spec.text.document import Document, Path, format_path
+from clusterwright.spec.text.source import FORBIDDEN_CHARACTER, read_text, refuse_characters, unreadable
+
+if TYPE_CHECKING:
+    from yaml.error import Mark
+
+MAX_DEPTH = 32
+MAX_NODES = 100_000
+MAX_FINDINGS = 50
+
+# libyaml's words for the commonest slips, and what usually causes them.
+_SYNTAX_HINTS = {
+    "mapping values are not allowed in this context": 'Indent nested keys by two spaces; quote text that holds ": ".',
+    "could not find expected ':'": "Write `key: value`; check the indentation and the quotes above.",
+    "did not find expected key": "Indent the line like its neighbours, or close the quote above it.",
+    "did not find expected '-' indicator": "Bring the list's items to one indentation.",
+    "did not find expected ',' or ']'": "Close the list with `]`, with commas between its items.",
+    "did not find expected ',' or '}'": "Close the mapping with `}`, with commas between its entries.",
+    "found unexpected end of stream": "Close the quote that starts here.",
+    "found character that cannot start any token": "Quote text that starts with a special character such as @, % or `.",
+}
+
+
+def read_document(path: FilePath | str) -> Document:
+    """Reads one YAML file. ``path`` is shown in findings as given.
+
+    Raises SpecError with positioned findings (CW101, CW102, CW103) for anything but a plain YAML mapping in UTF-8 of at
+    most MAX_BYTES, MAX_DEPTH levels and MAX_NODES keys and values.
+    """
+    return parse_document(read_text(FilePath(path), str(path)), str(path))
+
+
+def parse_document(text: str, file: str) -> Document:
+    """The Document in ``text``; ``file`` is the name that positions carry. Raises SpecError as read_document does."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    refuse_characters(text, file)
+    builder = _Builder(file)
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            builder.take(event)
+    except yaml.MarkedYAMLError as error:
+        builder.findings.append(_syntax_finding(error, text, file))
+    except yaml.YAMLError as error:
+        builder.findings.append(unreadable(file, f"this is not YAML: {error}", "Save the file as YAML text."))
+    except _StopError:
+        pass  # the builder has noted why
+    if builder.findings:
+        raise SpecError(builder.findings)
+    if builder.empty:
+        raise SpecError([unreadable(file, "the file is empty", "Write a spec into it, or remove the file.")])
+    if not isinstance(builder.data, dict):
+        raise SpecError(
+            [
+                unreadable(
+                    file,
+                    f"the top level is {scalars.describe(builder.data)}, not a mapping",
+                    "Start with `key: value` lines.",
+                    builder.values[()],
+                )
+            ]
+        )
+    notes = {(file, line): comment for line, comment in comments(text, builder.opaque)}
+    return Document(file, builder.data, builder.values, builder.keys, notes, (file,))
+
+
+class _StopError(Exception):
+    """Reading cannot go on; the reason is among the builder's findings."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A mapping or sequence whose end has not been seen."""
+
+    container: dict[str, Any] | list[Any]
+    path: Path
+    key: str | None = None
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Turns parser events into data and positions. Iterative, so that no nesting can exhaust the stack."""
+
+    file: str
+    data: Any = None
+    empty: bool = True
+    values: dict[Path, Position] = field(default_factory=dict)
+    keys: dict[Path, Position] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    # Where quoted and block text starts and ends (character offsets); a # in there starts no comment.
+    opaque: list[tuple[int, int]] = field(default_factory=list)
+    open: list[_Open] = field(default_factory=list)
+
+    def take(self, event: Event) -> None:
+        if isinstance(event, DocumentStartEvent):
+            self._start_document(event)
+        elif isinstance(event, CollectionEndEvent):
+            self.open.pop()
+        elif isinstance(event, NodeEvent):
+            self._take_node(event)
+
+    def _start_document(self, event: DocumentStartEvent) -> None:
+        if event.version or event.tags:
+            self._trick(event, "a %YAML or %TAG directive", "Remove the line.")
+        if not self.empty:
+            self._trick(event, "a second document in one file", "Give it a file of its own, or remove the `---` line.")
+            raise _StopError
+
+    def _take_node(self, event: NodeEvent) -> None:
+        if isinstance(event, AliasEvent) or event.anchor is not None:
+            what = f"an alias (*{event.anchor})" if isinstance(event, AliasEvent) else f"an anchor (&{event.anchor})"
+            self._trick(
+                event,
+                what,
+                "Write the value out; what several specs share goes into a base file named by `extends:`.",
+            )
+            if isinstance(event, AliasEvent):
+                raise _StopError
+        if isinstance(event, ScalarEvent | SequenceStartEvent | MappingStartEvent) and event.tag is not None:
+            self._trick(event, f"a tag ({event.tag})", "Remove it; quotes make a value text.")
+        if self.open and isinstance(self.open[-1].container, dict) and self.open[-1].key is None:
+            self._take_key(self.open[-1], event)
+        else:
+            self._take_value(event)
+
+    def _take_key(self, parent: _Open, event: NodeEvent) -> None:
+        if not isinstance(event, ScalarEvent):
+            self._trick(event, "a list or mapping as a key", "Use a plain word as the key.")
+            raise _StopError
+        name = event.value
+        if not event.style and name == "<<":
+            self._trick(event, "a merge key (<<)", "Write the keys out, or use `extends:` for a whole file.")
+        elif not event.style and not isinstance(self._resolve(event), str):
+            self._trick(event, f"a key that is not text ({name or 'empty'})", f'Write "{name}" in quotes.')
+        elif FORBIDDEN_CHARACTER.search(name) or "\n" in name:
+            self._trick(event, "a control character in a key", "Use a plain word as the key.")
+        self._note_opaque(event)
+        path = (*parent.path, name)
+        position = self._position(event)
+        if path in self.keys:
+            first = self.keys[path].line
+            self._note(
+                Finding(
+                    "CW102",
+                    Severity.ERROR,
+                    f'the key "{name}" is already given on line {first}, and only one of the two would count.',
+                    "Keep one of them.",
+                    position,
+                    format_path(path, self.data),
+                )
+            )
+        else:
+            self.keys[path] = position
+        parent.key = name
+
+    def _take_value(self, event: NodeEvent) -> None:
+        path: Path = ()
+        if self.open:
+            parent = self.open[-1]
+            path = (*parent.path, len(parent.container) if parent.key is None else parent.key)
+        value: Any
+        if isinstance(event, ScalarEvent):
+            value = event.value if event.style else self._resolve(event)
+            if isinstance(value, str) and event.style:
+                self._note_opaque(event)
+                if FORBIDDEN_CHARACTER.search(value):
+                    self._trick(event, "a control character in a text", "Remove the escape that makes it.")
+        else:
+            value = {} if isinstance(event, MappingStartEvent) else []
+        self.values[path] = self._position(event)
+        if len(self.values) > MAX_NODES:
+            self._trick(event, f"more than {MAX_NODES} values", "State counts (`nodes: 3072`), not each thing.")
+            raise _StopError
+        self._attach(value)
+        if not isinstance(event, ScalarEvent):
+            if len(self.open) >= MAX_DEPTH:
+                self._trick(event, f"nesting deeper than {MAX_DEPTH} levels", "Flatten it; no spec needs that.")
+                raise _StopError
+            self.open.append(_Open(value, path))
+
+    def _attach(self, value: Any) -> None:
+        if not self.open:
+            self.data, self.empty = value, False
+            return
+        parent = self.open[-1]
+        if isinstance(parent.container, list):
+            parent.container.append(value)
+        elif parent.key is not None:
+            parent.container[parent.key] = value
+            parent.key = None
+
+    def _resolve(self, event: ScalarEvent) -> Any:
+        try:
+            return scalars.resolve(event.value)
+        except scalars.AmbiguousScalarError as error:
+            self._trick(event, error.what, error.hint)
+            return event.value
+
+    def _note_opaque(self, event: ScalarEvent) -> None:
+        if event.style and "#" in event.value:
+            start, end = cast("Mark", event.start_mark), cast("Mark", event.end_mark)
+            self.opaque.append((start.index, end.index))
+
+    def _trick(self, event: Event, what: str, hint: str) -> None:
+        self._note(
+            Finding(
+                "CW103", Severity.ERROR, f"specs are plain YAML and do not use {what}.", hint, self._position(event)
+            )
+        )
+
+    def _note(self, finding: Finding) -> None:
+        self.findings.append(finding)
+        if len(self.findings) >= MAX_FINDINGS:
+            raise _StopError
+
+    def _position(self, event: Event) -> Position:
+        mark = cast("Mark", event.start_mark)  # libyaml marks every event
+        return Position(self.file, mark.line + 1, mark.column + 1)
+
+
+def _syntax_finding(error: yaml.MarkedYAMLError, text: str, file: str) -> Finding:
+    problem = error.problem or "the text breaks off"
+    hint = _SYNTAX_HINTS.get(problem, "Check the indentation, the quotes and the brackets on this line and above.")
+    # An open quote is reported at the end of the file, but mended where it starts.
+    mark = (
+        error.context_mark if problem == "found unexpected end of stream" and error.context_mark else error.problem_mark
+    )
+    position = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file, 1, 1)
+    lines = text.removesuffix("\n").split("\n")
+    if position.line > len(lines):  # libyaml ends the last line before it says that the text has ended
+        position = Position(file, len(lines), len(lines[-1]) + 1)
+    context = f" {error.context}" if error.context else ""
+    return unreadable(file, f"this is not YAML: {problem}{context}", hint, position)

@@ -1,0 +1,46 @@
+"""CW172: every text of a file is one line, whatever key it stands at, also where no schema says what it holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from clusterwright.finding import Finding, Severity
+from clusterwright.spec.text.document import Document, Path, format_path
+
+MORE_THAN_A_LINE = "CW172"
+
+# Control characters, the line ends of Unicode among them: each ends a line, a word or a comment for some reader.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_WORDS = {"\n": "a line end", "\r": "a line end", "\t": "a tab"}
+
+
+def broken_lines(document: Document) -> Iterator[tuple[str, Finding]]:
+    """A finding for every text and every key with a line end, a tab or another control character, by its path."""
+    yield from _in(document, document.data, ())
+
+
+def _in(document: Document, value: Any, path: Path) -> Iterator[tuple[str, Finding]]:
+    if isinstance(value, str):
+        yield from _of(document, value, path, key=False)
+    elif isinstance(value, dict):
+        for key, below in value.items():
+            yield from _of(document, key, (*path, key), key=True)
+            yield from _in(document, below, (*path, key))
+    elif isinstance(value, list):
+        for at, below in enumerate(value):
+            yield from _in(document, below, (*path, at))
+
+
+def _of(document: Document, text: str, path: Path, *, key: bool) -> Iterator[tuple[str, Finding]]:
+    found = _CONTROL.search(text)
+    if found is None:
+        return
+    what = _WORDS.get(found[0], f"the control character U+{ord(found[0]):04X}")
+    where = format_path(path, document.data)
+    place = "A key" if key else where or "The text"
+    at = "at its end" if found.end() == len(text) else f"behind its first {found.start()} characters"
+    message = f"{place} has {what} {at}; what is written from it would have another line."
+    hint = "Write it on one line; a text folded over several begins with `>-`, which leaves no line end."
+    yield where, Finding(MORE_THAN_A_LINE, Severity.ERROR, message, hint, document.locate(path, key=key), where, path)

@@ -1,0 +1,91 @@
+"""The unit that names RDMA devices, run against a machine's folders with an ``rdma`` that renames like the kernel."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.platforms.plans import plan_of
+
+from clusterwright.platforms.linux.writer import rdma as node_rdma
+
+# Renames a device below $ROOT, and refuses a name that is taken: what the kernel does for `rdma dev set OLD name NEW`.
+RDMA = """#!/bin/sh
+set -eu
+[ "$1 $2 $4" = "dev set name" ]
+[ -e "$ROOT/sys/class/infiniband/$3" ] || { echo "no $3" >&2; exit 1; }
+[ ! -e "$ROOT/sys/class/infiniband/$5" ] || { echo "$5 exists" >&2; exit 1; }
+where=$(dirname "$(readlink -f "$ROOT/sys/class/infiniband/$3")")
+mv "$where/$3" "$where/$5"
+rm "$ROOT/sys/class/infiniband/$3"
+ln -s "$where/$5" "$ROOT/sys/class/infiniband/$5"
+"""
+COUNT = itertools.count()
+
+
+def _script() -> tuple[str, dict[str, str]]:
+    plan = plan_of("lab-roce")
+    device = plan.by_name["gpu-p00r00n0"]
+    files = {artifact.path: artifact.content.decode() for artifact in node_rdma.render(plan, device)}
+    return files["usr/local/sbin/rdma-names"], dict(node_rdma.names_of(plan, device))
+
+
+def _machine(root: Path, names: dict[str, str]) -> None:
+    """A machine whose RDMA devices, by PCI address, have these names."""
+    (root / "sys/class/infiniband").mkdir(parents=True)
+    for pci, name in names.items():
+        device = root / "sys/bus/pci/devices" / pci / "infiniband" / name
+        device.mkdir(parents=True)
+        (root / "sys/class/infiniband" / name).symlink_to(device)
+    (root / "bin").mkdir()
+    (root / "bin/rdma").write_text(RDMA)
+    (root / "bin/rdma").chmod(0o755)
+
+
+def _run(root: Path, script: str) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": f"{root}/bin:{os.environ['PATH']}", "ROOT": str(root)}
+    return subprocess.run(
+        ["sh", "-c", script, "rdma-names", str(root)], env=env, capture_output=True, text=True, check=False
+    )
+
+
+def _names(root: Path) -> dict[str, str]:
+    folders = (root / "sys/bus/pci/devices").glob("*/infiniband/*")
+    return {folder.parent.parent.name: folder.name for folder in folders}
+
+
+@given(order=st.permutations(range(10)), style=st.sampled_from(["mlx5_{}", "rocep{}s0"]))
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_devices_get_their_planned_names_in_whatever_order_they_were_found(
+    order: list[int], style: str, tmp_path: Path
+) -> None:
+    script, planned = _script()
+    root = tmp_path / str(next(COUNT))
+    _machine(root, {pci: style.format(number) for pci, number in zip(planned, order, strict=True)})
+    for _ in range(2):  # the second run has nothing to do
+        done = _run(root, script)
+        assert done.returncode == 0, done.stderr
+        assert _names(root) == planned
+
+
+def test_an_unplanned_device_gives_way(tmp_path: Path) -> None:
+    script, planned = _script()
+    found = {pci: f"mlx5_{number + 1}" for number, pci in enumerate(planned)}
+    _machine(tmp_path, {"0000:01:00.0": "mlx5_0", **found})
+    assert _run(tmp_path, script).returncode == 0
+    assert _names(tmp_path) == {"0000:01:00.0": "unplanned_mlx5_0", **planned}
+
+
+@pytest.mark.parametrize("lost", [0, 9])
+def test_a_missing_device_is_told(lost: int, tmp_path: Path) -> None:
+    script, planned = _script()
+    gone = list(planned)[lost]
+    _machine(tmp_path, {pci: name for pci, name in planned.items() if pci != gone})
+    done = _run(tmp_path, script)
+    assert done.returncode == 1
+    assert gone in done.stderr

@@ -1,0 +1,195 @@
+"""What the reader of nftables files says of a packet is what the kernel does with it."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import random
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.proofs.isolation.trees import BOOT, NFT, text_of
+
+from clusterwright.packets.boxes import EVERYTHING, FOREIGN, INVALID, NEW, UNTRACKED, Packet
+from clusterwright.packets.filters import InterfaceNumbers
+from clusterwright.packets.nft_file import read_nft
+from clusterwright.packets.passage import decide, passing
+
+OWN = {
+    (6, "be0"): "fd00:1ab:b::3",
+    (6, "fe0"): "fd00:1ab:f::3",
+    (4, "be0"): "10.98.0.3",
+    (4, "fe0"): "10.98.1.3",
+}
+HANDMADE = """
+table inet filter {
+    set ports { type inet_service; flags interval; elements = { 20-23, 443 } }
+    set pairs {
+        type ipv6_addr . inet_service
+        flags interval
+        elements = { fd00:1ab:f:5::/64 . 22,
+                     fd00:1ab:f::/62 . 80-90 }
+    }
+    map who {
+        type ipv6_addr : verdict
+        flags interval
+        elements = { fd00:1ab:f:4::/64 : jump storage, fd00:1ab:b::/56 : goto backend }
+    }
+    chain storage { tcp dport 2049 accept; tcp dport { 111, 2050 } return; udp dport 2049-2051 drop; }
+    chain backend {
+        udp dport 4791 counter accept
+        meta l4proto tcp return
+    }
+    chain first { type filter hook input priority -10; policy accept; tcp dport 23 drop; ip protocol 47 drop; }
+    chain input {
+        type filter hook input priority filter; policy drop;
+        ct state established,related accept
+        ct state invalid drop
+        ip6 saddr vmap @who
+        iifname "fe0" ip6 saddr . tcp dport @pairs accept
+        tcp dport @ports ip saddr { 10.98.0.0/16, 192.0.2.1-192.0.2.9 } accept
+        tcp flags & (fin | syn | rst | ack) != syn counter drop
+        iifname vmap { "be0" : accept, "fe0" : continue }
+        tcp sport != 1024-65535 accept
+        icmpv6 type { echo-request, 130-132 } ip6 hoplimit 60-70 accept comment "a; comment { with signs }"
+        icmp type echo-request accept
+        meta nfproto ipv4 udp dport != 53 drop
+        udp dport { 53, 123 } log prefix "names: " accept
+    }
+}
+"""
+
+
+def _packet(version: int, iif: str, source: str, proto: int, ports: tuple[int, int], kind: int, hops: int) -> Packet:
+    """As the reader has it; the state is what Linux gives such a packet."""
+    state = NEW
+    if proto == 58:
+        state = NEW if kind == 128 else UNTRACKED if kind in (131, 132, 133, 135, 136, 143) else INVALID
+    if proto == 1 and kind != 8:
+        state = INVALID
+    return (
+        int(version == 6),
+        INTERFACES.of(iif).bounds[0][0],
+        1023,
+        state,
+        proto,
+        0,
+        FOREIGN,
+        int(ipaddress.ip_address(source)),
+        int(ipaddress.ip_address(OWN[version, iif])),
+        ports[1],
+        ports[0],
+        kind,
+        2 if proto == 6 else 0,
+        hops,
+    )
+
+
+INTERFACES = InterfaceNumbers()
+
+
+def _bytes(packet: Packet, number: int) -> bytes:
+    version = 6 if packet[0] else 4
+    proto, hops = packet[4], packet[13]
+    if proto == 6:
+        upper = struct.pack("!HHIIBBHHH", packet[10], packet[9], 1, 0, 0x50, packet[12], 1024, 0, 0)
+    elif proto == 17:
+        upper = struct.pack("!HHHH", packet[10], packet[9], 16, 0) + bytes(8)
+    elif proto in (1, 58):
+        upper = struct.pack("!BBHI", packet[11], 0, 0, 0) + bytes(24)
+    else:
+        upper = bytes(32)
+    if version == 6:
+        head = struct.pack("!IHBB", 6 << 28 | number, len(upper), proto, hops)
+        return head + packet[7].to_bytes(16, "big") + packet[8].to_bytes(16, "big") + upper
+    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(upper), number, 0, hops, proto, 0)
+    head += packet[7].to_bytes(4, "big") + packet[8].to_bytes(4, "big")
+    total = sum(struct.unpack("!10H", head))
+    total = (total & 0xFFFF) + (total >> 16)
+    return head[:10] + struct.pack("!H", ~(total + (total >> 16)) & 0xFFFF) + head[12:] + upper
+
+
+SOURCES = {
+    6: [
+        *("fd00:1ab:b::2", "fd00:1ab:b:ff::1", "fd00:1ab:b:100::1", "fd00:1ab:f::9", "fd00:1ab:f:3:ffff::1"),
+        *("fd00:1ab:f:4::1", "fd00:1ab:f:5::1", "fd00:1ab:f:6::1", "fd00:1ab:f:fff0::53", "2001:db8::1", "100::1"),
+    ],
+    4: ["10.98.0.9", "10.98.1.9", "192.0.2.1", "192.0.2.9", "192.0.2.10", "198.51.100.7"],
+}
+PORTS = (22, 23, 24, 53, 80, 90, 91, 111, 123, 443, 2049, 2050, 2051, 4791, 6818, 32767, 32768, 60999, 61000)
+
+
+def _drawn(chosen: random.Random, count: int) -> list[Packet]:
+    found: dict[Packet, None] = {}
+    while len(found) < count:
+        version = chosen.choice((4, 6, 6, 6))
+        proto = chosen.choice((6, 6, 6, 17, 17, 58 if version == 6 else 1, 47))
+        kind = chosen.choice((128, 128, 131, 132, 135, 136, 143, 1, 3) if version == 6 else (8, 8, 3, 11))
+        found[
+            _packet(
+                version,
+                chosen.choice(("be0", "fe0")),
+                chosen.choice(SOURCES[version]),
+                proto,
+                # a source port of its own, so that no packet belongs to another's connection
+                (1100 + len(found), chosen.choice(PORTS)),
+                kind if proto in (1, 58) else 0,
+                chosen.choice((64, 255)),
+            )
+        ] = None
+    return list(found)
+
+
+@pytest.mark.parametrize("name", ["rendered", "handmade"])
+def test_the_kernel_passes_what_the_reader_says(name: str, tmp_path: Path) -> None:
+    assert shutil.which("nft"), "nft is missing: apt-get install nftables"
+    text = text_of("lab-roce", "gpu-p00r00n0", NFT) if name == "rendered" else HANDMADE
+    ruleset = read_nft(text, INTERFACES)
+    drawn = _drawn(random.Random(name), 400)
+    wanted = {at for at, each in enumerate(drawn, 1) if decide(ruleset, "input", each).passes}
+    # the sets say the same as the walk through the rules
+    everything = passing(ruleset, "input", EVERYTHING).packets
+    assert {at for at, each in enumerate(drawn, 1) if each in everything} == wanted
+    assert 5 < len(wanted) < len(drawn) - 20
+    names = {INTERFACES.of(each).bounds[0][0]: each for each in ("be0", "fe0")}
+    sent = [{"iif": names[each[1]], "data": _bytes(each, at).hex()} for at, each in enumerate(drawn, 1)]
+    (tmp_path / "rules").write_text(text)
+    (tmp_path / "packets").write_text(json.dumps(sent))
+    done = subprocess.run(
+        [
+            *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable),
+            str(Path(__file__).with_name("kernel_probe.py")),
+            *(str(tmp_path / each) for each in ("rules", "packets", "seen")),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    seen = set(json.loads((tmp_path / "seen").read_text()))
+    differing = {at: (drawn[at - 1], at in seen, decide(ruleset, "input", drawn[at - 1])) for at in seen ^ wanted}
+    assert not differing
+
+
+@pytest.mark.parametrize("path", [NFT, BOOT])
+def test_what_the_kernel_lists_means_what_the_file_says(path: str, tmp_path: Path) -> None:
+    text = text_of("lab-roce", "gpu-p00r00n0", path)
+    (tmp_path / "rules").write_text(text)
+    done = subprocess.run(
+        ["unshare", "--net", "sh", "-c", f"ip link set lo up && nft -f {tmp_path}/rules && nft list ruleset"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    interfaces = InterfaceNumbers()
+    written, listed = read_nft(text, interfaces), read_nft(done.stdout, interfaces)
+    for hook in ("input", "forward", "output"):
+        one, other = (passing(each, hook, EVERYTHING).packets for each in (written, listed))
+        assert not one - other
+        assert not other - one

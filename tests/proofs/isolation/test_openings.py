@@ -1,0 +1,189 @@
+"""Ways beside the lists of switches: each edit that opens one is named with its line, with the spec and without it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.golden_files import assert_golden
+from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, one_of_each, tree, verdict
+
+from clusterwright.proofs.isolation.openings import SESSIONS
+
+SSW, MGMT, RTSW, BORDER = "ssw-00", "mgmt-00", "rtsw-p00r00", "ssw-00"
+HOST_LIST = "   ip access-group HOSTS in\n"
+ACCESS = "   switchport mode access\n"
+SVI = "   description hosts\n"
+LINK = "   ipv6 enable\n"
+
+
+def put(old: str, new: str) -> Edit:
+    return lambda text: text.replace(old, new, 1)
+
+
+def added(*lines: str) -> Edit:
+    """Lines at the end of a startup-config, where extra_config adds sections."""
+    return lambda text: text.removesuffix("end\n") + "\n".join((*lines, "!", "end", ""))
+
+
+def with_line(before: str, line: str) -> Edit:
+    return put(before, f"{before}{line}\n")
+
+
+def in_bgp(line: str) -> Edit:
+    return put("   router-id ", f"   {line}\n   router-id ")
+
+
+def patched(change: Callable[[dict[str, Any]], object]) -> Edit:
+    """A JSON file after a change of its content, written as files are."""
+
+    def edit(text: str) -> str:
+        document = json.loads(text)
+        change(document)
+        return json.dumps(document, indent=2)
+
+    return edit
+
+
+EOS_CASES: dict[str, tuple[str, Edit]] = {
+    "a list taken off further down": (MGMT, with_line(HOST_LIST, "   no ip access-group HOSTS in")),
+    "a port set back": (MGMT, added("default interface Ethernet1")),
+    "a list taken away": (MGMT, added("no ip access-list HOSTS")),
+    "several ports at once": (MGMT, added("interface Ethernet1-4", "   no ip access-group HOSTS in")),
+    "a port that joins another": (MGMT, with_line(ACCESS, "   channel-group 7 mode on")),
+    "a trunk to a host": (MGMT, put(ACCESS, "   switchport mode trunk\n")),
+    "a gateway": (MGMT, added("ip default-gateway 10.99.0.9")),
+    "copies of packets": (MGMT, added("monitor session X destination Ethernet40")),
+    "a tunnel": (MGMT, added("interface Tunnel0", "   tunnel destination 198.51.100.1")),
+    "policy routing": (MGMT, with_line(SVI, "   service-policy type pbr input X")),
+    "translation": (MGMT, with_line(SVI, "   ip nat source dynamic access-list X overload")),
+    "answers for others": (MGMT, with_line(SVI, "   ip proxy-arp")),
+    "a relay to elsewhere": (MGMT, with_line(SVI, "   ip helper-address 198.51.100.1")),
+    "an address of nobody": (MGMT, added("interface Vlan200", "   ip address 198.51.100.1/24")),
+    "telnet": (MGMT, added("management telnet", "   no shutdown")),
+    "eAPI in clear": (MGMT, put("   no protocol http\n", "   protocol http\n")),
+    "no password": (SSW, with_line("management ssh\n", "   authentication empty-passwords permit")),
+    "SSH in both VRFs": (SSW, put("   shutdown\n   !\n   vrf MGMT\n", "   no shutdown\n   !\n   vrf MGMT\n")),
+    "eAPI in both VRFs": (SSW, put("   vrf default\n      shutdown\n", "   vrf default\n      no shutdown\n")),
+    "SNMP in both VRFs": (SSW, put("no snmp-server vrf default", "snmp-server vrf default")),
+    "SNMP without keys": (SSW, added("snmp-server community public ro")),
+    "gNMI without TLS": (SSW, put("      ssl profile gnmi-server\n", "")),
+    "gNMI in the other VRF": (SSW, put("      vrf MGMT\n      ip access-group GNMI", "      ip access-group GNMI")),
+    "a port between the VRFs": (SSW, put(LINK, f"   vrf MGMT\n{LINK}")),
+    "a management port in the fabric's VRF": (SSW, put("   vrf MGMT\n   ip a", "   ip a")),
+    "a session with a stranger": (SSW, in_bgp("neighbor 203.0.113.1 remote-as 65999")),
+    "sessions with anybody": (SSW, in_bgp("bgp listen range 2001:db8::/32 peer-group RSW remote-as 1")),
+    "everything announced": (SSW, in_bgp("network ::/0")),
+    "a password taken away": (SSW, in_bgp("no neighbor RSW password")),
+    "a port that nobody planned": (SSW, put("   description unused\n   shutdown\n", "   no shutdown\n")),
+    "another routing protocol": (SSW, added("router ospf 1", "   network 0.0.0.0/0 area 0")),
+    "routes of whoever offers them": (SSW, with_line(LINK, "   ipv6 nd ra rx accept default-route")),
+    "a program": (SSW, added("event-handler X", "   trigger on-boot", "   action bash true")),
+    "policies for traffic": (SSW, added("traffic-policies", "   traffic-policy X")),
+}
+BORDER_CASES: dict[str, Edit] = {
+    "a prefix on one line": added("ipv6 prefix-list BORDER-IN-PRODUCTION-A seq 99 permit ::/0 le 128"),
+    "a map of the neighbour alone": lambda text: re.sub(
+        r"(   neighbor (\S+) peer group BORDER-PRODUCTION-A\n)", r"\1   neighbor \2 route-map OPEN in\n", text, count=1
+    ),
+    "a port within the port": added("interface Ethernet6/36/1.100", "   encapsulation dot1q vlan 100"),
+}
+
+
+def stranger(document: dict[str, Any]) -> None:
+    document["peers"].append({**document["peers"][0], "peer_addr": "203.0.113.1"})
+
+
+FBOSS_CASES: dict[str, tuple[str, Edit]] = {
+    "mirrors": (AGENT, patched(lambda file: file["sw"].update(mirrors=[{"name": "m"}]))),
+    "another next hop": (
+        AGENT,
+        patched(lambda file: file["sw"]["dataPlaneTrafficPolicy"].update(redirectToNextHop={"nexthops": ["::1"]})),
+    ),
+    "a tunnel": (AGENT, patched(lambda file: file["sw"].update(ipInIpTunnels=[{"ipInIpTunnelId": "t"}]))),
+    "a relay to elsewhere": (
+        AGENT,
+        patched(lambda file: file["sw"]["vlans"][0].update(dhcpRelayAddressV6="2001:db8::9")),
+    ),
+    "a port that nobody planned": (AGENT, put('"name": "eth2/1/1"', '"name": "eth9/1/1"')),
+    "a session with a stranger": (SESSIONS, patched(stranger)),
+}
+SONIC_CASES: dict[str, Edit] = {
+    "another VRF's route": patched(
+        lambda file: file["STATIC_ROUTE"].update(
+            {"mgmt|10.99.0.0/24": {"nexthop": "10.0.0.1", "nexthop-vrf": "default"}}
+        )
+    ),
+    "one VRF for all": patched(lambda file: file["MGMT_VRF_CONFIG"]["vrf_global"].update(mgmtVrfEnabled="false")),
+    "copies of packets": patched(lambda file: file.update(MIRROR_SESSION={"x": {"type": "SPAN"}})),
+    "a tunnel": patched(lambda file: file.update(VXLAN_TUNNEL={"v": {"src_ip": "10.0.0.1"}})),
+    "a session with a stranger": patched(
+        lambda file: file["BGP_NEIGHBOR"].update({"default|203.0.113.1": {"asn": "1"}})
+    ),
+    "a port that nobody planned": patched(
+        lambda file: next(each for each in file["PORT"].values() if each["admin_status"] != "up").update(
+            admin_status="up"
+        )
+    ),
+    "an address of nobody": patched(lambda file: file["INTERFACE"].update({"Ethernet0|198.51.100.1/24": {}})),
+    "a port that joins another": patched(lambda file: file.update(PORTCHANNEL_MEMBER={"PortChannel1|Ethernet0": {}})),
+    "a trunk to a host": patched(lambda file: file.update(VLAN_MEMBER={"Vlan9|Ethernet0": {"tagging_mode": "tagged"}})),
+}
+CASES: dict[str, tuple[str, str, str, Edit]] = (
+    {f"EOS: {case}": ("lab-roce", device, EOS, edit) for case, (device, edit) in EOS_CASES.items()}
+    | {f"border: {case}": ("lab-border", BORDER, EOS, edit) for case, edit in BORDER_CASES.items()}
+    | {f"FBOSS: {case}": ("lab-roce", RTSW, file, edit) for case, (file, edit) in FBOSS_CASES.items()}
+    | {f"SONiC: {case}": ("lab-sonic", RTSW, SONIC, edit) for case, edit in SONIC_CASES.items()}
+)
+# What only the plan can tell: whose cable, address or neighbour it is.
+BY_PLAN = re.compile(
+    "nobody planned|stranger|of nobody|elsewhere|everything announced|EOS: a tunnel|of the neighbour alone"
+    "|within the port"
+)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_way_beside_the_lists_is_named(case: str) -> None:
+    name, device, path, edit = CASES[case]
+    before = {str(each) for each in verdict(tree(name, device)).counterexamples}
+    found = verdict(tree(name, device, edits={(device, path): edit})).counterexamples
+    told = [each for each in found if str(each) not in before]
+    assert told
+    assert (told[0].device, told[0].file) == (device, path)
+    alone = verdict(tree(name, device, edits={(device, path): edit}, is_folder=True)).counterexamples
+    assert bool(alone) is (BY_PLAN.search(case) is None)
+
+
+def test_each_is_told_word_for_word() -> None:
+    lines = []
+    for case, (name, device, path, edit) in CASES.items():
+        found = verdict(tree(name, device, edits={(device, path): edit})).counterexamples
+        told = sorted({re.sub(r":\d+: ", ":N: ", str(each), count=1) for each in found})
+        lines += [f"{case}:", *(f"  {each}" for each in told[:2]), ""]
+    assert_golden("isolation/openings.txt", "\n".join(lines).encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "path", "edit", "what"),
+    [
+        ("lab-roce", SSW, EOS, added("sand rate-limiter 5"), "sand rate-limiter 5"),
+        # many sites run a program of their own or Arista's there: said, so that somebody looks, but no fault
+        ("lab-roce", SSW, EOS, added("daemon TerminAttr", "   no shutdown"), "daemon TerminAttr"),
+        ("lab-roce", RTSW, AGENT, patched(lambda file: file["sw"].update(novelty={})), "novelty"),
+        ("lab-sonic", RTSW, SONIC, patched(lambda file: file.update(NOVELTY={})), "NOVELTY"),
+    ],
+)
+def test_what_no_reader_knows_is_said_and_not_judged(name: str, device: str, path: str, edit: Edit, what: str) -> None:
+    found = verdict(tree(name, device, edits={(device, path): edit}))
+    assert not found.counterexamples
+    (note,) = [each for each in found.notes if "this proof does not know" in each]
+    assert re.match(rf"1 section of .*, as {device}:/{path}:\d+: {what}\. Whether that opens", note)
+
+
+@pytest.mark.parametrize("name", ["lab-roce", "lab-border", "lab-sonic", "lab-ib", "rsc"])
+def test_nothing_rendered_is_unknown(name: str) -> None:
+    notes = verdict(tree(name, *one_of_each(name))).notes
+    assert not [each for each in notes if "this proof does not know" in each]

@@ -1,0 +1,66 @@
+"""Damaged text is refuted or refused, never proven by accident where a link is lost, and never a crash."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tests.proofs.trees import COMPUTE, CONFIG, FABRIC, NAMES, PARTITIONS, ROOTS, text_of, tree
+
+from clusterwright.finding import VerifyError
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import RenderedTree
+
+FILES = (FABRIC, ROOTS, COMPUTE, NAMES, PARTITIONS, CONFIG)
+
+
+def damage(text: str, chosen: random.Random) -> str:
+    lines = text.split("\n")
+    at = chosen.randrange(len(lines))
+    kind = chosen.randrange(6)
+    if kind == 0:
+        del lines[at]
+    elif kind == 1:
+        lines.insert(at, lines[chosen.randrange(len(lines))])
+    elif kind == 2:
+        other = chosen.randrange(len(lines))
+        lines[at], lines[other] = lines[other], lines[at]
+    elif kind == 3:
+        lines = lines[:at]
+    elif kind == 4:
+        lines[at] = lines[at][: len(lines[at]) // 2]
+    else:
+        place = chosen.randrange(len(lines[at]) + 1)
+        lines[at] = lines[at][:place] + chosen.choice('0x[]":;,=#é 9\t') + lines[at][place:]
+    return "\n".join(lines)
+
+
+def is_proven(subject: RenderedTree) -> bool:
+    try:
+        return all(check.run(subject).is_settled for check in CHECKS if check.applies(subject))
+    except VerifyError:
+        return False
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_no_damage_crashes_a_check(path: str) -> None:
+    chosen = random.Random(path)
+    before = text_of("lab-ib", path)
+    for _ in range(60):
+        after = damage(before, chosen)
+        if after != before:
+            is_proven(tree("lab-ib", {path: lambda _, after=after: after}))  # type: ignore[misc]  # a bound default
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_an_empty_file_proves_nothing(path: str) -> None:
+    assert not is_proven(tree("lab-ib", {path: lambda _: ""}))
+
+
+def test_every_lost_port_line_is_noticed() -> None:
+    chosen = random.Random(7)
+    lines = text_of("lab-ib", FABRIC).split("\n")
+    ports = [at for at, line in enumerate(lines) if line.startswith("[")]
+    for lost in chosen.sample(ports, 40):
+        after = "\n".join(line for at, line in enumerate(lines) if at != lost)
+        assert not is_proven(tree("lab-ib", {FABRIC: lambda _, after=after: after}))  # type: ignore[misc]  # as above

@@ -1,0 +1,106 @@
+"""What racks and jobs keep when something fails, against a plain search over every pair of racks and every top."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from tests.proofs.ethernet_trees import EOS, tree, verdict
+
+from clusterwright.proofs.ethernet.jobs import Unit, job_sizes, leaf_cables_after, left_after
+from clusterwright.proofs.ethernet.network import Fabric, network_of_tree
+from clusterwright.proofs.ethernet.uplinks import Failure, Uplinks, sampled_doubles, single_cables, uplinks_of
+
+
+def backend() -> Fabric:
+    fabrics = network_of_tree(tree("lab-roce")).fabrics
+    return next(fabric for fabric in fabrics if fabric.is_lossless)
+
+
+def to_tops(uplinks: Uplinks, unit: Unit, failure: Failure, at: int) -> dict[int, float]:
+    """What part of a switch's load from below reaches each top of a unit, walking up cable by cable."""
+    if at in failure.switches:
+        return {}
+    rank = uplinks.fabric.rank
+    if rank[at] == unit.level:
+        return {at: 1.0}
+    found: dict[int, float] = {}
+    for number, (low, high) in enumerate(zip(uplinks.low, uplinks.high, strict=True)):
+        if low == at and number not in failure.links:
+            part = uplinks.gbps[number] / uplinks.down[at]
+            for top, share in to_tops(uplinks, unit, failure, int(high)).items():
+                found[top] = found.get(top, 0) + part * share
+    total = sum(found.values())
+    return {top: share / max(total, 1) if rank[at] else share for top, share in found.items()}
+
+
+def between_worst_pair(uplinks: Uplinks, unit: Unit, failure: Failure) -> float:
+    alive = [int(leaf) for leaf in unit.leaves if leaf not in failure.switches]
+    reach = {leaf: to_tops(uplinks, unit, failure, leaf) for leaf in alive}
+    pairs = itertools.combinations(alive, 2)
+    return min(min(1.0, sum(min(reach[a].get(t, 0), reach[b].get(t, 0)) for t in reach[a])) for a, b in pairs)
+
+
+def test_jobs_keep_what_a_search_over_all_pairs_finds() -> None:
+    uplinks = uplinks_of(backend())
+    units = [unit for sizes in job_sizes(uplinks) for unit in sizes.units]
+    assert [(unit.level, unit.nodes) for unit in units] == [(1, 4), (1, 4), (2, 8)]
+    compared = 0
+    for unit in units:
+        healthy = between_worst_pair(uplinks, unit, Failure())
+        assert unit.healthy == pytest.approx(healthy)
+        for failure in (*single_cables(uplinks), *sampled_doubles(uplinks)[:150]):
+            alive = [leaf for leaf in unit.leaves if leaf not in failure.switches]
+            left = left_after(unit, failure)
+            if len(alive) < 2:
+                assert left is None
+                continue
+            compared += 1
+            wanted = between_worst_pair(uplinks, unit, failure) / healthy
+            assert (1 if left is None else left) == pytest.approx(wanted), failure
+    assert compared > 400
+
+
+def test_cables_of_racks_at_once_are_those_one_by_one() -> None:
+    uplinks = uplinks_of(backend())
+    for sizes in job_sizes(uplinks):
+        for unit in sizes.units:
+            at_leaf = [each.links[0] for each in single_cables(uplinks) if unit.row[uplinks.low[each.links[0]]] >= 0]
+            at_leaf = [at for at in at_leaf if uplinks.fabric.rank[uplinks.low[at]] == 0]
+            one_by_one = [left_after(unit, Failure(links=(at,))) for at in at_leaf]
+            assert leaf_cables_after(unit, np.array(at_leaf)).tolist() == pytest.approx(one_by_one)
+
+
+def test_two_failures_can_part_racks_that_both_still_reach_the_top() -> None:
+    """One rack loses one of two cluster switches, the other rack the other: no switch is left for both."""
+    fabric = backend()
+    uplinks = uplinks_of(fabric)
+    pod = job_sizes(uplinks)[0].units[0]
+    one, other = (int(leaf) for leaf in pod.leaves[:2])
+    first, second = sorted({int(high) for high in uplinks.high[uplinks.low == one]})
+    cut = [at for at, ends in enumerate(zip(uplinks.low, uplinks.high, strict=True)) if ends in {(one, first)}]
+    cut += [at for at, ends in enumerate(zip(uplinks.low, uplinks.high, strict=True)) if ends in {(other, second)}]
+    assert left_after(pod, Failure(links=tuple(cut))) == 0
+    assert left_after(pod, Failure(links=tuple(cut[:8]))) == pytest.approx(0.5)
+
+
+def test_a_single_failure_that_parts_racks_is_refuted() -> None:
+    """With one cluster switch drained, the other one is all that a pod has."""
+
+    def silent(text: str) -> str:
+        return re.sub(r"^(route-map TO-\w+) permit", r"\1 deny", text, flags=re.M)
+
+    found = verdict("ethernet-failures", tree("lab-roce", {("ctsw-p00-00", EOS): silent})).counterexamples
+    assert any("is cut off when ctsw-p00-01 fails" in each.message for each in found)
+    assert any("no longer meet when ctsw-p00-01 fails" in each.message for each in found)
+
+
+def test_the_sample_is_stated_and_always_the_same() -> None:
+    uplinks = uplinks_of(backend())
+    assert sampled_doubles(uplinks) == sampled_doubles(uplinks)
+    facts = {fact.name: fact.value for fact in verdict("ethernet-failures", tree("lab-roce")).facts}
+    assert "rtsw-ctsw-atsw: two fail at once, 500 samples, 500 cases: bandwidth left for a rack" in facts
+    assert facts["rtsw-ctsw-atsw: any cable fails: left for a job of 3 to 4 nodes"] == 0.9375
+    assert facts["rtsw-ctsw-atsw: any switch fails: left for a job of 5 to 8 nodes"] == 0.5

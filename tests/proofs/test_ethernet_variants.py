@@ -1,0 +1,103 @@
+"""Specs that no reference spec is like: IPv4 throughout, EOS or SONiC on the racks. The proofs hold there too."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.platforms.plans import plan_with
+from tests.proofs.ethernet_trees import EOS
+
+from clusterwright.artifact import Artifact
+from clusterwright.output.engine import render_kinds
+from clusterwright.proofs.check import Verdict
+from clusterwright.proofs.ethernet.network import KINDS
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import tree_of
+
+CHECKED = ("ethernet-links", "bgp-sessions", "reachability", "valley-free", "qos", "ecmp-hash")
+IPV4 = """
+  - name: backend
+    tiers: [{{role: rtsw, model: {backend}, down: {{blocks: [{down}]}}, up: {{blocks: [{up}]}}}}]
+    addressing: {{loopbacks: "10.10.255.0/24", links: "10.10.248.0/22", hosts: "10.10.0.0/20", hosts_per_switch: 26}}
+  - name: frontend
+    tiers: [{{role: rsw, model: {frontend}, up: {{blocks: [{front_up}]}}}}]
+    addressing: {{loopbacks: "10.20.255.0/24", links: "10.20.252.0/24", hosts: "10.20.0.0/20", hosts_per_switch: 26}}
+"""
+EOS_RACKS = IPV4.format(backend="dcs-7804r3", down="card3", up="card4", frontend="dcs-7804r3", front_up="card4")
+SONIC_RACKS = IPV4.format(
+    backend="dcs-7060x6-64pe-sonic", down="cages", up="cages", frontend="wedge400-grand-teton", front_up="uplink"
+)
+
+
+@cache
+def artifacts_with(overlay: str, folder: Path) -> tuple[Artifact, ...]:
+    return tuple(render_kinds(plan_with(folder, "lab-roce", f"fabrics:{overlay}"), KINDS))
+
+
+def verdicts(artifacts: tuple[Artifact, ...]) -> dict[str, Verdict]:
+    tree = tree_of("lab-roce", artifacts)
+    return {check.name: check.run(tree) for check in CHECKS if check.name in CHECKED}
+
+
+@pytest.mark.parametrize("overlay", [EOS_RACKS, SONIC_RACKS], ids=["eos", "sonic"])
+def test_a_cluster_of_ipv4_is_proven(overlay: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    found = verdicts(artifacts_with(overlay, tmp_path_factory.getbasetemp()))
+    assert set(found) == set(CHECKED)
+    assert {name: verdict.counterexamples for name, verdict in found.items() if not verdict.is_settled} == {}
+
+
+def test_the_interface_of_a_vlan_limits_the_packets_of_its_hosts(tmp_path_factory: pytest.TempPathFactory) -> None:
+    artifacts = artifacts_with(EOS_RACKS, tmp_path_factory.getbasetemp())
+    short = tuple(
+        Artifact(
+            each.device, each.path, re.sub(rb"(?s)(interface Vlan.*?mtu) 9000", rb"\1 1500", each.content), each.kind
+        )
+        if (each.device, each.path) == ("rsw-p00r00", EOS)
+        else each
+        for each in artifacts
+    )
+    found = verdicts(short)["ethernet-links"].counterexamples
+    assert {each.device for each in found} == {"rsw-p00r00"}
+    lines = next(a.content for a in short if (a.device, a.path) == ("rsw-p00r00", EOS)).decode().split("\n")
+    assert {lines[each.line - 1].strip() for each in found if each.line} == {"mtu 1500"}
+    assert "1500 bytes, the other hops 9000" in found[0].message
+
+
+TOP_PLANES = "\n  - name: backend\n    tiers: [{role: atsw, join: position}]\n"
+TWO_PLANES = """
+  - name: backend
+    tiers:
+      - {role: rtsw, count: 2, up: {links: 8}}
+      - {role: ctsw, remove: true}
+      - {role: atsw, join: position}
+"""
+FRONTEND_PLANES = """
+  - name: frontend
+    tiers:
+      - {role: rsw, count: 2}
+      - {role: ssw, join: position}
+nodes:
+  - {name: storage, model: flashblade}
+"""
+
+
+@pytest.mark.parametrize(
+    "overlay",
+    [TOP_PLANES, TWO_PLANES, FRONTEND_PLANES],
+    ids=["planes of the top tier", "planes from rack to top", "planes of the frontend"],
+)
+def test_two_planes_are_proven(overlay: str, tmp_path: Path) -> None:
+    found = verdicts(artifacts_with(overlay, tmp_path))
+    assert {name: verdict.counterexamples for name, verdict in found.items() if not verdict.is_settled} == {}
+
+
+def test_a_node_in_one_plane_only_does_not_meet_the_other(tmp_path: Path) -> None:
+    lost = ("gpu-p00r00n0", "etc/systemd/network/20-fe1.network")
+    artifacts = artifacts_with(FRONTEND_PLANES, tmp_path)
+    left = tuple(each for each in artifacts if (each.device, each.path) != lost)
+    assert len(left) == len(artifacts) - 1
+    found = verdicts(left)["reachability"].counterexamples
+    assert [each for each in found if "no cable joins them" in each.message]

@@ -1,0 +1,170 @@
+"""Partition files: the grammar, who becomes a member, and everything that would open the fabric."""
+
+from __future__ import annotations
+
+import pytest
+from tests.proofs.trees import CONFIG, PARTITIONS, Edit, line_of, managers_of, text_of, tree, verdict
+
+from clusterwright.platforms.opensm.reader.partitions import BadStatement, Member, parse_partitions
+from clusterwright.proofs.check import Counterexample
+
+LAB = "lab-ib"
+DEFAULT = r"^Default=0x7fff, defmember=limited"
+
+
+def judge(edit: Edit, *, path: str = PARTITIONS, intent: bool = True) -> tuple[Counterexample, ...]:
+    return verdict("ib-partitions", tree(LAB, {path: edit}, intent=intent)).counterexamples
+
+
+def substitute(old: str, new: str) -> Edit:
+    return lambda text: text.replace(old, new, 1)
+
+
+def without(pattern: str) -> Edit:
+    def edit(text: str) -> str:
+        line = line_of(text, pattern)
+        return "\n".join(each for at, each in enumerate(text.split("\n"), 1) if at != line)
+
+    return edit
+
+
+def last_member() -> tuple[str, int]:
+    """The GUID of the last member of the training partition, and its line."""
+    lines = text_of(LAB, PARTITIONS).split("\n")
+    line = max(at for at, text in enumerate(lines, 1) if text.startswith("    0x"))
+    return lines[line - 1].strip()[:18], line
+
+
+def test_the_grammar() -> None:
+    text = (
+        "# a comment ; with : signs\n"
+        "Default=0x7fff, ipoib, sl=0, defmember=limited : ALL=limited, SELF=full; # more\n"
+        "a = 0x8003 , rate=16, mtu=5,\n  defmember=both : 0x1, 0x2=full,\n 0x3 = limited ; b=0x4:0x9;"
+    )
+    default, first, second = parse_partitions(text)
+    assert (default.name, default.pkey, default.line) == ("Default", 0x7FFF, 2)
+    assert default.members == (Member(0, "ALL", "limited", 2), Member(0, "SELF", "full", 2))
+    assert (first.pkey, first.line) == (3, 3)
+    assert first.members == (Member(1, "", "both", 4), Member(2, "", "full", 4), Member(3, "", "limited", 5))
+    assert second.members == (Member(9, "", "limited", 5),)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a=0x1 : 0x1=owner;", 1),
+        ("\na=0x1 : node7;", 2),
+        ("a=0x1, speed=3 : 0x1;", 1),
+        ("a=one : 0x1;", 1),
+        ("a=0x1 :\n0x1,\n0x2", 1),
+        ("a=0x1 :\nall=full;", 2),
+    ],
+)
+def test_lines_that_opensm_does_not_take(text: str, line: int) -> None:
+    with pytest.raises(BadStatement) as caught:
+        parse_partitions(text)
+    assert caught.value.line == line
+
+
+def test_a_syntax_error_opens_the_fabric() -> None:
+    (example,) = judge(substitute("ALL=limited", "all=limited"))
+    assert (example.device, example.file) == (managers_of(LAB)[0], PARTITIONS)
+    assert example.line == line_of(text_of(LAB, PARTITIONS), DEFAULT)
+    assert "everybody can reach everybody" in example.message
+
+
+def test_no_default_rule() -> None:
+    def edit(text: str) -> str:
+        return "\n".join(line for line in text.split("\n") if not line.startswith("Default"))
+
+    assert any("no rule for the default partition" in example.message for example in judge(edit))
+
+
+@pytest.mark.parametrize("intent", [True, False])
+def test_full_membership_for_all_in_the_default_partition(intent: bool) -> None:
+    examples = judge(substitute("ALL=limited", "ALL=full"), intent=intent)
+    assert [(example.file, example.line) for example in examples] == [
+        (PARTITIONS, line_of(text_of(LAB, PARTITIONS), DEFAULT))
+    ]
+    assert "ALL is full in Default" in examples[0].message
+
+
+def test_full_membership_by_default_alone() -> None:
+    def edit(text: str) -> str:
+        return text.replace("defmember=limited : ALL=limited", "defmember=full : ALL", 1)
+
+    assert [example.line for example in judge(edit)] == [line_of(text_of(LAB, PARTITIONS), DEFAULT)]
+
+
+def test_a_node_that_is_full_in_the_default_partition() -> None:
+    guid, _ = last_member()
+    count = len(text_of(LAB, PARTITIONS).split("\n"))
+    (example,) = judge(lambda text: f"{text}Default=0x7fff : {guid}=full;\n")
+    assert example.line == count
+    assert "gpu-s01r01n3 be7" in example.message
+
+
+def test_all_in_the_training_partition() -> None:
+    count = len(text_of(LAB, PARTITIONS).split("\n"))
+    examples = judge(lambda text: f"{text}training=0x0001, defmember=full : ALL_CAS;\n")
+    assert [example.line for example in examples] == [count]
+
+
+def test_a_member_too_few() -> None:
+    guid, _ = last_member()
+    second = text_of(LAB, PARTITIONS).split("\n")[last_member()[1] - 2].strip()[:18]
+    (example,) = judge(without(rf"^    {second}"))
+    assert "is missing from partition training" in example.message
+    assert second in example.message
+    assert guid not in example.message
+
+
+def test_a_stranger_among_the_members() -> None:
+    guid, line = last_member()
+    (example,) = judge(lambda text: text.replace(f"    {guid}", f"    0x00000000deadbeef=full,\n    {guid}", 1))
+    assert (example.line, "0x00000000deadbeef is a member of training" in example.message) == (line, True)
+
+
+def test_a_limited_member_that_should_be_full() -> None:
+    guid, line = last_member()
+    examples = judge(lambda text: f"{text}training=0x0001 : {guid}=limited;\n")
+    assert [example.message for example in examples] == [
+        f"{guid} (gpu-s01r01n3 be7) is a limited member of training, its zone wants full"
+    ]
+    assert examples[0].line > line
+
+
+def test_another_partition_key() -> None:
+    examples = judge(substitute("training=0x0001", "training=0x0002"))
+    assert {"partition training (0x0001) is missing", "partition 0x0002 is in no zone of the spec"} == {
+        example.message for example in examples
+    }
+
+
+def test_a_manager_that_is_limited() -> None:
+    text = text_of(LAB, PARTITIONS)
+    guid = next(line for line in text.split("\n") if line.startswith("Default=0x7fff : 0x")).split()[2][:18]
+    examples = judge(lambda own: f"{own}Default=0x7fff : {guid}=limited;\n")
+    assert [example.line for example in examples] == [len(text.split("\n"))]
+    assert guid in examples[0].message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "edit"),
+    [
+        ("^part_enforce", substitute("part_enforce both", "part_enforce off")),
+        ("^partition_config_file", substitute("/partitions.conf", "/none.conf")),
+    ],
+)
+def test_what_opensm_conf_may_not_say(pattern: str, edit: Edit) -> None:
+    (example,) = judge(edit, path=CONFIG)
+    assert (example.file, example.line) == (CONFIG, line_of(text_of(LAB, CONFIG), pattern))
+
+
+def test_a_folder_alone_tells_that_zones_were_not_compared() -> None:
+    guid, _ = last_member()
+    found = verdict(
+        "ib-partitions", tree(LAB, {PARTITIONS: lambda text: f"{text}x=0x2 : {guid}=full;\n"}, intent=False)
+    )
+    assert found.is_proven
+    assert "name the spec" in found.notes[0]
