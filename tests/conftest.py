@@ -7,8 +7,29 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, Phase, settings
+from tests.strategies import EXAMPLES
 
 CHECKOUT = Path(__file__).parents[1]
+
+settings.register_profile(
+    "ci",
+    max_examples=EXAMPLES,
+    derandomize=True,
+    database=None,
+    deadline=None,  # two cores are shared with whatever else runs
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    phases=[Phase.explicit, Phase.generate],  # making a failing cluster smaller takes minutes
+)
+settings.register_profile(
+    "long",
+    settings.get_profile("ci"),
+    max_examples=40 * EXAMPLES,
+    derandomize=False,
+    print_blob=True,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 Two kinds. ``built_to_fit`` gives specs that anybody would accept: every switch has ports enough, every pool has
 addresses enough. ``as_it_comes`` draws counts, ports and pools freely, so that lint refuses many.
 
-Tests run under the profile ``ci``, which draws the same examples every time. To look further:
+Tests run under the profile ``ci`` of conftest.py, which draws the same examples every time. To look further:
 ``HYPOTHESIS_PROFILE=long pytest tests/plan`` draws 40 times as many, anew in each run, and makes
 a failing one as small as it can.
 """
@@ -11,37 +11,16 @@ a failing one as small as it can.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 Data = dict[str, Any]
 
 EXAMPLES = 120
-settings.register_profile(
-    "ci",
-    max_examples=EXAMPLES,
-    derandomize=True,
-    database=None,
-    deadline=None,  # two cores are shared with whatever else runs
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-    phases=[Phase.explicit, Phase.generate],  # making a failing cluster smaller takes minutes
-)
-settings.register_profile(
-    "long",
-    settings.get_profile("ci"),
-    max_examples=40 * EXAMPLES,
-    derandomize=False,
-    print_blob=True,
-    phases=[Phase.explicit, Phase.generate, Phase.shrink],
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
-
 SPEEDS = (100, 200, 400)
 ASSUMED = "A figure of a generated example."
 LEVELS = (("rack", "r"), ("pod", "p"), ("hall", "h"))

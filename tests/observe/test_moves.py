@@ -10,13 +10,10 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.observe.netfile import NetFile, hdr_plan
-from tests.strategies import EXAMPLES
 
 from clusterwright.observe.compare import compare
 from clusterwright.observe.difference import Kind, Place
 from clusterwright.observe.ibnetdiscover import parse
-
-assert EXAMPLES  # importing it registers the profile that property tests run under
 
 FREE = [(leaf, port) for leaf in ("leaf-s00-01", "leaf-s01-06", "spine-02") for port in ("33", "34", "35")]
 

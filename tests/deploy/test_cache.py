@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.pulumi import cache as remembered
+from clusterwright.deploy.pulumi import cache
 from clusterwright.deploy.pulumi.cache import Question, installation_digest, recall
 from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.pulumi.rendering import Source, make_manifests
@@ -134,7 +134,7 @@ def test_notes_nothing_of_a_file_that_changed_while_it_was_read(rendered: Render
         load_spec(rendered.spec)
         _appended("base")(rendered)
         load_spec(rendered.spec)
-    remembered.remember(rendered.question, read, rendered.manifest)
+    cache.remember(rendered.question, read, rendered.manifest)
     assert not rendered.question.note.exists()
 
 
@@ -146,7 +146,7 @@ def test_tells_targets_and_their_access_files_apart(rendered: Rendered, tmp_path
     assert recall(question) is None
     with noting_reads() as read:
         load_spec(rendered.spec)
-    remembered.remember(question, read, rendered.manifest)
+    cache.remember(question, read, rendered.manifest)
     assert recall(question) == rendered.manifest
     access.write_text("addresses: {a: 1.2.3.4}\n")
     assert recall(question) is None
@@ -159,8 +159,8 @@ def test_the_installation_is_its_files_python_and_libraries(tmp_path: Path, monk
     template = tmp_path / "templates" / "eos.j2"
     template.parent.mkdir()
     template.write_text("mtu 9000\n")
-    monkeypatch.setattr(remembered, "_PACKAGE", package)
-    monkeypatch.setattr(remembered, "_data_folder", lambda name: tmp_path / name)
+    monkeypatch.setattr(cache, "_PACKAGE", package)
+    monkeypatch.setattr(cache, "_data_folder", lambda name: tmp_path / name)
     seen = [installation_digest()]
     (package / "module.py").write_text("WIDTH = 2\n")
     seen.append(installation_digest())
@@ -186,7 +186,7 @@ from pathlib import Path
 opened = set()
 sys.addaudithook(lambda event, given: opened.add(given) if event == "open" and isinstance(given[0], str) else None)
 
-from clusterwright.deploy import remembered
+from clusterwright.deploy.pulumi import cache
 from clusterwright.deploy.pulumi.rendering import make_manifests
 from clusterwright.deploy.targets import Chosen
 from clusterwright.deploy.pulumi.units import cut
@@ -200,9 +200,9 @@ with noting_reads() as read:
     lint_path(spec)
     plan = build_plan(load_spec(spec))
 make_manifests(plan, Chosen("directory", root), cut(plan))
-covered = [remembered._PACKAGE, *map(remembered._data_folder, remembered._FOLDERS), root, Path("/proc"), Path("/dev")]
+covered = [cache._PACKAGE, *map(cache._data_folder, cache._FOLDERS), root, Path("/proc"), Path("/dev")]
 covered += [Path(place) for place in {sys.prefix, sys.base_prefix, *filter(None, sys.path)}]
-own = remembered._PACKAGE.parent
+own = cache._PACKAGE.parent
 for name in sorted({Path(given[0]).absolute() for given in opened}):
     if name not in read and not any(name.is_relative_to(place) for place in covered if place not in own.parents):
         print(name)
