@@ -12,10 +12,15 @@ from hier_config import Platform, get_hconfig
 from tests.platforms.eos_filter_intent import entries
 from tests.platforms.plans import plan_with
 
+from clusterwright.artifact import Artifact
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.borders import border_filter
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.isolation.border_routes import border_route_faults
+from clusterwright.proofs.isolation.edges import EOS
+from clusterwright.proofs.tree import tree_of
 
 OVERLAY = """
 borders:
@@ -172,3 +177,27 @@ def test_pyavd_writes_the_same_tcp_ao(tmp_path: Path) -> None:
     theirs = lines(pyavd.get_device_config(wanted))
     assert theirs
     assert theirs <= lines(render_device(plan, "ssw-00")[0].content.decode())
+
+
+def test_prefixes_side_by_side_are_learnt_one_by_one(tmp_path: Path) -> None:
+    """The owner announces each; a list with the joined one at its length takes neither."""
+    networks = '["fd00:1ab:f:fff0::/64", "fd00:1ab:f:fff1::/64"]'
+    beside = f"zones:\n  - {{name: site-services, kind: services, prefixes: {networks}}}\n"
+    plan = plan_with(tmp_path, "lab-roce", OVERLAY.format(device="ssw-00", port="Ethernet6/36/1") + beside)
+    text = next(each.content.decode() for each in render_device(plan, "ssw-00") if each.path == EOS)
+    assert "permit fd00:1ab:f:fff0::/64 eq 64\n" in text
+    assert "permit fd00:1ab:f:fff1::/64 eq 64\n" in text
+
+    joined = text.replace("permit fd00:1ab:f:fff0::/64 eq 64", "permit fd00:1ab:f:fff0::/63 eq 63")
+    assert not _border_faults(plan, text)
+    assert any(
+        "fd00:1ab:f:fff0::/64 is in a zone that should be learnt" in each for each in _border_faults(plan, joined)
+    )
+
+
+def _border_faults(plan: Plan, text: str) -> list[str]:
+    file = Artifact("ssw-00", EOS, text.encode(), "eos")
+    tree = tree_of(plan.name, [file], intent_of(plan))
+    assert tree.intent is not None
+    assert tree.intent.isolation is not None
+    return [str(each) for each in border_route_faults(tree, tree.intent.isolation)]

@@ -15,7 +15,8 @@ from clusterwright.proofs.declaration import intent_of
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.isolation.proof import KINDS as FILTERS
 from clusterwright.proofs.registry import CHECKS
-from clusterwright.proofs.tree import RenderedTree, tree_of
+from clusterwright.proofs.tree import RenderedFile, RenderedTree, tree_of
+from clusterwright.rules.engine import lint_path
 
 NO_RACKS = """fabrics:
   - name: backend
@@ -38,6 +39,21 @@ fabrics:
       - {role: ssw, join: position}
 """
 LONE_STORAGE = PLANES.replace("nodes: [{name: storage, model: flashblade}]\n", "")
+SITE_BESIDE = """zones:
+  - {name: site-services, kind: services, prefixes: ["fd00:1ab:f:100::/56"]}
+"""
+BORDER = """borders:
+  - name: site
+    device: ssw-02
+    port: Ethernet6/36/1
+    speed_gbps: 400
+    address: "fd00:1ab:f:fffd::/127"
+    neighbour: "fd00:1ab:f:fffd::1"
+    asn: 64601
+    zones: [site-services]
+    authentication: {secret: bgp-site}
+"""
+LEAF_OUT = "exceptions:\n  - {device: rsw-p00r00-00, state: out-of-service, reason: dead board}\n"
 BOTH_DRAINED = (
     "exceptions:\n  - {device: ssw-00, state: drained, reason: upgrade}\n"
     "  - {device: ssw-01, state: out-of-service, reason: broken}\n"
@@ -100,6 +116,41 @@ def test_nodes_send_to_hosts_of_a_plane_by_its_own_nic(tmp_path: Path) -> None:
     text = subject.text("gpu-p00r00n0", "etc/systemd/network/20-fe0.network") or ""
     beyond = "Destination=fd00:1ab:f::/56\nMultiPathRoute=fd00:1ab:f::1@fe0\nMultiPathRoute=fd00:1ab:f:1::1@fe1\n"
     assert beyond not in text, "half of the packets would go where the destination is not"
+
+
+@pytest.mark.parametrize("rest", [SITE_BESIDE, LEAF_OUT, BORDER], ids=["a zone beside the hosts", "a leaf", "a border"])
+def test_planes_stay_proven_beside_a_zone_a_dead_leaf_and_a_border(rest: str, tmp_path: Path) -> None:
+    found = verdict("reachability", tree(PLANES + rest, tmp_path))
+    assert found.is_proven, found.counterexamples
+
+
+def test_nodes_send_what_lies_outside_by_the_plane_of_its_border(tmp_path: Path) -> None:
+    subject = tree(PLANES + BORDER, tmp_path)
+    texts = [subject.text("gpu-p00r00n0", f"etc/systemd/network/20-fe{nic}.network") or "" for nic in (0, 1)]
+    main = [[each for each in text.split("\n[Route]") if "fff0::" in each and "Table=" not in each] for text in texts]
+    assert not main[0]
+    assert len(main[1]) == 1
+
+
+def test_a_route_to_outside_by_a_plane_without_a_border_is_refuted(tmp_path: Path) -> None:
+    subject = tree(PLANES + BORDER, tmp_path)
+    path = "etc/systemd/network/20-fe0.network"
+    old = subject.files["gpu-p00r00n0", path]
+    text = f"{old.read()}\n[Route]\nDestination=fd00:1ab:f:fff0::/64\nGateway=fd00:1ab:f::1\nMetric=10\n"
+    files = {**subject.files, ("gpu-p00r00n0", path): RenderedFile(old.device, old.path, old.kind, lambda: text)}
+    found = verdict("reachability", RenderedTree(subject.cluster, files, subject.intent))
+    (told,) = found.counterexamples
+    assert "packets to fd00:1ab:f:fff0::/64 leave by fe0, whose plane does not have these hosts" in str(told)
+
+
+@pytest.mark.parametrize("state", ["drained", "out-of-service"])
+def test_lint_tells_an_exception_that_cuts_a_plane(state: str, tmp_path: Path) -> None:
+    """The nodes still meet in the other plane; their addresses in this one are dead."""
+    one = PLANES.replace("join: position}", "join: position, count: 1}")
+    plan_with(tmp_path, "lab-roce", f"{one}exceptions:\n  - {{device: ssw-00, state: {state}, reason: upgrade}}\n")
+    (told,) = lint_path(tmp_path / "overlay.yaml").errors
+    assert told.code == "CW240"
+    assert "gpu-p00r00n0 fe0 (at rsw-p00r00-00) to gpu-p00r01n0 fe0" in told.message
 
 
 def test_without_a_spec_planes_are_taken_for_such_and_said(tmp_path: Path) -> None:

@@ -58,10 +58,14 @@ def outside_prefixes(plan: Plan, fabric: str) -> tuple[Network, ...]:
 
 
 def learnt_at(plan: Plan, border: Border) -> tuple[Network, ...]:
-    """The prefixes of the zones behind a border, in the IP version of its link."""
+    """The prefixes of the zones behind a border, in the IP version of its link, each as its zone writes it.
+
+    Two that lie side by side are not one: the owner announces both, and a filter for the joined one takes neither.
+    """
     zones = [zone for name in border.zones if (zone := plan.spec.zone(name)) is not None]
     version = border.address.version
-    return collapse([network for zone in zones for network in zone.prefixes if network.version == version])
+    found = {network: None for zone in zones for network in zone.prefixes if network.version == version}
+    return tuple(sorted(found, key=lambda network: (int(network.network_address), network.prefixlen)))
 
 
 def border_filter(plan: Plan, border: Border) -> BorderFilter:
@@ -83,8 +87,9 @@ def border_filter(plan: Plan, border: Border) -> BorderFilter:
         incoming.append(replace(judged(flow, version, reply=not begins), sources=outer, targets=inner))
         outgoing.append(replace(judged(flow, version, reply=begins), sources=inner, targets=outer))
     learnt = learnt_at(plan, border)
-    incoming.append(Permit("icmp errors", version, ICMP, sources=learnt, types=ICMP_ERRORS[version]))
-    outgoing.append(Permit("icmp errors", version, ICMP, targets=learnt, types=ICMP_ERRORS[version]))
+    beyond = collapse(learnt)
+    incoming.append(Permit("icmp errors", version, ICMP, sources=beyond, types=ICMP_ERRORS[version]))
+    outgoing.append(Permit("icmp errors", version, ICMP, targets=beyond, types=ICMP_ERRORS[version]))
     reached = collapse([network for name in dict.fromkeys(met) for network in inside[name]])
     return BorderFilter(
         without_hidden(tuple(incoming)), without_hidden(tuple(outgoing)), learnt, _announced(plan, fabric.name, reached)

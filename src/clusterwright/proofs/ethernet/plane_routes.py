@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from clusterwright.platforms.linux.reader.network import Nic
-from clusterwright.platforms.router import Prefix, covers, network_of, prefix_of, shown_prefix
+from clusterwright.platforms.router import Prefix, Router, covers, leads_outside, network_of, prefix_of, shown_prefix
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import Fabric
@@ -40,18 +40,27 @@ def plane_faults(tree: RenderedTree, fabrics: tuple[Fabric, ...]) -> Iterator[Co
 
 
 def _faults(tree: RenderedTree, parts: list[Fabric]) -> Iterator[Counterexample]:
+    """What the spec takes out of service is no destination, and no way: links that are down take their routes along."""
+    stopped = tree.intent.stopped if tree.intent is not None else frozenset[str]()
+    unplugged = tree.intent.unplugged if tree.intent is not None else frozenset[tuple[str, str]]()
+    devices = frozenset(device for device, _ in tree.files)
     hosts = [
-        {prefix for router in part.routers for prefix, _ in router.networks if prefix[1] < 8 * len(prefix[0])}
+        {
+            prefix
+            for router in part.routers
+            if router.device not in stopped
+            for prefix in (*(own for own, _ in router.networks), *_learnt(router, devices))
+            if prefix[1] < 8 * len(prefix[0])
+        }
         for part in parts
     ]
     nodes: dict[str, list[tuple[int, Nic]]] = {}
     for at, part in enumerate(parts):
         for nic, _ in part.nics:
-            nodes.setdefault(nic.device, []).append((at, nic))
+            if (nic.device, nic.name) not in unplugged:
+                nodes.setdefault(nic.device, []).append((at, nic))
     judged: set[object] = set()
     for device, nics in sorted(nodes.items()):
-        if len({at for at, _ in nics}) < 2:
-            continue
         routes = [route for _, nic in nics for route in _main_table(nic, tree.text(device, nic.file) or "")]
         shape = (frozenset(routes), tuple((at, nic.name) for at, nic in nics))
         if shape in judged:
@@ -59,12 +68,21 @@ def _faults(tree: RenderedTree, parts: list[Fabric]) -> Iterator[Counterexample]
         judged.add(shape)
         part_of = {nic.name: at for at, nic in nics}
         for prefix in sorted(set().union(*hosts)):
-            wrong = next((nic for nic in _used(routes, prefix) if prefix not in hosts[part_of.get(nic, 0)]), None)
+            used = (nic for nic in _used(routes, prefix) if (device, nic) not in unplugged)
+            wrong = next((nic for nic in used if nic not in part_of or prefix not in hosts[part_of[nic]]), None)
             if wrong is not None:
-                file = next(nic.file for _, nic in nics if nic.name == wrong)
+                file = next((nic.file for _, nic in nics if nic.name == wrong), nics[0][1].file)
                 message = f"packets to {shown_prefix(prefix)} leave by {wrong}, whose plane does not have these hosts"
                 yield example(tree, device, file, (f"@{wrong}",), message)
                 break
+
+
+def _learnt(router: Router, devices: frozenset[str]) -> Iterator[Prefix]:
+    """What a switch takes from networks outside the tree."""
+    for session in router.sessions:
+        if session.into and leads_outside(router, session, devices):
+            for term in router.policy(session.into):
+                yield from (rule.within for rule in term.prefixes or () if term.permit and rule.permit)
 
 
 def _main_table(nic: Nic, text: str) -> Iterator[_Route]:

@@ -94,10 +94,12 @@ def _direction(
             names.append(match[1])
     is_drained = not names and re.search(rf"^route-map {re.escape(applied[1])} deny ", text, re.M) is not None
     if not is_drained:
-        yield from _lists(text, names, border.version, what, wanted)
+        yield from _lists(text, names, border, what, wanted)
 
 
-def _lists(text: str, names: list[str], version: int, what: str, wanted: Ranges) -> Iterator[tuple[int, str]]:
+def _lists(text: str, names: list[str], border: DeclaredBorder, what: str, wanted: Ranges) -> Iterator[tuple[int, str]]:
+    version = border.version
+    listed: set[tuple[int, int]] = set()
     passes, first = EMPTY, -1
     for found in _LIST.finditer(text):
         if found[2] not in names or found[1] != ("ip" if version == 4 else "ipv6"):
@@ -114,7 +116,13 @@ def _lists(text: str, names: list[str], version: int, what: str, wanted: Ranges)
                     shown = address(version, extra.bounds[0][0])
                     yield at, f"{entry[1]}/{entry[2]} is {what}, and {shown} of it is in no zone that should be"
                 passes |= own
+                listed.add((own.bounds[0][0], int(entry[2])))
             at += len(line)
+    for prefix, length in border.prefixes if what == _LEARNT else ():
+        if (prefix, length) not in listed:
+            whole = f"{address(version, prefix)}/{length}"
+            yield first, f"{whole} is in a zone that should be learnt, and no entry has this prefix at this length"
+            return
     if lacking := wanted - passes:
         yield (
             first,

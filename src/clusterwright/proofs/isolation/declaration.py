@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 
 from clusterwright.packets.ranges import Interval, Ranges, ranges
@@ -18,11 +18,18 @@ from clusterwright.proofs.isolation.declared import (
     ZonePart,
 )
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.isolation import Network, Zone
+from clusterwright.spec.isolation import Border, Network, Zone
 from clusterwright.spec.zone_reach import covers, members_of
 
 _HOST_SIDES = frozenset({"host", "management"})
 _Tenants = Mapping[str, Mapping[str, list[int]]]  # switch, then node group ("" for switches' ports), then addresses
+
+
+def _prefixes(plan: Plan, border: Border) -> Iterator[tuple[int, int]]:
+    for zone in plan.spec.zones:
+        for network in zone.prefixes if zone.name in border.zones else ():
+            if network.version == border.address.version:
+                yield int(network.network_address), network.prefixlen
 
 
 def declared_of(plan: Plan) -> Declared:
@@ -77,6 +84,7 @@ def declared_of(plan: Plan) -> Declared:
                 int(border.address.ip),
                 int(border.neighbour),
                 border.zones,
+                tuple(_prefixes(plan, border)),
             )
             for border in plan.spec.borders
         ),

@@ -81,7 +81,10 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredBorder:
-    """A session with a network outside, over a switch's port; ``zones`` lie behind it."""
+    """A session with a network outside, over a switch's port; ``zones`` lie behind it.
+
+    ``prefixes`` are theirs in its IP version, as addresses and lengths, each as its zone writes it.
+    """
 
     name: str
     switch: str
@@ -91,6 +94,7 @@ class DeclaredBorder:
     own: int
     neighbour: int
     zones: tuple[str, ...]
+    prefixes: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)

@@ -112,25 +112,33 @@ def side_by_side(subject: Subject) -> Iterator[Problem]:
     why="What the spec takes out of service was the last way between devices that stay in service.",
     mend="Leave a way in service, or take the devices behind it out of service too.",
     docs="Judged with all exceptions together, in the order in which they stand: the finding is at the first one that"
-    " leaves two devices without a way, each of which still has a cable in service.",
+    " leaves two devices without a way, each of which still has a cable in service. In a fabric in planes each plane"
+    " is judged by itself: nodes send to an address of a plane by that plane alone.",
 )
 def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
-    """Exceptions after which two active devices of a fabric never meet."""
+    """Exceptions after which two active devices of a fabric never meet, or two NICs of one plane."""
     plan = _plan_with_exceptions(subject)
     if plan is None:
         return
-    whole = {skeleton.fabric.name for skeleton, wiring in subject.wirings if wiring.parted is None}
-    for name in sorted(whole):
-        cables = [cable for cable in plan.cables if cable.fabric == name]
-        pair = wiring_of_cables(_working(cables)).parted
-        if pair is None:
-            continue
-        item, pair = _first_cut(plan, cables) or (subject.spec.exceptions[-1], pair)
-        yield Problem(
-            (*item.path, "state"),
-            f"With {_what(item)} {item.state}, nothing in {name} leads from {pair[0]} to {pair[1]}.",
-            "Leave a way between them in service, or take the devices behind it out of service too.",
-        )
+    for skeleton, wiring in subject.wirings:
+        fabric = skeleton.fabric
+        if wiring.parted is not None or (len(wiring.pieces) > 1 and not fabric.planes):
+            continue  # in pieces by itself (CW214)
+        planes: dict[int, list[Cable]] = {}
+        for cable in plan.cables:
+            if cable.fabric == fabric.name:
+                planes.setdefault(wiring.piece_of[cable.b.device], []).append(cable)
+        for cables in planes.values():
+            pair = wiring_of_cables(_working(cables)).parted
+            if pair is None:
+                continue
+            item, pair = _first_cut(plan, cables) or (subject.spec.exceptions[-1], pair)
+            yield Problem(
+                (*item.path, "state"),
+                f"With {_what(item)} {item.state}, nothing in {fabric.name} leads from {pair[0]} to {pair[1]}.",
+                "Leave a way between them in service, or take the devices behind it out of service too.",
+            )
+            break
 
 
 def _first_cut(plan: Plan, cables: Sequence[Cable]) -> tuple[SpecException, tuple[End, End]] | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.borders import learnt_at
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_by_fabric, nics_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import collapse, contacts_of, peers_over
@@ -114,7 +115,9 @@ def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
                 found.append(entry.network)
             elif other is fabric or not any(attach.nodes == node_group for attach in other.attach):
                 found.append(other.addressing.hosts)
-    return tuple(str(network) for network in collapse(found) if network.version == fabric.addressing.hosts.version)
+    own = fabric.addressing.hosts  # stands by itself, whatever lies beside it: its hosts may be in planes
+    others = [each for each in collapse(found[1:]) if each.version == own.version and not _within(each, own)]
+    return tuple(str(network) for network in sorted([own, *others], key=lambda each: int(each.network_address)))
 
 
 def _view(plan: Plan, device: Device, nic: HostNic) -> NetworkView:
@@ -148,25 +151,55 @@ def _view(plan: Plan, device: Device, nic: HostNic) -> NetworkView:
 def _shared_routes(
     plan: Plan, nic: HostNic, siblings: tuple[HostNic, ...], prefix: str, gateway: str, address: str
 ) -> Iterator[Route]:
-    """Routes of the main table to a prefix: over all NICs of a fabric, and over this one for when others are down.
+    """Routes of the main table to a prefix: over all NICs of a fabric, and over this one for when others are down."""
+    for destination, over in _ways(plan, nic, siblings, prefix):
+        yield Route(destination, gateway, (), None, SINGLE_METRIC + over.index(nic), address)
+        if nic is over[0] and len(over) > 1:
+            yield Route(destination, None, _hops(over), None, SHARED_METRIC, None)
 
-    In a fabric in planes the hosts of each are reached over its own NICs alone.
+
+def _ways(
+    plan: Plan, nic: HostNic, siblings: tuple[HostNic, ...], prefix: str
+) -> Iterator[tuple[str, tuple[HostNic, ...]]]:
+    """The destinations of a prefix that lie behind a NIC, with all NICs of the fabric that have them behind them.
+
+    In a fabric in planes these are the hosts of the NIC's own plane, and outside prefixes by the planes in which a
+    border learns them. What no border learns is sent everywhere alike: the spec does not say what carries it.
     """
-    planes = _planes(plan, nic.fabric.name)
-    destinations = [prefix]
-    if (
-        len(set(planes.values())) > 1
-        and nic.fabric.addressing is not None
-        and prefix == str(nic.fabric.addressing.hosts)
-    ):
-        siblings = tuple(other for other in siblings if planes[other.switch] == planes[nic.switch])
-        on_link = {_own_subnet(other) for other in siblings} if nic.fabric.addressing.host_links == "shared" else set()
-        found = _hosts_of_plane(plan, nic.fabric.name, planes[nic.switch])
-        destinations = [destination for destination in found if destination not in on_link]
-    for destination in destinations:
-        yield Route(destination, gateway, (), None, SINGLE_METRIC + siblings.index(nic), address)
-        if nic is siblings[0] and len(siblings) > 1:
-            yield Route(destination, None, _hops(siblings), None, SHARED_METRIC, None)
+    planes, addressing = _planes(plan, nic.fabric.name), nic.fabric.addressing
+    if len(set(planes.values())) < 2 or addressing is None:
+        yield prefix, siblings
+        return
+    own = planes[nic.switch]
+    if prefix == str(addressing.hosts):
+        over = tuple(other for other in siblings if planes[other.switch] == own)
+        on_link = {_own_subnet(other) for other in over} if addressing.host_links == "shared" else set()
+        found = _hosts_of_plane(plan, nic.fabric.name, own)
+        yield from ((destination, over) for destination in found if destination not in on_link)
+        return
+    beyond = ip_network(prefix)
+    learnt = {net: at for net, at in _learnt_in_planes(plan, nic.fabric.name).items() if _within(net, beyond)}
+    if not learnt:
+        yield prefix, siblings
+    for network, where in learnt.items():
+        if own in where:
+            yield str(network), tuple(other for other in siblings if planes[other.switch] in where)
+
+
+@per_plan
+def _learnt_in_planes(plan: Plan, fabric_name: str) -> Mapping[Network, frozenset[int]]:
+    """The planes of a fabric in which a border learns each outside prefix."""
+    planes = _planes(plan, fabric_name)
+    found: dict[Network, frozenset[int]] = {}
+    for border in plan.spec.borders:
+        if border.device in planes:
+            for network in learnt_at(plan, border):
+                found[network] = found.get(network, frozenset()) | {planes[border.device]}
+    return found
+
+
+def _within(inner: Network, outer: Network) -> bool:
+    return inner.version == outer.version and inner.subnet_of(outer)  # type: ignore[arg-type]
 
 
 @per_plan
