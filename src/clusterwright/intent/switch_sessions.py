@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from clusterwright.intent.borders import learnt_at
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import fabric_of, format_address
+from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Device, Plan
     from clusterwright.spec.authentication import SessionAuthentication
 
-# The systems here that speak BFD; FBOSS has none (no BFD in its thrift definitions). A session between two ports of one
-# cable also ends with the link, so BFD adds the case in which light is there and packets are not.
-BFD_SYSTEMS = frozenset({"eos", "sonic"})
+# A session between two ports of one cable ends with the link too: BFD adds the case of light without packets.
 BFD_INTERVAL_MS = 300
 BFD_MULTIPLIER = 3
 KEEPALIVE_S = 10
@@ -79,11 +78,16 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Sess
                 neighbour=peer.name,
                 description=link.far_end,
                 routes=_prefixes_below(plan, peer.name) if link.port.side == "down" else _prefixes(plan, device.fabric),
-                bfd={plan.spec.catalogue[end.model].network_os for end in (device, peer)} <= BFD_SYSTEMS,
+                bfd=all(_has_bfd(plan, end) for end in (device, peer)),
                 authentication=_authentication(plan, device.fabric, link),
             )
         )
     return tuple(found)
+
+
+def _has_bfd(plan: Plan, device: Device) -> bool:
+    system = systems().get(plan.spec.catalogue[device.model].network_os or "")
+    return system is not None and system.has_bfd
 
 
 def _authentication(plan: Plan, fabric: str, link: Link) -> SessionAuthentication | None:

@@ -1,7 +1,7 @@
 """Every address that a device of the plan bears itself, and the interface that has it, as the device's system calls it.
 
 Ports have the names of the hardware catalogue. Loopbacks and the gateways of shared host subnets lie on interfaces that
-each system names by itself; writers and lists take these names from here.
+each system names by itself (inventory/systems).
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan
+from clusterwright.spec.hardware.systems import systems
 
 HOST_VLAN = 100  # of the hosts that share a subnet behind a switch
 # FBOSS gives every routed interface a VLAN; Linux shows it as fboss and that number (facebook/fboss, TunManager).
 FBOSS_LOOPBACK_VLAN = 10
-LOOPBACKS = {"eos": "Loopback0", "sonic": "Loopback0", "fboss": f"fboss{FBOSS_LOOPBACK_VLAN}"}
-GATEWAYS = {"eos": f"Vlan{HOST_VLAN}", "sonic": f"Vlan{HOST_VLAN}", "fboss": f"fboss{HOST_VLAN}"}
 # What a switch is given that nothing is written for: the plan's own words, which are no interface's name.
 _PLANNED_LOOPBACK, _PLANNED_GATEWAY = "(loopback)", "(gateway)"
 
@@ -39,18 +38,21 @@ class OwnAddress:
 
 def own_addresses(plan: Plan) -> Iterator[OwnAddress]:
     """Loopbacks in the order of the devices, gateways, interfaces in the order of the cables, borders."""
-    systems = {name: model.network_os or "" for name, model in plan.spec.catalogue.items()}
+    known = systems()
+    runs = {name: known.get(model.network_os or "") for name, model in plan.spec.catalogue.items()}
     for device in plan.devices:
         fabric = plan.spec.fabric(device.fabric)
         if device.loopback is not None and fabric is not None and fabric.addressing is not None:
             pool = fabric.addressing.loopbacks
-            port = LOOPBACKS.get(systems[device.model], _PLANNED_LOOPBACK)
+            system = runs[device.model]
+            port = _PLANNED_LOOPBACK if system is None else system.loopback
             yield OwnAddress(
                 device.name, port, "loopback", device.fabric, pool.version, device.loopback, pool.max_prefixlen
             )
     for subnet in plan.subnets:
         if subnet.gateway is not None:
-            port = GATEWAYS.get(systems[plan.by_name[subnet.device].model], _PLANNED_GATEWAY)
+            system = runs[plan.by_name[subnet.device].model]
+            port = _PLANNED_GATEWAY if system is None else system.gateway
             length = subnet.prefix_length
             yield OwnAddress(subnet.device, port, "gateway", subnet.fabric, subnet.version, subnet.gateway, length)
     versions = {f.name: f.addressing.hosts.version for f in plan.spec.fabrics if f.addressing is not None}

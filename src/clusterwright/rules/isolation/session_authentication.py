@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.authentication import AO, MD5
-
-# What each system's BGP can do, as it is configured here. FBOSS: bgp_config.thrift has no field for it. SONiC: its
-# management framework writes `password X encrypted`, which FRR refuses as no command, and goes on without.
-METHODS: Mapping[str, frozenset[str]] = {"eos": frozenset({MD5, AO}), "fboss": frozenset(), "sonic": frozenset()}
+from clusterwright.spec.hardware.systems import systems
 
 
 @rule(
@@ -35,7 +31,7 @@ def open_border(subject: Subject) -> Iterator[Problem]:
     severity=Severity.ERROR,
     title="authentication that an end does not have",
     why="One end would sign and the other would not: the session never comes up. Or both would go without, unnoticed.",
-    mend="Take it away from these uplinks, or use switches with EOS at both ends.",
+    mend="Take it away from these uplinks, or use switches that have the method at both ends.",
     docs="EOS has TCP-MD5 and TCP-AO. FBOSS's BGP has neither: no field of bgp_config.thrift is for it. SONiC's schema"
     " has `auth_password`, but its management framework (frrcfgd) hands it on as `neighbor X password P encrypted`,"
     " which FRR refuses as an unknown command; the session then comes up without. MACsec on the links protects such"
@@ -43,13 +39,15 @@ def open_border(subject: Subject) -> Iterator[Problem]:
 )
 def one_sided_authentication(subject: Subject) -> Iterator[Problem]:
     """Uplinks whose sessions ask for a method that the system at one of their ends does not have."""
+    known = systems()
     for fabric in subject.spec.fabrics:
         for lower, upper in zip(fabric.tiers, fabric.tiers[1:], strict=False):
             wanted = lower.up.authentication if lower.up is not None else None
             if wanted is None:
                 continue
             for tier in (lower, upper):
-                system = tier.model.network_os or "no system"
-                if wanted.method not in METHODS.get(system, frozenset()):
-                    message = f"{tier.role} runs {system}, whose BGP sessions cannot have {wanted.method}."
+                system = known.get(tier.model.network_os or "")
+                if system is None or wanted.method not in system.authentication:
+                    runs = tier.model.network_os or "no system"
+                    message = f"{tier.role} runs {runs}, whose BGP sessions cannot have {wanted.method}."
                     yield Problem(wanted.path, message, "Take `authentication` away from these uplinks.", key=True)

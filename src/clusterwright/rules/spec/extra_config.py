@@ -8,13 +8,7 @@ from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.ethernet import ExtraConfig
-
-# Network operating systems whose configuration is text, and the files of those whose configuration is JSON.
-TEXT = frozenset({"eos"})
-FILES = {
-    "fboss": ("etc/coop/agent.conf", "etc/coop/bgpcpp.conf"),
-    "sonic": ("etc/sonic/config_db.json",),
-}
+from clusterwright.spec.hardware.systems import systems
 
 
 @rule(
@@ -42,8 +36,8 @@ def added_for_nobody(subject: Subject) -> Iterator[Problem]:
     code="CW171",
     severity=Severity.ERROR,
     title="added configuration in another system's form",
-    why="EOS takes lines and no patches, FBOSS and SONiC patches of their files and no lines; the rest is not written.",
-    mend="Use `lines` for EOS; `merge` and `file` for FBOSS and SONiC.",
+    why="EOS takes lines, the other systems patches of their files, none both; what is in another form is not written.",
+    mend="Use `lines` for EOS; `merge` and `file` for the others.",
     docs="Lines are written as EOS shows them, a section with its indented lines; they join the section where it exists"
     " already. A merge patch (RFC 7396) replaces lists as a whole and takes away what it sets to null. Both show in"
     " `clusterwright diff` and are read by `clusterwright verify` like everything else.",
@@ -52,13 +46,15 @@ def added_in_another_form(subject: Subject) -> Iterator[Problem]:
     """Lines for JSON files, and patches for text or for files that are not rendered."""
     for item in subject.spec.extra_config:
         yield from _misplaced_lines(item)
-        for system in sorted(_systems(subject, item)):
-            if item.lines and system not in TEXT:
-                message = f"{system or 'A switch without an operating system'} is not configured by lines."
+        for name in sorted(_systems(subject, item)):
+            system = systems().get(name)
+            if item.lines and (system is None or not system.takes_lines):
+                message = f"{name or 'A switch without an operating system'} is not configured by lines."
                 yield Problem((*item.path, "lines"), message, "Use `merge` with `file`.", key=True)
-            if item.file is not None and item.file not in FILES.get(system, ()):
-                files = " or ".join(FILES.get(system, ()))
-                message = f"{system or 'A switch without an operating system'} has no JSON file {item.file}."
+            patched = () if system is None else system.patched
+            if item.file is not None and item.file not in patched:
+                files = " or ".join(patched)
+                message = f"{name or 'A switch without an operating system'} has no file {item.file} that is patched."
                 yield Problem((*item.path, "file"), message, f"Name {files}." if files else "Use `lines`.")
 
 

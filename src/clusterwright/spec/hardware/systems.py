@@ -1,7 +1,7 @@
 """What switch systems can be told, as data: one file of inventory/systems for each, every figure with its source.
 
-Rules, intent and the simulator read it and know no system by name. So far it says how equal paths are chosen, who
-sizes headroom and what the vendor has to add.
+Rules, intent and the simulator read it and know no system by name. It says how equal paths are chosen, who sizes
+headroom, what the vendor has to add, what BGP has, which interfaces the system names and what people may add by hand.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ class System:
 
     ``sizes_headroom`` says that its configuration decides how much headroom ports have, and its chip alone where not;
     ``needs_chip_settings`` that it does not start without settings of the chip that only the vendor gives out.
-    ``filter_tables`` are None where no bound of a chip is known.
+    ``filter_tables`` are None where no bound of a chip is known. ``loopback`` and ``gateway`` are the interfaces that
+    the system names itself: that of its own address, and that which hosts in a shared subnet have for a gateway.
+    ``authentication`` are the methods of its BGP sessions, ``has_bfd`` says that BFD watches them. What a spec adds by
+    hand are lines where ``takes_lines``, and patches of ``patched`` files.
     """
 
     name: str
@@ -85,6 +88,12 @@ class System:
     needs_chip_settings: bool
     hashing: tuple[Hashing, ...]
     filter_tables: FilterTables | None
+    loopback: str
+    gateway: str
+    authentication: frozenset[str]
+    has_bfd: bool
+    takes_lines: bool
+    patched: tuple[str, ...]
 
     def hashing_on(self, asic: str | None) -> Hashing | None:
         """What holds for switches with a chip; None where nothing is known of it."""
@@ -116,10 +125,20 @@ def filter_tables_of(name: str) -> FilterTables:
 
 
 def _system(data: Mapping[str, Any]) -> System:
-    sizes_headroom = data["headroom"]["decided_by"] == "configuration"
-    needs = data["chip_settings"]["needed"]
-    hashing = tuple(_hashing(each) for each in data["hashing"])
-    return System(data["name"], sizes_headroom, needs, hashing, _filter_tables(data.get("filter_tables")))
+    interfaces, bgp, added = data["interfaces"], data["bgp"], data["added"]
+    return System(
+        name=data["name"],
+        sizes_headroom=data["headroom"]["decided_by"] == "configuration",
+        needs_chip_settings=data["chip_settings"]["needed"],
+        hashing=tuple(_hashing(each) for each in data["hashing"]),
+        filter_tables=_filter_tables(data.get("filter_tables")),
+        loopback=interfaces["loopback"],
+        gateway=interfaces["gateway"],
+        authentication=frozenset(bgp["authentication"]),
+        has_bfd=bgp["bfd"],
+        takes_lines=added.get("lines", False),
+        patched=tuple(added.get("files", ())),
+    )
 
 
 def _filter_tables(data: Mapping[str, Any] | None) -> FilterTables | None:

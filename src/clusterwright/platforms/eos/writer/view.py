@@ -9,7 +9,7 @@ from clusterwright.intent.edge import management_reach
 from clusterwright.intent.management_port import management_port
 from clusterwright.intent.switch import SwitchView, view_switch
 from clusterwright.plan.model import format_address
-from clusterwright.plan.own_addresses import GATEWAYS, HOST_VLAN, LOOPBACKS
+from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.platforms.eos.writer.access import EosAccess, eos_access
 from clusterwright.platforms.eos.writer.authentication import EosSharedSecret, shared_secrets
 from clusterwright.platforms.eos.writer.bgp import EosBgp, eos_bgp
@@ -18,6 +18,7 @@ from clusterwright.platforms.eos.writer.filters import AccessList, EosFilters, e
 from clusterwright.platforms.eos.writer.macsec import EosMacsec, eos_macsec
 from clusterwright.platforms.eos.writer.ports import EosPort, eos_ports
 from clusterwright.platforms.eos.writer.qos import EosQos, eos_qos
+from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
     from clusterwright.intent.switch_links import Link
@@ -112,7 +113,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         management=_management(plan, view.management),
         gateway=_gateway(view),
         loopback=view.origins[0].text if view.loopback is not None else None,
-        loopback_port=LOOPBACKS["eos"],
+        loopback_port=systems()["eos"].loopback,
         ports=eos_ports(view, qos.profile if qos is not None else None, filters.hosts, borders),
         discards=tuple(origin.text for origin in view.origins if not origin.is_connected),
         pools=tuple(f"{network} eq {length}" for network, length in view.pools),
@@ -147,4 +148,4 @@ def _gateway(view: SwitchView) -> EosGateway | None:
     if subnet is None or subnet.gateway is None:
         return None
     address = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
-    return EosGateway(GATEWAYS["eos"], HOST_VLAN, address, view.fabric.mtu)
+    return EosGateway(systems()["eos"].gateway, HOST_VLAN, address, view.fabric.mtu)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.plan.model import format_address
-from clusterwright.plan.own_addresses import GATEWAYS, HOST_VLAN, LOOPBACKS
+from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.plan.ports import spare_ports
 from clusterwright.plan.sonic_lanes import port_lanes
 from clusterwright.platforms.eos.writer.ports import error_correction
+from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
 
-LOOPBACK = LOOPBACKS["sonic"]
 FEC = {"reed-solomon": "rs", "fire-code": "fc", None: "none"}
 
 
 def port_tables(view: SwitchView) -> dict[str, Any]:
     """Ports with breakouts and neighbours, interfaces, and the hosts' VLAN where they share a subnet."""
+    own = systems()["sonic"]
     ports = {name: _port(view, name, "unused", 400, None) for name in spare_ports(view.model, _used(view))}
     interfaces: dict[str, dict[str, str]] = {}
     neighbours = {}
@@ -34,7 +35,7 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
             address = format_address(link.port.address, view.version)
             interfaces[f"{name}|{address}/{link.port.prefix_length}"] = {}
         else:
-            members[f"{GATEWAYS['sonic']}|{name}"] = {"tagging_mode": "untagged"}
+            members[f"{own.gateway}|{name}"] = {"tagging_mode": "untagged"}
     ports = dict(sorted(ports.items(), key=lambda item: int(item[0].removeprefix("Ethernet"))))
     tables: dict[str, Any] = {
         "PORT": ports,
@@ -43,10 +44,10 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
         "DEVICE_NEIGHBOR": neighbours,
     }
     if view.loopback is not None:
-        tables["LOOPBACK_INTERFACE"] = {LOOPBACK: {}, f"{LOOPBACK}|{view.origins[0].text}": {}}
+        tables["LOOPBACK_INTERFACE"] = {own.loopback: {}, f"{own.loopback}|{view.origins[0].text}": {}}
     subnet = view.host_subnet
     if subnet is not None and subnet.gateway is not None:
-        vlan = GATEWAYS["sonic"]
+        vlan = own.gateway
         gateway = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
         tables["VLAN"] = {vlan: {"vlanid": str(HOST_VLAN), "description": "hosts"}}
         tables["VLAN_MEMBER"] = members
