@@ -11,7 +11,7 @@ from clusterwright.intent.filter_cover import with_single_ports, without_hidden
 from clusterwright.intent.filter_entries import Permit, behind, local_permits, subnet_network, zones_on
 from clusterwright.plan.model import Plan, Subnet
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.hardware.systems import FilterTables, systems
+from clusterwright.spec.hardware.systems import FilterTables, system_of
 
 REPLIES = " replies"  # what ``judged`` calls a flow's other direction
 
@@ -60,7 +60,7 @@ def entries_of(permit: Permit, room: FilterTables) -> int:
 def too_full(plan: Plan) -> Iterator[TablesWanted]:
     """The switches whose hosts may send more than the filter tables of their chip hold, in the plan's order."""
     for device in plan.devices:
-        system = systems().get(plan.spec.catalogue[device.model].network_os or "") if device.kind == "switch" else None
+        system = system_of(plan.spec.catalogue[device.model])
         fabric = plan.spec.fabric(device.fabric)
         subnet = plan.host_subnet_of.get((device.fabric, device.name))
         if system is None or system.filter_tables is None or fabric is None or subnet is None:

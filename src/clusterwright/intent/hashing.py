@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.hardware.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ def hashing_of(fabric: Fabric) -> tuple[TierHashing, ...]:
 
 
 def _known(tier: Tier) -> Hashing | None:
-    system = systems().get(tier.model.network_os or "")
+    system = system_of(tier.model)
     return None if system is None else system.hashing_on(tier.model.asic)
 
 

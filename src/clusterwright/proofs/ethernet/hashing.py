@@ -19,7 +19,7 @@ from clusterwright.proofs.ethernet.network import KINDS, Fabric, has_network, ne
 from clusterwright.proofs.ethernet.qos.declared import is_lossless
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.fabric import Fabric as Declared
-from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.hardware.systems import system_of
 
 # The destination queue pair in the base transport header behind UDP (InfiniBand specification, volume 1, annex A17).
 _QUEUE_PAIR = "bytes 5 to 7 of UDP's payload to port 4791"
@@ -72,7 +72,7 @@ def _reads_pairs(wanted: Declared | None, router: Router) -> bool:
     tier = wanted.tier(router.stem) if wanted is not None else None
     if tier is None:
         return router.ports_file in _READ_QUEUE_PAIRS
-    system = systems().get(tier.model.network_os or "")
+    system = system_of(tier.model)
     hashing = system.hashing_on(tier.model.asic) if system is not None else None
     return hashing is not None and hashing.queue_pairs
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
+from clusterwright.rules.addressing.system_limits import systems_of
 from clusterwright.rules.rule import Problem, Subject, rule
-
-# EOS keeps a primary and a secondary key (`username NAME ssh-key [secondary] KEY`); the other systems keep a file.
-KEYS_PER_ACCOUNT = {"eos": 2}
 
 
 @rule(
@@ -23,12 +21,13 @@ KEYS_PER_ACCOUNT = {"eos": 2}
 def too_many_keys(subject: Subject) -> Iterator[Problem]:
     """Operators with more keys than the smallest switch keeps."""
     spec = subject.spec
-    systems = {tier.model.network_os for fabric in spec.fabrics for tier in fabric.tiers}
+    run = systems_of(spec)
     for operator in spec.site.operators:
-        for system, most in KEYS_PER_ACCOUNT.items():
-            if system in systems and len(operator.keys) > most:
+        for system in run:
+            most = system.limits.operator_keys
+            if most is not None and len(operator.keys) > most:
                 yield Problem(
                     (*operator.path, "keys", most),
-                    f"{operator.name} has {len(operator.keys)} keys, and {system.upper()} keeps {most} of an account.",
+                    f"{operator.name} has {len(operator.keys)} keys, and {system.title} keeps {most} of an account.",
                     f"Leave {most} keys, or write another operator for the others.",
                 )

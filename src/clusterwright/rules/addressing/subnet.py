@@ -10,13 +10,13 @@ from clusterwright.plan.service import ACTIVE
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.rules.topology.drains import device_states
+from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.infiniband import OPENSM, UFM
 
 NVIDIA_ENGINE = "ar_"
 # Engines of NVIDIA's subnet manager besides its own ar_ ones (MLNX_SM; nue, sssp and dfsssp are the open one's alone).
 UFM_ENGINES = ("minhop", "updn", "dnup", "ftree", "lash")
 # What runs on managed InfiniBand switches; the others are set up by the subnet manager.
-MANAGED = ("mlnx-os", "nvos")
 
 
 @rule(
@@ -134,7 +134,7 @@ def unreachable_management(subject: Subject) -> Iterator[Problem]:
         return
     for fabric in spec.fabrics:
         for tier in fabric.tiers:
-            if fabric.technology == "infiniband" and tier.model.network_os in MANAGED:
+            if fabric.technology == "infiniband" and system_of(tier.model) is not None:
                 message = f"{tier.model.name} runs {tier.model.network_os}, and no fabric serves its management port."
                 hint = "Add a management fabric, or take a model without a management CPU."
                 yield Problem((*tier.path, "model"), message, hint)

@@ -9,11 +9,10 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.hardware.systems import system_of, systems
 from clusterwright.spec.isolation import Border
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.zone_reach import is_outside
-
-BORDER_SYSTEM = "eos"
 
 
 @rule(
@@ -83,10 +82,11 @@ def _cabled(subject: Subject) -> Iterator[Problem]:
 
 
 def _misplaced(border: Border, fabric: Fabric, model: HardwareModel) -> Iterator[Problem]:
-    if model.network_os != BORDER_SYSTEM:
-        system = model.network_os or "no system of its own"
-        message = f"{border.device} runs {system}; borders are rendered for EOS."
-        yield Problem((*border.path, "device"), message, "Name a switch that runs EOS.")
+    system = system_of(model)
+    if system is None or not system.has_borders:
+        able = " or ".join(each.title for each in systems().values() if each.has_borders)
+        message = f"{border.device} runs {model.network_os}; borders are rendered for {able}."
+        yield Problem((*border.path, "device"), message, f"Name a switch that runs {able}.")
     speeds: dict[str, set[int]] = {}
     for block in model.blocks:
         for mode in block.modes:

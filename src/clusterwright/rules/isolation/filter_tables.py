@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.intent.edge_filters import TablesWanted, too_full
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.hardware.systems import system_of
 
 
 @rule(
@@ -26,12 +26,11 @@ from clusterwright.spec.hardware.systems import systems
 def too_many_entries(subject: Subject) -> Iterator[Problem]:
     """Fabrics with a switch whose hosts may send more than its filter tables hold; one problem for each fabric."""
     spec = subject.spec
-    known = systems()
     bounded = {
         tier.model.name
         for fabric in spec.fabrics
         for tier in fabric.tiers
-        if (system := known.get(tier.model.network_os or "")) is not None and system.filter_tables is not None
+        if (system := system_of(tier.model)) is not None and system.filter_tables is not None
     }
     if not bounded or not spec.flows or not spec.zones:
         return

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-
-EOS = "eos"
+from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.hardware.systems import system_of
 
 
 @rule(
@@ -46,9 +46,14 @@ def macsec_not_supported(subject: Subject) -> Iterator[Problem]:
             if tier.up is None or profile is None:
                 continue
             for end in (tier, above):
-                if end is not None and (profile.cipher not in end.model.macsec or end.model.network_os != EOS):
+                if end is not None and not _encrypts(end.model, profile.cipher):
                     message = f"{end.role} is a {end.model.name}, which does not encrypt with {profile.cipher}."
                     yield Problem((*tier.up.path, "macsec"), message, "Choose models with `macsec` at both ends.")
+
+
+def _encrypts(model: HardwareModel, cipher: str) -> bool:
+    system = system_of(model)
+    return system is not None and system.has_macsec and cipher in model.macsec
 
 
 @rule(

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.isolation import Flow, Zone
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.zone_reach import lives_on, members_of
 
-# Systems whose packet filters know single ports only, and the longest range that is listed port by port there.
-WITHOUT_RANGES = frozenset({"fboss"})
+# The longest range that is listed port by port where filters know single ports only.
 MOST_PORTS = 64
 
 
@@ -50,7 +50,8 @@ def _open(spec: ClusterSpec, flow: Flow) -> Iterator[tuple[str, str]]:
     for sender, receiver in ((source, target), (target, source)):
         shared = {fabric.name for fabric in lives_on(spec, receiver)}
         for fabric in lives_on(spec, sender):
-            if fabric.name in shared and fabric.tiers[0].model.network_os in WITHOUT_RANGES:
+            system = system_of(fabric.tiers[0].model)
+            if fabric.name in shared and system is not None and not system.matches_ranges:
                 yield from ((fabric.name, group) for group in _unfiltered(spec, receiver, fabric))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Tier
-from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.hardware.systems import system_of
 
 
 @rule(
@@ -39,7 +39,7 @@ def without_chip_settings(subject: Subject) -> Iterator[Problem]:
 
 
 def _needs(tier: Tier) -> bool:
-    system = systems().get(tier.model.network_os or "")
+    system = system_of(tier.model)
     return system is not None and system.needs_chip_settings
 
 
@@ -63,7 +63,7 @@ def idle_chip_settings(subject: Subject) -> Iterator[Problem]:
     """Entries of `chip_settings` for models whose system brings its own."""
     for entry in subject.spec.chip_settings:
         model = subject.spec.catalogue[entry.model]
-        system = systems().get(model.network_os or "")
+        system = system_of(model)
         if system is None or not system.needs_chip_settings:
             runs = model.network_os or "no system"
             message = f"{entry.model} runs {runs}, which takes no chip settings from here."

@@ -10,7 +10,7 @@ from clusterwright.intent.traffic_classes import lossless_numbers
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.hardware.systems import system_of
 
 
 @rule(
@@ -32,7 +32,7 @@ def headroom_fits(subject: Subject) -> Iterator[Problem]:
         if fabric.technology == "infiniband" or not lossless_numbers(fabric):
             continue
         for depth, tier in enumerate(fabric.tiers):
-            system = systems().get(tier.model.network_os or "")
+            system = system_of(tier.model)
             if system is None or not system.sizes_headroom:
                 continue
             buffer = tier.model.buffer

@@ -14,6 +14,7 @@ from typing import Any
 
 from clusterwright import data_files
 from clusterwright.finding import SpecError
+from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.schema.check import check
 from clusterwright.spec.text.reader import read_document
 
@@ -72,33 +73,55 @@ class FilterTables:
 
 
 @dataclass(frozen=True, slots=True)
-class System:
-    """A switch system: what it can be told about choosing among equal paths, by chip.
+class Limits:
+    """Bounds of a system on values that a spec sets, None without one; ``snmp_user`` are the least and most letters."""
 
-    ``sizes_headroom`` says that its configuration decides how much headroom ports have, and its chip alone where not;
-    ``needs_chip_settings`` that it does not start without settings of the chip that only the vendor gives out.
-    ``filter_tables`` are None where no bound of a chip is known. ``loopback`` and ``gateway`` are the interfaces that
-    the system names itself: that of its own address, and that which hosts in a shared subnet have for a gateway.
-    ``authentication`` are the methods of its BGP sessions, ``has_bfd`` says that BFD watches them. What a spec adds by
-    hand are lines where ``takes_lines``, and patches of ``patched`` files.
+    operator_keys: int | None
+    dns_servers: int | None
+    ntp_servers: int | None
+    snmp_user: tuple[int, int] | None
+    pfc_detection_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A switch system: what it can be told. ``title`` is what people call it.
+
+    One that ``routes`` forwards by its own configuration; the others leave that to a subnet manager, and have only
+    ``limits``. ``hashing`` is how it chooses among equal paths, by chip; ``sizes_headroom`` says that its configuration
+    decides how much headroom ports have, and its chip alone where not; ``needs_chip_settings`` that it does not start
+    without settings of the chip that only the vendor gives out. ``filter_tables`` are None where no bound of a chip is
+    known. ``loopback`` and ``gateway`` are the interfaces that the system names itself: that of its own address, and
+    that which hosts in a shared subnet have for a gateway. ``authentication`` are the methods of its BGP sessions,
+    ``has_bfd`` says that BFD watches them. What a spec adds by hand are lines where ``takes_lines``, and patches of
+    ``patched`` files. ``has_borders`` and ``has_macsec`` say that these are rendered for it, ``matches_ranges`` that
+    one entry of a filter takes a range of ports.
     """
 
     name: str
-    sizes_headroom: bool
-    needs_chip_settings: bool
-    hashing: tuple[Hashing, ...]
-    filter_tables: FilterTables | None
-    loopback: str
-    gateway: str
-    authentication: frozenset[str]
-    has_bfd: bool
-    takes_lines: bool
-    patched: tuple[str, ...]
+    title: str
+    limits: Limits
+    routes: bool = False
+    sizes_headroom: bool = False
+    needs_chip_settings: bool = False
+    hashing: tuple[Hashing, ...] = ()
+    filter_tables: FilterTables | None = None
+    loopback: str = ""
+    gateway: str = ""
+    authentication: frozenset[str] = frozenset()
+    has_bfd: bool = False
+    takes_lines: bool = False
+    patched: tuple[str, ...] = ()
+    has_borders: bool = False
+    has_macsec: bool = False
+    matches_ranges: bool = True
 
     def hashing_on(self, asic: str | None) -> Hashing | None:
         """What holds for switches with a chip; None where nothing is known of it."""
         return next((each for each in self.hashing if not each.asics or asic in each.asics), None)
 
+
+UNMANAGED = "unmanaged"  # what a switch runs that has no CPU of its own
 
 Systems = Mapping[str, System]
 
@@ -116,6 +139,14 @@ def systems() -> Systems:
     return MappingProxyType(found)
 
 
+def system_of(model: HardwareModel) -> System | None:
+    """The system that a model runs; None for nodes, storage, and switches without one of their own.
+
+    Raises KeyError for a system that has no file: the catalogue's loader lets none in.
+    """
+    return None if model.network_os in {None, UNMANAGED} else systems()[model.network_os]
+
+
 def filter_tables_of(name: str) -> FilterTables:
     """What a system's filters may take of a chip. Raises KeyError for one of which no bound is known."""
     found = systems()[name].filter_tables
@@ -125,9 +156,15 @@ def filter_tables_of(name: str) -> FilterTables:
 
 
 def _system(data: Mapping[str, Any]) -> System:
+    name, title, limits = data["name"], data["title"], _limits(data["limits"])
+    if data["technology"] == "infiniband":
+        return System(name, title, limits)
     interfaces, bgp, added = data["interfaces"], data["bgp"], data["added"]
     return System(
-        name=data["name"],
+        name,
+        title,
+        limits,
+        routes=True,
         sizes_headroom=data["headroom"]["decided_by"] == "configuration",
         needs_chip_settings=data["chip_settings"]["needed"],
         hashing=tuple(_hashing(each) for each in data["hashing"]),
@@ -138,6 +175,20 @@ def _system(data: Mapping[str, Any]) -> System:
         has_bfd=bgp["bfd"],
         takes_lines=added.get("lines", False),
         patched=tuple(added.get("files", ())),
+        has_borders=data["rendered"]["borders"],
+        has_macsec=data["rendered"]["macsec"],
+        matches_ranges=data["port_ranges"]["matched"],
+    )
+
+
+def _limits(data: Mapping[str, Any]) -> Limits:
+    low, high = data.get("snmp_user", (None, None))
+    return Limits(
+        operator_keys=data.get("operator_keys"),
+        dns_servers=data.get("dns_servers"),
+        ntp_servers=data.get("ntp_servers"),
+        snmp_user=None if low is None else (low, high),
+        pfc_detection_ms=data.get("pfc_detection_ms"),
     )
 
 
