@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import random
 import re
+from pathlib import Path
 
 import networkx
 import pytest
+from tests.platforms.plans import plan_with
 from tests.proofs.trees import FABRIC, Cables, text_of, tree, verdict
+
+from clusterwright.output.engine import render_kinds
+from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.infiniband.bisection import BISECTION
+from clusterwright.proofs.tree import tree_of
+from clusterwright.rules.engine import lint_path
 
 
 def flow(text: str, unit: str) -> int:
@@ -37,3 +45,47 @@ def test_cuts_are_those_of_networkx(seed: int) -> None:
         assert links < 64
         message = f"unit of gpu-s0{unit}r00n0: {links} links carry 64 adapters"
         assert any(message in example.message for example in found.counterexamples)
+
+
+THREE_TIERS = """nodes:
+  - name: compute
+    count: 16
+    levels: [{name: rack, of: 4, within: su}, {name: su, of: 1, within: pod}, {name: pod, of: 2}]
+fabrics:
+  - name: backend
+    tiers:
+      - {role: leaf, up: {links: 4}}
+      - {role: spine, per: pod, up: {links: 8, speed_gbps: 400}}
+      - {role: core, model: qm9790, per: cluster, count: 4}
+expect:
+  - {figure: gpus, value: 128, assumed: "What is tried here."}
+  - {figure: switches.leaf, value: 32, assumed: "What is tried here."}
+  - {figure: oversubscription.backend.spine, value: %s, tolerance: %s, assumed: "Narrow above the pods."}
+"""
+LAST_POD_HALF_FULL = (
+    THREE_TIERS.replace("count: 16", "count: 12").replace("value: 128", "value: 96").replace("value: 32", "value: 24")
+)
+THREE_SPINES = """fabrics: [{name: backend, tiers: [{role: spine, count: 3}]}]
+expect:
+  - {figure: oversubscription.backend.leaf, value: 1, tolerance: %s, assumed: "A link in 64 may have no partner."}
+"""
+
+
+@pytest.mark.parametrize(
+    ("overlay", "refused"),
+    [
+        (THREE_TIERS % (2, 0), ""),
+        (LAST_POD_HALF_FULL % (1.5, 0), "CW224"),
+        (LAST_POD_HALF_FULL % (1.5, 0.4), ""),
+        (THREE_SPINES % 0, "CW219"),
+        (THREE_SPINES % 0.02, ""),
+    ],
+    ids=["an upper tier", "a fuller pod", "a fuller pod within its tolerance", "uneven", "uneven within its tolerance"],
+)
+def test_lint_and_proof_judge_one_promise(overlay: str, refused: str, tmp_path: Path) -> None:
+    """What the proof refutes lint refuses first; what a promise covers is proven."""
+    plan = plan_with(tmp_path, "lab-ib", overlay)
+    assert [each.code for each in lint_path(tmp_path / "overlay.yaml").errors] == [refused] * bool(refused)
+    files = tuple(render_kinds(plan, BISECTION.kinds))
+    found = BISECTION.run(tree_of(plan.name, files, intent_of(plan)))
+    assert found.is_proven or refused, found.counterexamples

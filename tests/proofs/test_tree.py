@@ -71,5 +71,5 @@ def test_intent_names_the_fabric_of_its_ports() -> None:
     assert (partition.pkey, len(partition.members), set(partition.members.values())) == (1, 128, {"full"})
     assert intent.fabric_with(list(partition.members)[:3]) == "backend"
     assert intent.fabric_with([1]) is None
-    assert intent.non_blocking == {"backend"}
+    assert intent.shares == {"backend": 1}
     assert intent.open_default == frozenset()

@@ -38,6 +38,20 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
     return found
 
 
+def promised_shares(spec: ClusterSpec) -> Mapping[str, float]:
+    """By fabric, the least share of the NICs' bandwidth that the spec promises above any of its tiers, from 0 to 1.
+
+    Fabrics of which `expect` states no oversubscription are not in it.
+    """
+    found: dict[str, float] = {}
+    for item in spec.expectations:
+        kind, *rest = item.figure.split(".")
+        if kind == "oversubscription" and len(rest) == 2:
+            share = 1 / max(1.0, item.value * (1 + item.tolerance))
+            found[rest[0]] = min(share, found.get(rest[0], 1.0))
+    return found
+
+
 def _fabric_figures(skeleton: FabricSkeleton) -> dict[str, float]:
     fabric = skeleton.fabric
     seats = Counter(seat.tier for seat in skeleton.seats)

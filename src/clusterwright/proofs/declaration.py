@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from clusterwright.plan.chips import chips_of
+from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.infiniband.declared import WantedSubnet, wanted_subnets
 from clusterwright.proofs.isolation.declaration import declared_of
@@ -31,23 +32,24 @@ class WantedPartition:
 class Intent:
     """What a spec promises; ``ports`` are the GUIDs of every planned adapter port of a fabric.
 
-    ``non_blocking`` are the fabrics whose spec promises an oversubscription of 1, ``open_default`` those whose spec
-    wants full membership in the default partition for everybody. ``drained`` are devices that carry no traffic,
-    ``drained_chips`` the GUIDs of the InfiniBand switch chips among them, ``idle`` by InfiniBand fabric the switches
-    and ports that the spec drains or takes out of service, ``subnets`` by fabric what is asked of its manager,
-    ``ratios`` the promised oversubscription by ``fabric.tier`` with its tolerance, ``encrypted_links`` the device and
-    port at both ends of every link that is to have MACsec, ``isolation`` the matrix of zones and flows.
-    ``endpoints`` are device and port of every planned GUID, ``managers`` for each fabric the hosts of which so many
-    run its subnet manager. ``protections`` are the kind of protection of each node's mounts by mount point,
-    ``tls_files`` the files that tlshd is to have by its own words for them, ``ethernet`` each switch's fabric as the
-    spec declares it, ``stopped`` are devices that are drained or out of service, ``unplugged`` device and port of every
-    NIC and management port whose cable is out of service. ``nccl_nodes`` are the nodes that its NCCL profile is for,
+    ``shares`` are the shares of the adapters' bandwidth that the spec promises of a fabric (1 is all of it, none
+    where it states no oversubscription), ``open_default`` the fabrics whose spec wants full membership in the
+    default partition for everybody. ``drained`` are devices that carry no traffic, ``drained_chips`` the GUIDs of
+    the InfiniBand switch chips among them, ``idle`` by InfiniBand fabric the switches and ports that the spec
+    drains or takes out of service, ``subnets`` by fabric what is asked of its manager, ``ratios`` the promised
+    oversubscription by ``fabric.tier`` with its tolerance, ``encrypted_links`` the device and port at both ends of
+    every link that is to have MACsec, ``isolation`` the matrix of zones and flows. ``endpoints`` are device and
+    port of every planned GUID, ``managers`` for each fabric the hosts of which so many run its subnet manager.
+    ``protections`` are the kind of protection of each node's mounts by mount point, ``tls_files`` the files that
+    tlshd is to have by its own words for them, ``ethernet`` each switch's fabric as the spec declares it,
+    ``stopped`` are devices that are drained or out of service, ``unplugged`` device and port of every NIC and
+    management port whose cable is out of service. ``nccl_nodes`` are the nodes that its NCCL profile is for,
     ``railed`` the fabrics whose lowest tier has switches for each rail.
     """
 
     ports: Mapping[str, frozenset[int]]
     partitions: tuple[WantedPartition, ...]
-    non_blocking: frozenset[str]
+    shares: Mapping[str, float]
     open_default: frozenset[str]
     drained: frozenset[str] = frozenset()
     drained_chips: frozenset[int] = frozenset()
@@ -87,11 +89,6 @@ def intent_of(plan: Plan) -> Intent:
             by_group = memberships_of(plan.spec, partition)
             members = {guid: by_group[group] for guid, group in own.items() if group in by_group}
             wanted.append(WantedPartition(fabric.name, partition.name, partition.pkey & 0x7FFF, members))
-    full = {
-        item.figure.split(".")[1]
-        for item in plan.spec.expectations
-        if item.figure.startswith("oversubscription.") and item.value == 1
-    }
     opened = {
         fabric.name
         for fabric in plan.spec.fabrics
@@ -116,7 +113,7 @@ def intent_of(plan: Plan) -> Intent:
     return Intent(
         planned,
         tuple(wanted),
-        frozenset(full),
+        promised_shares(plan.spec),
         frozenset(opened),
         drained,
         frozenset(

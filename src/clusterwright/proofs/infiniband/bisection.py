@@ -21,6 +21,7 @@ from clusterwright.proofs.infiniband.units import Units, units_of
 from clusterwright.proofs.tree import RenderedTree
 
 _SHOWN = 3
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,7 @@ def _run(tree: RenderedTree) -> Verdict:
             continue
         units = units_of(subnet)
         short: list[Counterexample] = []
-        is_promised = tree.intent is not None and (
-            tree.intent.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) in tree.intent.non_blocking
-        )
+        promised = _promised(tree, subnet)
         for title, cuts in (
             ("a unit and all others", list(_each_unit(subnet, units))),
             ("a unit and the next", list(_neighbours(subnet, units))),
@@ -65,13 +64,21 @@ def _run(tree: RenderedTree) -> Verdict:
             tried += len(cuts)
             best, worst = max(cut.ratio for cut in cuts), min(cut.ratio for cut in cuts)
             facts.append(Fact(f"bandwidth between {title}, worst of {len(cuts)}, 1 is full", round(worst, 4)))
-            wanted = 1.0 if is_promised else best
-            short += [_narrow(subnet, cut, wanted) for cut in cuts if cut.ratio < wanted]
+            wanted = best if promised is None else promised
+            short += [_narrow(subnet, cut, wanted) for cut in cuts if cut.ratio < wanted - _ROUNDING]
         refuting, noted, why = excused(tree, subnet, short)
         found += refuting
         notes += noted
         unjudged = unjudged or why
     return Verdict(tuple(facts), tuple(found), Cases("two units to cut between", tried), tuple(notes), unjudged)
+
+
+def _promised(tree: RenderedTree, subnet: Subnet) -> float | None:
+    """The share of the adapters' bandwidth that the spec promises; None where it states none, or there is no spec."""
+    if tree.intent is None:
+        return None
+    name = tree.intent.fabric_with(adapter.guid for adapter in subnet.fabric.adapters)
+    return tree.intent.shares.get(name) if name is not None else None
 
 
 def _each_unit(subnet: Subnet, units: Units) -> Iterator[_Cut]:
@@ -141,7 +148,8 @@ def _narrow(subnet: Subnet, cut: _Cut, wanted: float) -> Counterexample:
 
 BISECTION = Check(
     "ib-bisection",
-    "Units and halves of the fabric reach each other with full bandwidth, or all with the same share of it.",
+    "Units and halves reach each other with the bandwidth that the spec promises, or without a promise all with the"
+    " same share of it.",
     KINDS,
     has_subnet,
     _run,
