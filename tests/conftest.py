@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,15 @@ from hypothesis import HealthCheck, Phase, settings
 from tests.strategies import EXAMPLES
 
 CHECKOUT = Path(__file__).parents[1]
+
+# The commands that tests start are those beside the interpreter that runs the tests, whether or not its environment is
+# active.
+os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+
+# Tests start thousands of Python programs. What these import is compiled once, even where the environment asks them to
+# leave no compiled files behind: compiling it each time was half of their work.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 settings.register_profile(
     "ci",
