@@ -19,10 +19,12 @@ from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from pulumi import automation
+from pulumi.automation._stack import StackInitMode
 from pulumi.automation.errors import create_command_error
 
 from clusterwright.deploy.locks import Busy, StackLocks, clear_way, owners_in
@@ -144,6 +146,21 @@ class _Seen(automation.LocalWorkspace):
 
     def select_stack(self, stack_name: str) -> None:
         """Selects nothing."""
+
+
+class _Heard(automation.Stack):
+    """A stack of which nothing is asked once it was driven: the events told what became of it.
+
+    The base class reads the stack's outputs twice and its history once, by a command of Pulumi each.
+    """
+
+    def outputs(self) -> automation.OutputMap:
+        """None: resources keep theirs, and a stack hands out none but to ``given``."""
+        return {}
+
+    def info(self, show_secrets: bool = True) -> automation.UpdateSummary:
+        """No summary: the engine's last event was one."""
+        return automation.UpdateSummary("", datetime.min.replace(tzinfo=UTC), "", {}, {}, "")
 
 
 @dataclass(slots=True)
@@ -325,7 +342,7 @@ class Engine:
         with self._opening:  # opening writes the project's files and Pulumi's note of the selected stack
             write_configuration(self._project, self._deployment, stack)
             workspace = self._workspace(stack.name, environment, _Seen if is_seen else automation.LocalWorkspace)
-            return automation.Stack.create_or_select(stack.name, workspace)
+            return _Heard(stack.name, workspace, StackInitMode.CREATE_OR_SELECT)
 
     def _workspace(
         self,
