@@ -1,21 +1,18 @@
-"""CW219, CW221, CW224: do nodes reach each other when one switch fails, and as well as promised while none does?"""
+"""CW221: do nodes reach each other when one switch or cable fails?"""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
 from clusterwright.finding import Severity
-from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.service import ACTIVE
 from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.topology.drains import device_states
 from clusterwright.spec.text.document import Path
 
-_ROUNDING = 1e-9
 _PAIRS_AT_MOST = 100_000  # of kinds of switches: beyond, only what cuts off one of them is looked for
 
 
@@ -143,145 +140,3 @@ def _cause(subject: Subject, fabric: FabricSkeleton, leaf: int | None, designed:
     whole = ways_up(fabric, dict.fromkeys((seat.name for seat in fabric.seats), ACTIVE))
     is_designed = whole.needed[leaf] & ~(1 << leaf) if leaf is not None else parting(whole)
     return designed if is_designed else (*stopped[0].path, "state")
-
-
-@rule(
-    code="CW224",
-    severity=Severity.ERROR,
-    title="units with less bandwidth than is promised",
-    why="A collective goes at the pace of its narrowest unit, which the ratio of the whole tier does not show.",
-    mend="Fill the units alike, give all of them the bandwidth of their NICs, or promise what the narrowest has.",
-    docs="On InfiniBand each unit should reach all others with the bandwidth that the spec promises: of the ratios in"
-    " `expect` (`oversubscription.FABRIC.TIER`, with their tolerances) the widest is what every unit must have. These"
-    " figures are of a whole tier. Where its leaves, or the groups of a tier above them, have different numbers of"
-    " adapters, as with a last unit that is not full or groups of several models, the fullest has less than the figure"
-    " says. A `tolerance` that covers it promises that much less. `ib-bisection` proves the same from the cables, and"
-    " names the narrow cuts. Without any promise all units must have the same share.",
-)
-def unequal_units(subject: Subject) -> Iterator[Problem]:
-    """InfiniBand fabrics with a unit at some tier whose uplinks carry less of its adapters than is promised."""
-    shares = promised_shares(subject.spec)
-    for fabric in subject.skeleton.fabrics:
-        if fabric.fabric.technology != "infiniband":
-            continue
-        adapters = _adapters(subject, fabric)
-        most_to_one = 1 / shares[fabric.fabric.name] if fabric.fabric.name in shares else None
-        for depth, tier in enumerate(fabric.fabric.tiers):
-            units = _units(fabric, adapters, depth, apart=depth == 0) if tier.up is not None else []
-            if tier.up is None or not units:
-                continue
-            least, most = min(units, key=_ratio), max(units, key=_ratio)
-            has = f"{most.name} has {most.uplinks:,} uplinks for {most.adapters:,} adapters"
-            if most_to_one is not None and _ratio(most) > most_to_one + _ROUNDING:
-                message = f"{has}, {_ratio(most):.4g} to 1, and the spec promises {most_to_one:.4g} to 1."
-            elif most_to_one is None and _ratio(most) > 1 and _ratio(most) != _ratio(least):
-                message = f"{has}, {least.name} {least.uplinks:,} for {least.adapters:,}."
-            else:
-                continue
-            hint = f"Fill the units alike, or give each {tier.role} more uplinks"
-            hint += ", or promise no more than the narrowest has." if most_to_one is not None else "."
-            yield Problem((*tier.up.path, "links"), message, hint)
-
-
-@rule(
-    code="CW219",
-    severity=Severity.ERROR,
-    title="promise that an uneven spread breaks",
-    why="Where two units have more links to some switches above and fewer to others, not all of them meet a partner.",
-    mend="Make the uplinks of each unit a multiple of the switches above it, or promise a tolerance.",
-    docs="On InfiniBand a unit whose uplinks do not divide evenly over the switches above has one link more to some of"
-    " them, the next unit to others: between the two, as many as lie differently carry nothing. With 64 links over"
-    " three spines that is one of them, over 48 it is 16. Judged is what the spec promises in `expect`"
-    " (`oversubscription.FABRIC.TIER`, with its `tolerance`), as `ib-bisection` does from the cables.",
-)
-def uneven_promise(subject: Subject) -> Iterator[Problem]:
-    """InfiniBand tiers with a unit whose links in common with others carry less of its adapters than is promised."""
-    shares = promised_shares(subject.spec)
-    for fabric in subject.skeleton.fabrics:
-        share = shares.get(fabric.fabric.name)
-        if fabric.fabric.technology != "infiniband" or share is None:
-            continue
-        adapters = _adapters(subject, fabric)
-        for depth, tier in enumerate(fabric.fabric.tiers):
-            lost = _without_partner(fabric, depth)
-            for unit in _units(fabric, adapters, depth, apart=False) if lost else ():
-                spare = unit.uplinks - unit.adapters * share
-                if tier.up is not None and lost.get(unit.group, 0) > spare + _ROUNDING and spare > -_ROUNDING:
-                    yield Problem(
-                        (*tier.up.path, "links"),
-                        f"{unit.uplinks:,} uplinks of {unit.name} do not spread evenly: {lost[unit.group]:,} of them"
-                        f" have no partner in other units, and {unit.adapters:,} adapters are promised {share:.2%}"
-                        " of their bandwidth.",
-                        "Make them a multiple of the switches above, or add a `tolerance` to the promise.",
-                    )
-                    break
-
-
-def _without_partner(fabric: FabricSkeleton, depth: int) -> Mapping[int, int]:
-    """By group, how many uplinks of a tier lead to switches above that another group has fewer links to."""
-    tier = fabric.fabric.tiers[depth]
-    lost = Counter[int]()
-    for bundle in fabric.bundles:
-        if tier.up is None or fabric.seats[bundle.lowers[0]].tier != depth:
-            continue
-        members = Counter(fabric.seats[number].group for number in bundle.lowers)
-        for group, count in members.items() if len(members) > 1 else ():
-            over = count * tier.up.links % len(bundle.uppers)
-            lost[group] += min(over, len(bundle.uppers) - over)
-    return +lost
-
-
-def _adapters(subject: Subject, fabric: FabricSkeleton) -> Mapping[int, int]:
-    """How many adapters each switch has, but for hosts that take free ports, such as the fabric's managers."""
-    filling = {attach.nodes for attach in fabric.fabric.attach if attach.to is not None}
-    groups = [subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes]
-    return Counter(item.seat for item in fabric.attachments if item.node >= 0 and groups[item.node] not in filling)
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """A switch with adapters, or all of one tier that stand in one ``group``: their uplinks, and who needs them."""
-
-    name: str
-    group: int
-    uplinks: int
-    adapters: int
-
-
-def _ratio(unit: _Unit) -> float:
-    return unit.adapters / unit.uplinks
-
-
-def _units(fabric: FabricSkeleton, adapters: Mapping[int, int], depth: int, *, apart: bool) -> list[_Unit]:
-    """What climbs through a tier with adapters below it: its switches of each group, or one by one (``apart``)."""
-    tier = fabric.fabric.tiers[depth]
-    if tier.up is None:
-        return []
-    if apart:
-        own = [at for at in sorted(adapters) if fabric.seats[at].tier == depth]
-        return [_Unit(fabric.seats[at].name, fabric.seats[at].group, tier.up.links, adapters[at]) for at in own]
-    groups: dict[int, list[int]] = {}
-    for number, seat in enumerate(fabric.seats):
-        if seat.tier == depth:
-            groups.setdefault(seat.group, []).append(number)
-    above: dict[int, set[int]] = {
-        number: {seat.group} for number, seat in enumerate(fabric.seats) if seat.tier == depth
-    }
-    for bundle in sorted(fabric.bundles, key=lambda each: -each.tier):
-        if bundle.tier <= depth:
-            for lower, upper in joins(fabric, bundle):
-                above.setdefault(lower, set()).update(above.get(upper, ()))
-    below = Counter[int]()
-    for seat_number, count in adapters.items():
-        for group in above.get(seat_number, ()):
-            below[group] += count
-    return [
-        _Unit(
-            fabric.seats[members[0]].name + (" with those beside it" if len(members) > 1 else ""),
-            group,
-            tier.up.links * len(members),
-            below[group],
-        )
-        for group, members in groups.items()
-        if below[group]
-    ]

@@ -1,0 +1,177 @@
+"""CW219 and CW224: does every unit of an InfiniBand fabric have the bandwidth that the spec promises?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterwright.finding import Severity
+from clusterwright.plan.figures import promised_shares
+from clusterwright.plan.skeleton import FabricSkeleton, joins
+from clusterwright.rules.rule import Problem, Subject, rule
+
+_ROUNDING = 1e-9
+
+
+@rule(
+    code="CW224",
+    severity=Severity.ERROR,
+    title="units with less bandwidth than is promised",
+    why="A collective goes at the pace of its narrowest unit, which the ratio of the whole tier does not show.",
+    mend="Fill the units alike, give all of them the bandwidth of their NICs, or promise what the narrowest has.",
+    docs="On InfiniBand each unit should reach all others with the bandwidth that the spec promises: of the ratios in"
+    " `expect` (`oversubscription.FABRIC.TIER`, with their tolerances) the widest is what every unit must have. These"
+    " figures are of a whole tier. Where its leaves, or the groups of a tier above them, have different numbers of"
+    " adapters, as with a last unit that is not full or groups of several models, the fullest has less than the figure"
+    " says. A `tolerance` that covers it promises that much less. `ib-bisection` proves the same from the cables, and"
+    " names the narrow cuts. Without any promise all units must have the same share.",
+)
+def unequal_units(subject: Subject) -> Iterator[Problem]:
+    """InfiniBand fabrics with a unit at some tier whose uplinks carry less of its adapters than is promised."""
+    shares = promised_shares(subject.spec)
+    for fabric in subject.skeleton.fabrics:
+        if fabric.fabric.technology != "infiniband":
+            continue
+        adapters = _adapters(subject, fabric)
+        most_to_one = 1 / shares[fabric.fabric.name] if fabric.fabric.name in shares else None
+        for depth, tier in enumerate(fabric.fabric.tiers):
+            units = _units(fabric, adapters, depth, apart=depth == 0) if tier.up is not None else []
+            if tier.up is None or not units:
+                continue
+            least, most = min(units, key=_ratio), max(units, key=_ratio)
+            has = f"{most.name} has {most.uplinks:,} uplinks for {most.adapters:,} adapters"
+            if most_to_one is not None and _ratio(most) > most_to_one + _ROUNDING:
+                message = f"{has}, {_ratio(most):.4g} to 1, and the spec promises {most_to_one:.4g} to 1."
+            elif most_to_one is None and _ratio(most) > 1 and _ratio(most) != _ratio(least):
+                message = f"{has}, {least.name} {least.uplinks:,} for {least.adapters:,}."
+            else:
+                continue
+            hint = f"Fill the units alike, or give each {tier.role} more uplinks"
+            hint += ", or promise no more than the narrowest has." if most_to_one is not None else "."
+            yield Problem((*tier.up.path, "links"), message, hint)
+
+
+@rule(
+    code="CW219",
+    severity=Severity.ERROR,
+    title="promise that an uneven spread breaks",
+    why="Where one unit has more links to some switches above and the others fewer, not every link meets a partner.",
+    mend="Make the uplinks of each unit a multiple of the switches above it, or promise a tolerance.",
+    docs="On InfiniBand a unit whose uplinks do not divide evenly over the switches above has one link more to some of"
+    " them. Two units of 64 links under three spines have 22, 21, 21 and 21, 22, 21: of 64 links 63 meet a partner."
+    " Judged is what the spec promises in `expect` (`oversubscription.FABRIC.TIER`, with its `tolerance`), between"
+    " each unit and all others and between two halves of the units; `ib-bisection` does so from the cables.",
+)
+def uneven_promise(subject: Subject) -> Iterator[Problem]:
+    """InfiniBand tiers where the links that units have in common carry less of their adapters than is promised."""
+    shares = promised_shares(subject.spec)
+    for fabric in subject.skeleton.fabrics:
+        share = shares.get(fabric.fabric.name)
+        if fabric.fabric.technology != "infiniband" or share is None:
+            continue
+        adapters = _adapters(subject, fabric)
+        for depth, tier in enumerate(fabric.fabric.tiers):
+            found = next(_short_cuts(fabric, adapters, depth, share), None)
+            if tier.up is not None and found is not None:
+                unit, links, wanted = found
+                yield Problem(
+                    (*tier.up.path, "links"),
+                    f"Between {unit} and others {links:,} uplinks of {tier.role} meet a partner, and {wanted:,}"
+                    f" adapters are promised {share:.2%} of their bandwidth: they do not spread evenly.",
+                    "Make each unit's uplinks a multiple of the switches above, or add a `tolerance` to the promise.",
+                )
+
+
+def _short_cuts(
+    fabric: FabricSkeleton, adapters: Mapping[int, int], depth: int, share: float
+) -> Iterator[tuple[str, int, int]]:
+    """Cuts between units below the same switches: a unit's name, links that meet a partner, adapters that want them."""
+    units = {unit.group: unit for unit in _units(fabric, adapters, depth, apart=False)}
+    domains: dict[tuple[int, ...], list[Counter[tuple[int, int]]]] = {}
+    for bundle in fabric.bundles:
+        if fabric.seats[bundle.lowers[0]].tier == depth:
+            members = dict.fromkeys(fabric.seats[number].group for number in bundle.lowers)
+            links = Counter((fabric.seats[lower].group, upper) for lower, upper in joins(fabric, bundle))
+            domains.setdefault(tuple(group for group in members if group in units), []).append(links)
+    for groups, bundles in domains.items():
+        for near in _sides(groups):
+            far = [group for group in groups if group not in near]
+            wanted = min(sum(units[group].adapters for group in side) for side in (near, far))
+            room = min(sum(units[group].uplinks for group in side) for side in (near, far))
+            met = sum(_met(links, frozenset(near), frozenset(far)) for links in bundles)
+            if met + _ROUNDING < wanted * share <= room + _ROUNDING:  # with less room it is narrow, whoever spreads how
+                yield units[near[0]].name, met, wanted
+
+
+def _sides(groups: Sequence[int]) -> Iterator[Sequence[int]]:
+    """One side of each cut: every unit by itself, the first half, every other one."""
+    if len(groups) > 1:
+        yield from ([group] for group in groups)
+        yield groups[: len(groups) // 2]
+        yield groups[::2]
+
+
+def _met(links: Counter[tuple[int, int]], near: frozenset[int], far: frozenset[int]) -> int:
+    """How many links of one side meet one of the other side at a switch above."""
+    sides = (Counter[int](), Counter[int]())
+    for (group, upper), count in links.items():
+        if group in near or group in far:
+            sides[group in far][upper] += count
+    return sum(min(count, sides[1][upper]) for upper, count in sides[0].items())
+
+
+def _adapters(subject: Subject, fabric: FabricSkeleton) -> Mapping[int, int]:
+    """How many adapters each switch has, but for hosts that take free ports, such as the fabric's managers."""
+    filling = {attach.nodes for attach in fabric.fabric.attach if attach.to is not None}
+    groups = [subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes]
+    return Counter(item.seat for item in fabric.attachments if item.node >= 0 and groups[item.node] not in filling)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A switch with adapters, or all of one tier that stand in one ``group``: their uplinks, and who needs them."""
+
+    name: str
+    group: int
+    uplinks: int
+    adapters: int
+
+
+def _ratio(unit: _Unit) -> float:
+    return unit.adapters / unit.uplinks
+
+
+def _units(fabric: FabricSkeleton, adapters: Mapping[int, int], depth: int, *, apart: bool) -> list[_Unit]:
+    """What climbs through a tier with adapters below it: its switches of each group, or one by one (``apart``)."""
+    tier = fabric.fabric.tiers[depth]
+    if tier.up is None:
+        return []
+    if apart:
+        own = [at for at in sorted(adapters) if fabric.seats[at].tier == depth]
+        return [_Unit(fabric.seats[at].name, fabric.seats[at].group, tier.up.links, adapters[at]) for at in own]
+    groups: dict[int, list[int]] = {}
+    for number, seat in enumerate(fabric.seats):
+        if seat.tier == depth:
+            groups.setdefault(seat.group, []).append(number)
+    above: dict[int, set[int]] = {
+        number: {seat.group} for number, seat in enumerate(fabric.seats) if seat.tier == depth
+    }
+    for bundle in sorted(fabric.bundles, key=lambda each: -each.tier):
+        if bundle.tier <= depth:
+            for lower, upper in joins(fabric, bundle):
+                above.setdefault(lower, set()).update(above.get(upper, ()))
+    below = Counter[int]()
+    for seat_number, count in adapters.items():
+        for group in above.get(seat_number, ()):
+            below[group] += count
+    return [
+        _Unit(
+            fabric.seats[members[0]].name + (" with those beside it" if len(members) > 1 else ""),
+            group,
+            tier.up.links * len(members),
+            below[group],
+        )
+        for group, members in groups.items()
+        if below[group]
+    ]
