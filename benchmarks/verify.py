@@ -19,7 +19,7 @@ from clusterwright.cli.proofs import prove
 from clusterwright.data_files import folder
 from clusterwright.output.engine import render_kinds
 from clusterwright.plan.build import build_plan
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
@@ -83,7 +83,7 @@ def _checks(name: str) -> list[tuple[str, Seconds]]:
     artifacts = list(render_kinds(plan, kinds))
 
     def tree() -> RenderedTree:
-        return tree_of(name, artifacts, intent_of(plan))
+        return tree_of(name, artifacts, declaration_of(plan))
 
     def seconds(run: Callable[[], object]) -> Seconds:
         start, used = time.perf_counter(), _processors()

@@ -11,8 +11,8 @@ from clusterwright.data_files import folder
 from clusterwright.finding import VerifyError
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.spec.load import load_spec
@@ -20,7 +20,7 @@ from clusterwright.spec.load import load_spec
 
 def _lab() -> RenderedTree:
     plan = build_plan(load_spec(folder("inventory") / "lab-roce.yaml"))
-    return tree_of(plan.name, render_devices(plan), intent_of(plan))
+    return tree_of(plan.name, render_devices(plan), declaration_of(plan))
 
 
 def _always(_: RenderedTree) -> bool:
@@ -45,7 +45,7 @@ def test_verdicts_are_the_same_and_in_the_order_of_the_checks(monkeypatch: pytes
 
 
 def test_large_trees_are_proven_in_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = [Check(f"check-{at}", "", frozenset(), _always, _process) for at in range(4)]
+    checks = [ProofCheck(f"check-{at}", "", frozenset(), _always, _process) for at in range(4)]
     monkeypatch.setattr(proofs, "_WORTH_FORKING", 1)
 
     first, *others = [verdict.facts[0].value for _, verdict in proofs.prove(_lab(), checks)]
@@ -55,8 +55,8 @@ def test_large_trees_are_proven_in_processes_of_their_own(monkeypatch: pytest.Mo
 
 
 def test_text_that_does_not_parse_is_told_whichever_process_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    bad = Check("bad", "", frozenset(), _always, _unreadable)
-    good = Check("good", "", frozenset(), _always, _process)
+    bad = ProofCheck("bad", "", frozenset(), _always, _unreadable)
+    good = ProofCheck("good", "", frozenset(), _always, _process)
     monkeypatch.setattr(proofs, "_WORTH_FORKING", 1)
 
     with pytest.raises(VerifyError, match=r"agent\.conf:3: not JSON"):
@@ -65,7 +65,7 @@ def test_text_that_does_not_parse_is_told_whichever_process_read_it(monkeypatch:
 
 def test_a_counterexample_survives_the_way_between_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Counterexample("rtsw-p00r00", "etc/coop/agent.conf", 3, "maps DSCP 26 to class 0")
-    refuted = Check("refuted", "", frozenset(), _always, lambda _: Verdict((), (found,), Cases("cases", 1)))
+    refuted = ProofCheck("refuted", "", frozenset(), _always, lambda _: Verdict((), (found,), Cases("cases", 1)))
     monkeypatch.setattr(proofs, "_WORTH_FORKING", 1)
 
     assert [verdict.counterexamples for _, verdict in proofs.prove(_lab(), [refuted] * 3)] == [(found,)] * 3

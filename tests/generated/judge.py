@@ -31,8 +31,8 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.plan.skeleton import build_skeleton
 from clusterwright.platforms.linux.writer import nftables
-from clusterwright.proofs.check import Check
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.check import ProofCheck
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.report.figures import figures
@@ -87,7 +87,7 @@ class Rendered:
     def tree(self) -> RenderedTree:
         """What proofs read of it."""
         kinds = {kind for check in CHECKS for kind in check.kinds}
-        return tree_of(self.plan.name, (file for file in self.files if file.kind in kinds), intent_of(self.plan))
+        return tree_of(self.plan.name, (file for file in self.files if file.kind in kinds), declaration_of(self.plan))
 
 
 def judge(path: Path, findings: Sequence[Finding], *, thorough: bool) -> list[Failed]:
@@ -171,7 +171,7 @@ def _check_filter(file: Artifact) -> None:
     _require(done.returncode == 0, f"nft refuses {file.path}: {done.stderr.decode()}")
 
 
-def _check_proof(rendered: Rendered, check: Check, foretold: Collection[str]) -> None:
+def _check_proof(rendered: Rendered, check: ProofCheck, foretold: Collection[str]) -> None:
     tree = rendered.tree
     if not check.applies(tree):
         return

@@ -12,7 +12,7 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.fboss_ports import platform_port
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
@@ -129,7 +129,7 @@ def planned(tmp_path: Path, base: str, text: str) -> Plan:
 
 def verdict(plan: Plan, name: str) -> Verdict | None:
     check = next(each for each in CHECKS if each.name == name)
-    tree = tree_of(plan.name, render_kinds(plan, check.kinds), intent_of(plan))
+    tree = tree_of(plan.name, render_kinds(plan, check.kinds), declaration_of(plan))
     return check.run(tree) if check.applies(tree) else None
 
 
@@ -167,7 +167,7 @@ def test_a_fabric_that_is_not_joined_by_rail_has_no_rails_to_keep_pure(
 ) -> None:
     plan = planned(tmp_path, "lab-ib", overlay)
     check = next(each for each in CHECKS if each.name == "ib-rail-purity")
-    tree = tree_of(plan.name, render_kinds(plan, check.kinds), intent_of(plan) if has_spec else None)
+    tree = tree_of(plan.name, render_kinds(plan, check.kinds), declaration_of(plan) if has_spec else None)
     found = check.run(tree)
     assert check.applies(tree)
     assert found.word == "nothing to prove: no adapters of several rails on leaves for one each"

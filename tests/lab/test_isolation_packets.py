@@ -25,7 +25,7 @@ from clusterwright.lab.twin import Twin, namespace_prefix
 from clusterwright.packets.boxes import V6, box
 from clusterwright.packets.filters import ACCEPT, Rule, one_chain
 from clusterwright.packets.ranges import ranges, values
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.tree import RenderedTree
@@ -56,7 +56,7 @@ def twin(spec: Path) -> Twin:
 
 @pytest.fixture(scope="module")
 def tree(twin: Twin) -> RenderedTree:
-    return replace(rendered_filters(twin), intent=intent_of(twin.plan))
+    return replace(rendered_filters(twin), declaration=declaration_of(twin.plan))
 
 
 def edited(tree: RenderedTree, device: str, path: str, edit: Callable[[str], str]) -> RenderedTree:

@@ -10,7 +10,7 @@ from tests.platforms.plans import plan_of
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
@@ -35,7 +35,7 @@ def text_of(name: str, device: str, path: str) -> str:
     return next(a.content.decode() for a in artifacts_of(name) if (a.device, a.path) == (device, path))
 
 
-def tree(name: str, edits: Mapping[Place, Edit] | None = None, *, intent: bool = True) -> RenderedTree:
+def tree(name: str, edits: Mapping[Place, Edit] | None = None, *, declaration: bool = True) -> RenderedTree:
     """The tree of a spec with some files edited."""
     made = []
     left = dict(edits or {})
@@ -49,7 +49,7 @@ def tree(name: str, edits: Mapping[Place, Edit] | None = None, *, intent: bool =
         assert after != before, f"the edit of {artifact.device}:/{artifact.path} changes nothing"
         made.append(Artifact(artifact.device, artifact.path, after.encode(), artifact.kind))
     assert not left, f"there is no {left}"
-    return tree_of(name, made, intent_of(plan_of(name)) if intent else None)
+    return tree_of(name, made, declaration_of(plan_of(name)) if declaration else None)
 
 
 def verdict(check: str, subject: RenderedTree) -> Verdict:

@@ -12,7 +12,7 @@ from tests.platforms.plans import plan_with
 from tests.proofs.trees import FABRIC, Cables, text_of, tree, verdict
 
 from clusterwright.output.engine import render_kinds
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.infiniband.bisection import BISECTION
 from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
@@ -87,5 +87,5 @@ def test_lint_and_proof_judge_one_promise(overlay: str, refused: str, tmp_path: 
     plan = plan_with(tmp_path, "lab-ib", overlay)
     assert [each.code for each in lint_path(tmp_path / "overlay.yaml").errors] == [refused] * bool(refused)
     files = tuple(render_kinds(plan, BISECTION.kinds))
-    found = BISECTION.run(tree_of(plan.name, files, intent_of(plan)))
+    found = BISECTION.run(tree_of(plan.name, files, declaration_of(plan)))
     assert found.is_proven or refused, found.counterexamples

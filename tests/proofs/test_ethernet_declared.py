@@ -152,4 +152,4 @@ def test_what_all_switches_lost_is_compared_with_the_spec(
 
 
 def test_a_folder_has_no_spec_to_be_compared_with() -> None:
-    assert verdict("qos", tree("lab-roce", intent=False)).is_proven
+    assert verdict("qos", tree("lab-roce", declaration=False)).is_proven

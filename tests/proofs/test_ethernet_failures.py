@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from tests.proofs.ethernet_trees import EOS, tree, verdict
 
-from clusterwright.proofs.ethernet.jobs import Unit, job_sizes, leaf_cables_after, left_after
-from clusterwright.proofs.ethernet.network import Fabric, network_of_tree
-from clusterwright.proofs.ethernet.uplinks import Failure, Uplinks, sampled_doubles, single_cables, uplinks_of
+from clusterwright.proofs.ethernet.jobs import RoutedUnit, job_sizes, leaf_cables_after, left_after
+from clusterwright.proofs.ethernet.network import RoutedFabric, network_of_tree
+from clusterwright.proofs.ethernet.uplinks import FabricUplinks, Failure, sampled_doubles, single_cables, uplinks_of
 
 
-def backend() -> Fabric:
+def backend() -> RoutedFabric:
     fabrics = network_of_tree(tree("lab-roce")).fabrics
     return next(fabric for fabric in fabrics if fabric.is_lossless)
 
 
-def to_tops(uplinks: Uplinks, unit: Unit, failure: Failure, at: int) -> dict[int, float]:
+def to_tops(uplinks: FabricUplinks, unit: RoutedUnit, failure: Failure, at: int) -> dict[int, float]:
     """What part of a switch's load from below reaches each top of a unit, walking up cable by cable."""
     if at in failure.switches:
         return {}
@@ -36,7 +36,7 @@ def to_tops(uplinks: Uplinks, unit: Unit, failure: Failure, at: int) -> dict[int
     return {top: share / max(total, 1) if rank[at] else share for top, share in found.items()}
 
 
-def between_worst_pair(uplinks: Uplinks, unit: Unit, failure: Failure) -> float:
+def between_worst_pair(uplinks: FabricUplinks, unit: RoutedUnit, failure: Failure) -> float:
     alive = [int(leaf) for leaf in unit.leaves if leaf not in failure.switches]
     reach = {leaf: to_tops(uplinks, unit, failure, leaf) for leaf in alive}
     pairs = itertools.combinations(alive, 2)

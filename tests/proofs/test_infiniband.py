@@ -26,7 +26,7 @@ from tests.proofs.trees import (
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.declaration import Intent, intent_of
+from clusterwright.proofs.declaration import Declaration, declaration_of
 from clusterwright.proofs.infiniband.subnet import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
@@ -229,14 +229,14 @@ def test_only_the_standby_manager_differs() -> None:
 DRAINED_UNIT = "exceptions: [{group: s01, state: drained, reason: recabled}]"
 
 
-def drained_unit(folder: Path) -> tuple[tuple[Artifact, ...], Intent]:
+def drained_unit(folder: Path) -> tuple[tuple[Artifact, ...], Declaration]:
     plan = plan_with(folder, LAB, DRAINED_UNIT)
-    return tuple(render_kinds(plan, KINDS)), intent_of(plan)
+    return tuple(render_kinds(plan, KINDS)), declaration_of(plan)
 
 
 def test_a_drained_unit_is_said_to_be_reached_still(tmp_path: Path) -> None:
-    files, intent = drained_unit(tmp_path)
-    found = verdict("ib-up-down", tree_of(LAB, files, intent))
+    files, declaration = drained_unit(tmp_path)
+    found = verdict("ib-up-down", tree_of(LAB, files, declaration))
     assert found.is_proven
     facts = {fact.name: fact.value for fact in found.facts}
     assert facts["drained nodes, to which paths lead still"] == 8
@@ -245,11 +245,11 @@ def test_a_drained_unit_is_said_to_be_reached_still(tmp_path: Path) -> None:
 
 
 def test_a_drained_leaf_with_a_node_in_service(tmp_path: Path) -> None:
-    files, intent = drained_unit(tmp_path)
+    files, declaration = drained_unit(tmp_path)
     path = next(file for file in files if file.path == FABRIC)
     cables = Cables(path.content.decode()).swap(("gpu-s00r01n2 be3", 1), ("gpu-s01r00n1 be3", 1))
     edited = tuple(replace(file, content=cables.text.encode()) if file.path == FABRIC else file for file in files)
-    (example,) = verdict("ib-up-down", tree_of(LAB, edited, intent)).counterexamples
+    (example,) = verdict("ib-up-down", tree_of(LAB, edited, declaration)).counterexamples
     assert (example.file, example.line) == (FABRIC, line_of(cables.text, '# "leaf-s01-03"'))
     assert "the spec drains leaf-s01-03" in example.message
 
@@ -293,7 +293,7 @@ def test_equal_oversubscription_is_refuted_only_where_the_spec_promises_none() -
                 cables.unplug(f"leaf-s0{unit}-0{rail}", port)
     edits: dict[str, Callable[[str], str]] = {FABRIC: lambda _: cables.text}
     assert not verdict("ib-bisection", tree(LAB, edits)).is_proven
-    alone = verdict("ib-bisection", tree(LAB, edits, intent=False))
+    alone = verdict("ib-bisection", tree(LAB, edits, declaration=False))
     assert alone.is_proven
     assert alone.facts[0].value == 0.5
 

@@ -17,8 +17,8 @@ from clusterwright.artifact import Artifact
 from clusterwright.finding import VerifyError
 from clusterwright.output.engine import render_kinds
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.check import Check
-from clusterwright.proofs.declaration import Intent, intent_of
+from clusterwright.proofs.check import ProofCheck
+from clusterwright.proofs.declaration import Declaration, declaration_of
 from clusterwright.proofs.infiniband.option_meaning import OPENSM_FREE, QOS_FREE, UFM_FREE
 from clusterwright.proofs.infiniband.subnet import KINDS
 from clusterwright.proofs.registry import CHECKS
@@ -43,11 +43,11 @@ UFM = """fabrics:
 
 class Subject(NamedTuple):
     artifacts: tuple[Artifact, ...]
-    intent: Intent
+    declaration: Declaration
 
 
 def subject(plan: Plan) -> Subject:
-    return Subject(tuple(render_kinds(plan, KINDS)), intent_of(plan))
+    return Subject(tuple(render_kinds(plan, KINDS)), declaration_of(plan))
 
 
 @cache
@@ -88,7 +88,7 @@ def harmless(path: str, line: str, how: str) -> str:
     return ""
 
 
-def named(at: Subject, path: str, number: int, new: str | None, judges: list[Check]) -> str:
+def named(at: Subject, path: str, number: int, new: str | None, judges: list[ProofCheck]) -> str:
     """The check that names an edit with its device and file, "" where none does."""
     made = []
     for artifact in at.artifacts:
@@ -97,7 +97,7 @@ def named(at: Subject, path: str, number: int, new: str | None, judges: list[Che
             lines[number - 1 : number] = [] if new is None else [new]
         made.append(Artifact(artifact.device, artifact.path, "\n".join(lines).encode(), artifact.kind))
     devices = sorted({artifact.device for artifact in made})
-    tree = tree_of("mutated", made, at.intent)
+    tree = tree_of("mutated", made, at.declaration)
     for check in judges:
         try:
             found = check.run(tree).counterexamples

@@ -25,7 +25,7 @@ from tests.proofs.trees import (
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.infiniband.subnet import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
@@ -97,7 +97,7 @@ def test_files_that_are_named_and_missing_and_files_that_nobody_named() -> None:
     plan, (first, second) = plan_of(LAB), managers_of(LAB)
     made = [a for a in render_kinds(plan, KINDS) if (a.device, a.path) != (first, COMPUTE)]
     made.append(Artifact(second, "etc/opensm/qos-policy.conf", b"qos-ulps\nend-qos-ulps\n", "opensm"))
-    found = verdict("ib-managers", tree_of(LAB, made, intent_of(plan)))
+    found = verdict("ib-managers", tree_of(LAB, made, declaration_of(plan)))
     said = {(each.device, each.file): each.message for each in found.counterexamples}
     assert "cn_guid_file names /etc/opensm/cn_guids.conf, which this host is not given" in said[first, CONFIG]
     assert "names no such file" in said[second, "etc/opensm/qos-policy.conf"]
@@ -113,14 +113,14 @@ def test_a_master_that_is_full_member_only_while_it_runs() -> None:
 def test_what_is_rendered_is_proven(overlay: str, tmp_path: Path) -> None:
     text = f"fabrics:\n  - name: backend\n    subnet_manager: {{{overlay}}}\n" if overlay else ""
     plan = plan_with(tmp_path, LAB, text)
-    found = verdict("ib-managers", tree_of(LAB, render_kinds(plan, KINDS), intent_of(plan)))
+    found = verdict("ib-managers", tree_of(LAB, render_kinds(plan, KINDS), declaration_of(plan)))
     assert found.is_proven, [str(each) for each in found.counterexamples]
     assert bool(found.notes) is bool(overlay)
 
 
 def test_a_folder_is_judged_by_what_holds_for_every_spec() -> None:
-    assert verdict("ib-managers", tree(LAB, intent=False)).is_proven
-    found = verdict("ib-managers", tree(LAB, {CONFIG: append("m_key 0x1")}, intent=False))
+    assert verdict("ib-managers", tree(LAB, declaration=False)).is_proven
+    found = verdict("ib-managers", tree(LAB, {CONFIG: append("m_key 0x1")}, declaration=False))
     assert found.is_refuted
 
 
@@ -142,7 +142,7 @@ _EVERY = {*_BOTH_LISTS, "ib-lid-space", "ib-partitions"}
 def test_a_file_that_the_host_lacks(path: str, needing: set[str], *, has_spec: bool) -> None:
     """One check refutes it, those that read the file say that they cannot judge, and the others judge."""
     files = [file for file in artifacts_of(LAB) if file.path != path]
-    subject = tree_of(LAB, files, intent_of(plan_of(LAB)) if has_spec else None)
+    subject = tree_of(LAB, files, declaration_of(plan_of(LAB)) if has_spec else None)
     found = {check.name: check.run(subject) for check in CHECKS if check.name.startswith("ib-")}
     assert {name for name, each in found.items() if each.unjudged} == needing
     for name in needing:
@@ -155,7 +155,7 @@ def test_a_file_that_the_host_lacks(path: str, needing: set[str], *, has_spec: b
 def test_a_file_that_one_manager_lacks() -> None:
     standby = managers_of(LAB)[1]
     files = [file for file in artifacts_of(LAB) if (file.device, file.path) != (standby, FABRIC)]
-    subject = tree_of(LAB, files, intent_of(plan_of(LAB)))
+    subject = tree_of(LAB, files, declaration_of(plan_of(LAB)))
     assert verdict("ib-up-down", subject).word == f"not proven, because {standby}:/{FABRIC} is missing"
     found = verdict("ib-managers", subject).counterexamples
     assert {(example.device, example.file) for example in found} >= {(standby, FABRIC)}

@@ -18,7 +18,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.opensm.writer import configuration as opensm
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.infiniband.subnet import KINDS, subnets
 from clusterwright.proofs.tree import RenderedTree, tree_of
 
@@ -38,7 +38,7 @@ THREE_TIERS = """  - name: backend
 
 
 def tree_of_plan(plan: Plan) -> RenderedTree:
-    return tree_of(plan.name, render_kinds(plan, KINDS), intent_of(plan))
+    return tree_of(plan.name, render_kinds(plan, KINDS), declaration_of(plan))
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from tests.proofs.trees import CONFIG, PARTITIONS, Edit, line_of, managers_of, text_of, tree, verdict
 
-from clusterwright.platforms.opensm.reader.partitions import BadStatement, Member, parse_partitions
+from clusterwright.platforms.opensm.reader.partitions import BadStatement, PartitionMember, parse_partitions
 from clusterwright.proofs.check import Counterexample
 
 LAB = "lab-ib"
 DEFAULT = r"^Default=0x7fff, defmember=limited"
 
 
-def judge(edit: Edit, *, path: str = PARTITIONS, intent: bool = True) -> tuple[Counterexample, ...]:
-    return verdict("ib-partitions", tree(LAB, {path: edit}, intent=intent)).counterexamples
+def judge(edit: Edit, *, path: str = PARTITIONS, declaration: bool = True) -> tuple[Counterexample, ...]:
+    return verdict("ib-partitions", tree(LAB, {path: edit}, declaration=declaration)).counterexamples
 
 
 def substitute(old: str, new: str) -> Edit:
@@ -43,10 +43,14 @@ def test_the_grammar() -> None:
     )
     default, first, second = parse_partitions(text)
     assert (default.name, default.pkey, default.line) == ("Default", 0x7FFF, 2)
-    assert default.members == (Member(0, "ALL", "limited", 2), Member(0, "SELF", "full", 2))
+    assert default.members == (PartitionMember(0, "ALL", "limited", 2), PartitionMember(0, "SELF", "full", 2))
     assert (first.pkey, first.line) == (3, 3)
-    assert first.members == (Member(1, "", "both", 4), Member(2, "", "full", 4), Member(3, "", "limited", 5))
-    assert second.members == (Member(9, "", "limited", 5),)
+    assert first.members == (
+        PartitionMember(1, "", "both", 4),
+        PartitionMember(2, "", "full", 4),
+        PartitionMember(3, "", "limited", 5),
+    )
+    assert second.members == (PartitionMember(9, "", "limited", 5),)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +84,9 @@ def test_no_default_rule() -> None:
     assert any("no rule for the default partition" in example.message for example in judge(edit))
 
 
-@pytest.mark.parametrize("intent", [True, False])
-def test_full_membership_for_all_in_the_default_partition(intent: bool) -> None:
-    examples = judge(substitute("ALL=limited", "ALL=full"), intent=intent)
+@pytest.mark.parametrize("declaration", [True, False])
+def test_full_membership_for_all_in_the_default_partition(declaration: bool) -> None:
+    examples = judge(substitute("ALL=limited", "ALL=full"), declaration=declaration)
     assert [(example.file, example.line) for example in examples] == [
         (PARTITIONS, line_of(text_of(LAB, PARTITIONS), DEFAULT))
     ]
@@ -164,7 +168,7 @@ def test_what_opensm_conf_may_not_say(pattern: str, edit: Edit) -> None:
 def test_a_folder_alone_tells_that_zones_were_not_compared() -> None:
     guid, _ = last_member()
     found = verdict(
-        "ib-partitions", tree(LAB, {PARTITIONS: lambda text: f"{text}x=0x2 : {guid}=full;\n"}, intent=False)
+        "ib-partitions", tree(LAB, {PARTITIONS: lambda text: f"{text}x=0x2 : {guid}=full;\n"}, declaration=False)
     )
     assert found.is_proven
     assert "name the spec" in found.notes[0]

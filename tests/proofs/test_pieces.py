@@ -11,7 +11,7 @@ from tests.platforms.plans import plan_with
 from clusterwright.output.engine import render_kinds
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.isolation.proof import KINDS as FILTERS
 from clusterwright.proofs.registry import CHECKS
@@ -66,9 +66,11 @@ LEFT = (
 
 
 @cache
-def tree(overlay: str, folder: Path, *, intent: bool = True) -> RenderedTree:
+def tree(overlay: str, folder: Path, *, declaration: bool = True) -> RenderedTree:
     plan: Plan = plan_with(folder, "lab-roce", overlay)
-    return tree_of("lab-roce", tuple(render_kinds(plan, KINDS | FILTERS)), intent_of(plan) if intent else None)
+    return tree_of(
+        "lab-roce", tuple(render_kinds(plan, KINDS | FILTERS)), declaration_of(plan) if declaration else None
+    )
 
 
 def verdict(check: str, subject: RenderedTree) -> Verdict:
@@ -138,7 +140,7 @@ def test_a_route_to_outside_by_a_plane_without_a_border_is_refuted(tmp_path: Pat
     old = subject.files["gpu-p00r00n0", path]
     text = f"{old.read()}\n[Route]\nDestination=fd00:1ab:f:fff0::/64\nGateway=fd00:1ab:f::1\nMetric=10\n"
     files = {**subject.files, ("gpu-p00r00n0", path): RenderedFile(old.device, old.path, old.kind, lambda: text)}
-    found = verdict("reachability", RenderedTree(subject.cluster, files, subject.intent))
+    found = verdict("reachability", RenderedTree(subject.cluster, files, subject.declaration))
     (told,) = found.counterexamples
     assert "packets to fd00:1ab:f:fff0::/64 leave by fe0, whose plane does not have these hosts" in str(told)
 
@@ -154,9 +156,9 @@ def test_lint_tells_an_exception_that_cuts_a_plane(state: str, tmp_path: Path) -
 
 
 def test_without_a_spec_planes_are_taken_for_such_and_said(tmp_path: Path) -> None:
-    found = verdict("reachability", tree(PLANES, tmp_path, intent=False))
+    found = verdict("reachability", tree(PLANES, tmp_path, declaration=False))
     assert any("taken for planes" in note for note in found.notes)
-    found = verdict("reachability", tree(MANAGEMENT, tmp_path, intent=False))
+    found = verdict("reachability", tree(MANAGEMENT, tmp_path, declaration=False))
     assert any("3 mgmt switches stand alone" in note for note in found.notes)
 
 

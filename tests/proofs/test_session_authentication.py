@@ -11,7 +11,7 @@ from tests.proofs.ethernet_trees import EOS, text_of, tree, verdict
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.declaration import Intent, intent_of
+from clusterwright.proofs.declaration import Declaration, declaration_of
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.tree import tree_of
 
@@ -58,9 +58,9 @@ fabrics:
 
 
 @pytest.fixture(scope="module")
-def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Intent, tuple[Artifact, ...]]:
+def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Declaration, tuple[Artifact, ...]]:
     plan = plan_with(tmp_path_factory.mktemp("spec"), LAB, OVERLAY)
-    return intent_of(plan), tuple(render_kinds(plan, KINDS))
+    return declaration_of(plan), tuple(render_kinds(plan, KINDS))
 
 
 @pytest.mark.parametrize(
@@ -75,16 +75,16 @@ def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Intent, tuple[Arti
     ],
 )
 def test_keys_of_tcp_ao_are_the_same_at_both_ends(
-    signed: tuple[Intent, tuple[Artifact, ...]], pattern: str, new: str, message: str | None
+    signed: tuple[Declaration, tuple[Artifact, ...]], pattern: str, new: str, message: str | None
 ) -> None:
-    intent, artifacts = signed
+    declaration, artifacts = signed
     edited = [
         Artifact(each.device, each.path, re.sub(pattern, new, each.content.decode()).encode(), each.kind)
         if pattern and each.device == CTSW
         else each
         for each in artifacts
     ]
-    wrong = verdict("bgp-sessions", tree_of(LAB, edited, intent)).counterexamples
+    wrong = verdict("bgp-sessions", tree_of(LAB, edited, declaration)).counterexamples
     assert bool(wrong) == (message is not None)
     assert message is None or any(message in each.message for each in wrong)
     assert all(each.line for each in wrong)

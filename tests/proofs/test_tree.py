@@ -10,7 +10,7 @@ from tests.platforms.plans import plan_of
 from tests.proofs.trees import FABRIC, artifacts_of, managers_of, text_of
 
 from clusterwright.output.tree import write_tree
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.tree import TreeMismatch, read_folder
 
 
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_folder_reads_as_it_was_rendered(folder: Path) -> None:
     found = read_folder(folder)
     assert found.cluster == "lab-ib"
-    assert found.intent is None
+    assert found.declaration is None
     assert found.devices_with(FABRIC) == tuple(managers_of("lab-ib"))
     assert found.text(managers_of("lab-ib")[0], FABRIC) == text_of("lab-ib", FABRIC)
     assert set(found.files) == {(artifact.device, artifact.path) for artifact in artifacts_of("lab-ib")}
@@ -66,10 +66,10 @@ def test_a_manifest_that_leads_out_of_the_folder(folder: Path) -> None:
 
 
 def test_intent_names_the_fabric_of_its_ports() -> None:
-    intent = intent_of(plan_of("lab-ib"))
-    (partition,) = intent.partitions
+    declaration = declaration_of(plan_of("lab-ib"))
+    (partition,) = declaration.partitions
     assert (partition.pkey, len(partition.members), set(partition.members.values())) == (1, 128, {"full"})
-    assert intent.fabric_with(list(partition.members)[:3]) == "backend"
-    assert intent.fabric_with([1]) is None
-    assert intent.shares == {"backend": 1}
-    assert intent.open_default == frozenset()
+    assert declaration.fabric_with(list(partition.members)[:3]) == "backend"
+    assert declaration.fabric_with([1]) is None
+    assert declaration.shares == {"backend": 1}
+    assert declaration.open_default == frozenset()

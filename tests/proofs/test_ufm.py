@@ -9,7 +9,7 @@ import yaml
 from clusterwright import data_files
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.infiniband.subnet import UFM_FOLDER, subnets
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
@@ -27,7 +27,7 @@ def test_ufm_is_proven_and_counts_aggregation_nodes(tmp_path: Path) -> None:
     path = tmp_path / "lab-ufm.yaml"
     path.write_text(yaml.safe_dump(overlay))
     plan = build_plan(load_spec(path))
-    tree = tree_of(plan.name, render_devices(plan), intent_of(plan))
+    tree = tree_of(plan.name, render_devices(plan), declaration_of(plan))
     (subnet,) = subnets(tree)
     assert subnet.folder == UFM_FOLDER
     for check in CHECKS:

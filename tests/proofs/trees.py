@@ -11,7 +11,7 @@ from tests.platforms.plans import plan_of
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.infiniband.subnet import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
@@ -43,7 +43,9 @@ def text_of(name: str, path: str) -> str:
     return next(a.content.decode() for a in artifacts_of(name) if (a.device, a.path) == (host, path))
 
 
-def tree(name: str, edits: Mapping[str, Edit] | None = None, *, only: str = "", intent: bool = True) -> RenderedTree:
+def tree(
+    name: str, edits: Mapping[str, Edit] | None = None, *, only: str = "", declaration: bool = True
+) -> RenderedTree:
     """The tree of a spec with some files edited, on all managers or on the one called ``only``."""
     made = []
     for artifact in artifacts_of(name):
@@ -55,7 +57,7 @@ def tree(name: str, edits: Mapping[str, Edit] | None = None, *, only: str = "", 
         after = edit(before)
         assert after != before, f"the edit of {artifact.path} changes nothing"
         made.append(Artifact(artifact.device, artifact.path, after.encode(), artifact.kind))
-    return tree_of(name, made, intent_of(plan_of(name)) if intent else None)
+    return tree_of(name, made, declaration_of(plan_of(name)) if declaration else None)
 
 
 def verdict(check: str, subject: RenderedTree) -> Verdict:

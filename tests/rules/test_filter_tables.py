@@ -13,7 +13,7 @@ from clusterwright.intent.edge_filters import edge_permits, entries_of, too_full
 from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import fabric_of
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.spec.hardware.systems import filter_tables_of
@@ -51,7 +51,7 @@ def test_lint_counts_what_is_written_and_refuses_what_the_proof_does(
     assert room.tables_for(written) == len(tables)
     refuted = [
         str(each)
-        for each in ISOLATION.run(tree_of(plan.name, render_kinds(plan, KINDS), intent_of(plan))).counterexamples
+        for each in ISOLATION.run(tree_of(plan.name, render_kinds(plan, KINDS), declaration_of(plan))).counterexamples
         if "the chip takes" in str(each)
     ]
     full = {each.switch for each in too_full(plan)}

@@ -11,7 +11,7 @@ from clusterwright.output.forked import fan_out
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clusterwright.proofs.check import Check, Verdict
+    from clusterwright.proofs.check import ProofCheck, Verdict
     from clusterwright.proofs.tree import RenderedTree
 
 _LONG = frozenset({"isolation", "reachability", "ethernet-failures"})
@@ -19,7 +19,7 @@ _WORTH_FORKING = 2000
 """Files from which on two processes are faster than one; a lab is proven before a process has started."""
 
 
-def prove(tree: RenderedTree, checks: Sequence[Check]) -> list[tuple[Check, Verdict]]:
+def prove(tree: RenderedTree, checks: Sequence[ProofCheck]) -> list[tuple[ProofCheck, Verdict]]:
     """The verdicts of those of ``checks`` that apply to the tree, in their order.
 
     Raises VerifyError for text that does not parse.

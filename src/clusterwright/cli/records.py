@@ -14,14 +14,14 @@ import click
 from clusterwright.chain import ChainError
 from clusterwright.finding import ClusterwrightError
 from clusterwright.node_watch.record import RecordError, append
-from clusterwright.proofs.check import Check, Verdict
+from clusterwright.proofs.check import ProofCheck, Verdict
 from clusterwright.proofs.records import read_records
 
 _EXIT_REFUTED = 1
 _MOST_EXAMPLES = 40
 
 
-def leave_record(path: Path, key: Path, cluster: str, verdicts: Sequence[tuple[Check, Verdict]]) -> None:
+def leave_record(path: Path, key: Path, cluster: str, verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> None:
     """Write what was found behind the last record of a log, signed. Raises ClusterwrightError when it cannot be."""
     examples = [str(example) for _, verdict in verdicts for example in verdict.counterexamples]
     entry = {

@@ -14,14 +14,14 @@ from clusterwright.cli.proofs import prove
 from clusterwright.cli.records import leave_record, show_records
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.engine import render_kinds
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, read_folder, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clusterwright.proofs.check import Check, Verdict
+    from clusterwright.proofs.check import ProofCheck, Verdict
 
 _EXIT_REFUTED = 1
 _EXIT_CANNOT_RUN = 2
@@ -92,7 +92,7 @@ def verify(
     return 0 if all(verdict.is_settled for _, verdict in verdicts) else _EXIT_UNJUDGED
 
 
-def _chosen(names: Sequence[str]) -> tuple[Check, ...]:
+def _chosen(names: Sequence[str]) -> tuple[ProofCheck, ...]:
     """The checks of these names, all when there is none. Raises ClusterwrightError for an unknown name."""
     known = {check.name: check for check in CHECKS}
     for name in names:
@@ -103,16 +103,16 @@ def _chosen(names: Sequence[str]) -> tuple[Check, ...]:
     return tuple(known[name] for name in dict.fromkeys(names)) if names else CHECKS
 
 
-def _rendered(spec: Path, checks: Sequence[Check]) -> RenderedTree | None:
+def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     """What the checks read, rendered in memory; None when the spec has errors, which are then printed."""
     plan = sound_plan(spec)
     if plan is None:
         return None
     kinds = {kind for check in checks for kind in check.kinds}
-    return tree_of(plan.name, render_kinds(plan, kinds), intent_of(plan))
+    return tree_of(plan.name, render_kinds(plan, kinds), declaration_of(plan))
 
 
-def _text(verdicts: Sequence[tuple[Check, Verdict]]) -> Iterator[str]:
+def _text(verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> Iterator[str]:
     for check, verdict in verdicts:
         yield f"{check.name}: {'REFUTED' if verdict.is_refuted else verdict.word}. {check.claim}"
         if not verdict.is_refuted:
@@ -127,7 +127,7 @@ def _text(verdicts: Sequence[tuple[Check, Verdict]]) -> Iterator[str]:
             yield f"  note: {note}"
 
 
-def _json(tree: RenderedTree, verdicts: Sequence[tuple[Check, Verdict]]) -> str:
+def _json(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> str:
     document = {
         "cluster": tree.cluster,
         "proven": all(verdict.is_settled for _, verdict in verdicts) and any(v.is_proven for _, v in verdicts),

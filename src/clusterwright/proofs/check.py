@@ -83,7 +83,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ProofCheck:
     """One proof.
 
     ``claim`` says in one sentence what is proven; ``kinds`` are the kinds of artifacts it reads. ``applies`` tells

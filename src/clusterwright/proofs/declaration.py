@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.infiniband.declared import WantedSubnet, wanted_subnets
+from clusterwright.proofs.infiniband.declared import DeclaredSubnet, declared_subnets
 from clusterwright.proofs.isolation.declaration import declared_of
-from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.zone_reach import memberships_of
 
 
 @dataclass(frozen=True, slots=True)
-class WantedPartition:
+class DeclaredPartition:
     """A partition as the spec's zones want it: port GUIDs to ``full`` or ``limited``."""
 
     fabric: str
@@ -29,7 +29,7 @@ class WantedPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class Declaration:
     """What a spec promises; ``ports`` are the GUIDs of every planned adapter port of a fabric.
 
     ``shares`` are the shares of the adapters' bandwidth that the spec promises of a fabric (1 is all of it, none
@@ -48,16 +48,16 @@ class Intent:
     """
 
     ports: Mapping[str, frozenset[int]]
-    partitions: tuple[WantedPartition, ...]
+    partitions: tuple[DeclaredPartition, ...]
     shares: Mapping[str, float]
     open_default: frozenset[str]
     drained: frozenset[str] = frozenset()
     drained_chips: frozenset[int] = frozenset()
-    subnets: Mapping[str, WantedSubnet] = field(default_factory=dict)
+    subnets: Mapping[str, DeclaredSubnet] = field(default_factory=dict)
     idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ratios: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     encrypted_links: frozenset[tuple[str, str]] = frozenset()
-    isolation: Declared | None = None
+    isolation: DeclaredIsolation | None = None
     endpoints: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     managers: Mapping[str, tuple[frozenset[str], int]] = field(default_factory=dict)
     protections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -75,8 +75,8 @@ class Intent:
         return best if best is not None and self.ports[best] & found else None
 
 
-def intent_of(plan: Plan) -> Intent:
-    """The intent behind a plan."""
+def declaration_of(plan: Plan) -> Declaration:
+    """The declaration behind a plan."""
     ports: dict[str, dict[int, str]] = {}
     for cable in plan.cables:
         if cable.a.guid is not None:
@@ -88,7 +88,7 @@ def intent_of(plan: Plan) -> Intent:
         for partition in fabric.partitions:
             by_group = memberships_of(plan.spec, partition)
             members = {guid: by_group[group] for guid, group in own.items() if group in by_group}
-            wanted.append(WantedPartition(fabric.name, partition.name, partition.pkey & 0x7FFF, members))
+            wanted.append(DeclaredPartition(fabric.name, partition.name, partition.pkey & 0x7FFF, members))
     opened = {
         fabric.name
         for fabric in plan.spec.fabrics
@@ -110,7 +110,7 @@ def intent_of(plan: Plan) -> Intent:
         if item.figure.startswith("oversubscription.")
     }
     links = frozenset(_encrypted_links(plan))
-    return Intent(
+    return Declaration(
         planned,
         tuple(wanted),
         promised_shares(plan.spec),
@@ -122,7 +122,7 @@ def intent_of(plan: Plan) -> Intent:
             if device.name in drained and device.guid is not None
             for chip in chips_of(plan, device)
         ),
-        wanted_subnets(plan),
+        declared_subnets(plan),
         {fabric.name: tuple(_idle(plan, fabric)) for fabric in plan.spec.fabrics if fabric.technology == "infiniband"},
         ratios,
         links,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clusterwright.proofs.check import Check
+from clusterwright.proofs.check import ProofCheck
 from clusterwright.proofs.encryption.proof import ENCRYPTION
 from clusterwright.proofs.ethernet.bandwidth import ETHERNET_BISECTION
 from clusterwright.proofs.ethernet.failures import ETHERNET_FAILURES
@@ -23,7 +23,7 @@ from clusterwright.proofs.infiniband.rails import RAIL_PURITY
 from clusterwright.proofs.infiniband.routing import UP_DOWN
 from clusterwright.proofs.isolation.proof import ISOLATION
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[ProofCheck, ...] = (
     CABLING,
     RAIL_PURITY,
     UP_DOWN,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from clusterwright.artifact import Artifact
 from clusterwright.finding import ClusterwrightError
-from clusterwright.proofs.declaration import Intent
+from clusterwright.proofs.declaration import Declaration
 
 MANIFEST = "manifest.json"
 
@@ -34,13 +34,13 @@ class RenderedFile:
 class RenderedTree:
     """All files that checks may read, by (device, path).
 
-    ``intent`` is what the spec asks for, None where there is only a folder: a tree cannot vouch for its own intent.
+    ``declaration`` is what the spec asks for, None where there is only a folder: a tree cannot vouch for itself.
     Compared by identity, so that what was parsed can be remembered for it.
     """
 
     cluster: str
     files: Mapping[tuple[str, str], RenderedFile]
-    intent: Intent | None = None
+    declaration: Declaration | None = None
 
     def devices_with(self, path: str) -> tuple[str, ...]:
         """Names of the devices that have a file at ``path``, in order."""
@@ -59,7 +59,7 @@ class RenderedTree:
         return file.read() if file is not None else None
 
 
-def tree_of(cluster: str, artifacts: Iterable[Artifact], intent: Intent | None = None) -> RenderedTree:
+def tree_of(cluster: str, artifacts: Iterable[Artifact], declaration: Declaration | None = None) -> RenderedTree:
     """The tree of artifacts held in memory."""
     found = {
         (artifact.device, artifact.path): RenderedFile(
@@ -67,7 +67,7 @@ def tree_of(cluster: str, artifacts: Iterable[Artifact], intent: Intent | None =
         )
         for artifact in artifacts
     }
-    return RenderedTree(cluster, found, intent)
+    return RenderedTree(cluster, found, declaration)
 
 
 def read_folder(folder: Path, kinds: Iterable[str] | None = None) -> RenderedTree:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.finding import ClusterwrightError, VerifyError
-from clusterwright.proofs.check import Check, Counterexample
-from clusterwright.proofs.declaration import Intent
+from clusterwright.proofs.check import Counterexample, ProofCheck
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.rollout.trees import Trees
@@ -106,7 +106,9 @@ class _Answer:
 _SETTLED = _Answer((), "")
 
 
-def guard(cluster: str, trees: Trees, intents: tuple[Intent | None, Intent], waves: Sequence[Wave]) -> Guarded:
+def guard(
+    cluster: str, trees: Trees, intents: tuple[Declaration | None, Declaration], waves: Sequence[Wave]
+) -> Guarded:
     """Makes the checks that the change can touch. ``intents`` are what was and what is asked for.
 
     Text that a check cannot judge is a counterexample to it.
@@ -164,7 +166,7 @@ def _changed_kinds(trees: Trees) -> frozenset[str]:
     return frozenset(file.kind for side in (trees.before, trees.after) for files in side.values() for file in files)
 
 
-def _is_touched(check: Check, kinds: frozenset[str], was: Intent | None, wanted: Intent) -> bool:
+def _is_touched(check: ProofCheck, kinds: frozenset[str], was: Declaration | None, wanted: Declaration) -> bool:
     if not check.kinds.isdisjoint(kinds):
         return True
     names = _INTENT.get(check.name, _CABLING)
@@ -174,9 +176,9 @@ def _is_touched(check: Check, kinds: frozenset[str], was: Intent | None, wanted:
 def _between(
     cluster: str,
     trees: Trees,
-    intents: tuple[Intent | None, Intent],
+    intents: tuple[Declaration | None, Declaration],
     waves: Sequence[Wave],
-    checks: Sequence[Check],
+    checks: Sequence[ProofCheck],
 ) -> tuple[tuple[str, ...], list[Proof]]:
     """The moments after some of the waves, the last one left out: which were checked, and what is broken then.
 
@@ -225,7 +227,7 @@ def _spread(items: Sequence[int], most: int) -> list[int]:
     return [items[at * len(items) // most] for at in range(most)]
 
 
-def _answer(check: Check, tree: RenderedTree) -> _Answer:
+def _answer(check: ProofCheck, tree: RenderedTree) -> _Answer:
     """What a check finds; text that it cannot read is a counterexample, for nothing is proven of it."""
     try:
         verdict = check.run(tree)

@@ -17,7 +17,7 @@ from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.declaration import Intent
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
 
 File = tuple[str, str, int, str]  # path, kind, mode, SHA-256
@@ -64,7 +64,9 @@ class Trees:
         """The devices that change, in the plan's order; those that the plan no longer has come last."""
         return tuple(self.after)
 
-    def state(self, cluster: str, applied: Collection[str], intent: Intent, kinds: frozenset[str]) -> RenderedTree:
+    def state(
+        self, cluster: str, applied: Collection[str], declaration: Declaration, kinds: frozenset[str]
+    ) -> RenderedTree:
         """The cluster when ``applied`` have taken their change and the others have not; files of ``kinds``.
 
         A device that holds nothing that is known stands as it will.
@@ -75,7 +77,7 @@ class Trees:
             for path, kind, _, digest in own:
                 if kind in kinds:
                     found[device, path] = RenderedFile(device, path, kind, partial(self._contents.text, digest))
-        return RenderedTree(cluster, found, intent)
+        return RenderedTree(cluster, found, declaration)
 
 
 def trees_of(

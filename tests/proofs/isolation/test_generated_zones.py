@@ -21,8 +21,8 @@ from clusterwright.output.engine import render_kinds
 from clusterwright.packets.boxes import FIELDS, ICMP4, ICMP6, TCP, UDP, WHOLE, Packet
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.declaration import intent_of
-from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.expected import edge_input
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
 from clusterwright.proofs.tree import tree_of
@@ -47,11 +47,11 @@ def prove_what_is_accepted(counts: Counter[str], data: Data) -> None:
     if plan is None:
         return
     counts["accepted"] += 1
-    intent = intent_of(plan)
-    found = ISOLATION.run(tree_of(plan.name, render_kinds(plan, KINDS), intent))
+    declaration = declaration_of(plan)
+    found = ISOLATION.run(tree_of(plan.name, render_kinds(plan, KINDS), declaration))
     assert not [text for each in found.counterexamples if not any(word in (text := str(each)) for word in NOT_ASKED)]
-    assert intent.isolation is not None
-    counts["packets"] += judged_by_hand(plan, intent.isolation)
+    assert declaration.isolation is not None
+    counts["packets"] += judged_by_hand(plan, declaration.isolation)
 
 
 def test_what_lints_clean_is_proven_and_means_what_it_says() -> None:
@@ -132,7 +132,7 @@ class Plainly:
         return False
 
 
-def judged_by_hand(plan: Plan, declared: Declared) -> int:
+def judged_by_hand(plan: Plan, declared: DeclaredIsolation) -> int:
     """Compares the proof's sets with the plain reading for one edge of each fabric and kind; how many packets."""
     data: Any = plan.spec.document.data
     plainly = Plainly(data)
@@ -171,14 +171,14 @@ def outside() -> list[End]:
     return [End(int(each.network_address), each.version) for each in networks]
 
 
-def first_behind(declared: Declared, senders: list[End]) -> Iterator[End]:
+def first_behind(declared: DeclaredIsolation, senders: list[End]) -> Iterator[End]:
     """Those senders that stand behind an edge of a fabric that some zone is on."""
     for sender in senders:
         if any(zone.on(sender.fabric) for zone in declared.zones):
             yield sender
 
 
-def own_subnet(declared: Declared, sender: End) -> Any:
+def own_subnet(declared: DeclaredIsolation, sender: End) -> Any:
     return next(e.subnet for e in declared.edges if e.fabric == sender.fabric and sender.address in e.subnet)
 
 

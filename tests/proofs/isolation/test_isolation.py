@@ -14,7 +14,7 @@ from tests.proofs.isolation.trees import (
     SONIC,
     Edit,
     artifacts_of,
-    intent,
+    declaration,
     one_of_each,
     tree,
     verdict,
@@ -190,14 +190,14 @@ def test_switches_that_differ_in_their_prefix_alone_are_still_told_apart() -> No
 
 
 def test_nobody_is_in_two_states_at_once() -> None:
-    declared = intent("lab-roce").isolation
+    declared = declaration("lab-roce").isolation
     assert declared is not None
     assert declared.zone_at(6, declared.zone["storage"].parts[0].addresses.bounds[0][0]) == "storage"
 
 
 def test_a_node_without_its_filter_is_refuted() -> None:
     left = [each for each in artifacts_of("lab-roce", GPU) if each.path != NFT]
-    found = verdict(tree_of("lab-roce", left, intent("lab-roce")))
+    found = verdict(tree_of("lab-roce", left, declaration("lab-roce")))
     assert [str(each) for each in found.counterexamples] == [
         "gpu-p00r00n0:/etc/nftables.conf: there is no filter: the node takes and sends whatever its port passes"
     ]

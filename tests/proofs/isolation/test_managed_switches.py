@@ -25,7 +25,7 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.managed import writer as managed_switch
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.tree import tree_of
 from clusterwright.spec.load import load_spec
@@ -72,7 +72,7 @@ def artifact(system: str, version: int = 4) -> Artifact:
 def verdict(system: str, edit: Edit = lambda text: text, version: int = 4, *, is_folder: bool = False) -> Verdict:
     before = artifact(system, version)
     changed = Artifact(before.device, before.path, edit(before.content.decode()).encode(), before.kind)
-    return ISOLATION.run(tree_of("managed", [changed], None if is_folder else intent_of(plan(system, version))))
+    return ISOLATION.run(tree_of("managed", [changed], None if is_folder else declaration_of(plan(system, version))))
 
 
 @pytest.mark.parametrize("version", [4, 6])

@@ -11,7 +11,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device
 from clusterwright.platforms.registry import RENDERERS
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import Intent, intent_of
+from clusterwright.proofs.declaration import Declaration, declaration_of
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 
@@ -21,9 +21,9 @@ Edit = Callable[[str], str]
 
 
 @cache
-def intent(name: str) -> Intent:
+def declaration(name: str) -> Declaration:
     """What a reference spec declares."""
-    return intent_of(plan_of(name))
+    return declaration_of(plan_of(name))
 
 
 @cache
@@ -75,7 +75,7 @@ def tree(
             else:
                 made.append(artifact)
     assert not left, f"there is no {left}"
-    return tree_of(name, made, None if is_folder else intent(name))
+    return tree_of(name, made, None if is_folder else declaration(name))
 
 
 def verdict(subject: RenderedTree) -> Verdict:

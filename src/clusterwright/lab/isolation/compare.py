@@ -28,7 +28,7 @@ from clusterwright.lab.isolation.ways import routes_outside
 from clusterwright.lab.twin import Twin
 from clusterwright.platforms.registry import RENDERERS
 from clusterwright.proofs.isolation.declaration import declared_of
-from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING
 from clusterwright.proofs.tree import RenderedTree, tree_of
 
@@ -254,7 +254,7 @@ def _has_flow(stage: Stage, probe: Probe) -> bool:
     )
 
 
-def _first_port(declared: Declared) -> int:
+def _first_port(declared: DeclaredIsolation) -> int:
     """The first of a row of ports that no flow knows. Raises ClusterwrightError when there is no such row."""
     wanted = (len(_PHASES) + 2) * _PORTS_OF_A_PHASE
     taken = [bounds for flow in declared.flows if flow.ports is not None for bounds in flow.ports.bounds]

@@ -10,7 +10,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.twin import Twin, interface_name
 from clusterwright.packets.filters import InterfaceNumbers
 from clusterwright.plan.model import Cable
-from clusterwright.proofs.isolation.declared import INTERNET, OUTSIDE, Declared
+from clusterwright.proofs.isolation.declared import INTERNET, OUTSIDE, DeclaredIsolation
 from clusterwright.proofs.isolation.edges import (
     BORDER_IN,
     BORDER_OUT,
@@ -81,7 +81,7 @@ class Stage:
     """Everybody who takes part, and what they are judged by."""
 
     twin: Twin
-    declared: Declared
+    declared: DeclaredIsolation
     numbers: InterfaceNumbers
     members: tuple[Member, ...]
     borders: tuple[Border, ...]
@@ -92,7 +92,7 @@ class Stage:
         return next((each for each in self.borders if set(member.zones) & each.zones), None)
 
 
-def set_stage(twin: Twin, tree: RenderedTree, declared: Declared) -> Stage:
+def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> Stage:
     """Who takes part in a twin. Raises ClusterwrightError for a fabric without zones, VerifyError for unread rules."""
     if not any(zone.on(twin.fabric) for zone in declared.zones):
         raise ClusterwrightError(f"{twin.plan.name}: no zone is on {twin.fabric}, so there is nothing to compare.")
@@ -118,7 +118,7 @@ def _list(lists: Sequence[PortFilter], what: str, device: str, port: str) -> Por
 
 def _hosts(
     twin: Twin,
-    declared: Declared,
+    declared: DeclaredIsolation,
     nodes: Mapping[tuple[str, str], NodeFilter],
     lists: Sequence[PortFilter],
 ) -> Iterator[Cable]:
@@ -142,7 +142,7 @@ def _hosts(
         yield from dict.fromkeys((first, near, last))
 
 
-def _zones(declared: Declared, twin: Twin, address: int) -> tuple[str, ...]:
+def _zones(declared: DeclaredIsolation, twin: Twin, address: int) -> tuple[str, ...]:
     return tuple(
         zone.name
         for zone in declared.zones
@@ -150,7 +150,7 @@ def _zones(declared: Declared, twin: Twin, address: int) -> tuple[str, ...]:
     )
 
 
-def _host(twin: Twin, declared: Declared, cable: Cable, number: int) -> Member:
+def _host(twin: Twin, declared: DeclaredIsolation, cable: Cable, number: int) -> Member:
     device = cable.a.device
     address = cable.a.address or 0
     other = 10 - twin.version
@@ -166,7 +166,7 @@ def _host(twin: Twin, declared: Declared, cable: Cable, number: int) -> Member:
     )
 
 
-def _outside(twin: Twin, declared: Declared) -> Iterator[Member]:
+def _outside(twin: Twin, declared: DeclaredIsolation) -> Iterator[Member]:
     """One for each zone beyond the fabric, all in one namespace: whoever is out there can send from every address.
 
     Zones of the cluster's other fabrics are among them, as nothing of theirs may come over this one either.
@@ -190,7 +190,7 @@ def _outside(twin: Twin, declared: Declared) -> Iterator[Member]:
         yield Member(name, tuple(zones), namespace, "", dict(each), None, is_real=False)
 
 
-def _borders(twin: Twin, declared: Declared, lists: Sequence[PortFilter]) -> Iterator[Border]:
+def _borders(twin: Twin, declared: DeclaredIsolation, lists: Sequence[PortFilter]) -> Iterator[Border]:
     """The spec's borders on this fabric; whoever lies behind none of them has to come through the first.
 
     Without any, the outside joins at a switch of the highest tier, unfiltered.

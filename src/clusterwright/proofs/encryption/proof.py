@@ -2,7 +2,8 @@
 
 Read from units, configuration of tlshd, records of datasets and EOS text alone. Each counterexample begins with the
 promise that it breaks: P3 (the whole path is encrypted), P5 (reviewed before import), P6 (keys are deleted), P7
-(decrypted in memory only). Which links have to be encrypted only the spec can say, so that is compared with the intent.
+(decrypted in memory only). Which links have to be encrypted only the spec can say, so that is compared with the
+declaration.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 
 from clusterwright.platforms.eos.reader.macsec import macsec_of
 from clusterwright.platforms.linux.reader.units import Unit, unit_of
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.tree import RenderedTree
 
 UNITS = "etc/systemd/system/"
@@ -54,7 +55,7 @@ class _Judging:
 
 def applies(tree: RenderedTree) -> bool:
     """Trees with mounts on nodes, or with link encryption asked for."""
-    wanted = tree.intent is not None and bool(tree.intent.encrypted_links)
+    wanted = tree.declaration is not None and bool(tree.declaration.encrypted_links)
     return wanted or any(path.startswith(UNITS) and path.endswith(".mount") for _, path in tree.files)
 
 
@@ -71,7 +72,7 @@ def run(tree: RenderedTree) -> Verdict:
             _judge_node(judging, device, paths, mounts)
     _judge_links(judging)
     facts = tuple(Fact(f"{name} ({promise})", judging.held[promise]) for promise, name in _PROMISES.items())
-    notes = () if tree.intent is not None else ("which links must be encrypted only a spec can say",)
+    notes = () if tree.declaration is not None else ("which links must be encrypted only a spec can say",)
     return Verdict(facts, tuple(judging.found), Cases("mounts or links to encrypt", sum(judging.held.values())), notes)
 
 
@@ -123,8 +124,8 @@ def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records
             )
         if XPRTSEC.get(record.get("protection", "")) == "mtls" and options.get("xprtsec") != "mtls":
             judging.blame("P3", device, path, "^Options=", f"{name} was promised mutual TLS, and {where} has less")
-    intent = judging.tree.intent
-    wanted = intent.protections.get(device, {}).get(where, "") if intent is not None else ""
+    declaration = judging.tree.declaration
+    wanted = declaration.protections.get(device, {}).get(where, "") if declaration is not None else ""
     if wanted == "rpc-with-mtls" and options.get("xprtsec") == "tls":
         judging.blame("P3", device, path, "^Options=", f"the spec asks for mutual TLS, and {where} has less")
 
@@ -162,7 +163,7 @@ def _judge_tls(judging: _Judging, device: str, path: str, options: Mapping[str, 
             judging.blame("P3", device, TLSHD, heading, f"the client has no {name}")
     if not section.get("x509.crl", "").startswith("/") and options["xprtsec"] == "mtls":
         judging.blame("P3", device, TLSHD, heading, "withdrawn certificates would be accepted")
-    for name, wanted in (judging.tree.intent.tls_files if judging.tree.intent is not None else {}).items():
+    for name, wanted in (judging.tree.declaration.tls_files if judging.tree.declaration is not None else {}).items():
         if section.get(name, wanted) != wanted:
             line = rf"^{re.escape(name)}={re.escape(section[name])}$"
             judging.blame("P3", device, TLSHD, line, f"{name} is {section[name]}, and the spec says {wanted}")
@@ -253,7 +254,7 @@ def _judge_memory(judging: _Judging, device: str, known: frozenset[str]) -> None
 
 
 def _judge_links(judging: _Judging) -> None:
-    wanted = judging.tree.intent.encrypted_links if judging.tree.intent is not None else frozenset()
+    wanted = judging.tree.declaration.encrypted_links if judging.tree.declaration is not None else frozenset()
     for device in judging.tree.devices_with(STARTUP):
         text = judging.tree.text(device, STARTUP) or ""
         macsec = macsec_of(text)
@@ -272,7 +273,7 @@ def _claim() -> Iterator[str]:
     yield "ends (P6), data is decrypted in memory only (P7)."
 
 
-ENCRYPTION = Check(
+ENCRYPTION = ProofCheck(
     name="encryption",
     claim=" ".join(_claim()),
     kinds=frozenset({"mounts", "encryption", "node-system", "eos"}),

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict, example
-from clusterwright.proofs.ethernet.network import KINDS, Fabric, has_network, network_of_tree
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
+from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.tree import RenderedTree
 
 Gbps = NDArray[np.float64]
@@ -37,7 +37,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 @lru_cache(maxsize=16)
-def sides(fabric: Fabric) -> tuple[Gbps, Gbps]:
+def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
     """For each switch, Gb/s of its ports towards hosts and lower tiers, and towards higher ones."""
     down, up = np.zeros(len(fabric.routers)), np.zeros(len(fabric.routers))
     above: set[tuple[int, str]] = set()
@@ -57,11 +57,11 @@ def sides(fabric: Fabric) -> tuple[Gbps, Gbps]:
 
 def _promise(tree: RenderedTree, tier: str) -> tuple[float, float] | None:
     """The oversubscription that the spec promises of a tier, with its tolerance."""
-    promises = tree.intent.ratios if tree.intent is not None else {}
+    promises = tree.declaration.ratios if tree.declaration is not None else {}
     return next((value for name, value in promises.items() if name.rpartition(".")[2] == tier), None)
 
 
-def _from_hosts(fabric: Fabric) -> Gbps:
+def _from_hosts(fabric: RoutedFabric) -> Gbps:
     """For each switch, Gb/s of its ports towards hosts: what comes from below, without what lower tiers send."""
     found = sides(fabric)[0].copy()
     for link in fabric.links:
@@ -71,7 +71,7 @@ def _from_hosts(fabric: Fabric) -> Gbps:
 
 
 def _above_promise(
-    tree: RenderedTree, fabric: Fabric, tier: str, routers: NDArray[np.int64]
+    tree: RenderedTree, fabric: RoutedFabric, tier: str, routers: NDArray[np.int64]
 ) -> Iterator[Counterexample]:
     """A tier whose uplinks carry less of the hosts' bandwidth than the spec promises, at its narrowest switch."""
     promised = _promise(tree, tier)
@@ -90,7 +90,7 @@ def _above_promise(
         yield example(tree, router.device, router.ports_file, (), message)
 
 
-ETHERNET_BISECTION = Check(
+ETHERNET_BISECTION = ProofCheck(
     "ethernet-bisection",
     "No tier is oversubscribed beyond what the spec promises.",
     KINDS,

@@ -9,7 +9,7 @@ from clusterwright.platforms.eos.reader import configuration as eos_text
 from clusterwright.platforms.fboss.reader import configuration as fboss_json
 from clusterwright.platforms.router import Mark, Router, shown
 from clusterwright.platforms.sonic.reader import configuration as sonic_json
-from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
 
 _ENOUGH = 5  # neighbours to compare with; more would only cost time
@@ -26,7 +26,7 @@ _SONIC_TABLES = {"BGP_PEER_GROUP_AF", "COMMUNITY_SET", "PREFIX", "ROUTE_MAP"}
 _EOS_GROUP = re.compile(r"   neighbor [A-Za-z]")
 
 
-def odd_mark(tree: RenderedTree, fabric: Fabric, router: Router, fallback: Mark) -> Mark:
+def odd_mark(tree: RenderedTree, fabric: RoutedFabric, router: Router, fallback: Mark) -> Mark:
     """The first line about policies that no other switch of this tier has; ``fallback`` when there is none."""
     others = [each for each in fabric.routers if each.stem == router.stem and each is not router][:_ENOUGH]
     known = {line for other in others for line in _lines(tree, other)}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
-from clusterwright.spec.fabric import Fabric as Declared
+from clusterwright.spec.fabric import Fabric
 
 
-def declared(tree: RenderedTree, fabric: Fabric) -> Declared | None:
+def declared(tree: RenderedTree, fabric: RoutedFabric) -> Fabric | None:
     """A fabric as the spec has it; None where there is no spec, or where none of its switches is planned."""
-    planned = tree.intent.ethernet if tree.intent is not None else {}
+    planned = tree.declaration.ethernet if tree.declaration is not None else {}
     return next((planned[router.device] for router in fabric.routers if router.device in planned), None)

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict, example
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.jobs import JobSize, job_sizes, worst_job
 from clusterwright.proofs.ethernet.network import KINDS, Integers, has_network, network_of_tree
 from clusterwright.proofs.ethernet.uplinks import (
     DOUBLES,
+    FabricUplinks,
     Failure,
-    Uplinks,
     name_of,
     sampled_doubles,
     single_cables,
@@ -89,7 +89,7 @@ def _jobs(
 
 
 def _judge(
-    uplinks: Uplinks, failures: list[Failure], healthy: Shares
+    uplinks: FabricUplinks, failures: list[Failure], healthy: Shares
 ) -> tuple[float, tuple[int, int], int, list[tuple[int, int]]]:
     """The least share that remains, where (leaf, failure), most racks cut off at once, and who is cut off by others.
 
@@ -123,14 +123,14 @@ def _judge(
     return round(worst, 4), where, cut_off, others
 
 
-def _is_leaf_cable(uplinks: Uplinks, failure: Failure) -> bool:
+def _is_leaf_cable(uplinks: FabricUplinks, failure: Failure) -> bool:
     if failure.switches or len(failure.links) != 1:
         return False
     low = uplinks.low[failure.links[0]]
     return bool(uplinks.fabric.rank[low] == 0)
 
 
-def _after_leaf_cables(uplinks: Uplinks, links: list[int], healthy: Shares) -> tuple[Integers, Shares]:
+def _after_leaf_cables(uplinks: FabricUplinks, links: list[int], healthy: Shares) -> tuple[Integers, Shares]:
     """For single cables of bottom switches: the row of the switch, which alone is hit, and what it keeps."""
     low, high = uplinks.low[links], uplinks.high[links]
     up = csr_array((uplinks.gbps, (uplinks.low, uplinks.high)), shape=(len(healthy), len(healthy)))
@@ -141,7 +141,7 @@ def _after_leaf_cables(uplinks: Uplinks, links: list[int], healthy: Shares) -> t
     return np.searchsorted(uplinks.leaves, low), left
 
 
-def _shares(uplinks: Uplinks, failures: list[Failure]) -> Shares:
+def _shares(uplinks: FabricUplinks, failures: list[Failure]) -> Shares:
     """For each switch (row) and failure (column): the share of what comes from below that can reach the top."""
     count = len(uplinks.fabric.routers)
     shares = np.zeros((count, len(failures)))
@@ -165,7 +165,7 @@ def _shares(uplinks: Uplinks, failures: list[Failure]) -> Shares:
     return shares
 
 
-ETHERNET_FAILURES = Check(
+ETHERNET_FAILURES = ProofCheck(
     "ethernet-failures",
     "No single cable or switch cuts off hosts of other switches.",
     KINDS,

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from clusterwright.platforms.eos.reader import configuration as eos_text
 from clusterwright.platforms.fboss.reader import configuration as fboss_json
 from clusterwright.platforms.router import Router
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict, example
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
-from clusterwright.proofs.ethernet.network import KINDS, Fabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.ethernet.qos.declared import is_lossless
 from clusterwright.proofs.tree import RenderedTree
-from clusterwright.spec.fabric import Fabric as Declared
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import system_of
 
 # The destination queue pair in the base transport header behind UDP (InfiniBand specification, volume 1, annex A17).
@@ -67,7 +67,7 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), cases, tuple(notes), _unjudged(silent))
 
 
-def _reads_pairs(wanted: Declared | None, router: Router) -> bool:
+def _reads_pairs(wanted: Fabric | None, router: Router) -> bool:
     """Whether a switch's system can hash queue pairs on its chip, by the spec; without one, whether it ever can."""
     tier = wanted.tier(router.stem) if wanted is not None else None
     if tier is None:
@@ -86,14 +86,14 @@ def _unjudged(silent: list[str]) -> str:
     return f"not proven, because {silent[0]} and {len(silent) - 1:,} other switches do not state the seed of their hash"
 
 
-def _stacked(fabric: Fabric) -> Iterator[tuple[Router, Router]]:
+def _stacked(fabric: RoutedFabric) -> Iterator[tuple[Router, Router]]:
     """Cabled routers, the lower first."""
     ends = ((link.a, link.b) for link in fabric.links)
     for lower, upper in dict.fromkeys(tuple(sorted(pair, key=lambda at: int(fabric.rank[at]))) for pair in ends):
         yield fabric.routers[lower], fabric.routers[upper]
 
 
-def _functions(fabric: Fabric) -> Iterator[Fact]:
+def _functions(fabric: RoutedFabric) -> Iterator[Fact]:
     for stem, members in fabric.tiers:
         votes = Counter(fabric.routers[at].hash_function for at in members)
         function = votes.most_common(1)[0][0]
@@ -101,7 +101,7 @@ def _functions(fabric: Fabric) -> Iterator[Fact]:
             yield Fact(f"{fabric.name}: {stem} chooses with", f"{function.algorithm}, seed {function.seed}")
 
 
-def _polarised(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
+def _polarised(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """Each switch once that has the function of one it is cabled to: of the two, the one that agrees with more."""
     alike = [
         (lower, upper)
@@ -121,7 +121,7 @@ def _polarised(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
             yield example(tree, here.device, here.ports_file, here.seed_mark, message)
 
 
-def _without_seed(fabric: Fabric) -> list[str]:
+def _without_seed(fabric: RoutedFabric) -> list[str]:
     silent = (router.device for pair in _stacked(fabric) for router in pair if router.hash_function is None)
     return list(dict.fromkeys(silent))
 
@@ -135,7 +135,7 @@ def _odd(tree: RenderedTree, routers: list[Router], usual: str) -> Iterator[Coun
             yield example(tree, router.device, router.ports_file, router.spread_mark, message)
 
 
-HASHING = Check(
+HASHING = ProofCheck(
     "ecmp-hash",
     "Switches of one system choose among equal paths by the same parts of a packet, tiers with functions of their own.",
     KINDS,

@@ -18,13 +18,13 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from clusterwright.proofs.ethernet.network import Integers
-from clusterwright.proofs.ethernet.uplinks import Failure, Uplinks
+from clusterwright.proofs.ethernet.uplinks import FabricUplinks, Failure
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Unit:
+class RoutedUnit:
     """A subtree whose racks meet at its tops, with ``nodes`` in it.
 
     ``leaves`` and ``inner`` are routers; ``row`` is each router's place among either, -1 elsewhere. ``above`` gives the
@@ -33,7 +33,7 @@ class Unit:
     as a part of what the hosts can send.
     """
 
-    uplinks: Uplinks
+    uplinks: FabricUplinks
     level: int
     nodes: int
     leaves: Integers
@@ -52,10 +52,10 @@ class JobSize:
 
     low: int
     high: int
-    units: tuple[Unit, ...]
+    units: tuple[RoutedUnit, ...]
 
 
-def job_sizes(uplinks: Uplinks) -> tuple[JobSize, ...]:
+def job_sizes(uplinks: FabricUplinks) -> tuple[JobSize, ...]:
     """Sizes of jobs by the level at which their racks meet, smallest first; those within a rack need no fabric."""
     fabric = uplinks.fabric
     hosts: dict[int, set[str]] = {}
@@ -72,7 +72,7 @@ def job_sizes(uplinks: Uplinks) -> tuple[JobSize, ...]:
     return tuple(found)
 
 
-def _units(uplinks: Uplinks, level: int, hosts: dict[int, set[str]]) -> Iterator[Unit]:
+def _units(uplinks: FabricUplinks, level: int, hosts: dict[int, set[str]]) -> Iterator[RoutedUnit]:
     fabric = uplinks.fabric
     rank = fabric.rank
     inside = rank[uplinks.high] <= level
@@ -100,11 +100,11 @@ def _units(uplinks: Uplinks, level: int, hosts: dict[int, set[str]]) -> Iterator
             share[rows] = _capped(above[rows] @ share)
         nodes = len(set().union(*(hosts[int(at)] for at in leaves)))
         reach = below @ share
-        yield Unit(uplinks, level, nodes, leaves, inner, row, above, below, share, reach, _least(reach))
+        yield RoutedUnit(uplinks, level, nodes, leaves, inner, row, above, below, share, reach, _least(reach))
 
 
 def _matrix(
-    row: Integers, uplinks: Uplinks, weight: Floats, chosen: NDArray[np.bool_], shape: tuple[int, int]
+    row: Integers, uplinks: FabricUplinks, weight: Floats, chosen: NDArray[np.bool_], shape: tuple[int, int]
 ) -> Floats:
     cells = row[uplinks.low[chosen]], row[uplinks.high[chosen]]
     return np.asarray(coo_array((weight[chosen], cells), shape=shape).toarray())
@@ -119,7 +119,7 @@ def _least(reach: Floats) -> float:
     return min(1.0, float(reach.min(axis=0).sum()))
 
 
-def left_after(unit: Unit, failure: Failure) -> float | None:
+def left_after(unit: RoutedUnit, failure: Failure) -> float | None:
     """What is left of a unit's bandwidth between racks, as a fraction; None where it has nothing to do with it.
 
     Racks whose own switch fails are out of the job and do not count.
@@ -152,7 +152,7 @@ def left_after(unit: Unit, failure: Failure) -> float | None:
     return left if left > 1e-9 else 0.0
 
 
-def _share_after(unit: Unit, gone: list[int], lost: dict[tuple[int, int], float]) -> Floats:
+def _share_after(unit: RoutedUnit, gone: list[int], lost: dict[tuple[int, int], float]) -> Floats:
     """The inner switches' shares by top, once switches are gone and parts of cables lost."""
     rank, row = unit.uplinks.fabric.rank, unit.row
     cuts = [(int(row[low]), int(row[high]), part) for (low, high), part in lost.items() if rank[low] > 0]
@@ -181,7 +181,7 @@ def _share_after(unit: Unit, gone: list[int], lost: dict[tuple[int, int], float]
     return share
 
 
-def leaf_cables_after(unit: Unit, links: Integers) -> Floats:
+def leaf_cables_after(unit: RoutedUnit, links: Integers) -> Floats:
     """``left_after`` for many single cables between a leaf and the switch above it, at once."""
     low, high = unit.row[unit.uplinks.low[links]], unit.row[unit.uplinks.high[links]]
     part = unit.uplinks.gbps[links] / unit.uplinks.down[unit.uplinks.low[links]]
@@ -192,7 +192,7 @@ def leaf_cables_after(unit: Unit, links: Integers) -> Floats:
     return np.where(left > 1e-9, left, 0.0)
 
 
-def upper_cables_after(unit: Unit, low: int, links: Integers) -> Floats:
+def upper_cables_after(unit: RoutedUnit, low: int, links: Integers) -> Floats:
     """``left_after`` for each of some single cables from one inner switch to tops of the unit, at once.
 
     Only for a switch that no other inner one sends to: then nothing changes but its own share, and its leaves'.
@@ -209,9 +209,9 @@ def upper_cables_after(unit: Unit, low: int, links: Integers) -> Floats:
     return np.where(left > 1e-9, left, 0.0)
 
 
-def worst_job(sizes: JobSize, failures: list[Failure]) -> tuple[float, int, Unit | None]:
+def worst_job(sizes: JobSize, failures: list[Failure]) -> tuple[float, int, RoutedUnit | None]:
     """The least that a job of these sizes keeps over some failures, after which (its index), and in which unit."""
-    worst: tuple[float, int, Unit | None] = (1.0, -1, None)
+    worst: tuple[float, int, RoutedUnit | None] = (1.0, -1, None)
     switches = np.array([(case, at) for case, each in enumerate(failures) for at in each.switches], np.int64)
     links = np.array([(case, at) for case, each in enumerate(failures) for at in each.links], np.int64)
     size = np.array([len(each.switches) + len(each.links) for each in failures])

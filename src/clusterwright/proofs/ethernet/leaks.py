@@ -21,11 +21,11 @@ from clusterwright.platforms.router import (
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.blame import odd_mark
 from clusterwright.proofs.ethernet.declared import declared
-from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
 
 
-def leaks(tree: RenderedTree, fabric: Fabric, fabrics: tuple[Fabric, ...]) -> Iterator[Counterexample]:
+def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> Iterator[Counterexample]:
     """Default routes, foreign sources of routes, and policies that would accept what is no route of this fabric."""
     probes = list(_probes(tree, fabric, fabrics))
     usual = _usual(fabric)
@@ -91,7 +91,7 @@ def _contains(outer: PrefixRule, inner: PrefixRule) -> bool:
     return outer.low <= inner.low and inner.high <= outer.high and covers(outer.within, inner.within)
 
 
-def _usual(fabric: Fabric) -> frozenset[PrefixRule]:
+def _usual(fabric: RoutedFabric) -> frozenset[PrefixRule]:
     """The ranges that most inbound policies of a fabric accept."""
     votes = Counter(
         router.policies[name]
@@ -105,7 +105,7 @@ def _usual(fabric: Fabric) -> frozenset[PrefixRule]:
     return max(ranges.items(), key=lambda item: item[1])[0] if ranges else frozenset()
 
 
-def _probes(tree: RenderedTree, fabric: Fabric, fabrics: tuple[Fabric, ...]) -> Iterator[Prefix]:
+def _probes(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> Iterator[Prefix]:
     """What must not be accepted: default routes, other fabrics' prefixes, and halves and wholes of the own.
 
     A part that exceptions or a fault cut off, or another plane, is no other fabric.

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from clusterwright.platforms.router import Mark
 from clusterwright.proofs.check import Counterexample, example
-from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.ethernet.routes import Routes, edges_of, told
 from clusterwright.proofs.tree import RenderedTree
 
 
-def limit_faults(tree: RenderedTree, fabric: Fabric, routes: Routes) -> Iterator[Counterexample]:
+def limit_faults(tree: RenderedTree, fabric: RoutedFabric, routes: Routes) -> Iterator[Counterexample]:
     """Sessions that a limit would end in normal service, and sessions without one where others have one."""
     edges = edges_of(fabric)
     limited = sum(1 for edge in edges if edge.target_session.most_routes)

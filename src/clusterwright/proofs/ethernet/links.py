@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from clusterwright.platforms.router import Mark, Port, Router
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict, example
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
-from clusterwright.proofs.ethernet.network import KINDS, Fabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.tree import RenderedTree
 
 _PAM4_GBPS = 200  # from here on IEEE 802.3 has no physical layer without RS-FEC (clauses 119 and 120)
@@ -52,7 +52,7 @@ def _unlike(tree: RenderedTree, router: Router, port: Port, other: Router, far: 
         yield example(tree, router.device, router.ports_file, mark, message)
 
 
-def _nics(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
+def _nics(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """Ports to NICs that run otherwise than most ports to NICs of that name on nodes of that kind.
 
     What a NIC runs at stands in no file of the node, so the ports are compared with each other.
@@ -75,14 +75,14 @@ def _nics(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
                 yield example(tree, router.device, router.ports_file, port.speed_mark, message)
 
 
-def _mtu_bytes(fabric: Fabric) -> int:
+def _mtu_bytes(fabric: RoutedFabric) -> int:
     """What most routed ports and NICs of a fabric take for the longest packet; 0 where nothing is routed."""
     votes = Counter(port.mtu_bytes for router in fabric.routers for port in router.ports if port.address is not None)
     votes.update(nic.mtu_bytes for nic, _ in fabric.nics)
     return max(votes.items(), key=lambda item: item[1])[0] if votes else 0
 
 
-def _declared_length(tree: RenderedTree, fabric: Fabric, longest: int) -> Iterator[Counterexample]:
+def _declared_length(tree: RenderedTree, fabric: RoutedFabric, longest: int) -> Iterator[Counterexample]:
     """What most hops take against what the spec says, at the first routed port."""
     wanted = declared(tree, fabric)
     first = next(((r, port) for r in fabric.routers for port in r.ports if port.address is not None), None)
@@ -92,7 +92,7 @@ def _declared_length(tree: RenderedTree, fabric: Fabric, longest: int) -> Iterat
         yield example(tree, router.device, router.ports_file, port.mark, message)
 
 
-def _lengths(tree: RenderedTree, fabric: Fabric, longest: int) -> Iterator[Counterexample]:
+def _lengths(tree: RenderedTree, fabric: RoutedFabric, longest: int) -> Iterator[Counterexample]:
     """Ports and NICs that take longer or shorter packets than the others; longer ones are lost at the next hop."""
     joined = {(nic.peer.partition(" ")[0], nic.peer.partition(" ")[2]) for nic, _ in fabric.nics}
     for router in fabric.routers:
@@ -112,7 +112,7 @@ def _lengths(tree: RenderedTree, fabric: Fabric, longest: int) -> Iterator[Count
             yield example(tree, nic.device, nic.file, ("MTUBytes=",), message)
 
 
-LINKS = Check(
+LINKS = ProofCheck(
     "ethernet-links",
     "Both ends of every cable agree on speed and error correction, and every hop carries packets of one length.",
     KINDS,

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from clusterwright.platforms.eos.reader import configuration as eos_text
 from clusterwright.platforms.fboss.reader import configuration as fboss_json
-from clusterwright.platforms.linux.reader.network import NETWORKS, Nic, read_nic
+from clusterwright.platforms.linux.reader.network import NETWORKS, ConfiguredNic, read_nic
 from clusterwright.platforms.router import Port, Router
 from clusterwright.platforms.sonic.reader import configuration as sonic_json
 from clusterwright.proofs.tree import RenderedTree
@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class RoutedLink:
     """A cable between two routed ports: indices of the routers in the fabric, and their ports."""
 
     a: int
@@ -35,7 +35,7 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False)
-class Fabric:
+class RoutedFabric:
     """Routers that cables join. ``rank`` is each one's tier, 0 for the lowest; links join ranks.
 
     The spec says which tier is lowest; without one it is the tier where most hosts are.
@@ -44,8 +44,8 @@ class Fabric:
     """
 
     routers: tuple[Router, ...]
-    links: tuple[Link, ...]
-    nics: tuple[tuple[Nic, int], ...]
+    links: tuple[RoutedLink, ...]
+    nics: tuple[tuple[ConfiguredNic, int], ...]
     rank: Integers
 
     @cached_property
@@ -75,11 +75,11 @@ class Fabric:
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class RoutedNetwork:
     """All routers of a tree by name, the fabrics they make, and cables whose ends disagree: (router, port, why)."""
 
     routers: Mapping[str, Router]
-    fabrics: tuple[Fabric, ...]
+    fabrics: tuple[RoutedFabric, ...]
     mismatches: tuple[tuple[Router, Port, str], ...]
 
 
@@ -90,7 +90,7 @@ def has_network(tree: RenderedTree) -> bool:
 
 
 @lru_cache(maxsize=2)
-def network_of_tree(tree: RenderedTree) -> Network:
+def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
     """The network that a tree's text describes. Raises VerifyError for text that does not parse."""
     was_enabled = gc.isenabled()
     gc.disable()  # nothing here makes cycles, and the collector would walk millions of new objects again and again
@@ -115,7 +115,7 @@ def _routers(tree: RenderedTree) -> Iterator[Router]:
         yield sonic_json.read_sonic(device, tree.text(device, sonic_json.PATH) or "")
 
 
-def _nics(tree: RenderedTree) -> Iterator[Nic]:
+def _nics(tree: RenderedTree) -> Iterator[ConfiguredNic]:
     for (device, path), file in sorted(tree.files.items()):
         if path.startswith(NETWORKS) and path.endswith(".network"):
             nic = read_nic(device, path, file.read())
@@ -125,11 +125,11 @@ def _nics(tree: RenderedTree) -> Iterator[Nic]:
 
 def _declared_tiers(tree: RenderedTree) -> Mapping[str, int]:
     """How high the spec puts the devices of a role, by their stem; empty for a folder, which has no spec."""
-    fabrics = tree.intent.ethernet.values() if tree.intent is not None else ()
+    fabrics = tree.declaration.ethernet.values() if tree.declaration is not None else ()
     return {tier.role: at for fabric in fabrics for at, tier in enumerate(fabric.tiers)}
 
 
-def _assemble(routers: list[Router], nics: list[Nic], declared: Mapping[str, int]) -> Network:
+def _assemble(routers: list[Router], nics: list[ConfiguredNic], declared: Mapping[str, int]) -> RoutedNetwork:
     index = {router.device: at for at, router in enumerate(routers)}
     ports = {(router.device, port.name): port for router in routers for port in router.ports}
     links, mismatches = [], []
@@ -145,7 +145,7 @@ def _assemble(routers: list[Router], nics: list[Nic], declared: Mapping[str, int
                 what = other.peer or "nothing"
                 mismatches.append((router, port, f"the cable goes to {device} {far}, which names {what} instead"))
             elif at < index[device]:
-                links.append(Link(at, port, index[device], other))
+                links.append(RoutedLink(at, port, index[device], other))
     ends = np.array([(link.a, link.b) for link in links], np.int64).reshape(-1, 2)
     shape = (len(routers), len(routers))
     graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=shape)
@@ -158,23 +158,25 @@ def _assemble(routers: list[Router], nics: list[Nic], declared: Mapping[str, int
         part.routers.append(router)
     for link in links:
         part = fabrics[member[link.a]]
-        part.links.append(Link(int(place[link.a]), link.a_port, int(place[link.b]), link.b_port))
+        part.links.append(RoutedLink(int(place[link.a]), link.a_port, int(place[link.b]), link.b_port))
     for nic in nics:
         at_router = index.get(nic.peer.partition(" ")[0])
         if at_router is not None:
             fabrics[member[at_router]].nics.append((nic, int(place[at_router])))
-    return Network({r.device: r for r in routers}, tuple(part.fabric(declared) for part in fabrics), tuple(mismatches))
+    return RoutedNetwork(
+        {r.device: r for r in routers}, tuple(part.fabric(declared) for part in fabrics), tuple(mismatches)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     routers: list[Router]
-    links: list[Link]
-    nics: list[tuple[Nic, int]]
+    links: list[RoutedLink]
+    nics: list[tuple[ConfiguredNic, int]]
 
-    def fabric(self, declared: Mapping[str, int]) -> Fabric:
+    def fabric(self, declared: Mapping[str, int]) -> RoutedFabric:
         ranks = _declared_ranks(self.routers, declared)
-        return Fabric(
+        return RoutedFabric(
             tuple(self.routers),
             tuple(self.links),
             tuple(self.nics),
@@ -190,7 +192,7 @@ def _declared_ranks(routers: list[Router], declared: Mapping[str, int]) -> Integ
     return np.unique(heights, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _ranks(routers: list[Router], links: list[Link]) -> Integers:
+def _ranks(routers: list[Router], links: list[RoutedLink]) -> Integers:
     """Each router's tier, guessed. Devices of one role are a tier; the role with most hosts, then switches, is lowest.
 
     A role stands above all roles that are cabled to it and nearer to the lowest; of two that are equally near, the one

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterwright.platforms.linux.reader.network import NETWORKS, Nic
+from clusterwright.platforms.linux.reader.network import NETWORKS, ConfiguredNic
 from clusterwright.platforms.router import Prefix, Router, covers, network_of, shown, shown_prefix
 from clusterwright.proofs.check import Counterexample, example
-from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
 
 
-def node_faults(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
+def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """What keeps a NIC from reaching the hosts of its fabric, or from being reached."""
     hosts = [prefix for router in fabric.routers for prefix, _ in router.networks if prefix[1] < 8 * len(prefix[0])]
     uncovered: dict[frozenset[Prefix], Prefix | None] = {}
-    taken: dict[bytes, Nic] = {}
+    taken: dict[bytes, ConfiguredNic] = {}
     addresses = [_addresses(router) for router in fabric.routers]
-    unplugged = tree.intent.unplugged if tree.intent is not None else frozenset[tuple[str, str]]()
+    unplugged = tree.declaration.unplugged if tree.declaration is not None else frozenset[tuple[str, str]]()
     yield from _absent(tree, fabric)
     for nic, at in fabric.nics:
         for mark, message in nic.faults:
@@ -57,7 +57,7 @@ def node_faults(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
             yield example(tree, nic.device, nic.file, ("Destination=",), message)
 
 
-def _absent(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
+def _absent(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """NICs that a switch has a subnet for, of nodes with files, whose own file gives them no address."""
     known = {f"{nic.device} {nic.name}" for nic, _ in fabric.nics}
     routers = {router.device for router in fabric.routers}

@@ -15,7 +15,7 @@ from clusterwright.platforms.linux.reader.network import NETWORKS
 from clusterwright.platforms.router import Router, apply_policy
 from clusterwright.proofs.check import Counterexample, Fact, example
 from clusterwright.proofs.ethernet.declared import declared
-from clusterwright.proofs.ethernet.network import Fabric, network_of_tree
+from clusterwright.proofs.ethernet.network import RoutedFabric, network_of_tree
 from clusterwright.proofs.tree import RenderedTree
 
 _NAMED = 8  # names of NICs in a label
@@ -28,7 +28,7 @@ def is_silent(router: Router) -> bool:
     return bool(policies) and not any(term.permit for policy in policies for term in policy)
 
 
-def label(fabric: Fabric, fabrics: tuple[Fabric, ...]) -> str:
+def label(fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> str:
     """The fabric's name, with the names of its NICs where several have that name, as planes do."""
     if sum(other.name == fabric.name for other in fabrics) < 2:
         return fabric.name
@@ -45,15 +45,15 @@ def wirings(tree: RenderedTree) -> Mapping[str, Wiring]:
     In a tree without a spec, parts whose tiers have the same names and would take each other's routes are one fabric.
     """
     network = network_of_tree(tree)
-    stopped = tree.intent.stopped if tree.intent is not None else frozenset[str]()
-    parts: dict[str, list[Fabric]] = {}
+    stopped = tree.declaration.stopped if tree.declaration is not None else frozenset[str]()
+    parts: dict[str, list[RoutedFabric]] = {}
     for fabric in network.fabrics:
         parts.setdefault(_name(tree, fabric, parts), []).append(fabric)
     filed = {device for device, path in tree.files if path.startswith(NETWORKS)}
     return {name: _wiring(own, stopped, filed) for name, own in parts.items()}
 
 
-def _name(tree: RenderedTree, fabric: Fabric, parts: Mapping[str, list[Fabric]]) -> str:
+def _name(tree: RenderedTree, fabric: RoutedFabric, parts: Mapping[str, list[RoutedFabric]]) -> str:
     planned = declared(tree, fabric)
     if planned is not None:
         return planned.name
@@ -63,7 +63,7 @@ def _name(tree: RenderedTree, fabric: Fabric, parts: Mapping[str, list[Fabric]])
     return f"{fabric.name} of {fabric.routers[0].device}" if fabric.name in parts else fabric.name
 
 
-def _is_one(part: Fabric, other: Fabric) -> bool:
+def _is_one(part: RoutedFabric, other: RoutedFabric) -> bool:
     """True where a switch of one part would take the other's routes."""
     prefix = next((prefix for router in other.routers for prefix, _ in router.networks), None)
     return prefix is not None and any(
@@ -73,7 +73,7 @@ def _is_one(part: Fabric, other: Fabric) -> bool:
     )
 
 
-def _wiring(parts: list[Fabric], stopped: frozenset[str], filed: set[str]) -> Wiring:
+def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: set[str]) -> Wiring:
     above: dict[str, set[str]] = {}
     ends: list[End] = []
     for part in parts:
@@ -96,7 +96,7 @@ def _wiring(parts: list[Fabric], stopped: frozenset[str], filed: set[str]) -> Wi
 
 def _planes(tree: RenderedTree, name: str) -> str:
     """How the spec declares a fabric's planes; "" where it does not, or where there is no spec."""
-    planned = tree.intent.ethernet.values() if tree.intent is not None else ()
+    planned = tree.declaration.ethernet.values() if tree.declaration is not None else ()
     return next((fabric.planes for fabric in planned if fabric.name == name), "")
 
 
@@ -106,7 +106,7 @@ def piece_faults(tree: RenderedTree) -> Iterator[Counterexample]:
     Without a spec, pieces are planes where every node with files is in all of them.
     """
     for name, wiring in wirings(tree).items():
-        is_meant = bool(_planes(tree, name)) if tree.intent is not None else _look_like_planes(tree, wiring)
+        is_meant = bool(_planes(tree, name)) if tree.declaration is not None else _look_like_planes(tree, wiring)
         if wiring.parted is None and (len(wiring.pieces) < 2 or is_meant):
             continue
         for one, other in _pairs(wiring):
@@ -150,7 +150,7 @@ def piece_notes(tree: RenderedTree) -> Iterator[str]:
         if wiring.beside is not None:
             one, other = wiring.beside
             yield f"{name}: {one} does not reach {other}: both are at uppermost switches, and no way climbs again"
-    if tree.intent is None:
+    if tree.declaration is None:
         for name, wiring in wirings(tree).items():
             if len(wiring.pieces) > 1 and wiring.parted is None and _look_like_planes(tree, wiring):
                 yield f"{name} is in {len(wiring.pieces)} pieces with every node in all of them: taken for planes"

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from clusterwright.platforms.linux.reader.network import Nic
+from clusterwright.platforms.linux.reader.network import ConfiguredNic
 from clusterwright.platforms.router import Prefix, Router, covers, leads_outside, network_of, prefix_of, shown_prefix
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.declared import declared
-from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
 
 _DESTINATION = re.compile(r"^Destination=(\S+)$", re.M)
@@ -28,9 +28,9 @@ class _Route(NamedTuple):
     nics: frozenset[str]
 
 
-def plane_faults(tree: RenderedTree, fabrics: tuple[Fabric, ...]) -> Iterator[Counterexample]:
+def plane_faults(tree: RenderedTree, fabrics: tuple[RoutedFabric, ...]) -> Iterator[Counterexample]:
     """Routes of nodes with NICs in several parts of a fabric that lead into a part without the destination."""
-    parts: dict[str, list[Fabric]] = {}
+    parts: dict[str, list[RoutedFabric]] = {}
     for fabric in fabrics:
         planned = declared(tree, fabric)
         parts.setdefault(planned.name if planned is not None else fabric.name, []).append(fabric)
@@ -39,10 +39,10 @@ def plane_faults(tree: RenderedTree, fabrics: tuple[Fabric, ...]) -> Iterator[Co
             yield from _faults(tree, own)
 
 
-def _faults(tree: RenderedTree, parts: list[Fabric]) -> Iterator[Counterexample]:
+def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterexample]:
     """What the spec takes out of service is no destination, and no way: links that are down take their routes along."""
-    stopped = tree.intent.stopped if tree.intent is not None else frozenset[str]()
-    unplugged = tree.intent.unplugged if tree.intent is not None else frozenset[tuple[str, str]]()
+    stopped = tree.declaration.stopped if tree.declaration is not None else frozenset[str]()
+    unplugged = tree.declaration.unplugged if tree.declaration is not None else frozenset[tuple[str, str]]()
     devices = frozenset(device for device, _ in tree.files)
     hosts = [
         {
@@ -54,7 +54,7 @@ def _faults(tree: RenderedTree, parts: list[Fabric]) -> Iterator[Counterexample]
         }
         for part in parts
     ]
-    nodes: dict[str, list[tuple[int, Nic]]] = {}
+    nodes: dict[str, list[tuple[int, ConfiguredNic]]] = {}
     for at, part in enumerate(parts):
         for nic, _ in part.nics:
             if (nic.device, nic.name) not in unplugged:
@@ -85,7 +85,7 @@ def _learnt(router: Router, devices: frozenset[str]) -> Iterator[Prefix]:
                 yield from (rule.within for rule in term.prefixes or () if term.permit and rule.permit)
 
 
-def _main_table(nic: Nic, text: str) -> Iterator[_Route]:
+def _main_table(nic: ConfiguredNic, text: str) -> Iterator[_Route]:
     """A NIC's routes in the main table, and the one to its own subnet that the kernel adds."""
     yield _Route(network_of(nic.address, nic.length), 0, frozenset({nic.name}))
     for section in text.split("\n[Route]")[1:]:

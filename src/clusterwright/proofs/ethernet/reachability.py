@@ -12,11 +12,11 @@ from functools import lru_cache
 import numpy as np
 
 from clusterwright.platforms.router import PERMIT_ALL, Mark, Policy, Session, Term, apply_policy, shown_prefix
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict, example
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.blame import odd_mark
 from clusterwright.proofs.ethernet.leaks import leaks
 from clusterwright.proofs.ethernet.limits import limit_faults
-from clusterwright.proofs.ethernet.network import KINDS, Fabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.ethernet.node_routes import node_faults
 from clusterwright.proofs.ethernet.pieces import is_silent, label, piece_facts, piece_faults, piece_notes
 from clusterwright.proofs.ethernet.plane_routes import plane_faults
@@ -34,7 +34,7 @@ _FAR = 127  # more hops than any route has
 
 
 @lru_cache(maxsize=16)
-def ideal_edges(fabric: Fabric) -> tuple[Edge, ...]:
+def ideal_edges(fabric: RoutedFabric) -> tuple[Edge, ...]:
     """The edges that cables and tiers ask for: everything down, upwards only what is own or from below."""
     edges = []
     silent = [is_silent(router) for router in fabric.routers]
@@ -48,7 +48,7 @@ def ideal_edges(fabric: Fabric) -> tuple[Edge, ...]:
 
 
 @lru_cache(maxsize=16)
-def real_routes(fabric: Fabric) -> Routes:
+def real_routes(fabric: RoutedFabric) -> Routes:
     """How routes spread by the rendered policies."""
     return spread(fabric, edges_of(fabric))
 
@@ -74,7 +74,7 @@ def _run(tree: RenderedTree) -> Verdict:
     facts += piece_facts(tree)
     found += piece_faults(tree)
     found += plane_faults(tree, network.fabrics)
-    planned = tree.intent.drained if tree.intent is not None else None
+    planned = tree.declaration.drained if tree.declaration is not None else None
     notes = [*piece_notes(tree)]
     for router in network.routers.values():
         if is_silent(router):
@@ -87,7 +87,7 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), Cases("NICs or cables between switches", tried), tuple(notes))
 
 
-def _facts(fabric: Fabric, name: str, real: Routes) -> Iterator[Fact]:
+def _facts(fabric: RoutedFabric, name: str, real: Routes) -> Iterator[Fact]:
     known = announced(fabric)
     leaves = np.flatnonzero((fabric.rank == 0) & known.origin[:, known.is_host].any(axis=1))
     yield Fact(f"{name}: prefixes of hosts", sum(1 for address, length in known.column_of if length < 8 * len(address)))
@@ -100,7 +100,7 @@ def _facts(fabric: Fabric, name: str, real: Routes) -> Iterator[Fact]:
         yield Fact(f"{name}: equal paths between bottom switches {distance} hops apart", value)
 
 
-def _apart(tree: RenderedTree, fabric: Fabric, ideal: Routes) -> Iterator[Counterexample]:
+def _apart(tree: RenderedTree, fabric: RoutedFabric, ideal: Routes) -> Iterator[Counterexample]:
     """A pair of bottom switches that no way up and then down joins, whatever the policies say."""
     known = announced(fabric)
     talking = np.array([not is_silent(router) for router in fabric.routers], bool)
@@ -116,7 +116,7 @@ def _apart(tree: RenderedTree, fabric: Fabric, ideal: Routes) -> Iterator[Counte
         yield example(tree, router.device, router.bgp_file, (), message)
 
 
-def _differences(tree: RenderedTree, fabric: Fabric, ideal: Routes, real: Routes) -> Iterator[Counterexample]:
+def _differences(tree: RenderedTree, fabric: RoutedFabric, ideal: Routes, real: Routes) -> Iterator[Counterexample]:
     """Where routes first go missing or first appear unasked, with the policy that is to blame."""
     differs = (ideal.paths != real.paths) | (ideal.hops != real.hops)
     if not differs.any():
@@ -141,7 +141,7 @@ def _differences(tree: RenderedTree, fabric: Fabric, ideal: Routes, real: Routes
 
 def _explain(
     tree: RenderedTree,
-    fabric: Fabric,
+    fabric: RoutedFabric,
     ideal: Routes,
     real: Routes,
     by_target: dict[int, list[Edge]],
@@ -183,7 +183,7 @@ def _explain(
         yield example(tree, router.device, router.bgp_file, (), message)
 
 
-def _refused(tree: RenderedTree, fabric: Fabric, edge: Edge, at_source: bool, prefix: str) -> Counterexample:
+def _refused(tree: RenderedTree, fabric: RoutedFabric, edge: Edge, at_source: bool, prefix: str) -> Counterexample:
     here, there = fabric.routers[edge.source], fabric.routers[edge.target]
     if at_source:
         name, policy, session, what = edge.source_session.out_of, edge.out_of, edge.source_session, "is not sent to"
@@ -199,7 +199,7 @@ def _policy_mark(policy: Policy, session: Session) -> Mark:
     return policy[0].mark if policy and policy[0].mark else session.group_mark
 
 
-def _narrow(tree: RenderedTree, fabric: Fabric, real: Routes) -> Iterator[Counterexample]:
+def _narrow(tree: RenderedTree, fabric: RoutedFabric, real: Routes) -> Iterator[Counterexample]:
     """Switches that may not use as many equal paths as they are told of."""
     widest = real.sessions.max(axis=1, initial=0)
     for at, router in enumerate(fabric.routers):
@@ -208,7 +208,7 @@ def _narrow(tree: RenderedTree, fabric: Fabric, real: Routes) -> Iterator[Counte
             yield example(tree, router.device, router.bgp_file, router.max_paths_mark, message)
 
 
-REACHABILITY = Check(
+REACHABILITY = ProofCheck(
     "reachability",
     "Every prefix is known wherever the tiers ask for it, over as many equal paths as the cables give, and no further.",
     KINDS,

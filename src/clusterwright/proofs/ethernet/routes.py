@@ -27,7 +27,7 @@ from clusterwright.platforms.router import (
     changed,
     list_permits,
 )
-from clusterwright.proofs.ethernet.network import Fabric, Integers
+from clusterwright.proofs.ethernet.network import Integers, RoutedFabric
 
 Counts = NDArray[np.float32]
 Flags = NDArray[np.bool_]
@@ -73,7 +73,7 @@ class Routes:
 
 
 @lru_cache(maxsize=16)
-def edges_of(fabric: Fabric) -> tuple[Edge, ...]:
+def edges_of(fabric: RoutedFabric) -> tuple[Edge, ...]:
     """Every direction of every session that can come up between cabled ports."""
     sessions = [{session.peer: session for session in router.sessions} for router in fabric.routers]
     edges = []
@@ -96,7 +96,7 @@ def is_exact(rules: PrefixRules) -> bool:
 
 
 @lru_cache(maxsize=16)
-def announced(fabric: Fabric) -> Announced:
+def announced(fabric: RoutedFabric) -> Announced:
     """All prefixes that routers of a fabric announce, those together that no policy tells apart."""
     origins: dict[Prefix, list[int]] = {}
     named: dict[Prefix, list[tuple[int, str]]] = {}
@@ -134,7 +134,7 @@ def _lists(router: Router) -> dict[str, PrefixRules]:
     }
 
 
-def spread(fabric: Fabric, edges: tuple[Edge, ...], *, counts_sessions: bool = True) -> Routes:
+def spread(fabric: RoutedFabric, edges: tuple[Edge, ...], *, counts_sessions: bool = True) -> Routes:
     """Let the announced prefixes spread over some edges until no switch learns more.
 
     The ``sessions`` of the outcome are counted only on request: they are a third of the work. Prefixes do not touch
@@ -220,7 +220,7 @@ def _rows(flags: Flags, rows: Integers) -> Flags:
     return flags if len(flags) == 1 else flags[rows]
 
 
-def _foreign(fabric: Fabric, known: Announced) -> Flags:
+def _foreign(fabric: RoutedFabric, known: Announced) -> Flags:
     """Whether a router (row) may take a prefix (column): not where its own AS number originates it."""
     _, number = np.unique(np.array([router.asn for router in fabric.routers]), return_inverse=True)
     is_own = np.zeros((number.max() + 1, known.origin.shape[1]), bool)
@@ -229,7 +229,7 @@ def _foreign(fabric: Fabric, known: Announced) -> Flags:
     return np.asarray(~is_own[number])
 
 
-def told(fabric: Fabric, edges: tuple[Edge, ...], routes: Routes) -> list[int]:
+def told(fabric: RoutedFabric, edges: tuple[Edge, ...], routes: Routes) -> list[int]:
     """For each edge, how many of its routes the source announces over it, whatever the target then does with them."""
     known = announced(fabric)
     masks = _masks(fabric)
@@ -268,7 +268,7 @@ _Group = tuple[_Shape, _Shape, bool]
 _Groups = dict[_Group, tuple[Integers, Integers, csr_array]]
 
 
-def _groups(fabric: Fabric, edges: tuple[Edge, ...]) -> _Groups:
+def _groups(fabric: RoutedFabric, edges: tuple[Edge, ...]) -> _Groups:
     """Sessions by what their policies do: targets (rows), sources (columns), and how many lead from one to another."""
     members: dict[_Group, tuple[list[int], list[int]]] = {}
     shapes: dict[int, _Shape] = {}
@@ -292,14 +292,14 @@ def _groups(fabric: Fabric, edges: tuple[Edge, ...]) -> _Groups:
 
 
 @lru_cache(maxsize=16)
-def _masks(fabric: Fabric) -> _Masks:
+def _masks(fabric: RoutedFabric) -> _Masks:
     return _Masks(fabric, announced(fabric))
 
 
 class _Masks:
     """For each policy and each set of communities: which routes pass, and with which communities."""
 
-    def __init__(self, fabric: Fabric, known: Announced) -> None:
+    def __init__(self, fabric: RoutedFabric, known: Announced) -> None:
         self._known = known
         self._exact: dict[str, Flags] = {}
         for at, router in enumerate(fabric.routers):

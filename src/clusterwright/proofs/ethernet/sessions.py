@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from clusterwright.and_more import and_more
 from clusterwright.platforms.router import Mark, Port, Router, Session, leads_outside, shown, shown_prefix
-from clusterwright.proofs.check import Cases, Check, Fact, Verdict, example
-from clusterwright.proofs.ethernet.network import KINDS, Fabric, Network, has_network, network_of_tree
+from clusterwright.proofs.check import Cases, Fact, ProofCheck, Verdict, example
+from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, RoutedNetwork, has_network, network_of_tree
 from clusterwright.proofs.ethernet.routes import edges_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -47,7 +47,7 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(_facts(network)), tuple(found), Cases("sessions or addresses", len(sessions) + len(owners)))
 
 
-def _facts(network: Network) -> Iterator[Fact]:
+def _facts(network: RoutedNetwork) -> Iterator[Fact]:
     for fabric in network.fabrics:
         yield Fact(f"{fabric.name}: sessions, each with both ends", sum(len(r.sessions) for r in fabric.routers) // 2)
         yield Fact(f"{fabric.name}: AS numbers", len({router.asn for router in fabric.routers}))
@@ -110,7 +110,7 @@ def _disagreement(router: Router, session: Session, other: Router, end: Session)
         yield router.bgp_file, session.auth_mark, fault
 
 
-def _misnumbered(network: Network, owners: dict[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
+def _misnumbered(network: RoutedNetwork, owners: dict[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
     """Switches whose neighbours agree on another AS number than the one they have."""
     expected: dict[str, Counter[int]] = {}
     for router in network.routers.values():
@@ -129,7 +129,9 @@ def _misnumbered(network: Network, owners: dict[bytes, _Owner]) -> Iterator[tupl
             )
 
 
-def _of_fabric(fabric: Fabric, sessions: dict[tuple[str, bytes], Session]) -> Iterator[tuple[str, str, Mark, str]]:
+def _of_fabric(
+    fabric: RoutedFabric, sessions: dict[tuple[str, bytes], Session]
+) -> Iterator[tuple[str, str, Mark, str]]:
     yield from _silent(fabric, sessions)
     yield from _alike(fabric)
     yield from _watched(fabric)
@@ -137,7 +139,7 @@ def _of_fabric(fabric: Fabric, sessions: dict[tuple[str, bytes], Session]) -> It
     yield from _forgotten(fabric)
 
 
-def _silent(fabric: Fabric, sessions: dict[tuple[str, bytes], Session]) -> Iterator[tuple[str, str, Mark, str]]:
+def _silent(fabric: RoutedFabric, sessions: dict[tuple[str, bytes], Session]) -> Iterator[tuple[str, str, Mark, str]]:
     """Ends of cables between switches without a session."""
     for link in fabric.links:
         for at, port, other, far in (
@@ -150,7 +152,7 @@ def _silent(fabric: Fabric, sessions: dict[tuple[str, bytes], Session]) -> Itera
                 yield router.device, router.bgp_file, (), message
 
 
-def _alike(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
+def _alike(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Router ids and originated prefixes that two switches of a fabric share."""
     ids: dict[str, Router] = {}
     prefixes: dict[object, Router] = {}
@@ -177,7 +179,7 @@ def _alike(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
                 yield router.device, router.bgp_file, place, message
 
 
-def _watched(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
+def _watched(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Neighbours that BFD watches from one end only, and ends without it where both could have it."""
     system_bfd = {router.bgp_file for router in fabric.routers for session in router.sessions if session.has_bfd}
     for edge in edges_of(fabric):
@@ -194,7 +196,7 @@ def _watched(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
             yield router.device, router.bgp_file, here.group_mark, message
 
 
-def _hurried(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
+def _hurried(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Ends with another hold time than their neighbours, where the fabric's usual one is not theirs."""
     usual = Counter(session.hold_time_s for router in fabric.routers for session in router.sessions).most_common(1)
     for edge in edges_of(fabric):
@@ -206,12 +208,12 @@ def _hurried(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
             yield router.device, router.bgp_file, here.hold_mark, message
 
 
-def _usual_restart_s(fabric: Fabric) -> int | None:
+def _usual_restart_s(fabric: RoutedFabric) -> int | None:
     votes = Counter(edge.target_session.restart_s for edge in edges_of(fabric))
     return max(votes.items(), key=lambda item: item[1])[0] if votes else 0
 
 
-def _forgotten(fabric: Fabric) -> Iterator[tuple[str, str, Mark, str]]:
+def _forgotten(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Ends whose routes live through a restart for another time than their neighbours', each line named once."""
     usual_s = _usual_restart_s(fabric)
     found: dict[tuple[str, str, Mark, int | None, int | None], list[str]] = {}
@@ -230,7 +232,7 @@ def _restart(time_s: int | None) -> str:
     return "of the system's own time" if time_s is None else f"{time_s} s" if time_s else "off"
 
 
-SESSIONS = Check(
+SESSIONS = ProofCheck(
     "bgp-sessions",
     "Both ends of every cable between switches have a session: addresses, AS numbers, BFD, timers and secrets agree.",
     KINDS,

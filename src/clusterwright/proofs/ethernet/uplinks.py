@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterwright.proofs.ethernet.bandwidth import sides
-from clusterwright.proofs.ethernet.network import Fabric, Integers
+from clusterwright.proofs.ethernet.network import Integers, RoutedFabric
 from clusterwright.proofs.ethernet.pieces import is_silent
 
 SEED = 24576
@@ -25,14 +25,14 @@ class Failure:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Uplinks:
+class FabricUplinks:
     """The uplinks of a fabric: lower and upper switch and Gb/s of each cable; ``down`` is what comes from below.
 
     Cables of a switch that announces nothing, as one that is drained, carry nothing. ``leaves`` are the bottom switches
     that have uplinks, ``tops`` the switches without any.
     """
 
-    fabric: Fabric
+    fabric: RoutedFabric
     low: Integers
     high: Integers
     gbps: NDArray[np.float64]
@@ -41,7 +41,7 @@ class Uplinks:
     tops: NDArray[np.bool_]
 
 
-def uplinks_of(fabric: Fabric) -> Uplinks:
+def uplinks_of(fabric: RoutedFabric) -> FabricUplinks:
     """The uplinks of a fabric that has cables between switches."""
     ends = fabric.ends
     is_low = fabric.rank[ends[:, 0]] < fabric.rank[ends[:, 1]]
@@ -52,21 +52,21 @@ def uplinks_of(fabric: Fabric) -> Uplinks:
     tops = np.ones(len(fabric.routers), bool)
     tops[low] = False
     leaves = np.flatnonzero((fabric.rank == 0) & ~tops)
-    return Uplinks(fabric, low, high, gbps, np.maximum(sides(fabric)[0], 1e-9), leaves, tops)
+    return FabricUplinks(fabric, low, high, gbps, np.maximum(sides(fabric)[0], 1e-9), leaves, tops)
 
 
-def single_cables(uplinks: Uplinks) -> list[Failure]:
+def single_cables(uplinks: FabricUplinks) -> list[Failure]:
     """One failure for each pair of switches that cables join, as parallel ones are alike."""
     pairs = uplinks.low * len(uplinks.fabric.routers) + uplinks.high
     return [Failure(links=(int(at),)) for at in np.unique(pairs, return_index=True)[1]]
 
 
-def single_switches(uplinks: Uplinks) -> list[Failure]:
+def single_switches(uplinks: FabricUplinks) -> list[Failure]:
     """One failure for each switch."""
     return [Failure(switches=(at,)) for at in range(len(uplinks.fabric.routers))]
 
 
-def sampled_doubles(uplinks: Uplinks) -> list[Failure]:
+def sampled_doubles(uplinks: FabricUplinks) -> list[Failure]:
     """DOUBLES failures of two things, in equal parts two switches, a switch and a cable, and two cables.
 
     Half of what is drawn comes from above the bottom tier, where few things carry much. The sample is always the same.
@@ -90,7 +90,7 @@ def sampled_doubles(uplinks: Uplinks) -> list[Failure]:
     return found
 
 
-def name_of(fabric: Fabric, failure: Failure) -> str:
+def name_of(fabric: RoutedFabric, failure: Failure) -> str:
     """A failure as people say it."""
     names = [fabric.routers[at].device for at in dict.fromkeys(failure.switches)]
     for each in (fabric.links[at] for at in dict.fromkeys(failure.links)):

@@ -19,9 +19,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from clusterwright.platforms.router import Mark, Policy, Prefix, apply_policy, shown_prefix
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict, example
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.blame import odd_mark
-from clusterwright.proofs.ethernet.network import KINDS, Fabric, Integers, has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import KINDS, Integers, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.ethernet.routes import Announced, announced, edges_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -62,7 +62,7 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), Cases("switches that pass routes on", tried))
 
 
-def _transits(fabric: Fabric) -> Iterator[_Transit]:
+def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
     """Which kinds of neighbours each switch carries routes between; a kind has the same tier and the same policies."""
     known = announced(fabric)
     kinds: list[dict[_Kind, list[int]]] = [{} for _ in fabric.routers]
@@ -128,7 +128,7 @@ def _is_own(policy: Policy, prefix: Prefix) -> bool:
     return any(rule.within == prefix and rule.low == rule.high for term in policy for rule in term.prefixes or ())
 
 
-def _valleys(tree: RenderedTree, fabric: Fabric, transits: list[_Transit]) -> Iterator[Counterexample]:
+def _valleys(tree: RenderedTree, fabric: RoutedFabric, transits: list[_Transit]) -> Iterator[Counterexample]:
     for each in transits:
         router = fabric.routers[each.router]
         above = [fabric.rank[side[0]] > fabric.rank[each.router] for side in (each.sources, each.targets)]
@@ -143,7 +143,7 @@ def _valleys(tree: RenderedTree, fabric: Fabric, transits: list[_Transit]) -> It
         yield example(tree, router.device, router.bgp_file, mark, message)
 
 
-def _dependencies(fabric: Fabric, transits: list[_Transit]) -> tuple[Integers, csr_array]:
+def _dependencies(fabric: RoutedFabric, transits: list[_Transit]) -> tuple[Integers, csr_array]:
     """The directed channels between switches as pairs, and which depends on which."""
     both = np.concatenate([fabric.ends, fabric.ends[:, ::-1]])
     size = len(fabric.routers)
@@ -163,7 +163,7 @@ def _dependencies(fabric: Fabric, transits: list[_Transit]) -> tuple[Integers, c
 
 
 def _circle(
-    tree: RenderedTree, fabric: Fabric, transits: list[_Transit], channels: Integers, graph: csr_array
+    tree: RenderedTree, fabric: RoutedFabric, transits: list[_Transit], channels: Integers, graph: csr_array
 ) -> Iterator[Counterexample]:
     """A counterexample for each set of channels that form a circle, at a switch that is below its neighbours on it."""
     count, member = connected_components(graph, directed=True, connection="strong")
@@ -202,7 +202,7 @@ def _shortest_circle(graph: csr_array, nodes: NDArray[np.int64]) -> list[int]:
     return [int(nodes[at]) for at in way[::-1]]
 
 
-VALLEYS = Check(
+VALLEYS = ProofCheck(
     "valley-free",
     "No switch tells an upper neighbour what another upper one told it; lossless buffers never wait in a circle.",
     KINDS,

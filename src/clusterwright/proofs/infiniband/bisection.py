@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.idle import excused
-from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, Subnet, has_subnet, subnets
+from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, ManagedSubnet, has_subnet, subnets
 from clusterwright.proofs.infiniband.units import Units, units_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -73,28 +73,28 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), Cases("two units to cut between", tried), tuple(notes), unjudged)
 
 
-def _promised(tree: RenderedTree, subnet: Subnet) -> float | None:
+def _promised(tree: RenderedTree, subnet: ManagedSubnet) -> float | None:
     """The share of the adapters' bandwidth that the spec promises; None where it states none, or there is no spec."""
-    if tree.intent is None:
+    if tree.declaration is None:
         return None
-    name = tree.intent.fabric_with(adapter.guid for adapter in subnet.fabric.adapters)
-    return tree.intent.shares.get(name) if name is not None else None
+    name = tree.declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters)
+    return tree.declaration.shares.get(name) if name is not None else None
 
 
-def _each_unit(subnet: Subnet, units: Units) -> Iterator[_Cut]:
+def _each_unit(subnet: ManagedSubnet, units: Units) -> Iterator[_Cut]:
     count = int(units.leaf_unit.max(initial=-1)) + 1
     for unit in range(count if count > 1 else 0):
         yield _cut(subnet, f"unit {_unit_name(units, unit)}", units.leaf_unit == unit, units.leaf_unit != unit)
 
 
-def _neighbours(subnet: Subnet, units: Units) -> Iterator[_Cut]:
+def _neighbours(subnet: ManagedSubnet, units: Units) -> Iterator[_Cut]:
     count = int(units.leaf_unit.max(initial=-1)) + 1
     for unit in range(count - 1):
         name = f"units {_unit_name(units, unit)} and {_unit_name(units, unit + 1)}"
         yield _cut(subnet, name, units.leaf_unit == unit, units.leaf_unit == unit + 1)
 
 
-def _halves(subnet: Subnet, units: Units) -> Iterator[_Cut]:
+def _halves(subnet: ManagedSubnet, units: Units) -> Iterator[_Cut]:
     count = int(units.leaf_unit.max(initial=-1)) + 1
     if count > 1:
         yield _cut(subnet, "first and second half", units.leaf_unit < count // 2, units.leaf_unit >= count // 2)
@@ -105,7 +105,7 @@ def _unit_name(units: Units, unit: int) -> str:
     return f"of {units.hosts[int(np.flatnonzero(units.unit == unit)[0])]}" if (units.unit == unit).any() else str(unit)
 
 
-def _cut(subnet: Subnet, name: str, near: NDArray[np.bool_], far: NDArray[np.bool_]) -> _Cut:
+def _cut(subnet: ManagedSubnet, name: str, near: NDArray[np.bool_], far: NDArray[np.bool_]) -> _Cut:
     """The smallest cut between the compute leaves in two sets."""
     count = len(subnet.fabric.switches)
     source, sink = count, count + 1
@@ -136,7 +136,7 @@ def _beside(residual: csr_array, graph: csr_array, source: int, count: int) -> t
     return tuple((int(at), int(links[at])) for at in touched[np.argsort(links[touched], kind="stable")][:_SHOWN])
 
 
-def _narrow(subnet: Subnet, cut: _Cut, wanted: float) -> Counterexample:
+def _narrow(subnet: ManagedSubnet, cut: _Cut, wanted: float) -> Counterexample:
     switches = subnet.fabric.switches
     where = ", ".join(f"{links} links up from {switches[at].name}" for at, links in cut.beside)
     return subnet.at_fabric(
@@ -146,7 +146,7 @@ def _narrow(subnet: Subnet, cut: _Cut, wanted: float) -> Counterexample:
     )
 
 
-BISECTION = Check(
+BISECTION = ProofCheck(
     "ib-bisection",
     "Units and halves reach each other with the bandwidth that the spec promises, or without a promise all with the"
     " same share of it.",

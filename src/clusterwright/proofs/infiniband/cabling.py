@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
-from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, NAME_MAP, ROOT_LIST, Subnet, has_subnet, subnets
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.subnet import (
+    COMPUTE_LIST,
+    KINDS,
+    NAME_MAP,
+    ROOT_LIST,
+    ManagedSubnet,
+    has_subnet,
+    subnets,
+)
 from clusterwright.proofs.tree import RenderedTree
 
 
@@ -30,9 +38,9 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), Cases("cables", tried), unjudged=unjudged)
 
 
-def _labels(tree: RenderedTree, subnet: Subnet) -> Iterator[Counterexample]:
+def _labels(tree: RenderedTree, subnet: ManagedSubnet) -> Iterator[Counterexample]:
     """Adapters that the file calls otherwise than the spec: rails and units are told by these names."""
-    endpoints = tree.intent.endpoints if tree.intent is not None else {}
+    endpoints = tree.declaration.endpoints if tree.declaration is not None else {}
     for adapter in subnet.fabric.adapters:
         device, port = endpoints.get(adapter.guid, (adapter.host, adapter.label))
         if (device, port) != (adapter.host, adapter.label):
@@ -40,7 +48,7 @@ def _labels(tree: RenderedTree, subnet: Subnet) -> Iterator[Counterexample]:
             yield subnet.at_fabric(adapter.line, message)
 
 
-def _ends(subnet: Subnet) -> Iterator[Counterexample]:
+def _ends(subnet: ManagedSubnet) -> Iterator[Counterexample]:
     for fault in subnet.fabric.faults:
         yield subnet.at_fabric(fault.line, fault.message)
     lines: dict[int, int] = {}
@@ -55,7 +63,7 @@ def _ends(subnet: Subnet) -> Iterator[Counterexample]:
         yield subnet.without_nodes()
 
 
-def _names(subnet: Subnet) -> Iterator[Counterexample]:
+def _names(subnet: ManagedSubnet) -> Iterator[Counterexample]:
     guids = {switch.guid for switch in subnet.fabric.switches}
     for switch in subnet.fabric.switches:
         if switch.guid not in subnet.names:
@@ -76,7 +84,7 @@ def _names(subnet: Subnet) -> Iterator[Counterexample]:
         seen.setdefault(option.value, option.line)
 
 
-def _lists(subnet: Subnet) -> Iterator[Counterexample]:
+def _lists(subnet: ManagedSubnet) -> Iterator[Counterexample]:
     switches = {switch.guid for switch in subnet.fabric.switches}
     for guid, line in subnet.roots.items():
         if guid not in switches:
@@ -99,7 +107,7 @@ def _lists(subnet: Subnet) -> Iterator[Counterexample]:
             )
 
 
-CABLING = Check(
+CABLING = ProofCheck(
     "ib-cabling",
     "Both ends of every InfiniBand cable agree, and names, roots and compute nodes are those of the fabric.",
     KINDS,

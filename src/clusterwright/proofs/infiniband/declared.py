@@ -16,7 +16,7 @@ _LANES = (1, 2, 4, 8)  # data lanes that a port can have (PortInfo counts them i
 
 
 @dataclass(frozen=True, slots=True)
-class WantedQos:
+class DeclaredLanes:
     """``lanes`` there are, the lane of each service level, and the weight of each lane in both arbitration tables."""
 
     lanes: int
@@ -26,7 +26,7 @@ class WantedQos:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedSubnet:
+class DeclaredSubnet:
     """One fabric's subnet. ``m_key`` is the key's protection level and lease in seconds.
 
     ``chips`` are names of switch chips by GUID, ``roots`` those that paths lead up to; ``compute`` and ``storage`` are
@@ -39,23 +39,23 @@ class WantedSubnet:
     adaptive: bool
     sharp: bool
     m_key: tuple[int, int] | None
-    qos: WantedQos | None
+    qos: DeclaredLanes | None
     chips: Mapping[int, str]
     roots: frozenset[int]
     compute: frozenset[int]
     storage: frozenset[int]
 
 
-def wanted_subnets(plan: Plan) -> Mapping[str, WantedSubnet]:
+def declared_subnets(plan: Plan) -> Mapping[str, DeclaredSubnet]:
     """The subnets of a plan that have a manager, by fabric."""
     return {
-        fabric.name: _wanted(plan, fabric, fabric.subnet_manager)
+        fabric.name: _subnet(plan, fabric, fabric.subnet_manager)
         for fabric in plan.spec.fabrics
         if fabric.subnet_manager is not None
     }
 
 
-def _wanted(plan: Plan, fabric: Fabric, manager: SubnetManager) -> WantedSubnet:
+def _subnet(plan: Plan, fabric: Fabric, manager: SubnetManager) -> DeclaredSubnet:
     switches = [
         device
         for device in plan.devices
@@ -70,7 +70,7 @@ def _wanted(plan: Plan, fabric: Fabric, manager: SubnetManager) -> WantedSubnet:
         if chip.kind != "leaf"
     )
     ports = [(c.a.guid, plan.by_name[c.a.device].rank) for c in cabled(plan, fabric.name) if c.a.guid is not None]
-    return WantedSubnet(
+    return DeclaredSubnet(
         kind=manager.kind,
         engine=manager.routing_engine,
         prefix=manager.subnet_prefix,
@@ -85,14 +85,14 @@ def _wanted(plan: Plan, fabric: Fabric, manager: SubnetManager) -> WantedSubnet:
     )
 
 
-def _qos(fabric: Fabric) -> WantedQos | None:
+def _qos(fabric: Fabric) -> DeclaredLanes | None:
     """Levels that no class names are wanted where level 0 goes, else where the first class does."""
     classes = [item for item in fabric.classes if item.service_level is not None]
     if not classes:
         return None
     lane_of = {item.service_level: item.queue for item in classes}
     rest = lane_of.get(0, classes[0].queue)
-    return WantedQos(
+    return DeclaredLanes(
         next(count for count in _LANES if count > max(item.queue for item in classes)),
         tuple(lane_of.get(level, rest) for level in range(LEVELS)),
         {item.queue: item.weight for item in classes if item.arbitration == "high"},

@@ -11,22 +11,23 @@ from collections.abc import Set
 import numpy as np
 
 from clusterwright.proofs.check import Counterexample, Fact
-from clusterwright.proofs.declaration import Intent
-from clusterwright.proofs.infiniband.subnet import Subnet
+from clusterwright.proofs.declaration import Declaration
+from clusterwright.proofs.infiniband.subnet import ManagedSubnet
 
 
-def drained_parts(subnet: Subnet, intent: Intent) -> tuple[list[Fact], list[Counterexample]]:
+def drained_parts(subnet: ManagedSubnet, declaration: Declaration) -> tuple[list[Fact], list[Counterexample]]:
     """How much of what is drained is routed to all the same, and drained switches that paths of others lead through.
 
     Roots are left out: that a drained switch is none is asked for elsewhere.
     """
     adapters = subnet.fabric.adapters
     owners = [
-        intent.endpoints.get(adapters[at].guid, (adapters[at].host, ""))[0] for at in subnet.fabric.taps[:, 0].tolist()
+        declaration.endpoints.get(adapters[at].guid, (adapters[at].host, ""))[0]
+        for at in subnet.fabric.taps[:, 0].tolist()
     ]
-    is_drained = np.array([owner in intent.drained for owner in owners], np.bool_)
+    is_drained = np.array([owner in declaration.drained for owner in owners], np.bool_)
     switches = subnet.fabric.switches
-    drained = [at for at in _switches(subnet, intent.drained_chips) if subnet.carries[at]]
+    drained = [at for at in _switches(subnet, declaration.drained_chips) if subnet.carries[at]]
     in_service = subnet.carrying(~is_drained)
     found = [
         subnet.at_fabric(
@@ -45,5 +46,5 @@ def drained_parts(subnet: Subnet, intent: Intent) -> tuple[list[Fact], list[Coun
     return facts, found
 
 
-def _switches(subnet: Subnet, chips: Set[int]) -> list[int]:
+def _switches(subnet: ManagedSubnet, chips: Set[int]) -> list[int]:
     return [at for at, each in enumerate(subnet.fabric.switches) if each.guid in chips and subnet.rank[at] != 0]

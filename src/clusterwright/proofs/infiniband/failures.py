@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clusterwright.platforms.opensm.reader.fabric import Integers
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.idle import excused
-from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, Subnet, has_subnet, subnets
+from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, ManagedSubnet, has_subnet, subnets
 from clusterwright.proofs.infiniband.units import Units, units_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -63,7 +63,7 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), Cases("failures that reach others", tried), tuple(notes), unjudged)
 
 
-def _failures(subnet: Subnet) -> Iterator[_Failure]:
+def _failures(subnet: ManagedSubnet) -> Iterator[_Failure]:
     """Every chip, then every chassis of several chips."""
     systems: dict[int, list[int]] = {}
     for at, switch in enumerate(subnet.fabric.switches):
@@ -75,7 +75,7 @@ def _failures(subnet: Subnet) -> Iterator[_Failure]:
             yield _Failure(f"the chassis of {first.name}", f"a chassis of {len(chips)} chips", tuple(chips), first.line)
 
 
-def _shares(subnet: Subnet, gone: NDArray[np.bool_]) -> Shares:
+def _shares(subnet: ManagedSubnet, gone: NDArray[np.bool_]) -> Shares:
     """For each switch (row) and failure (column): the share of what is offered from below that can reach the roots."""
     uplinks = subnet.up
     below = np.asarray(uplinks.sum(axis=0)).reshape(-1) + subnet.endpoints
@@ -90,7 +90,7 @@ def _shares(subnet: Subnet, gone: NDArray[np.bool_]) -> Shares:
     return shares
 
 
-def _worst_cases(subnet: Subnet, units: Units, failures: list[_Failure], left: Shares) -> Iterator[Fact]:
+def _worst_cases(subnet: ManagedSubnet, units: Units, failures: list[_Failure], left: Shares) -> Iterator[Fact]:
     """For each kind of failure: adapters cut off, and the least that remains for a rail, a unit and the whole."""
     weights = subnet.endpoints[subnet.leaves].astype(np.float64)
     rail_of = np.zeros((len(units.rails), len(subnet.fabric.switches)))
@@ -113,7 +113,7 @@ def _worst_cases(subnet: Subnet, units: Units, failures: list[_Failure], left: S
 
 
 def _cut_off(
-    subnet: Subnet, failures: list[_Failure], gone: NDArray[np.bool_], left: Shares
+    subnet: ManagedSubnet, failures: list[_Failure], gone: NDArray[np.bool_], left: Shares
 ) -> Iterator[Counterexample]:
     """Failures that cut off adapters of other switches, or part two leaves that stay up."""
     weights = subnet.endpoints[subnet.leaves]
@@ -132,7 +132,7 @@ def _cut_off(
             yield subnet.at_fabric(failure.line, f"{failure.name} fails: {one} and {other} have no up–down path left")
 
 
-def _parted(subnet: Subnet, failures: list[_Failure]) -> dict[int, tuple[int, int]]:
+def _parted(subnet: ManagedSubnet, failures: list[_Failure]) -> dict[int, tuple[int, int]]:
     """Failures after which two leaves share no root, with an example; leaves that reach none are not looked at.
 
     Pairs can only part when the roots they share all vanish. A failure takes no more roots from a leaf than lie above
@@ -186,7 +186,7 @@ def _without(up: csr_array, chips: tuple[int, ...]) -> csr_array:
     return csr_array((edges.data[keep], (edges.row[keep], edges.col[keep])), shape=up.shape)
 
 
-FAILURES = Check(
+FAILURES = ProofCheck(
     "ib-failures",
     "No single switch or director takes down more than the adapters that are cabled to it.",
     KINDS,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from clusterwright.and_more import and_more
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.infiniband.subnet import Subnet
+from clusterwright.proofs.infiniband.subnet import ManagedSubnet
 from clusterwright.proofs.tree import RenderedTree
 
 _NAMED = 4
@@ -14,15 +14,17 @@ _SHOWN = 3
 
 
 def excused(
-    tree: RenderedTree, subnet: Subnet, found: Sequence[Counterexample]
+    tree: RenderedTree, subnet: ManagedSubnet, found: Sequence[Counterexample]
 ) -> tuple[list[Counterexample], list[str], str]:
     """Of what contradicts a claim about the whole fabric: what refutes it, what is noted, and why it is not proven.
 
     With parts that the spec itself takes away, a shortage is what was asked for, but it is no proof either.
     """
-    intent = tree.intent
-    name = intent.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) if intent is not None else None
-    idle = intent.idle.get(name or "", ()) if intent is not None else ()
+    declaration = tree.declaration
+    name = (
+        declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) if declaration is not None else None
+    )
+    idle = declaration.idle.get(name or "", ()) if declaration is not None else ()
     if not idle or not found:
         return list(found), [], ""
     without = f"without {and_more(list(idle), _NAMED)}"

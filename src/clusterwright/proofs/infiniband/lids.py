@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
-from clusterwright.proofs.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_subnet, subnets
 from clusterwright.proofs.tree import RenderedTree
 
 UNICAST_LIDS = 0xBFFF  # InfiniBand architecture: 0x0001 to 0xBFFF are unicast
@@ -43,7 +43,7 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), Cases("ports that need a LID", tried), unjudged=unjudged)
 
 
-def _needed(subnet: Subnet, lmc: int) -> int:
+def _needed(subnet: ManagedSubnet, lmc: int) -> int:
     """LIDs of all ports. A switch has one LID, and with it one for its aggregation node where SHARP is on."""
     values = {name: option.value.upper() for name, option in subnet.options.items()}
     switches = len(subnet.fabric.switches)
@@ -52,4 +52,4 @@ def _needed(subnet: Subnet, lmc: int) -> int:
     return (len(subnet.fabric.adapters) + aggregation << lmc) + (switches << lmc if enhanced else switches)
 
 
-LID_SPACE = Check("ib-lid-space", "There are LIDs for every port at the rendered LMC.", KINDS, has_subnet, _run)
+LID_SPACE = ProofCheck("ib-lid-space", "There are LIDs for every port at the rendered LMC.", KINDS, has_subnet, _run)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from clusterwright.platforms.opensm.reader.lists import Option, parse_options
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
-from clusterwright.proofs.infiniband.declared import WantedSubnet
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.declared import DeclaredSubnet
 from clusterwright.proofs.infiniband.manager_lists import list_faults, name_faults, partition_faults
 from clusterwright.proofs.infiniband.manager_options import every_option, option_faults
 from clusterwright.proofs.infiniband.manager_units import BOOT, SCRIPT, UNIT, boot_faults, script_notes, unit_faults
@@ -33,7 +33,7 @@ class _Manager:
     options: Mapping[str, Option]
     ports: frozenset[int]
     fabric: str | None
-    wanted: WantedSubnet | None
+    wanted: DeclaredSubnet | None
 
     @property
     def config(self) -> str:
@@ -73,7 +73,7 @@ def _run(tree: RenderedTree) -> Verdict:
         Fact("fabrics whose managers say the same", len(by_ports)),
     )
     notes = [note for manager in managers for note in script_notes(manager.device, manager.file(SCRIPT) is not None)]
-    if tree.intent is None:
+    if tree.declaration is None:
         notes.append("Only a folder was given, so what the spec alone says was not compared: name the spec for that.")
     if any(manager.folder != OPEN_FOLDER for manager in managers):
         notes.append("gv.cfg and sharp_am.cfg of UFM are not read.")
@@ -83,8 +83,8 @@ def _run(tree: RenderedTree) -> Verdict:
 def _manager(tree: RenderedTree, device: str, folder: str) -> _Manager:
     text = tree.text(device, f"{folder}/{CONFIG}") or ""
     ports = frozenset(int(word, 16) for word in _PORT_GUID.findall(tree.text(device, f"{folder}/{FABRIC}") or ""))
-    fabric = tree.intent.fabric_with(ports) if tree.intent is not None else None
-    wanted = tree.intent.subnets.get(fabric or "") if tree.intent is not None else None
+    fabric = tree.declaration.fabric_with(ports) if tree.declaration is not None else None
+    wanted = tree.declaration.subnets.get(fabric or "") if tree.declaration is not None else None
     return _Manager(tree, device, folder, text, parse_options(text), ports, fabric, wanted)
 
 
@@ -94,10 +94,10 @@ def _own(manager: _Manager) -> Iterator[Counterexample]:
     for line, message in option_faults(manager.text, is_open=is_open, wanted=wanted):
         yield manager.at(manager.config, line, message)
     guid, number = manager.options.get("guid"), manager.guid
-    intent = manager.tree.intent
-    if guid is None or intent is None:
+    declaration = manager.tree.declaration
+    if guid is None or declaration is None:
         return  # said above, or nothing to compare with
-    if number not in manager.ports or intent.endpoints.get(number, ("", ""))[0] != manager.device:
+    if number not in manager.ports or declaration.endpoints.get(number, ("", ""))[0] != manager.device:
         message = f"guid {guid.value} is no port of {manager.device} that is cabled to this fabric"
         yield manager.at(manager.config, guid.line, message)
 
@@ -115,10 +115,10 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
             yield from (manager.at(path, *fault) for fault in name_faults(text, chips))
         elif name == "partition_config_file":
             names = None
-            intent = manager.tree.intent
-            if intent is not None:
-                names = {each.pkey: each.name for each in intent.partitions if each.fabric == manager.fabric}
-            is_limited = None if intent is None else manager.fabric not in intent.open_default
+            declaration = manager.tree.declaration
+            if declaration is not None:
+                names = {each.pkey: each.name for each in declaration.partitions if each.fabric == manager.fabric}
+            is_limited = None if declaration is None else manager.fabric not in declaration.open_default
             faults = partition_faults(text, names, guids_of_managers, is_limited=is_limited)
             yield from (manager.at(path, *fault) for fault in faults)
         else:
@@ -139,7 +139,7 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
             yield manager.at(SCRIPT, 0, "the script that adds the M_Key is missing: opensm does not start")
 
 
-def _listed(name: str, wanted: WantedSubnet) -> frozenset[int]:
+def _listed(name: str, wanted: DeclaredSubnet) -> frozenset[int]:
     return {"root_guid_file": wanted.roots, "cn_guid_file": wanted.compute}.get(name, wanted.storage)
 
 
@@ -186,7 +186,7 @@ def _unlike(group: list[_Manager]) -> Iterator[Counterexample]:
             yield other.at(path, line, message)
 
 
-MANAGERS = Check(
+MANAGERS = ProofCheck(
     "ib-managers",
     "Every line that a subnet manager reads says what the spec asks for, and all managers of a fabric say the same.",
     KINDS,

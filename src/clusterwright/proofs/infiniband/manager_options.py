@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from clusterwright.platforms.opensm.reader.lists import Option
-from clusterwright.proofs.infiniband.declared import WantedQos, WantedSubnet
+from clusterwright.proofs.infiniband.declared import DeclaredLanes, DeclaredSubnet
 from clusterwright.proofs.infiniband.option_meaning import (
     FILES,
     FIXED,
@@ -34,7 +34,7 @@ def every_option(text: str) -> Iterator[tuple[str, Option]]:
             yield words[0], Option(words[1].strip() if len(words) > 1 else "", number)
 
 
-def option_faults(text: str, *, is_open: bool, wanted: WantedSubnet | None) -> Iterator[Fault]:
+def option_faults(text: str, *, is_open: bool, wanted: DeclaredSubnet | None) -> Iterator[Fault]:
     """What is wrong with an opensm.conf. Without a spec what only it could tell is not compared."""
     options: dict[str, Option] = {}
     for name, option in every_option(text):
@@ -68,7 +68,7 @@ def option_faults(text: str, *, is_open: bool, wanted: WantedSubnet | None) -> I
             yield from _qos_faults(options, wanted.qos)
 
 
-def _of_spec(wanted: WantedSubnet | None, *, is_open: bool) -> Mapping[str, Fixed]:
+def _of_spec(wanted: DeclaredSubnet | None, *, is_open: bool) -> Mapping[str, Fixed]:
     """The options whose value the spec says."""
     if wanted is None:
         return {}
@@ -95,7 +95,7 @@ def _of_spec(wanted: WantedSubnet | None, *, is_open: bool) -> Mapping[str, Fixe
     return found
 
 
-def _is_known(name: str, fixed: Mapping[str, Fixed], free: Mapping[str, Free], wanted: WantedSubnet | None) -> bool:
+def _is_known(name: str, fixed: Mapping[str, Fixed], free: Mapping[str, Free], wanted: DeclaredSubnet | None) -> bool:
     if name in fixed or name in free or name in (*FILES, STORAGE_FILE, "guid", "sm_priority"):
         return True
     if wanted is None:  # only a spec tells whether these were asked for
@@ -151,7 +151,7 @@ def _own_faults(options: Mapping[str, Option]) -> Iterator[Fault]:
             yield option.line, f"{name} {option.value} is no number that opensm takes"
 
 
-def _qos_faults(options: Mapping[str, Option], qos: WantedQos) -> Iterator[Fault]:
+def _qos_faults(options: Mapping[str, Option], qos: DeclaredLanes) -> Iterator[Fault]:
     levels = options.get("qos_sl2vl")
     wanted = ",".join(map(str, qos.lane_of_level))
     if levels is None or levels.value.replace(" ", "") != wanted:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from clusterwright.platforms.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
-from clusterwright.proofs.declaration import Intent
-from clusterwright.proofs.infiniband.subnet import KINDS, Subnet, has_subnet, subnets
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.declaration import Declaration
+from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_subnet, subnets
 from clusterwright.proofs.tree import RenderedTree
 
 _ALL_ADAPTERS = frozenset({"ALL", "ALL_CAS"})
@@ -55,17 +55,21 @@ def _run(tree: RenderedTree) -> Verdict:
         matrix = _matrix(subnet, statements)
         tried += sum(len(seats) for seats in matrix.values())
         facts += _facts(subnet, matrix)
-        fabric = tree.intent.fabric_with(a.guid for a in subnet.fabric.adapters) if tree.intent is not None else None
-        may_open = tree.intent is not None and fabric in tree.intent.open_default
+        fabric = (
+            tree.declaration.fabric_with(a.guid for a in subnet.fabric.adapters)
+            if tree.declaration is not None
+            else None
+        )
+        may_open = tree.declaration is not None and fabric in tree.declaration.open_default
         problems = [*_enforced(subnet), *_open(statements, may_open), *_managers(tree, subnet, matrix)]
-        if tree.intent is not None and fabric is not None:
-            problems += _unlike(subnet, matrix, tree.intent, fabric)
+        if tree.declaration is not None and fabric is not None:
+            problems += _unlike(subnet, matrix, tree.declaration, fabric)
         found += [
             Counterexample(subnet.device, problem.file or path, problem.line, problem.message) for problem in problems
         ]
     notes = (
         ()
-        if tree.intent is not None
+        if tree.declaration is not None
         else ("Only a folder was given, so the members were not compared with zones: name the spec for that.",)
     )
     return Verdict(tuple(facts), tuple(found), Cases("members of partitions", tried), notes, unjudged)
@@ -79,7 +83,7 @@ class _Problem(NamedTuple):
     file: str = ""
 
 
-def _matrix(subnet: Subnet, statements: tuple[Statement, ...]) -> _Matrix:
+def _matrix(subnet: ManagedSubnet, statements: tuple[Statement, ...]) -> _Matrix:
     found: dict[int, dict[int, _Seat]] = {}
     for statement in statements:
         if statement.pkey is None:
@@ -96,7 +100,7 @@ def _matrix(subnet: Subnet, statements: tuple[Statement, ...]) -> _Matrix:
     return found
 
 
-def _facts(subnet: Subnet, matrix: _Matrix) -> Iterator[Fact]:
+def _facts(subnet: ManagedSubnet, matrix: _Matrix) -> Iterator[Fact]:
     yield Fact("partitions besides the default", len(matrix.keys() - {DEFAULT_PKEY}))
     for pkey, seats in sorted(matrix.items()):
         full = sum(seat.membership in _FULL for seat in seats.values())
@@ -104,7 +108,7 @@ def _facts(subnet: Subnet, matrix: _Matrix) -> Iterator[Fact]:
         yield Fact(f"0x{pkey:04x}: limited members", len(seats) - full)
 
 
-def _enforced(subnet: Subnet) -> Iterator[_Problem]:
+def _enforced(subnet: ManagedSubnet) -> Iterator[_Problem]:
     option = subnet.options.get("part_enforce")
     if option is not None and option.value not in {"both", "in", "out"}:
         yield _Problem(option.line, f"part_enforce {option.value}: switches let every packet pass", subnet.config_file)
@@ -129,7 +133,7 @@ def _open(statements: tuple[Statement, ...], may_open: bool) -> Iterator[_Proble
             yield _Problem(statement.line, f"{statement.name} has no P_Key: opensm would choose one")
 
 
-def _managers(tree: RenderedTree, subnet: Subnet, matrix: _Matrix) -> Iterator[_Problem]:
+def _managers(tree: RenderedTree, subnet: ManagedSubnet, matrix: _Matrix) -> Iterator[_Problem]:
     """Managers must be full members of the default partition, others only where that partition is open to all."""
     managers = frozenset[int]().union(*(other.managers for other in subnets(tree)))
     seats = matrix.get(DEFAULT_PKEY, {})
@@ -153,9 +157,9 @@ def _is_all(seat: _Seat, seats: Mapping[int, _Seat]) -> bool:
     return sum(other.line == seat.line for other in seats.values()) > 1
 
 
-def _unlike(subnet: Subnet, matrix: _Matrix, intent: Intent, fabric: str) -> Iterator[_Problem]:
+def _unlike(subnet: ManagedSubnet, matrix: _Matrix, declaration: Declaration, fabric: str) -> Iterator[_Problem]:
     """Where the matrix is not the one that the spec's zones ask for."""
-    wanted = {item.pkey: item for item in intent.partitions if item.fabric == fabric and item.members}
+    wanted = {item.pkey: item for item in declaration.partitions if item.fabric == fabric and item.members}
     for pkey, item in sorted(wanted.items()):
         seats = matrix.get(pkey)
         if seats is None:
@@ -179,12 +183,12 @@ def _unlike(subnet: Subnet, matrix: _Matrix, intent: Intent, fabric: str) -> Ite
             yield _Problem(line, f"partition 0x{pkey:04x} is in no zone of the spec")
 
 
-def _port(subnet: Subnet, guid: int) -> str:
+def _port(subnet: ManagedSubnet, guid: int) -> str:
     adapter = subnet.adapter_by_guid.get(guid)
     return f"0x{guid:016x}" + (f" ({adapter.host} {adapter.label})".replace(" )", ")") if adapter is not None else "")
 
 
-PARTITIONS = Check(
+PARTITIONS = ProofCheck(
     "ib-partitions",
     "Partitions have the members that the zones ask for, and nobody is a full member by default.",
     KINDS,

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clusterwright.platforms.opensm.reader.fabric import Integers
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.idle import excused
-from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, Subnet, has_subnet, subnets
+from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, ManagedSubnet, has_subnet, subnets
 from clusterwright.proofs.tree import RenderedTree
 
 
@@ -44,7 +44,7 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), Cases("pairs of leaves", tried), tuple(notes), unjudged)
 
 
-def _ranks(subnet: Subnet) -> Iterator[Integers]:
+def _ranks(subnet: ManagedSubnet) -> Iterator[Integers]:
     """The switches of each rank that compute leaves climb through, from the leaves up, without the roots."""
     carrying = np.zeros(len(subnet.fabric.switches), bool)
     carrying[subnet.leaves] = True
@@ -55,13 +55,13 @@ def _ranks(subnet: Subnet) -> Iterator[Integers]:
             carrying |= np.asarray(subnet.up[here].sum(axis=0) > 0).reshape(-1)
 
 
-def _shape(subnet: Subnet, here: Integers) -> tuple[Integers, Integers]:
+def _shape(subnet: ManagedSubnet, here: Integers) -> tuple[Integers, Integers]:
     """Uplinks and parents of some switches."""
     rows = subnet.up[here]
     return np.asarray(rows.sum(axis=1)).reshape(-1).astype(np.int64), np.diff(rows.indptr).astype(np.int64)
 
 
-def _uneven_switches(subnet: Subnet) -> Iterator[Counterexample]:
+def _uneven_switches(subnet: ManagedSubnet) -> Iterator[Counterexample]:
     """Switches whose uplinks differ from what most of their rank have, in number or in spread."""
     for here in _ranks(subnet):
         uplinks, parents = _shape(subnet, here)
@@ -81,12 +81,12 @@ def _uneven_switches(subnet: Subnet) -> Iterator[Counterexample]:
             yield subnet.at_fabric(switch.line, message)
 
 
-def _divides(subnet: Subnet) -> bool:
+def _divides(subnet: ManagedSubnet) -> bool:
     """True when the uplinks of every rank divide evenly among the parents, so that counts must be equal."""
     return all((uplinks % parents == 0).all() for uplinks, parents in (_shape(subnet, here) for here in _ranks(subnet)))
 
 
-def _classes(subnet: Subnet) -> Iterator[tuple[int, int, int, int, tuple[int, int]]]:
+def _classes(subnet: ManagedSubnet) -> Iterator[tuple[int, int, int, int, tuple[int, int]]]:
     """For each distance: links between the leaves, fewest and most shortest paths, pairs, the pair with the fewest."""
     leaves = subnet.leaves
     climbed = np.zeros((len(leaves), len(subnet.fabric.switches)))
@@ -106,14 +106,14 @@ def _classes(subnet: Subnet) -> Iterator[tuple[int, int, int, int, tuple[int, in
         is_open &= ~here
 
 
-def _uneven_pair(subnet: Subnet, pair: tuple[int, int], distance: int, low: int, high: int) -> Counterexample:
+def _uneven_pair(subnet: ManagedSubnet, pair: tuple[int, int], distance: int, low: int, high: int) -> Counterexample:
     one, other = (subnet.fabric.switches[int(subnet.leaves[at])] for at in pair)
     return subnet.at_fabric(
         one.line, f"{one.name} and {other.name} have {low} shortest paths of {distance} links, other such pairs {high}"
     )
 
 
-def _load_ratio(subnet: Subnet) -> float:
+def _load_ratio(subnet: ManagedSubnet) -> float:
     """Of the loads of single uplinks when every adapter sends at full rate and each switch spreads evenly."""
     load: NDArray[np.float64] = subnet.endpoints.astype(np.float64)
     worst = 1.0
@@ -126,7 +126,7 @@ def _load_ratio(subnet: Subnet) -> float:
     return round(worst, 3)
 
 
-PATH_BALANCE = Check(
+PATH_BALANCE = ProofCheck(
     "ib-path-balance",
     "Leaves at the same distance have equally many shortest paths, spread evenly over their uplinks.",
     KINDS,

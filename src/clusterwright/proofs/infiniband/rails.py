@@ -7,21 +7,23 @@ from collections.abc import Iterator
 import numpy as np
 
 from clusterwright.platforms.opensm.reader.fabric import Integers
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
-from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, Subnet, has_subnet, subnets
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, ManagedSubnet, has_subnet, subnets
 from clusterwright.proofs.infiniband.units import Units, units_of
 from clusterwright.proofs.tree import RenderedTree
 
 
-def _has_rails(tree: RenderedTree, subnet: Subnet, units: Units) -> bool:
+def _has_rails(tree: RenderedTree, subnet: ManagedSubnet, units: Units) -> bool:
     """Whether the leaves are meant to serve one rail each: the spec says so, or in a folder most of them do.
 
     A fabric with one adapter a node has no rails.
     """
-    intent = tree.intent
-    own = intent.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) if intent is not None else None
-    if intent is not None and own is not None:
-        is_meant = own in intent.railed
+    declaration = tree.declaration
+    own = (
+        declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) if declaration is not None else None
+    )
+    if declaration is not None and own is not None:
+        is_meant = own in declaration.railed
     else:
         of_one = (_rails_of(subnet, units)[subnet.leaves] > 0).sum(axis=1) == 1
         is_meant = not len(subnet.leaves) or 2 * int(of_one.sum()) > len(subnet.leaves)
@@ -63,20 +65,20 @@ def _run(tree: RenderedTree) -> Verdict:
     )
 
 
-def _rails_of(subnet: Subnet, units: Units) -> Integers:
+def _rails_of(subnet: ManagedSubnet, units: Units) -> Integers:
     """How many adapters of each rail each switch has: switches by rails."""
     table = np.zeros((len(subnet.fabric.switches), len(units.rails)), np.int64)
     np.add.at(table, (subnet.fabric.taps[units.taps, 1], units.rail), 1)
     return table
 
 
-def _foreign_taps(subnet: Subnet, units: Units, table: Integers) -> Iterator[int]:
+def _foreign_taps(subnet: ManagedSubnet, units: Units, table: Integers) -> Iterator[int]:
     """Indexes of compute taps that are not of their leaf's rail: the one that most of its adapters are on."""
     leaf = subnet.fabric.taps[units.taps, 1]
     yield from np.flatnonzero(table.argmax(axis=1)[leaf] != units.rail).tolist()
 
 
-def _crossed(subnet: Subnet, units: Units, table: Integers, tap: int) -> Counterexample:
+def _crossed(subnet: ManagedSubnet, units: Units, table: Integers, tap: int) -> Counterexample:
     row = int(units.taps[tap])
     leaf = int(subnet.fabric.taps[row, 1])
     own = int(table[leaf].argmax())
@@ -87,7 +89,7 @@ def _crossed(subnet: Subnet, units: Units, table: Integers, tap: int) -> Counter
     )
 
 
-def _strays(subnet: Subnet, units: Units, astray: set[int]) -> Iterator[Counterexample]:
+def _strays(subnet: ManagedSubnet, units: Units, astray: set[int]) -> Iterator[Counterexample]:
     """Cables of the right rail that go to another unit's leaf."""
     leaf = subnet.fabric.taps[units.taps, 1]
     home = units.home[units.host, units.rail]
@@ -102,7 +104,7 @@ def _strays(subnet: Subnet, units: Units, astray: set[int]) -> Iterator[Countere
             )
 
 
-def _planes(subnet: Subnet, units: Units) -> Iterator[tuple[int, int, list[Counterexample]]]:
+def _planes(subnet: ManagedSubnet, units: Units) -> Iterator[tuple[int, int, list[Counterexample]]]:
     """Rank, number of switches of one rail, and mixed switches, for ranks above the leaves where most serve one rail.
 
     A tier whose switches mostly join several rails is no rail plane by design, and nothing is claimed about it.
@@ -119,7 +121,7 @@ def _planes(subnet: Subnet, units: Units) -> Iterator[tuple[int, int, list[Count
             yield rank, pure, [_mixed(subnet, units, below, int(switch)) for switch in mixed]
 
 
-def _mixed(subnet: Subnet, units: Units, below: Integers, switch: int) -> Counterexample:
+def _mixed(subnet: ManagedSubnet, units: Units, below: Integers, switch: int) -> Counterexample:
     """Names the cable that brings the rarest rail to a switch."""
     rails = np.flatnonzero(below[switch])
     rare = int(rails[below[switch, rails].argmin()])
@@ -135,7 +137,7 @@ def _mixed(subnet: Subnet, units: Units, below: Integers, switch: int) -> Counte
     )
 
 
-RAIL_PURITY = Check(
+RAIL_PURITY = ProofCheck(
     "ib-rail-purity",
     "Every adapter of a rail is on a leaf of that rail only, and the nodes of a unit share their leaves.",
     KINDS,

@@ -15,13 +15,13 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from clusterwright.platforms.opensm.reader.fabric import Integers
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.drained import drained_parts
 from clusterwright.proofs.infiniband.subnet import (
     COMPUTE_LIST,
     KINDS,
     ROOT_LIST,
-    Subnet,
+    ManagedSubnet,
     has_subnet,
     hops_from,
     subnets,
@@ -53,11 +53,11 @@ def _run(tree: RenderedTree) -> Verdict:
             Fact("pairs of compute adapters with an up–down path", pairs),
             Fact("channels in the dependency graph, without a cycle", 2 * len(subnet.fabric.trunks)),
         ]
-        drained = tree.intent.drained_chips if tree.intent is not None else None
+        drained = tree.declaration.drained_chips if tree.declaration is not None else None
         found += [*_engines(subnet), *_ranks(subnet, drained), *unreachable]
         notes += _idle_notes(subnet, drained)
-        if tree.intent is not None:
-            reached, crossed = drained_parts(subnet, tree.intent)
+        if tree.declaration is not None:
+            reached, crossed = drained_parts(subnet, tree.declaration)
             facts += reached
             found += crossed
         for row in flat.tolist():
@@ -72,7 +72,7 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), Cases("pairs of compute adapters", tried), tuple(notes), unjudged)
 
 
-def _engines(subnet: Subnet) -> Iterator[Counterexample]:
+def _engines(subnet: ManagedSubnet) -> Iterator[Counterexample]:
     option = subnet.options.get("routing_engine")
     engines = [word.strip() for word in option.value.split(",")] if option is not None else []
     for engine in engines:
@@ -83,7 +83,7 @@ def _engines(subnet: Subnet) -> Iterator[Counterexample]:
         yield subnet.at_config(option, "without no_fallback, opensm routes by minhop when the tree is not as planned")
 
 
-def _ranks(subnet: Subnet, drained: Set[int] | None) -> Iterator[Counterexample]:
+def _ranks(subnet: ManagedSubnet, drained: Set[int] | None) -> Iterator[Counterexample]:
     """Roots and ranks. ``drained`` are the chips that the spec drains, None where there is only a folder."""
     switches = subnet.fabric.switches
     for guid in sorted(subnet.roots.keys() & (drained or set())):
@@ -114,7 +114,7 @@ def _ranks(subnet: Subnet, drained: Set[int] | None) -> Iterator[Counterexample]
         )
 
 
-def _idle(subnet: Subnet) -> Integers:
+def _idle(subnet: ManagedSubnet) -> Integers:
     """Switches through which no path leads because they are no roots.
 
     A switch as near to the leaves as the roots are could be one: unlisted, it hangs below those it should join. Spare
@@ -125,12 +125,12 @@ def _idle(subnet: Subnet) -> Integers:
     return np.flatnonzero((subnet.rank > 0) & (height <= leaf_rank) & ~subnet.carries)
 
 
-def _idle_notes(subnet: Subnet, drained: Set[int] | None) -> Iterator[str]:
+def _idle_notes(subnet: ManagedSubnet, drained: Set[int] | None) -> Iterator[str]:
     for at in _idle(subnet).tolist() if drained is None else ():
         yield f"{subnet.fabric.switches[at].name} is no root: it carries nothing, as a drained switch does"
 
 
-def _where(subnet: Subnet, switch: int) -> str:
+def _where(subnet: ManagedSubnet, switch: int) -> str:
     return f"line {subnet.fabric.switches[switch].line} of the fabric"
 
 
@@ -138,13 +138,13 @@ def _commonest(values: Integers) -> int:
     return int(np.bincount(values[values >= 0]).argmax()) if (values >= 0).any() else -1
 
 
-def _flat_links(subnet: Subnet) -> Integers:
+def _flat_links(subnet: ManagedSubnet) -> Integers:
     """Rows of links between two switches of one rank."""
     trunks = subnet.fabric.trunks
     return np.flatnonzero((subnet.rank[trunks[:, 0]] == subnet.rank[trunks[:, 2]]) & (subnet.rank[trunks[:, 0]] >= 0))
 
 
-def _unreachable(subnet: Subnet) -> tuple[int, list[Counterexample]]:
+def _unreachable(subnet: ManagedSubnet) -> tuple[int, list[Counterexample]]:
     """How many pairs of compute adapters share an ancestor; for each leaf that lacks one with another, that pair."""
     leaves, weights = subnet.leaves, subnet.endpoints[subnet.leaves]
     step = csr_array((np.ones(len(leaves)), (np.arange(len(leaves)), leaves)), shape=(len(leaves), subnet.up.shape[0]))
@@ -167,7 +167,7 @@ def _unreachable(subnet: Subnet) -> tuple[int, list[Counterexample]]:
     return pairs, found
 
 
-def _credit_loop(subnet: Subnet, flat: Integers) -> Iterator[Counterexample]:
+def _credit_loop(subnet: ManagedSubnet, flat: Integers) -> Iterator[Counterexample]:
     """A cycle of channels, if there is one.
 
     A packet's state is its switch and whether it may still climb; its channels are the edges between states, so a cycle
@@ -194,7 +194,7 @@ def _credit_loop(subnet: Subnet, flat: Integers) -> Iterator[Counterexample]:
             return
 
 
-def _cycle_through(subnet: Subnet, first: int, second: int) -> list[int]:
+def _cycle_through(subnet: ManagedSubnet, first: int, second: int) -> list[int]:
     """The switches of a shortest cycle of channels that begins with ``first`` to ``second``; empty without one."""
     start = (first, second)
     before: dict[tuple[int, int], tuple[int, int]] = {}
@@ -219,7 +219,7 @@ def _cycle_through(subnet: Subnet, first: int, second: int) -> list[int]:
     return []
 
 
-UP_DOWN = Check(
+UP_DOWN = ProofCheck(
     "ib-up-down",
     "Every pair of compute adapters has an up–down path, and up–down routing has no credit loop.",
     KINDS,

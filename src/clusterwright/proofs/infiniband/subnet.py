@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from clusterwright.platforms.opensm.reader.fabric import Adapter, Fabric, Integers, parse_fabric
+from clusterwright.platforms.opensm.reader.fabric import Adapter, DiscoveredFabric, Integers, parse_fabric
 from clusterwright.platforms.opensm.reader.lists import Option, parse_guids, parse_names, parse_options
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.tree import RenderedTree
@@ -26,7 +26,7 @@ KINDS = frozenset({"opensm", "ufm", "opensm-fabric"})
 
 
 @dataclass(frozen=True, eq=False)
-class Subnet:
+class ManagedSubnet:
     """What one subnet manager's host was given, in ``folder``.
 
     ``managers`` are the port GUIDs of all managers that were given the same files.
@@ -44,7 +44,7 @@ class Subnet:
     roots_file: str
     compute: Mapping[int, int]
     compute_file: str
-    fabric: Fabric
+    fabric: DiscoveredFabric
     rank: Integers
     managers: frozenset[int]
     lacking: Mapping[str, str]
@@ -148,13 +148,13 @@ def has_subnet(tree: RenderedTree) -> bool:
 
 
 @lru_cache(maxsize=2)
-def subnets(tree: RenderedTree) -> tuple[Subnet, ...]:
+def subnets(tree: RenderedTree) -> tuple[ManagedSubnet, ...]:
     """The subnets of a tree, one for each distinct set of files: managers of one fabric have equal ones.
 
     Raises VerifyError for text that does not parse.
     """
     hosts: dict[tuple[str | None, ...], list[_Host]] = {}
-    fabrics: dict[tuple[str, str], Fabric] = {}
+    fabrics: dict[tuple[str, str], DiscoveredFabric] = {}
     for device, folder in places(tree):
         options = parse_options(tree.text(device, f"{folder}/{CONFIG}") or "")
         named = (_path(options, name) for name in (ROOT_LIST, COMPUTE_LIST, "partition_config_file"))
@@ -191,7 +191,7 @@ def _number(text: str) -> int:
     return int(text, 16) if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text) else 0
 
 
-def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str], Fabric]) -> Subnet:
+def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str], DiscoveredFabric]) -> ManagedSubnet:
     """The subnet of hosts with equal files. ``fabrics`` remembers fabrics that were parsed before."""
     device, folder, options = hosts[0]
     paths = {
@@ -211,7 +211,7 @@ def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str],
     fabric = fabrics[key]
     listed, compute = (parse_guids(texts[name], places_of[name]) for name in (ROOT_LIST, COMPUTE_LIST))
     roots = [at for at, switch in enumerate(fabric.switches) if switch.guid in listed]
-    return Subnet(
+    return ManagedSubnet(
         device=device,
         folder=folder,
         options=options,
@@ -229,7 +229,7 @@ def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str],
     )
 
 
-def hops_from(fabric: Fabric, starts: Integers) -> Integers:
+def hops_from(fabric: DiscoveredFabric, starts: Integers) -> Integers:
     """Each switch's distance from the nearest start in links between switches, -1 where no path leads."""
     hops = np.full(len(fabric.switches), -1, np.int64)
     hops[starts] = 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clusterwright.platforms.opensm.reader.fabric import Integers
-from clusterwright.proofs.infiniband.subnet import Subnet
+from clusterwright.proofs.infiniband.subnet import ManagedSubnet
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Units:
     leaf_unit: Integers
 
 
-def units_of(subnet: Subnet) -> Units:
+def units_of(subnet: ManagedSubnet) -> Units:
     """Find the units. A host whose cables go astray belongs to the unit where most of its cables go."""
     fabric = subnet.fabric
     taps = np.flatnonzero(subnet.is_compute)

@@ -9,7 +9,7 @@ from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.isolation.declared import OUTSIDE, Declared, DeclaredBorder
+from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredBorder, DeclaredIsolation
 from clusterwright.proofs.isolation.edges import EOS
 from clusterwright.proofs.tree import RenderedTree
 
@@ -20,7 +20,7 @@ _MATCH = re.compile(r"^   match (?:ip|ipv6) address prefix-list (\S+)$", re.M)
 _LEARNT, _ANNOUNCED = "learnt", "announced"
 
 
-def border_route_faults(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
+def border_route_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Every prefix that a border learns or announces and should not, and every one that it should and does not."""
     for border in declared.borders:
         text = tree.text(border.switch, EOS)
@@ -35,7 +35,7 @@ def border_route_faults(tree: RenderedTree, declared: Declared) -> Iterator[Coun
                 yield Counterexample(border.switch, EOS, line, f"border {border.name}: {message}")
 
 
-def _outside(declared: Declared, border: DeclaredBorder) -> Ranges:
+def _outside(declared: DeclaredIsolation, border: DeclaredBorder) -> Ranges:
     """The prefixes of the zones behind a border, in its IP version."""
     found = EMPTY
     for name in border.zones:
@@ -45,7 +45,7 @@ def _outside(declared: Declared, border: DeclaredBorder) -> Ranges:
     return found
 
 
-def _inside(declared: Declared, border: DeclaredBorder) -> Ranges:
+def _inside(declared: DeclaredIsolation, border: DeclaredBorder) -> Ranges:
     """The host subnets, whole, in which zones that have a flow with those behind a border have addresses."""
     behind = _outside(declared, border)
     met = {

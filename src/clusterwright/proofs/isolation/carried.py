@@ -13,7 +13,7 @@ from clusterwright.plan.meeting import Wiring
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.ethernet.network import has_network
 from clusterwright.proofs.ethernet.pieces import wirings
-from clusterwright.proofs.isolation.declared import OUTSIDE, Declared, DeclaredFlow
+from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredFlow, DeclaredIsolation
 from clusterwright.proofs.isolation.edges import EOS, FBOSS, SONIC
 from clusterwright.proofs.tree import RenderedTree
 
@@ -21,7 +21,7 @@ _FILES = (EOS, FBOSS, SONIC)
 _Reach = tuple[tuple[str, int], ...]  # fabric and bits of the switches over which a device meets others there
 
 
-def carried_faults(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
+def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Every flow that is permitted between two hosts which no path joins, with such a pair."""
     if not has_network(tree) or _unread(tree):
         return
@@ -37,7 +37,7 @@ def carried_faults(tree: RenderedTree, declared: Declared) -> Iterator[Counterex
             yield Counterexample(switch, file, 0, message)
 
 
-def uncarried_notes(tree: RenderedTree, declared: Declared) -> Iterator[str]:
+def uncarried_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """Zones outside that flows name and no border leads to: the way there is not in the spec, and nothing proves it."""
     if unread := _unread(tree):
         yield f"whether anything carries the flows was not judged: there is no text of {and_more(unread, 3)}"
@@ -56,14 +56,16 @@ def uncarried_notes(tree: RenderedTree, declared: Declared) -> Iterator[str]:
 
 def _unread(tree: RenderedTree) -> list[str]:
     """Planned Ethernet switches without which the tree's network is not whole."""
-    intent = tree.intent
-    if intent is None:
+    declaration = tree.declaration
+    if declaration is None:
         return []
     there = {device for device, path in tree.files if path in _FILES}
-    return sorted(intent.ethernet.keys() - there - intent.stopped)
+    return sorted(declaration.ethernet.keys() - there - declaration.stopped)
 
 
-def _members(declared: Declared, known: Mapping[str, Wiring]) -> Mapping[str, Mapping[_Reach, tuple[str, str]]]:
+def _members(
+    declared: DeclaredIsolation, known: Mapping[str, Wiring]
+) -> Mapping[str, Mapping[_Reach, tuple[str, str]]]:
     """For each zone, the different ways in which its devices reach others: each with one device and its switch."""
     reach: dict[str, dict[str, int]] = {}
     place: dict[tuple[str, str], str] = {}
@@ -83,7 +85,7 @@ def _members(declared: Declared, known: Mapping[str, Wiring]) -> Mapping[str, Ma
 
 
 def _parted(
-    declared: Declared,
+    declared: DeclaredIsolation,
     members: Mapping[str, Mapping[_Reach, tuple[str, str]]],
     flow: DeclaredFlow,
     fabrics: frozenset[str],
@@ -109,7 +111,7 @@ def _within(own: Mapping[_Reach, tuple[str, str]], fabrics: set[str]) -> Mapping
 
 
 def _cut_off(
-    declared: Declared,
+    declared: DeclaredIsolation,
     members: Mapping[str, Mapping[_Reach, tuple[str, str]]],
     known: Mapping[str, Wiring],
     flow: DeclaredFlow,

@@ -9,12 +9,12 @@ from clusterwright.packets.ranges import Interval, Ranges, ranges
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.isolation.declared import (
     OUTSIDE,
-    Declared,
     DeclaredBorder,
+    DeclaredEdge,
     DeclaredFabric,
     DeclaredFlow,
+    DeclaredIsolation,
     DeclaredZone,
-    Edge,
     ZonePart,
 )
 from clusterwright.spec.fabric import Fabric
@@ -32,7 +32,7 @@ def _prefixes(plan: Plan, border: Border) -> Iterator[tuple[int, int]]:
                 yield int(network.network_address), network.prefixlen
 
 
-def declared_of(plan: Plan) -> Declared:
+def declared_of(plan: Plan) -> DeclaredIsolation:
     """What the spec behind a plan declares."""
     tenants: dict[str, dict[str, dict[str, list[int]]]] = {}
     ports: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
@@ -59,7 +59,7 @@ def declared_of(plan: Plan) -> Declared:
     for border in plan.spec.borders:
         linked.setdefault(border.device, set()).add(border.port)
     zones = tuple(_zone(plan, zone, tenants) for zone in plan.spec.zones)
-    return Declared(
+    return DeclaredIsolation(
         zones=zones,
         flows=tuple(
             DeclaredFlow(flow.name, flow.source, flow.target, flow.protocol, ranges(flow.ports) if flow.ports else None)
@@ -114,11 +114,11 @@ def _range(networks: list[Network]) -> Ranges:
     return ranges((int(each.network_address), int(each.broadcast_address)) for each in networks)
 
 
-def _edge(plan: Plan, fabric: str, switch: str, ports: Mapping[str, tuple[str, str]]) -> Edge:
+def _edge(plan: Plan, fabric: str, switch: str, ports: Mapping[str, tuple[str, str]]) -> DeclaredEdge:
     subnet = plan.host_subnet_of.get((fabric, switch))
     size = 0 if subnet is None else 1 << ((32 if subnet.version == 4 else 128) - subnet.prefix_length)
     behind = ranges([] if subnet is None else [(subnet.network, subnet.network + size - 1)])
-    return Edge(switch, fabric, behind, ports)
+    return DeclaredEdge(switch, fabric, behind, ports)
 
 
 def _zone(plan: Plan, zone: Zone, tenants: Mapping[str, _Tenants]) -> DeclaredZone:

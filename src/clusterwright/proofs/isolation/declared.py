@@ -70,7 +70,7 @@ class DeclaredFabric:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class DeclaredEdge:
     """A switch where hosts enter: ``subnet`` are the addresses behind it, ``ports`` lead to (device, port) there."""
 
     switch: str
@@ -98,7 +98,7 @@ class DeclaredBorder:
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredIsolation:
     """The whole matrix, and where it is enforced.
 
     ``zones_of`` are the zones of each node, ``imaged`` the nodes with an image,
@@ -115,7 +115,7 @@ class Declared:
     zones_of: Mapping[str, tuple[str, ...]]
     imaged: frozenset[str]
     fabrics_of: Mapping[str, frozenset[str]]
-    edges: tuple[Edge, ...]
+    edges: tuple[DeclaredEdge, ...]
     borders: tuple[DeclaredBorder, ...]
     management: Mapping[str, str]
     plumbing: tuple[tuple[int, Ranges], ...]

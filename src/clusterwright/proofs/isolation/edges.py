@@ -21,7 +21,7 @@ from clusterwright.platforms.fboss.reader.lists import FbossLists
 from clusterwright.platforms.managed.mlnxos_reader import MlnxOsLists
 from clusterwright.platforms.managed.nvos_reader import NvosLists
 from clusterwright.platforms.sonic.reader.lists import SonicLists
-from clusterwright.proofs.isolation.declared import Declared, DeclaredBorder, Edge
+from clusterwright.proofs.isolation.declared import DeclaredBorder, DeclaredEdge, DeclaredIsolation
 from clusterwright.proofs.isolation.expected import border_passes, edge_input, management_input
 from clusterwright.proofs.tree import RenderedTree
 
@@ -86,7 +86,7 @@ class PortFilter:
 class PortGroup:
     """Ports of one kind of a switch, whose rules are only read when they are asked for."""
 
-    declared: Declared
+    declared: DeclaredIsolation
     device: str
     file: str
     what: str
@@ -140,9 +140,9 @@ class PortGroup:
         return management_input(self.declared, self.fabric, is_stateful=self.file == MLNX_OS)
 
 
-def port_groups(tree: RenderedTree, declared: Declared) -> Iterator[PortGroup]:
+def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[PortGroup]:
     """The filtered ports of all switches. Raises VerifyError at the line that does not read."""
-    edges: dict[str, list[Edge]] = {}
+    edges: dict[str, list[DeclaredEdge]] = {}
     for edge in declared.edges:
         edges.setdefault(edge.switch, []).append(edge)
     borders: dict[str, list[DeclaredBorder]] = {}

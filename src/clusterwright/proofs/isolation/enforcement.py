@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.packets.phrases import count
-from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import EOS, FBOSS, SONIC
 from clusterwright.proofs.isolation.nodes import RUNNING
 from clusterwright.proofs.tree import RenderedTree
 
 
-def enforcement_notes(tree: RenderedTree, declared: Declared) -> Iterator[str]:
+def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """What a reader of the proof should know: zones whose hosts judge nothing, and switches that no file is read of."""
     yield from _enforcement(tree, declared)
     filtered = {device for device, path in tree.files if path in {EOS, FBOSS, SONIC}}
@@ -21,7 +21,7 @@ def enforcement_notes(tree: RenderedTree, declared: Declared) -> Iterator[str]:
         yield f"{count(len(open_edges), 'switch')} with host ports, as {open_edges[0]}, have no file here that is read."
 
 
-def _enforcement(tree: RenderedTree, declared: Declared) -> Iterator[str]:
+def _enforcement(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """For each zone with hosts, whether they judge packets themselves besides their edges' ports."""
     hosts: dict[tuple[str, bool], list[str]] = {}
     for device, zones in sorted(declared.zones_of.items()):

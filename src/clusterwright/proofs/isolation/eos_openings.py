@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from clusterwright.packets.phrases import address
 from clusterwright.platforms.eos.reader.lists import EosLists
-from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 
 Fault = tuple[int, str]  # where it begins in the text, and what is wrong
 
@@ -76,7 +76,7 @@ _SECTION = r"\nmanagement {}\n((?:   .*\n)*)"
 _SSH, _EAPI = re.compile(_SECTION.format("ssh")), re.compile(_SECTION.format("api http-commands"))
 
 
-def eos_openings(text: str, device: str, lists: EosLists, declared: Declared | None) -> Iterator[Fault]:
+def eos_openings(text: str, device: str, lists: EosLists, declared: DeclaredIsolation | None) -> Iterator[Fault]:
     """Everything in a startup-config that opens a way beside the lists, with its place in the text.
 
     Without what is ``declared`` ports, addresses and sessions are not compared with the plan.
@@ -115,7 +115,7 @@ def _vrfs(lists: EosLists) -> Iterator[Fault]:
             )
 
 
-def _unplanned(device: str, lists: EosLists, declared: Declared) -> Iterator[Fault]:
+def _unplanned(device: str, lists: EosLists, declared: DeclaredIsolation) -> Iterator[Fault]:
     """Ports in service where the plan has no cable, and addresses of nobody."""
     planned = declared.linked.get(device, frozenset())
     for name, (start, body) in lists.live.items():
@@ -128,7 +128,7 @@ def _unplanned(device: str, lists: EosLists, declared: Declared) -> Iterator[Fau
                 yield start, f"{name} has the address {own}, which is on no planned network"
 
 
-def _sessions(lined: str, device: str, declared: Declared) -> Iterator[Fault]:
+def _sessions(lined: str, device: str, declared: DeclaredIsolation) -> Iterator[Fault]:
     """BGP sessions with addresses that are on no planned link, and announcements of what is no planned network."""
     told = {address(border.version, border.neighbour) for border in declared.borders if border.switch == device}
     for found in _PEER.finditer(lined):

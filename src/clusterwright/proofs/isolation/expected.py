@@ -37,7 +37,7 @@ from clusterwright.packets.boxes import (
 from clusterwright.packets.filters import InterfaceNumbers
 from clusterwright.packets.ranges import EMPTY, Ranges, values
 from clusterwright.packets.values import addresses
-from clusterwright.proofs.isolation.declared import OUTSIDE, Declared, DeclaredBorder, DeclaredFlow
+from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredBorder, DeclaredFlow, DeclaredIsolation
 from clusterwright.spec.isolation import WITH_PORTS
 
 BOOT = "boot"
@@ -94,7 +94,7 @@ Nics = Mapping[str, tuple[str, ...]]  # fabric to the node's interfaces with an 
 
 
 def node_input(
-    declared: Declared, zones: Sequence[str], nics: Nics, interfaces: InterfaceNumbers, *, boots: bool
+    declared: DeclaredIsolation, zones: Sequence[str], nics: Nics, interfaces: InterfaceNumbers, *, boots: bool
 ) -> PacketSet:
     """What a node takes; ``boots`` for the rules while it installs itself."""
     foreign = [
@@ -107,7 +107,7 @@ def node_input(
 
 
 def node_output(
-    declared: Declared, zones: Sequence[str], nics: Nics, interfaces: InterfaceNumbers, *, boots: bool
+    declared: DeclaredIsolation, zones: Sequence[str], nics: Nics, interfaces: InterfaceNumbers, *, boots: bool
 ) -> PacketSet:
     """What a node sends."""
     inner = [*_baseline(), *_contacts(declared, zones, nics, interfaces, boots=boots, outbound=True)]
@@ -121,7 +121,9 @@ def node_output(
     return PacketSet((*before, *found)) & STATEFUL_PACKETS
 
 
-def edge_input(declared: Declared, fabric: str, subnet: Ranges, *, single_ports: bool = False) -> PacketSet | None:
+def edge_input(
+    declared: DeclaredIsolation, fabric: str, subnet: Ranges, *, single_ports: bool = False
+) -> PacketSet | None:
     """What hosts behind a switch may send into a fabric; None where no zone covers the fabric.
 
     With ``single_ports`` the switch knows no ranges of ports and compares TCP flags as a whole: flows with a long range
@@ -151,7 +153,7 @@ def edge_input(declared: Declared, fabric: str, subnet: Ranges, *, single_ports:
     return PacketSet(tuple(found)) & EVERYTHING
 
 
-def management_input(declared: Declared, fabric: str, *, is_stateful: bool = False) -> PacketSet | None:
+def management_input(declared: DeclaredIsolation, fabric: str, *, is_stateful: bool = False) -> PacketSet | None:
     """What a switch's management port takes; None where no zone holds the management ports of the fabric.
 
     With ``is_stateful`` replies over TCP are what connection tracking knows, and long ranges pass with every port.
@@ -172,7 +174,7 @@ def management_input(declared: Declared, fabric: str, *, is_stateful: bool = Fal
     return PacketSet(tuple(found)) & EVERYTHING
 
 
-def border_passes(declared: Declared, border: DeclaredBorder, *, outward: bool) -> PacketSet:
+def border_passes(declared: DeclaredIsolation, border: DeclaredBorder, *, outward: bool) -> PacketSet:
     """What passes a border's port: the session, flows with the zones behind it and their replies, ICMP errors."""
     version = border.version
     family = V4 if version == 4 else V6
@@ -195,7 +197,7 @@ def border_passes(declared: Declared, border: DeclaredBorder, *, outward: bool) 
     return PacketSet(tuple(found)) & EVERYTHING
 
 
-def _part(declared: Declared, zone: str, fabric: str, version: int) -> Ranges:
+def _part(declared: DeclaredIsolation, zone: str, fabric: str, version: int) -> Ranges:
     found = EMPTY
     for part in declared.zone[zone].parts:
         if (part.fabric, part.version) == (fabric, version):
@@ -216,7 +218,7 @@ def _baseline() -> Iterator[Box]:
 
 
 def _contacts(
-    declared: Declared,
+    declared: DeclaredIsolation,
     zones: Sequence[str],
     nics: Nics,
     interfaces: InterfaceNumbers,
@@ -246,7 +248,7 @@ def _contacts(
                         yield both
 
 
-def _may_ride(declared: Declared, flow: DeclaredFlow, fabric: str) -> bool:
+def _may_ride(declared: DeclaredIsolation, flow: DeclaredFlow, fabric: str) -> bool:
     return not flow.is_rdma or declared.fabric[fabric].technology == "roce"
 
 

@@ -12,7 +12,7 @@ from clusterwright.packets.ranges import Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import FBOSS, unreadable
 from clusterwright.proofs.isolation.services import holders
 from clusterwright.proofs.tree import RenderedTree
@@ -26,7 +26,7 @@ _FAMILIES = {"ipv4": (V4, 4), "ipv6": (V6, 6)}
 _FSDB = values(5908)
 
 
-def firewall_faults(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
+def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Every difference between what a switch's own Linux takes and the flows to its management port."""
     clean: set[tuple[str, str]] = set()
     profiles: dict[str, list[str]] = {}
@@ -64,7 +64,7 @@ def _unbound(tree: RenderedTree, device: str, profiles: Iterable[str]) -> Iterat
             yield Counterexample(device, path, 0, message)
 
 
-def _wanted(declared: Declared, fabric: str) -> PacketSet:
+def _wanted(declared: DeclaredIsolation, fabric: str) -> PacketSet:
     version = declared.fabric[fabric].version
     found: list[Box] = []
     for holder in holders(declared, fabric):
@@ -120,7 +120,9 @@ def _ports(port: ElementTree.Element) -> Ranges:
     return ranges([(int(low), int(high or low))])
 
 
-def _differences(declared: Declared, passes: PacketSet, wanted: PacketSet, text: str) -> Iterator[tuple[int, str]]:
+def _differences(
+    declared: DeclaredIsolation, passes: PacketSet, wanted: PacketSet, text: str
+) -> Iterator[tuple[int, str]]:
     for left, verb, reason in (
         (passes - wanted, "passes", "no flow allows it"),
         (wanted - passes, "is stopped", "it is declared"),

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.eos_openings import Fault
 
 _ELSEWHERE = "takes packets past the tables of their ports"
@@ -70,7 +70,7 @@ _SONIC_KNOWN = (
 Json = Mapping[str, Any]
 
 
-def fboss_openings(text: str, device: str, declared: Declared | None) -> Iterator[Fault]:
+def fboss_openings(text: str, device: str, declared: DeclaredIsolation | None) -> Iterator[Fault]:
     """Everything in an agent.conf that opens a way beside its tables, with its place in the text."""
     for found in _SWITCH_KEY.finditer(text):
         if (reason := _FBOSS_OPEN.get(found[1])) is not None:
@@ -90,7 +90,7 @@ def fboss_openings(text: str, device: str, declared: Declared | None) -> Iterato
             yield found.start(), f"what hosts ask by DHCP goes to {found[1]}, which is on no planned network"
 
 
-def fboss_sessions(text: str, device: str, declared: Declared | None) -> Iterator[Fault]:
+def fboss_sessions(text: str, device: str, declared: DeclaredIsolation | None) -> Iterator[Fault]:
     """BGP sessions of a bgpcpp.conf with addresses that are on no planned link."""
     del device
     if declared is None:
@@ -100,7 +100,7 @@ def fboss_sessions(text: str, device: str, declared: Declared | None) -> Iterato
             yield found.start(), f"a BGP session with {found[1]}, which is on no planned link"
 
 
-def sonic_openings(text: str, device: str, declared: Declared | None) -> Iterator[Fault]:
+def sonic_openings(text: str, device: str, declared: DeclaredIsolation | None) -> Iterator[Fault]:
     """Everything in a config_db.json that opens a way beside its tables, with its place in the text."""
     document: Mapping[str, Json] = json.loads(text)
     for name, reason in _SONIC_OPEN.items():
@@ -119,7 +119,9 @@ def sonic_openings(text: str, device: str, declared: Declared | None) -> Iterato
         yield from _sonic_unplanned(text, document, device, declared)
 
 
-def _sonic_unplanned(text: str, document: Mapping[str, Json], device: str, declared: Declared) -> Iterator[Fault]:
+def _sonic_unplanned(
+    text: str, document: Mapping[str, Json], device: str, declared: DeclaredIsolation
+) -> Iterator[Fault]:
     """Ports, addresses and sessions that the plan does not know."""
     planned = declared.linked.get(device, frozenset())
     for port, fields in document.get("PORT", {}).items():

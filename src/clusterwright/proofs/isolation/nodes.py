@@ -17,7 +17,7 @@ from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
 from clusterwright.platforms.linux.reader.units import Unit, unit_of
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.expected import STATEFUL_PACKETS, Nics, node_input, node_output
 from clusterwright.proofs.tree import RenderedTree
 
@@ -50,7 +50,7 @@ class NodeFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedHook:
     """What a filter lets pass at a hook: all of it, what it should, and rules that never decide."""
 
     hook: str
@@ -59,7 +59,9 @@ class Judged:
     idle: tuple[Idle, ...]
 
 
-def node_filters(tree: RenderedTree, declared: Declared, interfaces: InterfaceNumbers) -> tuple[NodeFilter, ...]:
+def node_filters(
+    tree: RenderedTree, declared: DeclaredIsolation, interfaces: InterfaceNumbers
+) -> tuple[NodeFilter, ...]:
     """The filters of all nodes, one for all nodes that are alike. Raises VerifyError at the line that does not read."""
     read: dict[str, Ruleset] = {}
     alike: dict[tuple[str, str, tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = {}
@@ -106,7 +108,7 @@ def _unloaded(loading: Unit, starting: Unit) -> Iterator[tuple[str, str]]:
         yield STARTING, "nothing starts nftables.service: the filter is not in force"
 
 
-def _nics(tree: RenderedTree, declared: Declared) -> dict[str, tuple[tuple[str, tuple[str, ...]], ...]]:
+def _nics(tree: RenderedTree, declared: DeclaredIsolation) -> dict[str, tuple[tuple[str, tuple[str, ...]], ...]]:
     """Each node's interfaces by fabric: an interface is on the fabric whose pool its address is in."""
     found: dict[str, dict[str, list[str]]] = {}
     for (device, path), file in sorted(tree.files.items()):
@@ -127,7 +129,7 @@ def _nics(tree: RenderedTree, declared: Declared) -> dict[str, tuple[tuple[str, 
     return {device: tuple((fabric, tuple(names)) for fabric, names in own.items()) for device, own in found.items()}
 
 
-def judge(declared: Declared, own: NodeFilter, interfaces: InterfaceNumbers) -> Iterator[Judged]:
+def judge(declared: DeclaredIsolation, own: NodeFilter, interfaces: InterfaceNumbers) -> Iterator[JudgedHook]:
     """What a filter does at each hook, beside what it should. Raises VerifyError for chains that jump in a circle."""
     ask: Sequence[tuple[str, Callable[[], PacketSet]]] = (
         ("input", partial(node_input, declared, own.zones, own.nics, interfaces, boots=own.boots)),
@@ -143,7 +145,7 @@ def judge(declared: Declared, own: NodeFilter, interfaces: InterfaceNumbers) -> 
             except Unreadable as error:
                 raise VerifyError(f"{own.nodes[0]}:/{own.file}:{error.line}: {error}.") from None
             entering, idle = result.packets, (*idle, *result.idle)
-        yield Judged(hook, entering, wanted(), idle)
+        yield JudgedHook(hook, entering, wanted(), idle)
 
 
 def _stages(ruleset: Ruleset, hook: str) -> tuple[str, ...]:

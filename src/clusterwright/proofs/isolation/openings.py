@@ -9,7 +9,7 @@ from clusterwright.packets.phrases import count
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.platforms.eos.reader.lists import read_eos_lists
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import EOS, FBOSS, SONIC, unreadable
 from clusterwright.proofs.isolation.eos_openings import Fault, eos_openings, unknown_sections
 from clusterwright.proofs.isolation.json_openings import (
@@ -22,10 +22,10 @@ from clusterwright.proofs.isolation.json_openings import (
 from clusterwright.proofs.tree import RenderedTree
 
 SESSIONS = "etc/coop/bgpcpp.conf"
-_Reader = Callable[[str, str, Declared | None], Iterator[Fault]]
+_Reader = Callable[[str, str, DeclaredIsolation | None], Iterator[Fault]]
 
 
-def opening_faults(tree: RenderedTree, declared: Declared | None) -> Iterator[Counterexample]:
+def opening_faults(tree: RenderedTree, declared: DeclaredIsolation | None) -> Iterator[Counterexample]:
     """Everything that takes packets past the lists of a switch, or opens its services. Raises VerifyError.
 
     Without what is ``declared`` (a folder), only what is wrong under any matrix.
@@ -64,5 +64,5 @@ def unknown_notes(tree: RenderedTree) -> Iterator[str]:
         )
 
 
-def _eos(text: str, device: str, declared: Declared | None) -> Iterator[Fault]:
+def _eos(text: str, device: str, declared: DeclaredIsolation | None) -> Iterator[Fault]:
     return eos_openings(text, device, read_eos_lists(text), declared)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from clusterwright.platforms.opensm.reader.lists import parse_options
 from clusterwright.platforms.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
 from clusterwright.proofs.check import Counterexample, Fact
-from clusterwright.proofs.declaration import Intent
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.subnet import CONFIG, OPEN_FOLDER, UFM_FOLDER
 from clusterwright.proofs.tree import RenderedTree
 
@@ -42,7 +42,7 @@ class PartitionVerdict:
     faults: tuple[Counterexample, ...]
 
 
-def partition_verdict(tree: RenderedTree, intent: Intent) -> PartitionVerdict:
+def partition_verdict(tree: RenderedTree, declaration: Declaration) -> PartitionVerdict:
     """Every pair of zones that reach each other and should not, or do not and should."""
     clean: set[object] = set()
     faults: list[Counterexample] = []
@@ -53,16 +53,16 @@ def partition_verdict(tree: RenderedTree, intent: Intent) -> PartitionVerdict:
             options = parse_options(tree.text(device, config) or "")
             path = options["partition_config_file"].value.lstrip("/") if "partition_config_file" in options else ""
             text = tree.text(device, path)
-            fabric = _fabric(intent, device, options["guid"].value if "guid" in options else "")
+            fabric = _fabric(declaration, device, options["guid"].value if "guid" in options else "")
             enforced = options["part_enforce"].value if "part_enforce" in options else "both"
             if fabric is None or (fabric, text, enforced) in clean:
                 continue
             clean.add((fabric, text, enforced))
-            managers = _managers(tree, config, intent, fabric, text)
-            everybody = intent.ports[fabric] | {_STRANGER}
+            managers = _managers(tree, config, declaration, fabric, text)
+            everybody = declaration.ports[fabric] | {_STRANGER}
             seats = _seats(text, everybody, managers) if enforced != "off" else _open(everybody)
-            kinds = _kinds(seats, intent, fabric, managers)
-            found = list(_differences(kinds, seats, intent, fabric))
+            kinds = _kinds(seats, declaration, fabric, managers)
+            found = list(_differences(kinds, seats, declaration, fabric))
             faults += [Counterexample(device, path or config, line, message) for line, message in found[:_SHOWN]]
             if fabric not in fabrics:
                 fabrics.add(fabric)
@@ -72,29 +72,32 @@ def partition_verdict(tree: RenderedTree, intent: Intent) -> PartitionVerdict:
     return PartitionVerdict(facts if fabrics else (), tuple(faults))
 
 
-def _fabric(intent: Intent, device: str, guid: str) -> str | None:
+def _fabric(declaration: Declaration, device: str, guid: str) -> str | None:
     """The fabric of a manager: that of the port it is bound to, else the one that its host is on."""
     if guid.startswith("0x"):
-        return next((name for name, own in intent.ports.items() if int(guid, 16) in own), None)
+        return next((name for name, own in declaration.ports.items() if int(guid, 16) in own), None)
     return next(
-        (name for name, own in intent.ports.items() if any(intent.endpoints[g][0] == device for g in own)), None
+        (name for name, own in declaration.ports.items() if any(declaration.endpoints[g][0] == device for g in own)),
+        None,
     )
 
 
-def _managers(tree: RenderedTree, config: str, intent: Intent, fabric: str, text: str | None) -> frozenset[int]:
+def _managers(
+    tree: RenderedTree, config: str, declaration: Declaration, fabric: str, text: str | None
+) -> frozenset[int]:
     """The ports of a fabric's managers: those of the hosts whose files the tree has; and as far as the spec asks for
     more of them, those that the file itself names full members of the default partition, on hosts that may be one."""
-    hosts, wanted = intent.managers.get(fabric, (frozenset(), 0))
+    hosts, wanted = declaration.managers.get(fabric, (frozenset(), 0))
     here = frozenset(tree.devices_with(config))
-    found = {guid for guid in intent.ports[fabric] if intent.endpoints[guid][0] in here}
-    left = wanted - len({intent.endpoints[guid][0] for guid in found})
+    found = {guid for guid in declaration.ports[fabric] if declaration.endpoints[guid][0] in here}
+    left = wanted - len({declaration.endpoints[guid][0] for guid in found})
     try:
         statements = parse_partitions(text or "")
     except BadStatement:
         return frozenset(found)
     named = [m.guid for each in statements if each.pkey == DEFAULT_PKEY for m in each.members if m.membership in _FULL]
     for guid in named:
-        host = intent.endpoints.get(guid, ("", ""))[0]
+        host = declaration.endpoints.get(guid, ("", ""))[0]
         if left > 0 and host in hosts - here:
             found.add(guid)
             left -= 1
@@ -132,19 +135,19 @@ def _sit(found: _Seats, statement: Statement, ports: frozenset[int], managers: f
             found.setdefault(guid, {})[statement.pkey] = (member.membership in _FULL, member.line)
 
 
-def _kinds(seats: _Seats, intent: Intent, fabric: str, managers: frozenset[int]) -> dict[_Kind, list[int]]:
+def _kinds(seats: _Seats, declaration: Declaration, fabric: str, managers: frozenset[int]) -> dict[_Kind, list[int]]:
     """Ports by kind, with the first and last of each."""
-    everybody = fabric in intent.open_default
+    everybody = fabric in declaration.open_default
     wanted: dict[int, set[tuple[int, bool]]] = {
-        guid: {(DEFAULT_PKEY, everybody or guid in managers)} for guid in (*intent.ports[fabric], _STRANGER)
+        guid: {(DEFAULT_PKEY, everybody or guid in managers)} for guid in (*declaration.ports[fabric], _STRANGER)
     }
-    for partition in intent.partitions:
+    for partition in declaration.partitions:
         for guid, membership in partition.members.items() if partition.fabric == fabric else ():
             wanted[guid].add((partition.pkey, membership in _FULL))
-    zones = intent.isolation.zones_of if intent.isolation is not None else {}
+    zones = declaration.isolation.zones_of if declaration.isolation is not None else {}
     found: dict[_Kind, list[int]] = {}
     for guid in sorted(seats):
-        end = intent.endpoints.get(guid)
+        end = declaration.endpoints.get(guid)
         given = frozenset((pkey, is_full) for pkey, (is_full, _) in seats[guid].items())
         kind = _Kind(zones.get(end[0], ()) if end is not None else (), given, frozenset(wanted.get(guid, ())))
         found.setdefault(kind, []).append(guid)
@@ -157,9 +160,11 @@ def _reach(one: _Keys, other: _Keys) -> dict[int, bool]:
 
 
 def _differences(
-    kinds: Mapping[_Kind, list[int]], seats: _Seats, intent: Intent, fabric: str
+    kinds: Mapping[_Kind, list[int]], seats: _Seats, declaration: Declaration, fabric: str
 ) -> Iterator[tuple[int, str]]:
-    names = {each.pkey: each.name for each in intent.partitions if each.fabric == fabric} | {DEFAULT_PKEY: "Default"}
+    names = {each.pkey: each.name for each in declaration.partitions if each.fabric == fabric} | {
+        DEFAULT_PKEY: "Default"
+    }
     listed = list(kinds.items())
     for at, (one, own) in enumerate(listed):
         for other, theirs in listed[at:]:
@@ -169,7 +174,7 @@ def _differences(
             given, wanted = _reach(one.given, other.given), _reach(one.wanted, other.wanted)
             if bool(given) == bool(wanted):
                 continue
-            ends = f"{_end(intent, first)} and {_end(intent, second)}"
+            ends = f"{_end(declaration, first)} and {_end(declaration, second)}"
             pair = f"{_zones(one)} and {_zones(other)} over {fabric}, both ways"
             pkey = min(given or wanted)
             label = f"partition {names.get(pkey, 'of no zone')} (0x{pkey:04x})"
@@ -191,8 +196,8 @@ def _line(seats: _Seats, pkey: int, *ends: tuple[int, _Kind]) -> int:
     return odd[0] if odd else max((line for _, line in lines), default=0)
 
 
-def _end(intent: Intent, guid: int) -> str:
-    end = intent.endpoints.get(guid)
+def _end(declaration: Declaration, guid: int) -> str:
+    end = declaration.endpoints.get(guid)
     if guid == _STRANGER:
         return "an adapter that nobody planned"
     return f"{end[0]} {end[1]} (0x{guid:016x})" if end is not None else f"0x{guid:016x}, which nobody planned"

@@ -24,10 +24,10 @@ from clusterwright.packets.passage import Idle
 from clusterwright.packets.phrases import count, idle_words, packet_words, version_of
 from clusterwright.packets.ranges import EMPTY, Ranges, values
 from clusterwright.platforms.fboss.reader.lists import FbossLists
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.isolation.border_routes import border_route_faults
 from clusterwright.proofs.isolation.carried import carried_faults, uncarried_notes
-from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import (
     BORDER_OUT,
     EOS,
@@ -57,7 +57,7 @@ from clusterwright.proofs.isolation.openings import opening_faults, unknown_note
 from clusterwright.proofs.isolation.partition_pairs import CONFIG_FILES, PartitionVerdict, partition_verdict
 from clusterwright.proofs.isolation.routes import route_faults
 from clusterwright.proofs.isolation.services import service_faults
-from clusterwright.proofs.isolation.way import Places, places_of
+from clusterwright.proofs.isolation.way import FilterPlaces, places_of
 from clusterwright.proofs.tree import RenderedTree
 
 KINDS = frozenset(
@@ -76,19 +76,19 @@ class _Difference:
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    intent = tree.intent
+    declaration = tree.declaration
     was_enabled = gc.isenabled()
     gc.disable()  # nothing here makes cycles, and the collector would walk the whole rendered tree again and again
     try:
-        if intent is None or intent.isolation is None:
+        if declaration is None or declaration.isolation is None:
             return folder_verdict(tree)
-        return _proof(tree, intent.isolation, partition_verdict(tree, intent))
+        return _proof(tree, declaration.isolation, partition_verdict(tree, declaration))
     finally:
         if was_enabled:
             gc.enable()
 
 
-def _proof(tree: RenderedTree, declared: Declared, partitions: PartitionVerdict) -> Verdict:
+def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: PartitionVerdict) -> Verdict:
     interfaces = InterfaceNumbers()
     nodes = node_filters(tree, declared, interfaces)
     ports = tuple(port_groups(tree, declared))
@@ -115,7 +115,7 @@ def _proof(tree: RenderedTree, declared: Declared, partitions: PartitionVerdict)
     )
 
 
-def _facts(declared: Declared, nodes: tuple[NodeFilter, ...], ports: tuple[PortGroup, ...]) -> Iterator[Fact]:
+def _facts(declared: DeclaredIsolation, nodes: tuple[NodeFilter, ...], ports: tuple[PortGroup, ...]) -> Iterator[Fact]:
     yield Fact("zones", len(declared.zones))
     yield Fact("flows", len(declared.flows))
     yield Fact("pairs of zones with a flow", len({(flow.source, flow.target) for flow in declared.flows}))
@@ -128,7 +128,7 @@ def _facts(declared: Declared, nodes: tuple[NodeFilter, ...], ports: tuple[PortG
     yield Fact("switch ports with a filter", sum(len(each.ports) for each in ports))
 
 
-def _missing(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
+def _missing(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Nodes that are configured, but have no filter."""
     configured = {device for device, path in tree.files if path.startswith(NETWORKS)}
     for device in sorted(configured & declared.zones_of.keys()):
@@ -138,7 +138,7 @@ def _missing(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]
             )
 
 
-def _unnarrowed(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
+def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Flows that a chip without port ranges passes with every port, to hosts that have no filter to narrow them.
 
     Replies pass the same way back, from every port.
@@ -162,7 +162,7 @@ def _unnarrowed(tree: RenderedTree, declared: Declared) -> Iterator[Counterexamp
                     break
 
 
-def _unfiltered(declared: Declared, zone: str, fabric: str) -> str | None:
+def _unfiltered(declared: DeclaredIsolation, zone: str, fabric: str) -> str | None:
     """The first host of a zone on a fabric that judges no packet itself: it has no image, or is a management port."""
     own = [part for part in declared.zone[zone].parts if part.fabric == fabric]
     is_managed = fabric in declared.management.values()
@@ -175,7 +175,7 @@ def _unfiltered(declared: Declared, zone: str, fabric: str) -> str | None:
     return min(found, default=None)
 
 
-def _node(places: Places, own: NodeFilter) -> Iterator[Counterexample]:
+def _node(places: FilterPlaces, own: NodeFilter) -> Iterator[Counterexample]:
     device = own.nodes[0]
     also = f" {count(len(own.nodes), 'node')} have this file." if len(own.nodes) > 1 else ""
     if not own.ruleset.flushes:
@@ -198,7 +198,7 @@ def _node(places: Places, own: NodeFilter) -> Iterator[Counterexample]:
             yield Counterexample(device, own.file, idle.line, f"{idle_words(judged.hook, idle)}{also}")
 
 
-def _nics(places: Places, device: str, hook: str) -> Iterator[Box]:
+def _nics(places: FilterPlaces, device: str, hook: str) -> Iterator[Box]:
     """What packets of each NIC of a node have in common: the interface and the address there."""
     for (version, number), (name, port) in places.declared.addresses.items():
         if name == device:
@@ -209,7 +209,7 @@ def _nics(places: Places, device: str, hook: str) -> Iterator[Box]:
                 yield box(family=family, oif=interface, src=values(number))
 
 
-def _hosts(places: Places, own: PortFilter) -> Iterator[Box]:
+def _hosts(places: FilterPlaces, own: PortFilter) -> Iterator[Box]:
     """What packets from each host behind a switch's ports have in common: its address."""
     edge = next((e for e in places.declared.edges if (e.switch, e.fabric) == (own.device, own.fabric)), None)
     ends = {edge.ports[port] for port in own.ports if port in edge.ports} if edge is not None else set()
@@ -218,7 +218,7 @@ def _hosts(places: Places, own: PortFilter) -> Iterator[Box]:
             yield box(family=values(int(version == 6)), src=values(number))
 
 
-def _own_port(places: Places, own: PortFilter) -> Iterator[Box]:
+def _own_port(places: FilterPlaces, own: PortFilter) -> Iterator[Box]:
     """What packets to a management port have in common: its address."""
     ends = {(own.device, port) for port in own.ports}
     for (version, number), end in places.declared.addresses.items():
@@ -229,11 +229,11 @@ def _own_port(places: Places, own: PortFilter) -> Iterator[Box]:
 _NEAR = {HOSTS: _hosts, MANAGEMENT: _own_port}
 
 
-def _interface(places: Places, hook: str, packet: Packet) -> str:
+def _interface(places: FilterPlaces, hook: str, packet: Packet) -> str:
     return places.interfaces.name(packet[IIF if hook == "input" else OIF])
 
 
-def _ports(places: Places, groups: tuple[PortGroup, ...]) -> Iterator[Counterexample]:
+def _ports(places: FilterPlaces, groups: tuple[PortGroup, ...]) -> Iterator[Counterexample]:
     """The differences of switches' filters; those that differ in their local addresses alone are judged once."""
     clean: set[object] = set()
     for group in groups:
@@ -251,7 +251,7 @@ def _ports(places: Places, groups: tuple[PortGroup, ...]) -> Iterator[Counterexa
         yield from found
 
 
-def _port(places: Places, own: PortFilter, passes: PacketSet) -> Iterator[Counterexample]:
+def _port(places: FilterPlaces, own: PortFilter, passes: PacketSet) -> Iterator[Counterexample]:
     extra, missing = passes - own.wanted, own.wanted - passes
     if not extra and not missing:
         return
@@ -270,7 +270,7 @@ def _port_idle(own: PortFilter, idle: Idle) -> Counterexample:
 
 
 def _differences(
-    places: Places, extra: PacketSet, missing: PacketSet, far: int, near: tuple[Box, ...], device: str
+    places: FilterPlaces, extra: PacketSet, missing: PacketSet, far: int, near: tuple[Box, ...], device: str
 ) -> Iterator[_Difference]:
     """Concrete packets for what passes beyond the matrix and for what it misses: one for each zone on the far side."""
     for found, is_extra in ((extra, True), (missing, False)):
@@ -285,7 +285,7 @@ def _differences(
             yield _Difference(places.concrete(part, far, near, device), is_extra)
 
 
-def _far_sides(declared: Declared, far: int) -> Iterator[PacketSet]:
+def _far_sides(declared: DeclaredIsolation, far: int) -> Iterator[PacketSet]:
     """The zones' addresses one after another, then all other addresses."""
     name = "src" if far == SRC else "dst"
     for zone in declared.zones:
@@ -297,7 +297,7 @@ def _far_sides(declared: Declared, far: int) -> Iterator[PacketSet]:
     yield EVERYTHING
 
 
-def _what(places: Places, one: _Difference, usual_origin: int) -> str:
+def _what(places: FilterPlaces, one: _Difference, usual_origin: int) -> str:
     """What is wrong with what happens to a packet, in a sentence that ends before its way."""
     declared = places.declared
     version = version_of(one.packet)
@@ -311,7 +311,7 @@ def _has_filters(tree: RenderedTree) -> bool:
     return any(path in _FILES for _, path in tree.files)
 
 
-ISOLATION = Check(
+ISOLATION = ProofCheck(
     "isolation",
     "Between every two zones passes what the matrix of flows declares, nothing more and nothing less.",
     KINDS,

@@ -15,7 +15,7 @@ from clusterwright.packets.tokens import Unreadable
 from clusterwright.platforms.eos.reader.lists import EosLists, read_eos_lists
 from clusterwright.platforms.sonic.reader.lists import CONTROL_PLANE, SonicLists
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import EOS, SONIC, unreadable
 from clusterwright.proofs.tree import RenderedTree
 
@@ -49,7 +49,7 @@ class _Service:
     rules: tuple[Rule, ...] | None
 
 
-def service_faults(tree: RenderedTree, declared: Declared) -> Iterator[Counterexample]:
+def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Every difference between who reaches a switch's services and the flows. Raises VerifyError."""
     clean: set[object] = set()
     for file, read in ((EOS, _eos), (SONIC, _sonic)):
@@ -70,12 +70,12 @@ def service_faults(tree: RenderedTree, declared: Declared) -> Iterator[Counterex
             yield from (Counterexample(device, file, line, message) for line, message in found)
 
 
-def holders(declared: Declared, fabric: str) -> tuple[str, ...]:
+def holders(declared: DeclaredIsolation, fabric: str) -> tuple[str, ...]:
     """The zones that hold the management ports on a fabric."""
     return tuple(zone.name for zone in declared.zones if zone.is_ports and zone.on(fabric))
 
 
-def wanted_sources(declared: Declared, fabric: str, version: int, protocol: str, port: int) -> Ranges:
+def declared_sources(declared: DeclaredIsolation, fabric: str, version: int, protocol: str, port: int) -> Ranges:
     """Whom a flow lets reach a port of the switches' management ports."""
     found = EMPTY
     if version != declared.fabric[fabric].version:
@@ -91,8 +91,8 @@ def _behaviour(service: _Service) -> object:
     return None if service.rules is None else tuple((rule.matches, rule.verdict) for rule in service.rules)
 
 
-def _faults(declared: Declared, fabric: str, service: _Service) -> Iterator[tuple[int, str]]:
-    wanted = wanted_sources(declared, fabric, service.version, service.protocol, service.port)
+def _faults(declared: DeclaredIsolation, fabric: str, service: _Service) -> Iterator[tuple[int, str]]:
+    wanted = declared_sources(declared, fabric, service.version, service.protocol, service.port)
     what = f"{service.name} ({service.protocol.upper()} {service.port})"
     passes, idle = _passing(service)
     yield from ((line, f"{what}: this entry decides about no source.") for line in idle)
@@ -140,7 +140,7 @@ def _line(service: _Service, number: int) -> int:
     return service.line
 
 
-def _by_zone(declared: Declared, version: int, left: Ranges) -> Iterator[tuple[str, int]]:
+def _by_zone(declared: DeclaredIsolation, version: int, left: Ranges) -> Iterator[tuple[str, int]]:
     """An address of each zone in a set, then one of none."""
     shown = 0
     for zone in declared.zones:

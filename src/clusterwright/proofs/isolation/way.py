@@ -25,7 +25,7 @@ from clusterwright.packets.filters import InterfaceNumbers
 from clusterwright.packets.passage import Decision
 from clusterwright.packets.phrases import version_of
 from clusterwright.packets.ranges import values
-from clusterwright.proofs.isolation.declared import Declared
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import HOSTS, PortGroup
 from clusterwright.proofs.isolation.nodes import RUNNING, NodeFilter
 
@@ -34,10 +34,10 @@ _TRIED = 16  # boxes of a set, for one with a real address
 
 
 @dataclass(frozen=True)
-class Places:
+class FilterPlaces:
     """Every filter of a cluster, as a packet finds them."""
 
-    declared: Declared
+    declared: DeclaredIsolation
     interfaces: InterfaceNumbers
     nodes: Mapping[str, NodeFilter]
     groups: Mapping[tuple[str, str], PortGroup]
@@ -119,10 +119,10 @@ class Places:
 
 
 def places_of(
-    declared: Declared, interfaces: InterfaceNumbers, nodes: Iterable[NodeFilter], groups: Iterable[PortGroup]
-) -> Places:
+    declared: DeclaredIsolation, interfaces: InterfaceNumbers, nodes: Iterable[NodeFilter], groups: Iterable[PortGroup]
+) -> FilterPlaces:
     """All filters, by the node and port that they belong to."""
-    return Places(
+    return FilterPlaces(
         declared,
         interfaces,
         {device: each for each in nodes if each.file == RUNNING for device in each.nodes},

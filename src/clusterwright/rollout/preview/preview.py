@@ -13,7 +13,7 @@ from clusterwright.deploy.secrets.versions import Versions, version_changes
 from clusterwright.deploy.store import Store
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.declaration import intent_of
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.rollout.deployed import Deployed, in_force, kept_plan, recorded
 from clusterwright.rollout.disturbance import Disturbance, disturbance
 from clusterwright.rollout.guard import Guarded, guard
@@ -88,7 +88,7 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
     held = {name: digest for name, digest in kept.items() if name in plan.by_name} | dict(change.held)
     trees = trees_of(plan, held, change.wanted, store, change.versions)
     placed, notes = planned_jobs(before if before is not None else plan) if jobs is None else (tuple(jobs), ())
-    was = intent_of(before) if before is not None else None
+    was = declaration_of(before) if before is not None else None
     values = spec_changes(before.spec.document, plan.spec.document) if before is not None else ()
     meaning = (*(sentences(before, plan) if before is not None else ()), *_rotated(trees))
     if before is not None and not values and not meaning:
@@ -104,7 +104,7 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
         kinds=kinds_of(plan, before, trees, change.effects),
         waves=tuple(change.waves),
         disturbance=disturbance((before, plan), change.waves, change.effects, placed, notes, change.next_wave),
-        guarded=guard(plan.name, trees, (was, intent_of(plan)), change.waves),
+        guarded=guard(plan.name, trees, (was, declaration_of(plan)), change.waves),
     )
 
 

@@ -17,7 +17,7 @@ PRIORITIES = 8
 _DEFAULT_MTU = 1500  # of Linux, in bytes
 
 
-class Nic(NamedTuple):
+class ConfiguredNic(NamedTuple):
     """A NIC with an address.
 
     ``peer`` is the switch and port its description names, ``mtu_bytes`` its longest packet. ``routes`` are
@@ -38,7 +38,7 @@ class Nic(NamedTuple):
     faults: tuple[tuple[Mark, str], ...]
 
 
-class NicQos(NamedTuple):
+class ConfiguredQos(NamedTuple):
     """What the script does on its interfaces.
 
     ``priority_of`` has the priority of each DSCP; the NIC's own map takes the upper three bits. ``lossless`` are the
@@ -69,7 +69,7 @@ _TABLE = re.compile(r"\nTable=(\d+)$", re.M)
 _MOVES = re.compile(r'for dscp in ([\d ]+); do\n.*--dscp2prio "set,\$dscp,(\d)"')
 
 
-def read_nic(device: str, file: str, text: str) -> Nic | None:
+def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:
     """The NIC of a .network file, None for one without an address. Raises VerifyError for what does not read."""
     try:
         lines = f"\n{text}"  # so that each line begins with a character that is quickly found
@@ -81,7 +81,7 @@ def read_nic(device: str, file: str, text: str) -> Nic | None:
         routes, defaults = _routes(behind, name[1])
         if "\nGateway=" in own:
             defaults = (*defaults, ("\nGateway=",))
-        return Nic(
+        return ConfiguredNic(
             device,
             file,
             name[1],
@@ -124,7 +124,7 @@ def _routes(text: str, nic: str) -> tuple[tuple[tuple[Prefix, bytes | None], ...
 
 
 @lru_cache(maxsize=256)
-def read_qos_script(text: str) -> tuple[NicQos, ...]:
+def read_qos_script(text: str) -> tuple[ConfiguredQos, ...]:
     """What the script does on each group of interfaces that it goes through, by its own words.
 
     Raises ValueError where it does not set PFC at all.
@@ -134,7 +134,7 @@ def read_qos_script(text: str) -> tuple[NicQos, ...]:
     return tuple(_nic_qos(text[start:end]) for start, end in zip(starts, ends, strict=True))
 
 
-def _nic_qos(text: str) -> NicQos:
+def _nic_qos(text: str) -> ConfiguredQos:
     pfc = re.search(r"--pfc ([01](?:,[01]){7})", text)
     if pfc is None:
         raise ValueError("no PFC setting is made")
@@ -156,7 +156,7 @@ def _nic_qos(text: str) -> NicQos:
     chosen = re.search(r"cma_roce_tos .*-t (\d+)", text)
     if chosen:
         marks["connection"] = (chosen[0],)
-    return NicQos(
+    return ConfiguredQos(
         frozenset(interfaces[1].split()) if interfaces else frozenset(),
         "--trust dscp" in text,
         frozenset(at for at, bit in enumerate(pfc[1].split(",")) if bit == "1"),

@@ -21,7 +21,7 @@ _PORT_FACTOR = 4096  # ports of a node in one number: beyond the 254 that the ar
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Contradiction:
     """A line of the file that the rest of the file contradicts."""
 
     line: int
@@ -50,7 +50,7 @@ class Adapter:
 
 
 @dataclass(frozen=True, eq=False)
-class Fabric:
+class DiscoveredFabric:
     """A parsed fabric; links hold indexes into ``switches`` and ``adapters``.
 
     ``trunks`` are links between switches, one row each: switch, port, switch, port, line at one end, line at the other.
@@ -61,7 +61,7 @@ class Fabric:
     adapters: tuple[Adapter, ...]
     trunks: Integers
     taps: Integers
-    faults: tuple[Fault, ...]
+    faults: tuple[Contradiction, ...]
 
     def trunk_name(self, row: int) -> str:
         """The cable of a trunk, as ``leaf-00 port 9 – spine-00 port 1``."""
@@ -83,13 +83,13 @@ class _Reading:
     adapters: list[Adapter] = field(default_factory=list)
     index: dict[str, int] = field(default_factory=dict)  # node id to index: switches from 0, adapters from -1 down
     rows: list[tuple[int, int, str, int, int]] = field(default_factory=list)  # node, port, peer id, peer port, line
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[Contradiction] = field(default_factory=list)
     system: int = 0
     guid: int = 0
     node: int | None = None
 
 
-def parse_fabric(text: str, place: str, names: dict[int, str]) -> Fabric:
+def parse_fabric(text: str, place: str, names: dict[int, str]) -> DiscoveredFabric:
     """The fabric in ``text``; ``names`` are switch names by GUID, which take precedence over the file's own.
 
     ``place`` names the file in errors. Raises VerifyError for a line that ibnetdiscover would not write.
@@ -117,9 +117,11 @@ def _read_node(reading: _Reading, line: str, number: int, place: str, names: dic
     kind, ports, node_id, name = match[1], int(match[2]), match[3], match[4] or match[3]
     guid = int(node_id[2:], 16)
     if node_id in reading.index:
-        reading.faults.append(Fault(number, f"the GUID 0x{guid:016x} is used twice"))
+        reading.faults.append(Contradiction(number, f"the GUID 0x{guid:016x} is used twice"))
     if guid != reading.guid:
-        reading.faults.append(Fault(number, f"{name} has GUID 0x{reading.guid:016x} on the line above, not {node_id}"))
+        reading.faults.append(
+            Contradiction(number, f"{name} has GUID 0x{reading.guid:016x} on the line above, not {node_id}")
+        )
     if kind == "Switch":
         reading.node = len(reading.switches)
         reading.switches.append(Switch(guid, reading.system or guid, ports, names.get(guid, name), number))
@@ -138,7 +140,9 @@ def _read_port(reading: _Reading, line: str, number: int, place: str) -> None:
     port, node = int(match[1]), reading.node
     if node >= 0 and not 0 < port <= reading.switches[node].ports:
         name = reading.switches[node].name
-        reading.faults.append(Fault(number, f"{name} has no port {port}: it has {reading.switches[node].ports}"))
+        reading.faults.append(
+            Contradiction(number, f"{name} has no port {port}: it has {reading.switches[node].ports}")
+        )
         return
     if node < 0 and match[2] is not None:
         own = reading.adapters[-1]
@@ -146,7 +150,7 @@ def _read_port(reading: _Reading, line: str, number: int, place: str) -> None:
     reading.rows.append((node, port, match[3], int(match[4]), number))
 
 
-def _linked(reading: _Reading) -> Fabric:
+def _linked(reading: _Reading) -> DiscoveredFabric:
     """Links whose two ends name each other; every other port line becomes a fault."""
     rows, faults = reading.rows, reading.faults
     missing = -(len(reading.adapters) + 1)
@@ -159,7 +163,7 @@ def _linked(reading: _Reading) -> Fabric:
     ordered = key[order]
     for position in np.flatnonzero(ordered[1:] == ordered[:-1]):
         row = order[position + 1]
-        faults.append(Fault(int(near[row, 2]), f"{_end(reading, rows[row][0], rows[row][1])} has two cables"))
+        faults.append(Contradiction(int(near[row, 2]), f"{_end(reading, rows[row][0], rows[row][1])} has two cables"))
     at = order[np.minimum(np.searchsorted(ordered, peer), len(order) - 1)] if len(order) else order
     agreed = (key[at] == peer) & (peer[at] == key)
     for row in np.flatnonzero(~agreed):
@@ -170,14 +174,14 @@ def _linked(reading: _Reading) -> Fabric:
             if other is None
             else (f"{_end(reading, other, peer_port)}, which names another end")
         )
-        faults.append(Fault(line, f"{_end(reading, node, port)} goes to {target}"))
+        faults.append(Contradiction(line, f"{_end(reading, node, port)} goes to {target}"))
     first = agreed & (near[:, 0] >= 0) & (far[:, 0] >= 0) & (key < peer)
     mate = near[at]
     trunks = np.column_stack([near[first, :2], far[first], near[first, 2], mate[first, 2]])
     tap = agreed & (near[:, 0] < 0) & (far[:, 0] >= 0)
     taps = np.column_stack([-1 - near[tap, 0], far[tap], near[tap, 2], mate[tap, 2]])
     ordered_faults = tuple(sorted(faults, key=lambda fault: fault.line))
-    return Fabric(tuple(reading.switches), tuple(reading.adapters), trunks, taps, ordered_faults)
+    return DiscoveredFabric(tuple(reading.switches), tuple(reading.adapters), trunks, taps, ordered_faults)
 
 
 def _end(reading: _Reading, node: int, port: int) -> str:

@@ -31,7 +31,7 @@ class BadStatement(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class PartitionMember:
     """One member: a port GUID, or the keyword it is given by (``guid`` 0). ``membership`` as it takes effect."""
 
     guid: int
@@ -49,7 +49,7 @@ class Statement:
 
     name: str
     pkey: int | None
-    members: tuple[Member, ...]
+    members: tuple[PartitionMember, ...]
     line: int
     flags: tuple[str, ...] = ()
     default: str = "limited"
@@ -108,11 +108,11 @@ def _membership(value: str, line: int) -> str:
     return value
 
 
-def _member(word: str, line: int, default: str) -> Member:
+def _member(word: str, line: int, default: str) -> PartitionMember:
     key, _, value = word.partition("=")
     membership = _membership(value, line) if value else default
     if key in KEYWORDS:
-        return Member(0, key, membership, line)
+        return PartitionMember(0, key, membership, line)
     if _NUMBER.match(key) is None:
         raise BadStatement(line, f"{key!r} is neither a GUID nor a keyword.")
-    return Member(int(key, 0), "", membership, line)
+    return PartitionMember(int(key, 0), "", membership, line)

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from clusterwright.platforms.router import Mark, Marking, Port, PortQos, Router
 from clusterwright.proofs.check import Counterexample, example
-from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ class Usual(NamedTuple):
     recovery_ms: int | None
 
 
-def usual_treatment(fabric: Fabric) -> Usual:
+def usual_treatment(fabric: RoutedFabric) -> Usual:
     """What most cabled ports of a fabric say about marks and the watchdog."""
     alike = list(_alike(fabric))
     watched = [(router, qos.watchdog, len(ports)) for router, qos, ports in alike if qos.watchdog is not None]
@@ -50,7 +50,7 @@ def usual_treatment(fabric: Fabric) -> Usual:
     )
 
 
-def congestion_faults(tree: RenderedTree, fabric: Fabric, usual: Usual) -> Iterator[Counterexample]:
+def congestion_faults(tree: RenderedTree, fabric: RoutedFabric, usual: Usual) -> Iterator[Counterexample]:
     """Ports that mark, count or watch otherwise than most, one counterexample for all that one line is to blame for."""
     found: dict[tuple[str, str, Mark, str], list[Port]] = {}
     for router, qos, ports in _alike(fabric):
@@ -63,7 +63,7 @@ def congestion_faults(tree: RenderedTree, fabric: Fabric, usual: Usual) -> Itera
         yield example(tree, device, file, mark, f"{ports[0].name} to {ports[0].peer}{others}: {message}")
 
 
-def _alike(fabric: Fabric) -> Iterator[_Alike]:
+def _alike(fabric: RoutedFabric) -> Iterator[_Alike]:
     """Cabled ports of each switch by what they say of classes; readers share one object for equal ports."""
     for router in fabric.routers:
         own: dict[int, list[Port]] = {}

@@ -10,25 +10,25 @@ from collections.abc import Iterator
 from clusterwright.platforms.router import DSCPS, STRICT, Marking, Port, Router, thresholds
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.declared import declared
-from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.ethernet.qos.congestion import Usual, milliseconds
 from clusterwright.proofs.ethernet.qos.majority import Said, class_mark, priorities
 from clusterwright.proofs.ethernet.qos.ports import share_faults, usual_shares
 from clusterwright.proofs.tree import RenderedTree
-from clusterwright.spec.fabric import Fabric as Declared
+from clusterwright.spec.fabric import Fabric
 
 _KBYTE = 1000
 _ROUNDING_MS = 5  # EOS takes hundredths of a second
 _Fault = tuple[str, str]  # the key of what says so among a switch's or a port's places, the message
 
 
-def is_lossless(tree: RenderedTree, fabric: Fabric) -> bool:
+def is_lossless(tree: RenderedTree, fabric: RoutedFabric) -> bool:
     """True when a switch of the fabric has a priority without loss, or the spec a class without."""
     wanted = declared(tree, fabric)
     return fabric.is_lossless or (wanted is not None and bool(_lossless(wanted)))
 
 
-def declared_faults(tree: RenderedTree, fabric: Fabric, truth: Said, usual: Usual) -> Iterator[Counterexample]:
+def declared_faults(tree: RenderedTree, fabric: RoutedFabric, truth: Said, usual: Usual) -> Iterator[Counterexample]:
     """What most of a fabric says otherwise than the spec, each once, at a switch that says so."""
     wanted = declared(tree, fabric)
     if wanted is None:
@@ -51,11 +51,11 @@ def declared_faults(tree: RenderedTree, fabric: Fabric, truth: Said, usual: Usua
             yield example(tree, router.device, file, mark, f"{port.name} to {port.peer}, as most ports, {message}")
 
 
-def _lossless(wanted: Declared) -> frozenset[int]:
+def _lossless(wanted: Fabric) -> frozenset[int]:
     return frozenset(entry.priority for entry in wanted.classes if entry.priority is not None)
 
 
-def _first_ports(fabric: Fabric) -> dict[str, tuple[Router, Port]]:
+def _first_ports(fabric: RoutedFabric) -> dict[str, tuple[Router, Port]]:
     """One cabled port for each file that tells the operating system."""
     found: dict[str, tuple[Router, Port]] = {}
     for router in fabric.routers:
@@ -65,7 +65,7 @@ def _first_ports(fabric: Fabric) -> dict[str, tuple[Router, Port]]:
     return found
 
 
-def _map_faults(wanted: Declared, truth: Said) -> Iterator[_Fault]:
+def _map_faults(wanted: Fabric, truth: Said) -> Iterator[_Fault]:
     classes, queues, lossless = truth
     entries = {dscp: entry for entry in wanted.classes for dscp in entry.dscp}
     paused = _lossless(wanted)
@@ -88,7 +88,7 @@ def _map_faults(wanted: Declared, truth: Said) -> Iterator[_Fault]:
         yield "priority", f"switches pause {priorities(lossless)}, the spec has {priorities(paused)} without loss"
 
 
-def _counting_faults(wanted: Declared, counted: tuple[int, ...] | None) -> Iterator[_Fault]:
+def _counting_faults(wanted: Fabric, counted: tuple[int, ...] | None) -> Iterator[_Fault]:
     for entry in wanted.classes:
         if entry.ecn != "none" and counted is not None and entry.queue not in counted:
             yield (
@@ -97,7 +97,7 @@ def _counting_faults(wanted: Declared, counted: tuple[int, ...] | None) -> Itera
             )
 
 
-def _treatment_faults(wanted: Declared, usual: Usual) -> Iterator[_Fault]:
+def _treatment_faults(wanted: Fabric, usual: Usual) -> Iterator[_Fault]:
     own = dict(usual.marking)
     asked = dict(_marking(wanted))
     for queue in sorted(own.keys() | asked.keys()):
@@ -112,7 +112,7 @@ def _treatment_faults(wanted: Declared, usual: Usual) -> Iterator[_Fault]:
             yield key, f"{what} {milliseconds(time_ms)}, by the spec {asked_ms} ms"
 
 
-def _marking(wanted: Declared) -> Marking:
+def _marking(wanted: Fabric) -> Marking:
     return tuple(
         (entry.queue, thresholds(m.min_kbytes * _KBYTE, m.max_kbytes * _KBYTE, m.percent))
         for entry in wanted.classes
@@ -120,7 +120,7 @@ def _marking(wanted: Declared) -> Marking:
     )
 
 
-def _share_faults(wanted: Declared, fabric: Fabric) -> Iterator[_Fault]:
+def _share_faults(wanted: Fabric, fabric: RoutedFabric) -> Iterator[_Fault]:
     asked = tuple(sorted((e.queue, STRICT if e.strict else float(e.weight)) for e in wanted.classes))
     for queue, message in share_faults(usual_shares(fabric), asked, "the spec"):
         yield f"queue {queue}", message

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from clusterwright.finding import VerifyError
-from clusterwright.platforms.linux.reader.network import NCCL, SCRIPT, NicQos, read_nccl, read_qos_script
+from clusterwright.platforms.linux.reader.network import NCCL, SCRIPT, ConfiguredQos, read_nccl, read_qos_script
 from clusterwright.platforms.router import DSCPS
 from clusterwright.proofs.check import Counterexample, example
-from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.ethernet.qos.majority import Said, class_mark, priorities
 from clusterwright.proofs.tree import RenderedTree
 
@@ -19,7 +19,7 @@ _ECN_BITS = 2  # below the DSCP in the traffic class byte
 
 
 def node_qos_faults(
-    tree: RenderedTree, fabric: Fabric, nodes: Sequence[str], truth: Said, marking: frozenset[int]
+    tree: RenderedTree, fabric: RoutedFabric, nodes: Sequence[str], truth: Said, marking: frozenset[int]
 ) -> Iterator[Counterexample]:
     """What NICs and NCCL on ``nodes`` do otherwise than the switches, whose queues ``marking`` mark packets.
 
@@ -59,7 +59,7 @@ def node_qos_faults(
 
 
 def _block_faults(
-    tree: RenderedTree, device: str, block: NicQos, truth: Said, marking: frozenset[int], usual_class: int | None
+    tree: RenderedTree, device: str, block: ConfiguredQos, truth: Said, marking: frozenset[int], usual_class: int | None
 ) -> Iterator[Counterexample]:
     marks = dict(block.marks)
     if _connections(block) != usual_class:
@@ -74,8 +74,8 @@ def _block_faults(
 
 def _runs_nccl(tree: RenderedTree, device: str) -> bool:
     """Whether jobs run here: the spec says for which nodes its profile is; in a folder, whoever has one."""
-    if tree.intent is not None:
-        return device in tree.intent.nccl_nodes
+    if tree.declaration is not None:
+        return device in tree.declaration.nccl_nodes
     return tree.text(device, NCCL) is not None
 
 
@@ -83,12 +83,12 @@ def _most(votes: Counter[T], default: T) -> T:
     return max(votes.items(), key=lambda item: item[1])[0] if votes else default
 
 
-def _connections(script: NicQos) -> int | None:
+def _connections(script: ConfiguredQos) -> int | None:
     """The traffic class byte that connections of the script's devices get, None where there is no device for it."""
     return script.connection_class if script.devices else None
 
 
-def _blocks(tree: RenderedTree, device: str) -> tuple[NicQos, ...]:
+def _blocks(tree: RenderedTree, device: str) -> tuple[ConfiguredQos, ...]:
     text = tree.text(device, SCRIPT)
     if text is None:
         return ()
@@ -98,7 +98,7 @@ def _blocks(tree: RenderedTree, device: str) -> tuple[NicQos, ...]:
         raise VerifyError(f"{device}:/{SCRIPT}: {error}. Render the spec again.") from None
 
 
-def _nic_faults(nic: NicQos, truth: Said, marking: frozenset[int]) -> Iterator[tuple[str, str]]:
+def _nic_faults(nic: ConfiguredQos, truth: Said, marking: frozenset[int]) -> Iterator[tuple[str, str]]:
     """What a NIC does otherwise than the switches, with the name of the mark for it."""
     classes, queues, lossless = truth
     if not nic.trusts_dscp:
@@ -143,7 +143,7 @@ def _used(settings: dict[str, str]) -> frozenset[str]:
     return frozenset(each.partition(":")[0] for each in named[1:].split(",")) if named.startswith("=") else frozenset()
 
 
-def _is_elsewhere(settings: dict[str, str], own: Sequence[NicQos], every: Sequence[NicQos]) -> bool:
+def _is_elsewhere(settings: dict[str, str], own: Sequence[ConfiguredQos], every: Sequence[ConfiguredQos]) -> bool:
     """True when NCCL uses the NICs of another fabric, whose classes are what its settings have to fit."""
     here = frozenset(device for block in own for device in block.devices)
     others = frozenset(device for block in every if block not in own for device in block.devices)
@@ -152,7 +152,7 @@ def _is_elsewhere(settings: dict[str, str], own: Sequence[NicQos], every: Sequen
     return bool(used) and (used <= others or (used.isdisjoint(here | others) and "NCCL_COLLNET_ENABLE" in settings))
 
 
-def _devices(settings: dict[str, str], blocks: Sequence[NicQos]) -> Iterator[tuple[str, str]]:
+def _devices(settings: dict[str, str], blocks: Sequence[ConfiguredQos]) -> Iterator[tuple[str, str]]:
     """RDMA devices that NCCL uses and whose connections bear no class, and the other way round."""
     used = _used(settings)
     devices = frozenset(device for block in blocks for device in block.devices)

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from clusterwright.proofs.check import Counterexample, Fact, example
 from clusterwright.proofs.ethernet.declared import declared
-from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
 
 
-def pool_faults(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
+def pool_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """Pools that hold less than their ports are promised, and pools that are larger than the chip's memory."""
     wanted = declared(tree, fabric)
     for router in fabric.routers:
@@ -37,7 +37,7 @@ def pool_faults(tree: RenderedTree, fabric: Fabric) -> Iterator[Counterexample]:
                 yield example(tree, router.device, router.ports_file, pool.mark, message)
 
 
-def pool_facts(fabric: Fabric) -> Iterator[Fact]:
+def pool_facts(fabric: RoutedFabric) -> Iterator[Fact]:
     """How much of their pools is promised at most, and how many switches leave headroom to their chip."""
     shares = [p.promised_bytes / p.headroom_bytes for r in fabric.routers for p in r.pools if p.headroom_bytes]
     if shares:

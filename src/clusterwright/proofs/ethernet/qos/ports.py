@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from clusterwright.platforms.router import STRICT, Port
 from clusterwright.proofs.check import Counterexample, example
-from clusterwright.proofs.ethernet.network import Fabric
+from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.ethernet.qos.majority import priorities
 from clusterwright.proofs.tree import RenderedTree
 
@@ -24,7 +24,7 @@ _ROUNDING = 0.02  # of the bandwidth: EOS takes whole percents, the other system
 Shares = tuple[tuple[int, float], ...]
 
 
-def port_faults(tree: RenderedTree, fabric: Fabric, lossless: frozenset[int]) -> Iterator[Counterexample]:
+def port_faults(tree: RenderedTree, fabric: RoutedFabric, lossless: frozenset[int]) -> Iterator[Counterexample]:
     """What cabled ports of a fabric do otherwise than its lossless class needs, or than most other ports."""
     cabled = [(router, port) for router in fabric.routers for port in router.ports if port.peer]
     usual = usual_shares(fabric)
@@ -38,7 +38,7 @@ def port_faults(tree: RenderedTree, fabric: Fabric, lossless: frozenset[int]) ->
             yield example(tree, router.device, router.ports_file, port.qos_mark, message)
 
 
-def usual_shares(fabric: Fabric) -> Shares:
+def usual_shares(fabric: RoutedFabric) -> Shares:
     """The queues of most cabled ports with their part of the bandwidth, STRICT for one that goes first."""
     votes = Counter(port.qos.shares for router in fabric.routers for port in router.ports if port.peer)
     return max(votes.items(), key=lambda item: item[1])[0] if votes else ()

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from clusterwright.platforms.router import DSCPS, QosMap, Router
-from clusterwright.proofs.check import Cases, Check, Counterexample, Fact, Verdict, example
-from clusterwright.proofs.ethernet.network import KINDS, Fabric, has_network, network_of_tree
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
+from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.ethernet.qos.congestion import Usual, congestion_faults, usual_treatment
 from clusterwright.proofs.ethernet.qos.declared import declared_faults, is_lossless
 from clusterwright.proofs.ethernet.qos.majority import Said, class_mark
@@ -72,7 +72,7 @@ def _said(qos: QosMap) -> Said:
     return qos.class_of, queues, qos.lossless
 
 
-def _truth(fabric: Fabric) -> Said:
+def _truth(fabric: RoutedFabric) -> Said:
     votes = Counter(_said(router.qos) for router in fabric.routers if router.qos is not None)
     by_dscp = [Counter[tuple[int | None, int | None]]() for _ in range(DSCPS)]
     lossless = Counter[frozenset[int]]()
@@ -127,7 +127,7 @@ def _shared_fate(tree: RenderedTree, router: Router, qos: QosMap) -> Iterator[Co
             yield example(tree, router.device, router.ports_file, qos.marks.get(f"class {number}", ()), message)
 
 
-QOS = Check(
+QOS = ProofCheck(
     "qos",
     "On every hop, NICs included, a DSCP has the spec's class and queue; priorities pause, mark and are watched alike.",
     KINDS,
