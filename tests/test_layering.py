@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -72,7 +73,9 @@ PLATFORMS: dict[str, str] = {
     "ufm": "opensm",
 }
 # What a reader of text may import beside its own package's readers: nothing that decided or wrote the text.
-READER_READS = ("packets", "platforms.router", "spec.hardware")
+READER_READS = ("packets", "platforms.reader", "platforms.router", "spec.hardware")
+
+READS_TEXT = re.compile(r"^platforms\.(readers?|router|\w+\.reader)\b")  # what of platforms/ reads
 
 
 def module_of(path: Path) -> str:
@@ -156,14 +159,24 @@ def test_a_platform_imports_the_platforms_that_stand_here_and_no_others() -> Non
 
 
 def test_a_reader_imports_neither_writer_nor_intent_nor_templates() -> None:
-    readers = [name for name in modules() if name.startswith("platforms.") and "reader" in name]
+    readers = [name for name in modules() if re.match(r"platforms\.\w+\.reader\.", name)]
     assert len({name.split(".")[1] for name in readers}) > 4
     wrong = [
         f"{name}:{line} imports {target}"
         for name in readers
         for line, target in imports()[name]
-        if room_of(target) not in GROUND
-        and not target.startswith((*READER_READS, f"platforms.{name.split('.')[1]}.reader"))
+        if room_of(target) not in GROUND and not target.startswith((*READER_READS, f"{name.rpartition('.')[0]}."))
+    ]
+    assert not wrong
+
+
+def test_proofs_import_readers_alone() -> None:
+    wrong = [
+        f"{name}:{line} imports {target}"
+        for name, targets in imports().items()
+        if room_of(name) == "proofs"
+        for line, target in targets
+        if room_of(target) == "platforms" and not READS_TEXT.search(target)
     ]
     assert not wrong
 

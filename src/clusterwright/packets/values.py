@@ -140,3 +140,8 @@ def _address(text: str, version: int) -> int:
     except OSError as error:
         raise ValueError(f'"{text}" is no IPv{version} address') from error
     return int.from_bytes(packed, "big")
+
+
+def everywhere(version: int) -> Ranges:
+    """All addresses of an IP version."""
+    return Ranges(((0, (1 << (32 if version == 4 else 128)) - 1),))

@@ -11,7 +11,7 @@ import pytest
 from tests.golden_files import assert_golden
 from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, one_of_each, tree, verdict
 
-from clusterwright.proofs.isolation.openings import SESSIONS
+from clusterwright.platforms.fboss.reader.configuration import BGP as SESSIONS
 
 SSW, MGMT, RTSW, BORDER = "ssw-00", "mgmt-00", "rtsw-p00r00", "ssw-00"
 HOST_LIST = "   ip access-group HOSTS in\n"

@@ -16,7 +16,6 @@ from clusterwright.proofs.isolation.edges import (
     BORDER_OUT,
     HOSTS,
     MANAGEMENT,
-    MLNX_OS,
     PortFilter,
     port_groups,
 )
@@ -98,8 +97,8 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> St
         raise ClusterwrightError(f"{twin.plan.name}: no zone is on {twin.fabric}, so there is nothing to compare.")
     numbers = InterfaceNumbers()
     nodes = {(name, own.file): own for own in node_filters(tree, declared, numbers) for name in own.nodes}
-    # MLNX-OS tracks connections, which the places where lists are tried do not.
-    lists = tuple(e for group in port_groups(tree, declared) if group.file != MLNX_OS for e in group.filters())
+    # Some track connections, which the places where lists are tried do not.
+    lists = tuple(e for group in port_groups(tree, declared) if not group.reader.is_stateful for e in group.filters())
     hosts = []
     for number, cable in enumerate(_hosts(twin, declared, nodes, lists), start=1):
         host = _host(twin, declared, cable, number)

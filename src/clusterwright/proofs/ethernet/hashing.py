@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.platforms.eos.reader import configuration as eos_text
-from clusterwright.platforms.fboss.reader import configuration as fboss_json
+from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.router import Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
@@ -19,11 +18,13 @@ from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_netwo
 from clusterwright.proofs.ethernet.qos.declared import is_lossless
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.hardware.systems import system_of
+from clusterwright.spec.hardware.systems import system_of, systems
 
 # The destination queue pair in the base transport header behind UDP (InfiniBand specification, volume 1, annex A17).
 _QUEUE_PAIR = "bytes 5 to 7 of UDP's payload to port 4791"
-_READ_QUEUE_PAIRS = frozenset({eos_text.PATH, fboss_json.AGENT})
+_READ_QUEUE_PAIRS = frozenset(
+    reader.file for reader in READERS if any(each.queue_pairs for each in systems()[reader.system].hashing)
+)
 
 
 def _applies(tree: RenderedTree) -> bool:

@@ -6,21 +6,20 @@ import gc
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from clusterwright.platforms.eos.reader import configuration as eos_text
-from clusterwright.platforms.fboss.reader import configuration as fboss_json
 from clusterwright.platforms.linux.reader.network import NETWORKS, ConfiguredNic, read_nic
+from clusterwright.platforms.reader import Unsupported
+from clusterwright.platforms.readers import READERS, ROUTERS
 from clusterwright.platforms.router import Port, Router
-from clusterwright.platforms.sonic.reader import configuration as sonic_json
 from clusterwright.proofs.tree import RenderedTree
 
-KINDS = frozenset({"eos", "fboss", "sonic", "node-network", "node-qos", "nccl"})
+KINDS = frozenset({"node-network", "node-qos", "nccl"}).union(*(reader.kinds for reader in ROUTERS))
 Integers = NDArray[np.int64]
 
 
@@ -86,7 +85,7 @@ class RoutedNetwork:
 def has_network(tree: RenderedTree) -> bool:
     """True when a device of the tree has a switch's configuration."""
     paths = {path for _, path in tree.files}
-    return not paths.isdisjoint((eos_text.PATH, fboss_json.AGENT, sonic_json.PATH))
+    return not paths.isdisjoint(reader.file for reader in ROUTERS)
 
 
 @lru_cache(maxsize=2)
@@ -104,15 +103,17 @@ def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
 
 
 def _routers(tree: RenderedTree) -> Iterator[Router]:
-    for device in tree.devices_with(eos_text.PATH):
-        router = eos_text.read_eos(device, tree.text(device, eos_text.PATH) or "")
-        if router is not None:
-            yield router
-    for device in tree.devices_with(fboss_json.AGENT):
-        agent, bgp = (tree.text(device, path) or "" for path in (fboss_json.AGENT, fboss_json.BGP))
-        yield fboss_json.read_fboss(device, agent, bgp)
-    for device in tree.devices_with(sonic_json.PATH):
-        yield sonic_json.read_sonic(device, tree.text(device, sonic_json.PATH) or "")
+    for reader in READERS:
+        if isinstance(reader.router, Unsupported):
+            continue
+        for device in tree.devices_with(reader.file):
+            router = reader.router(device, partial(_text, tree, device))
+            if router is not None:
+                yield router
+
+
+def _text(tree: RenderedTree, device: str, path: str) -> str:
+    return tree.text(device, path) or ""
 
 
 def _nics(tree: RenderedTree) -> Iterator[ConfiguredNic]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.values import addresses
+from clusterwright.platforms.eos.reader.configuration import PATH as EOS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredBorder, DeclaredIsolation
-from clusterwright.proofs.isolation.edges import EOS
 from clusterwright.proofs.tree import RenderedTree
 
 _LIST = re.compile(r"^(ip|ipv6) prefix-list (\S+)\n((?:   .*\n)*)", re.M)

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping
 
 from clusterwright.and_more import and_more
 from clusterwright.plan.meeting import Wiring
+from clusterwright.platforms.readers import ROUTERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.ethernet.network import has_network
 from clusterwright.proofs.ethernet.pieces import wirings
 from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredFlow, DeclaredIsolation
-from clusterwright.proofs.isolation.edges import EOS, FBOSS, SONIC
 from clusterwright.proofs.tree import RenderedTree
 
-_FILES = (EOS, FBOSS, SONIC)
 _Reach = tuple[tuple[str, int], ...]  # fabric and bits of the switches over which a device meets others there
 
 
@@ -32,7 +31,7 @@ def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
         pair = _parted(declared, members, flow, frozenset(fabrics)) or _cut_off(declared, members, known, flow)
         if pair is not None:
             one, other, switch = pair
-            file = next((path for path in _FILES if (switch, path) in tree.files), EOS)
+            file = next((each.file for each in ROUTERS if (switch, each.file) in tree.files), "")
             message = f"flow {flow.name} is permitted and cannot be carried: no path leads from {one} to {other}"
             yield Counterexample(switch, file, 0, message)
 
@@ -59,7 +58,7 @@ def _unread(tree: RenderedTree) -> list[str]:
     declaration = tree.declaration
     if declaration is None:
         return []
-    there = {device for device, path in tree.files if path in _FILES}
+    there = {device for reader in ROUTERS for device in tree.devices_with(reader.file)}
     return sorted(declaration.ethernet.keys() - there - declaration.stopped)
 
 

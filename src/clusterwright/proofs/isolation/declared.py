@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges
 
 INTERNET = "internet"
@@ -135,6 +136,13 @@ class DeclaredIsolation:
         for version, own in self.plumbing:
             found[version] |= own
         return found
+
+    def meets(self, switch: str, neighbour: str) -> bool:
+        """True where a border of the switch has a session with this address."""
+        return any(
+            border.switch == switch and address(border.version, border.neighbour) == neighbour
+            for border in self.borders
+        )
 
     def knows(self, text: str) -> bool:
         """True for a prefix, or an address with or without the length of its network, that begins on a planned network.

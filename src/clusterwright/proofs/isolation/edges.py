@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network
-from typing import Protocol
 
 from clusterwright.finding import VerifyError
 from clusterwright.packets.boxes import EVERYTHING, Packet, PacketSet, merged
@@ -16,39 +15,15 @@ from clusterwright.packets.passage import Decision, Idle, decide, passing
 from clusterwright.packets.ranges import Ranges
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
-from clusterwright.platforms.eos.reader.lists import IN, OUT, EosLists, read_eos_lists
-from clusterwright.platforms.fboss.reader.lists import FbossLists
-from clusterwright.platforms.managed.mlnxos_reader import MlnxOsLists
-from clusterwright.platforms.managed.nvos_reader import NvosLists
-from clusterwright.platforms.sonic.reader.lists import SonicLists
+from clusterwright.platforms.reader import IN, OUT, Lists, SystemReader
+from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.isolation.declared import DeclaredBorder, DeclaredEdge, DeclaredIsolation
 from clusterwright.proofs.isolation.expected import border_passes, edge_input, management_input
 from clusterwright.proofs.tree import RenderedTree
 
-EOS, FBOSS, SONIC = "mnt/flash/startup-config", "etc/coop/agent.conf", "etc/sonic/config_db.json"
-MLNX_OS, NVOS = "var/opt/tms/text-configs/clusterwright", "etc/nvue.d/startup.yaml"
 HOSTS, MANAGEMENT = "host port", "management port"
 BORDER_IN, BORDER_OUT = "border port inwards", "border port outwards"
 _ADDRESS = re.compile(r"(?<![\w.:/])(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:.]*)(?:/\d+)?(?![\w.:/])")
-SwitchLists = EosLists | FbossLists | SonicLists | MlnxOsLists | NvosLists
-READERS: tuple[tuple[str, Callable[[str], SwitchLists]], ...] = (
-    (EOS, read_eos_lists),
-    (FBOSS, FbossLists),
-    (SONIC, SonicLists),
-    (MLNX_OS, MlnxOsLists),
-    (NVOS, NvosLists),
-)
-OWN_PORT = (EosLists, MlnxOsLists, NvosLists)  # systems whose management port has a list of its own
-
-
-class Lists(Protocol):
-    """The lists of a switch, as each system's reader gives them."""
-
-    def at(self, port: str, direction: str = IN) -> Ruleset:
-        """What a port lets in, or out."""
-
-    def text(self, ports: Iterable[str]) -> str:
-        """Everything in the file that decides what these ports let in."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +63,18 @@ class PortGroup:
 
     declared: DeclaredIsolation
     device: str
-    file: str
+    reader: SystemReader
     what: str
     fabric: str
     ports: tuple[str, ...]
     local: Ranges
     lists: Lists
     border: DeclaredBorder | None = None
+
+    @property
+    def file(self) -> str:
+        """The file that has the rules."""
+        return self.reader.file
 
     def shape(self) -> object:
         """Equal for groups that differ in nothing but their local addresses, and so are right or wrong together.
@@ -136,8 +116,8 @@ class PortGroup:
         if self.border is not None:
             return border_passes(self.declared, self.border, outward=self.what == BORDER_OUT)
         if self.what == HOSTS:
-            return edge_input(self.declared, self.fabric, self.local, single_ports=self.file == FBOSS)
-        return management_input(self.declared, self.fabric, is_stateful=self.file == MLNX_OS)
+            return edge_input(self.declared, self.fabric, self.local, single_ports=self.reader.single_ports)
+        return management_input(self.declared, self.fabric, is_stateful=self.reader.is_stateful)
 
 
 def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[PortGroup]:
@@ -148,25 +128,25 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
     borders: dict[str, list[DeclaredBorder]] = {}
     for border in declared.borders:
         borders.setdefault(border.switch, []).append(border)
-    for file, read in READERS:
-        for device in tree.devices_with(file):
+    for reader in READERS:
+        for device in tree.devices_with(reader.file):
             try:
-                lists = read(tree.text(device, file) or "")
+                lists = reader.lists(tree.text(device, reader.file) or "")
             except Unreadable as error:
-                raise unreadable(device, file, error) from None
+                raise unreadable(device, reader.file, error) from None
             for edge in edges.get(device, ()):
                 if any(zone.on(edge.fabric) for zone in declared.zones):
                     ports = tuple(edge.ports)
-                    yield PortGroup(declared, device, file, HOSTS, edge.fabric, ports, edge.subnet, lists)
+                    yield PortGroup(declared, device, reader, HOSTS, edge.fabric, ports, edge.subnet, lists)
             for border in borders.get(device, ()):
                 for what in (BORDER_IN, BORDER_OUT):
                     ports, inside = (border.port,), declared.fabric[border.fabric].pool
-                    yield PortGroup(declared, device, file, what, border.fabric, ports, inside, lists, border)
+                    yield PortGroup(declared, device, reader, what, border.fabric, ports, inside, lists, border)
             fabric = declared.management.get(device, "")
-            if isinstance(lists, OWN_PORT) and management_input(declared, fabric) is not None:
+            ports = lists.management_ports()
+            if ports and management_input(declared, fabric) is not None:
                 pool = declared.fabric[fabric].pool
-                ports = lists.management_ports()
-                yield PortGroup(declared, device, file, MANAGEMENT, fabric, ports, pool, lists)
+                yield PortGroup(declared, device, reader, MANAGEMENT, fabric, ports, pool, lists)
 
 
 def behaviour(ruleset: Ruleset) -> object:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.packets.phrases import count
+from clusterwright.platforms.readers import ROUTERS
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
-from clusterwright.proofs.isolation.edges import EOS, FBOSS, SONIC
 from clusterwright.proofs.isolation.nodes import RUNNING
 from clusterwright.proofs.tree import RenderedTree
 
@@ -14,7 +14,8 @@ from clusterwright.proofs.tree import RenderedTree
 def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """What a reader of the proof should know: zones whose hosts judge nothing, and switches that no file is read of."""
     yield from _enforcement(tree, declared)
-    filtered = {device for device, path in tree.files if path in {EOS, FBOSS, SONIC}}
+    files = {reader.file for reader in ROUTERS}
+    filtered = {device for device, path in tree.files if path in files}
     covered = [edge for edge in declared.edges if any(zone.on(edge.fabric) for zone in declared.zones)]
     open_edges = sorted({edge.switch for edge in covered} - filtered)
     if open_edges:

@@ -18,22 +18,9 @@ from clusterwright.packets.phrases import count, idle_words, packet_words
 from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
-from clusterwright.platforms.eos.reader.lists import IN, OUT, EosLists
-from clusterwright.platforms.sonic.reader.lists import SonicLists
+from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Cases, Counterexample, Fact, Verdict
-from clusterwright.proofs.isolation.edges import (
-    EOS,
-    FBOSS,
-    MLNX_OS,
-    NVOS,
-    OWN_PORT,
-    READERS,
-    SONIC,
-    SwitchLists,
-    addresses_in,
-    behaviour,
-    unreadable,
-)
+from clusterwright.proofs.isolation.edges import addresses_in, behaviour, unreadable
 from clusterwright.proofs.isolation.expected import STATEFUL_PACKETS
 from clusterwright.proofs.isolation.nodes import BOOTING, NETWORKS, RUNNING, unloaded
 from clusterwright.proofs.isolation.openings import opening_faults, unknown_notes
@@ -47,11 +34,7 @@ _NOTE = (
 )
 # Where each file says which addresses there are: interfaces and filters, and no line that is itself a route.
 _NAMED = {
-    EOS: re.compile(r"^ +(?:(?:ip|ipv6) address .*|\d+ (?:permit|deny) .*|seq \d+ permit .*)$", re.M),
-    FBOSS: re.compile(r'"(?:srcIp|dstIp)": "[^"]*"'),
-    SONIC: re.compile(r'"(?:(?:SRC|DST)_IP(?:V6)?": "|eth0\|)[^"]*"'),
-    MLNX_OS: re.compile(r"^(?:interface|(?:ip|ipv6) filter) .*$", re.M),
-    NVOS: re.compile(r"^ +(?:(?:source|dest)-ip: .*|\"[0-9a-f.:]+/\d+\": \{\})$", re.M),
+    **{reader.file: reader.named for reader in READERS},
     RUNNING: re.compile(r".+"),
     BOOTING: re.compile(r".+"),
 }
@@ -72,7 +55,7 @@ def folder_verdict(tree: RenderedTree) -> Verdict:
     ]
     facts = (
         Fact("nodes with a filter", len(tree.devices_with(RUNNING))),
-        Fact("switches whose lists were read", sum(len(tree.devices_with(file)) for file, _ in READERS)),
+        Fact("switches whose lists were read", sum(len(tree.devices_with(reader.file)) for reader in READERS)),
     )
     return Verdict(
         facts,
@@ -129,13 +112,14 @@ def _node(ruleset: Ruleset) -> Iterator[tuple[int, str]]:
 def _switches(tree: RenderedTree) -> Iterator[Counterexample]:
     """What is wrong with switches' lists, wherever they are on a port; ports with equal lists are judged once."""
     clean: set[object] = set()
-    for file, read in READERS:
+    for reader in READERS:
+        file = reader.file
         for device in tree.devices_with(file):
             try:
-                lists = read(tree.text(device, file) or "")
-                yield from (Counterexample(device, file, *fault) for fault in _unbound(lists))
+                lists = reader.lists(tree.text(device, file) or "")
+                yield from (Counterexample(device, file, *fault) for fault in lists.faults())
                 told: set[tuple[int, str]] = set()
-                for port, direction in _bound(lists):
+                for port, direction in lists.bound():
                     ruleset = lists.at(port, direction)
                     shape = (direction, behaviour(ruleset))
                     if shape in clean:
@@ -149,32 +133,6 @@ def _switches(tree: RenderedTree) -> Iterator[Counterexample]:
                             yield Counterexample(device, file, each.line, idle_words(f"port {port}", each))
             except Unreadable as error:
                 raise unreadable(device, file, error) from None
-
-
-def _bound(lists: SwitchLists) -> Iterator[tuple[str, str]]:
-    """The ports that lists are on, each with a direction."""
-    if isinstance(lists, EosLists):
-        for port, groups in lists.groups.items():
-            yield from ((port, direction) for direction in sorted({direction for _, direction in groups}))
-    elif isinstance(lists, SonicLists):
-        ports = {port for table in lists.tables.values() for port in table.get("ports", ())}
-        yield from ((port, IN) for port in sorted(ports))
-    elif isinstance(lists, OWN_PORT):
-        yield from ((port, direction) for port in lists.management_ports() for direction in (IN, OUT))
-    else:
-        yield from ((port, IN) for port in sorted(lists.ports))
-
-
-def _unbound(lists: SwitchLists) -> Iterator[tuple[int, str]]:
-    """Lists that an interface names and that are not there: EOS then lets everything pass."""
-    if isinstance(lists, EosLists):
-        for port, groups in lists.groups.items():
-            for (word, direction), name in groups.items():
-                if (word, name) not in lists.lists:
-                    yield (
-                        lists.lines[port],
-                        f"{port} names the {word} access list {name} ({direction}), which is not there",
-                    )
 
 
 def _known(tree: RenderedTree) -> dict[int, Ranges]:

@@ -11,9 +11,10 @@ from clusterwright.packets.phrases import address, version_of
 from clusterwright.packets.ranges import Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
+from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
-from clusterwright.proofs.isolation.edges import FBOSS, unreadable
+from clusterwright.proofs.isolation.edges import unreadable
 from clusterwright.proofs.isolation.services import holders
 from clusterwright.proofs.tree import RenderedTree
 
@@ -33,7 +34,8 @@ def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
     for own, path in sorted(tree.files):
         if path.startswith(PROFILES):
             profiles.setdefault(own, []).append(path)
-    for device in tree.devices_with(FBOSS):
+    guarded = (each.file for each in READERS if each.has_host_firewall)
+    for device in (device for file in guarded for device in tree.devices_with(file)):
         fabric = declared.management.get(device, "")
         if not holders(declared, fabric):
             continue

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from clusterwright.finding import VerifyError
 from clusterwright.packets.phrases import count
 from clusterwright.packets.tokens import Unreadable
-from clusterwright.platforms.eos.reader.lists import read_eos_lists
+from clusterwright.platforms.reader import Unsupported
+from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
-from clusterwright.proofs.isolation.edges import EOS, FBOSS, SONIC, unreadable
-from clusterwright.proofs.isolation.eos_openings import Fault, eos_openings, unknown_sections
-from clusterwright.proofs.isolation.json_openings import (
-    fboss_openings,
-    fboss_sessions,
-    sonic_openings,
-    unknown_keys,
-    unknown_tables,
-)
+from clusterwright.proofs.isolation.edges import unreadable
 from clusterwright.proofs.tree import RenderedTree
-
-SESSIONS = "etc/coop/bgpcpp.conf"
-_Reader = Callable[[str, str, DeclaredIsolation | None], Iterator[Fault]]
 
 
 def opening_faults(tree: RenderedTree, declared: DeclaredIsolation | None) -> Iterator[Counterexample]:
@@ -30,13 +20,7 @@ def opening_faults(tree: RenderedTree, declared: DeclaredIsolation | None) -> It
 
     Without what is ``declared`` (a folder), only what is wrong under any matrix.
     """
-    readers: tuple[tuple[str, _Reader], ...] = (
-        (EOS, _eos),
-        (FBOSS, fboss_openings),
-        (SESSIONS, fboss_sessions),
-        (SONIC, sonic_openings),
-    )
-    for file, read in readers:
+    for file, read in ((file, read) for reader in READERS for file, read in reader.openings.items()):
         for device in tree.devices_with(file):
             text = tree.text(device, file) or ""
             try:
@@ -52,8 +36,9 @@ def unknown_notes(tree: RenderedTree) -> Iterator[str]:
     """How much on switches is of a kind that nothing here knows, with the first of it."""
     found = [
         f"{device}:/{file}:{text.count(chr(10), 0, at) + 1}: {what}"
-        for file, read in ((EOS, unknown_sections), (FBOSS, unknown_keys), (SONIC, unknown_tables))
+        for file, read in ((reader.file, reader.unknown) for reader in READERS)
         for device in tree.devices_with(file)
+        if not isinstance(read, Unsupported)
         for text in (tree.text(device, file) or "",)
         for at, what in read(text)
     ]
@@ -62,7 +47,3 @@ def unknown_notes(tree: RenderedTree) -> Iterator[str]:
             f"{count(len(found), 'section')} of switches' files that this proof does not know, as {found[0]}. Whether "
             "that opens anything is not judged."
         )
-
-
-def _eos(text: str, device: str, declared: DeclaredIsolation | None) -> Iterator[Fault]:
-    return eos_openings(text, device, read_eos_lists(text), declared)

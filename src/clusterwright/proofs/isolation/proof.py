@@ -23,20 +23,15 @@ from clusterwright.packets.filters import InterfaceNumbers
 from clusterwright.packets.passage import Idle
 from clusterwright.packets.phrases import count, idle_words, packet_words, version_of
 from clusterwright.packets.ranges import EMPTY, Ranges, values
-from clusterwright.platforms.fboss.reader.lists import FbossLists
+from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.isolation.border_routes import border_route_faults
 from clusterwright.proofs.isolation.carried import carried_faults, uncarried_notes
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import (
     BORDER_OUT,
-    EOS,
-    FBOSS,
     HOSTS,
     MANAGEMENT,
-    MLNX_OS,
-    NVOS,
-    SONIC,
     PortFilter,
     PortGroup,
     port_groups,
@@ -60,10 +55,8 @@ from clusterwright.proofs.isolation.services import service_faults
 from clusterwright.proofs.isolation.way import FilterPlaces, places_of
 from clusterwright.proofs.tree import RenderedTree
 
-KINDS = frozenset(
-    {"nftables", "node-system", "node-network", "eos", "fboss", "sonic", "managed-switch", "opensm", "ufm"}
-)
-_FILES = frozenset({RUNNING, BOOTING, EOS, FBOSS, SONIC, MLNX_OS, NVOS, *CONFIG_FILES})
+KINDS = frozenset({"nftables", "node-system", "node-network", "opensm", "ufm"}).union(*(each.kinds for each in READERS))
+_FILES = frozenset({RUNNING, BOOTING, *(reader.file for reader in READERS), *CONFIG_FILES})
 _SHOWN_PER_FILTER = 6
 
 
@@ -143,7 +136,8 @@ def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
 
     Replies pass the same way back, from every port.
     """
-    edges = [edge for edge in declared.edges if (edge.switch, FBOSS) in tree.files]
+    files = {device: each.file for each in READERS if each.single_ports for device in tree.devices_with(each.file)}
+    edges = [edge for edge in declared.edges if edge.switch in files]
     for flow in declared.flows if edges else ():
         if not flow.has_long_range:
             continue
@@ -154,7 +148,7 @@ def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
                 if host is not None:
                     yield Counterexample(
                         edge.switch,
-                        FBOSS,
+                        files[edge.switch],
                         0,
                         f"flow {flow.name}{what}: the switch knows no ranges and passes every port from {source} to "
                         f"{target}, where {host} has no filter to narrow that",
@@ -241,8 +235,7 @@ def _ports(places: FilterPlaces, groups: tuple[PortGroup, ...]) -> Iterator[Coun
         if shape in clean:
             continue
         found: list[Counterexample] = []
-        if isinstance(group.lists, FbossLists):
-            found += [Counterexample(group.device, group.file, *fault) for fault in group.lists.too_many()]
+        found += [Counterexample(group.device, group.file, *fault) for fault in group.lists.faults()]
         for own in group.filters():
             passes, idle = own.passes()
             found += [*_port(places, own, passes), *(_port_idle(own, each) for each in idle)]

@@ -2,57 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from clusterwright.packets.boxes import DST, FAMILY, SRC, V4, V6, WHOLE
+from clusterwright.packets.boxes import FAMILY, SRC, V4, V6, WHOLE
 from clusterwright.packets.filters import ACCEPT, Rule
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.tokens import Unreadable
-from clusterwright.platforms.eos.reader.lists import EosLists, read_eos_lists
-from clusterwright.platforms.sonic.reader.lists import CONTROL_PLANE, SonicLists
+from clusterwright.packets.values import everywhere
+from clusterwright.platforms.reader import SwitchService, Unsupported
+from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
-from clusterwright.proofs.isolation.edges import EOS, SONIC, unreadable
+from clusterwright.proofs.isolation.edges import unreadable
 from clusterwright.proofs.tree import RenderedTree
 
 _FAMILIES = {4: V4, 6: V6}
-_WORDS = {"ip": 4, "ipv4": 4, "ipv6": 6}
-_LETTERS = {4: "ip", 6: "ipv6"}
 _SHOWN = 3  # zones for each list and direction
-# each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
-_SSH = re.compile(r"\nmanagement ssh\n((?:   .*\n)*)")
-_EAPI = re.compile(r"\nmanagement api http-commands\n((?:   .*\n)*)")
-_GNMI = re.compile(r"\nmanagement api gnmi\n((?:   .*\n)*)")
-_SNMP = re.compile(r"\nsnmp-server vrf MGMT\n()")
-_SSH_LIST = re.compile(r"^   (ip|ipv6) access-group (\S+) vrf MGMT in$", re.M)
-_API_LIST = re.compile(r"^      (ip|ipv6) access-group (\S+)$", re.M)
-_SNMP_LIST = re.compile(r"\nsnmp-server (ipv4|ipv6) access-list (\S+) vrf MGMT$", re.M)
-_GNMI_PORT = re.compile(r"^      port (\d+)$", re.M)
-
-
-@dataclass(frozen=True, slots=True)
-class _Service:
-    """A service that listens on the management port: where its sources are listed, None for everybody.
-
-    ``rules`` are asked in turn, a source that none of them takes is refused; ``line`` is where the service begins.
-    """
-
-    name: str
-    protocol: str
-    port: int
-    version: int
-    line: int
-    rules: tuple[Rule, ...] | None
 
 
 def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Every difference between who reaches a switch's services and the flows. Raises VerifyError."""
     clean: set[object] = set()
-    for file, read in ((EOS, _eos), (SONIC, _sonic)):
+    for reader in READERS:
+        read, file = reader.services, reader.file
+        if isinstance(read, Unsupported):
+            continue
         for device in tree.devices_with(file):
             fabric = declared.management.get(device, "")
             if not holders(declared, fabric):
@@ -87,11 +62,11 @@ def declared_sources(declared: DeclaredIsolation, fabric: str, version: int, pro
     return found
 
 
-def _behaviour(service: _Service) -> object:
+def _behaviour(service: SwitchService) -> object:
     return None if service.rules is None else tuple((rule.matches, rule.verdict) for rule in service.rules)
 
 
-def _faults(declared: DeclaredIsolation, fabric: str, service: _Service) -> Iterator[tuple[int, str]]:
+def _faults(declared: DeclaredIsolation, fabric: str, service: SwitchService) -> Iterator[tuple[int, str]]:
     wanted = declared_sources(declared, fabric, service.version, service.protocol, service.port)
     what = f"{service.name} ({service.protocol.upper()} {service.port})"
     passes, idle = _passing(service)
@@ -106,11 +81,11 @@ def _faults(declared: DeclaredIsolation, fabric: str, service: _Service) -> Iter
             yield line, f"{what}: {address(service.version, number)} {verb}, from {zone}: {reason}.{missing}"
 
 
-def _passing(service: _Service) -> tuple[Ranges, list[int]]:
+def _passing(service: SwitchService) -> tuple[Ranges, list[int]]:
     """The sources that a service takes, and the lines of entries that decide about none."""
     if service.rules is None:
-        return WHOLE[SRC] & _all(service.version), []
-    left, passes, idle = _all(service.version), EMPTY, []
+        return WHOLE[SRC] & everywhere(service.version), []
+    left, passes, idle = everywhere(service.version), EMPTY, []
     for rule in service.rules:
         own = _sources(rule, service.version)
         if not own & left:
@@ -126,14 +101,10 @@ def _sources(rule: Rule, version: int) -> Ranges:
     for each in rule.matches:
         if each[FAMILY] & _FAMILIES[version]:
             found |= each[SRC]
-    return found & _all(version)
+    return found & everywhere(version)
 
 
-def _all(version: int) -> Ranges:
-    return Ranges(((0, (1 << (32 if version == 4 else 128)) - 1),))
-
-
-def _line(service: _Service, number: int) -> int:
+def _line(service: SwitchService, number: int) -> int:
     for rule in service.rules or ():
         if number in _sources(rule, service.version):
             return rule.line
@@ -153,61 +124,3 @@ def _by_zone(declared: DeclaredIsolation, version: int, left: Ranges) -> Iterato
     if left and shown < _SHOWN:
         number = max(low for low, _ in left.bounds)
         yield declared.zone_at(version, number), number
-
-
-def _eos(text: str) -> Iterator[_Service]:
-    lists = read_eos_lists(text)
-    lined = f"\n{text}"
-    asked: Iterable[tuple[str, str, int, re.Pattern[str], re.Pattern[str]]] = (
-        ("SSH", "tcp", 22, _SSH, _SSH_LIST),
-        ("eAPI", "tcp", 443, _EAPI, _API_LIST),
-        ("SNMP", "udp", 161, _SNMP, _SNMP_LIST),
-        ("gNMI", "tcp", 6030, _GNMI, _API_LIST),
-    )
-    for name, protocol, usual, section, named in asked:
-        begins = section.search(lined)
-        if begins is None:
-            continue
-        body = begins[1] or lined
-        number = _GNMI_PORT.search(body) if name == "gNMI" else None
-        port = int(number[1]) if number is not None else usual
-        bound = {_WORDS[word]: own for word, own in named.findall(body)}
-        line = text.count("\n", 0, begins.start()) + 1
-        for version in (4, 6):
-            if (name, version) != ("gNMI", 6):  # EOS names no list for it; the port's own one judges it
-                yield _Service(name, protocol, port, version, line, _asked(lists, version, bound.get(version)))
-
-
-def _asked(lists: EosLists, version: int, name: str | None) -> tuple[Rule, ...] | None:
-    """The rules of a list; None where there is no list, or none of that name, which lets everybody in."""
-    key = (_LETTERS[version], name or "")
-    rules = lists.sources.get(key, lists.lists.get(key))
-    for rule in rules or ():
-        if any(each[DST] != WHOLE[DST] and each[DST] != _all(version) for each in rule.matches):
-            raise Unreadable(rule.line, f"list {name} is asked about sources, and names a destination")
-    return rules
-
-
-def _sonic(text: str) -> Iterator[_Service]:
-    """The control plane's tables; without any rule in any of them nothing is dropped."""
-    lists = SonicLists(text)
-    document: Mapping[str, object] = json.loads(text)
-    tables: dict[str, str] = {}
-    for name, table in lists.tables.items():
-        if table.get("type") == CONTROL_PLANE:
-            tables |= dict.fromkeys(table.get("services", ()), name)
-    is_on = any(lists.rules_of(name) for name in tables.values())
-    gnmi = document.get("GNMI")
-    asked = [("SSH", "tcp", 22)]
-    if "SNMP_USER" in document:
-        asked.append(("SNMP", "udp", 161))
-    if isinstance(gnmi, Mapping):
-        asked.append(("EXTERNAL_CLIENT", "tcp", int(gnmi["gnmi"]["port"])))
-    for service, protocol, port in asked:
-        name = tables.get(service)
-        rules = lists.rules_of(name) if name is not None and is_on else None
-        line = lists.line(name) if name is not None else 0
-        shown = "gNMI" if service == "EXTERNAL_CLIENT" else service
-        for version in (4, 6):
-            own = None if rules is None else tuple(rule for rule in rules if _sources(rule, version))
-            yield _Service(shown, protocol, port, version, line, own)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,8 +12,8 @@ from clusterwright.packets.filters import ACCEPT, DROP, Rule, Ruleset, one_chain
 from clusterwright.packets.ranges import Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
+from clusterwright.platforms.reader import IN
 
-IN, OUT = "in", "out"
 # each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
 _LIST = re.compile(r"\nip(v6)? access-list (?:standard (?=\S+\n))?(\S+)((?:\n   .*(?=\n))*)(?=\n)")
 _INTERFACE = re.compile(r"\ninterface (\S+)((?:\n   .*(?=\n))*)(?=\n)")
@@ -43,6 +43,19 @@ class EosLists:
     def management_ports(self) -> tuple[str, ...]:
         """The interfaces to the management network."""
         return tuple(name for name in self.lines if name.startswith("Management"))
+
+    def bound(self) -> Iterator[tuple[str, str]]:
+        """The ports that lists are on, each with a direction."""
+        for port, groups in self.groups.items():
+            yield from ((port, direction) for direction in sorted({direction for _, direction in groups}))
+
+    def faults(self) -> Iterator[tuple[int, str]]:
+        """Lists that an interface names and that are not there: EOS then lets everything pass."""
+        for port, groups in self.groups.items():
+            for (word, direction), name in groups.items():
+                if (word, name) not in self.lists:
+                    message = f"{port} names the {word} access list {name} ({direction}), which is not there"
+                    yield self.lines[port], message
 
     def text(self, ports: Iterable[str]) -> str:
         """Everything that decides what these ports let in: their lists, by name and entry by entry."""

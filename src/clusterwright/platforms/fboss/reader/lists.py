@@ -18,6 +18,7 @@ from clusterwright.packets.filters import ACCEPT, DROP, Rule, Ruleset, one_chain
 from clusterwright.packets.ranges import Ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
+from clusterwright.platforms.reader import IN
 from clusterwright.spec.hardware.systems import filter_tables_of
 
 FLAGS_MASK = 0x3F
@@ -61,7 +62,15 @@ class FbossLists:
         """Everything that decides what these ports let in."""
         return f"{self._is_used} {[self.ports.get(port) for port in ports]} {self._group_text}"
 
-    def too_many(self) -> Iterator[tuple[int, str]]:
+    def bound(self) -> Iterator[tuple[str, str]]:
+        """Every port, inwards: one group of tables is asked for all of them."""
+        yield from ((port, IN) for port in sorted(self.ports))
+
+    def management_ports(self) -> tuple[str, ...]:
+        """None: the Linux under the agent guards its port."""
+        return ()
+
+    def faults(self) -> Iterator[tuple[int, str]]:
         """Tables, with their line, that the chip would refuse: then none of the configuration is applied."""
         tables = self._group.get("aclTables", ()) if self._group and self._is_used else ()
         room = filter_tables_of("fboss")
@@ -94,9 +103,9 @@ class FbossLists:
         at = self._text.find(needle, max(0, self._text.find('"aclTableGroup"')))
         return self._text.count("\n", 0, at) + 1 if at >= 0 else 0
 
-    def at(self, port: str, direction: str = "in") -> Ruleset:
+    def at(self, port: str, direction: str = IN) -> Ruleset:
         """What a port lets in: without an entry that matches, everything."""
-        if direction != "in":
+        if direction != IN:
             return one_chain(direction, (), 0, ACCEPT)  # nothing here filters outwards
         number, vlan = self.ports.get(port, (None, None))
         rules = tuple(
@@ -104,7 +113,7 @@ class FbossLists:
             for entry, rule in self._entries
             if entry.get("srcPort", number) == number and entry.get("vlanID", vlan) == vlan
         )
-        return one_chain("in", rules, self.line(f'"{port}"'), ACCEPT)
+        return one_chain(IN, rules, self.line(f'"{port}"'), ACCEPT)
 
     def _rule(self, entry: Json) -> Rule:
         line = self.line(f'"{entry["name"]}"')

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from clusterwright.packets.boxes import TCP, V4, V6, Box, box, meet
@@ -16,13 +16,14 @@ from clusterwright.packets.filters import ACCEPT, DROP, Chain, Rule, Ruleset, Ta
 from clusterwright.packets.ranges import Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
+from clusterwright.platforms.reader import IN
 
 CONTROL_PLANE = "CTRLPLANE"
 _NOT_LATER = values(0, 1)
 _ETHER_TYPES = {"0x0800": V4, "0x86dd": V6}
 _WITHOUT_MEANING = frozenset({"PRIORITY", "PACKET_ACTION"})
 _VERDICTS = {"FORWARD": ACCEPT, "ACCEPT": ACCEPT, "DROP": DROP}
-IN, _STAGE = "in", "ingress"
+_STAGE = "ingress"
 Fields = Mapping[str, str]
 
 
@@ -42,6 +43,19 @@ class SonicLists:
                 self._rules.setdefault(table, []).append((int(fields["PRIORITY"]), self._rule(key, fields)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Unreadable(0, f"the ACL tables do not read ({error!r})") from None
+
+    def bound(self) -> Iterator[tuple[str, str]]:
+        """The ports that tables are on, inwards."""
+        ports = {port for table in self.tables.values() for port in table.get("ports", ())}
+        yield from ((port, IN) for port in sorted(ports))
+
+    def faults(self) -> Iterator[tuple[int, str]]:
+        """Nothing: a table without rules lets pass, and is seen to."""
+        yield from ()
+
+    def management_ports(self) -> tuple[str, ...]:
+        """None: tables of the control plane judge who reaches services, whatever port they come in at."""
+        return ()
 
     def text(self, ports: Iterable[str]) -> str:
         """Everything that decides what these ports let in."""

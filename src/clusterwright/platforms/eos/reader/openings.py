@@ -9,11 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clusterwright.packets.phrases import address
-from clusterwright.platforms.eos.reader.lists import EosLists
-from clusterwright.proofs.isolation.declared import DeclaredIsolation
-
-Fault = tuple[int, str]  # where it begins in the text, and what is wrong
+from clusterwright.platforms.eos.reader.lists import EosLists, read_eos_lists
+from clusterwright.platforms.reader import Fault, Planned
 
 _ELSEWHERE = "takes packets past the lists of their ports"
 _FOLLOWED = "takes back what stands above it, and the lists and maps there no longer hold"
@@ -76,12 +73,12 @@ _SECTION = r"\nmanagement {}\n((?:   .*\n)*)"
 _SSH, _EAPI = re.compile(_SECTION.format("ssh")), re.compile(_SECTION.format("api http-commands"))
 
 
-def eos_openings(text: str, device: str, lists: EosLists, declared: DeclaredIsolation | None) -> Iterator[Fault]:
+def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
     """Everything in a startup-config that opens a way beside the lists, with its place in the text.
 
     Without what is ``declared`` ports, addresses and sessions are not compared with the plan.
     """
-    lined = f"\n{text}\n"
+    lists, lined = read_eos_lists(text), f"\n{text}\n"
     for pattern, sides in ((_AT_MARGIN, _SECTIONS), (_INSIDE, _LINES)):
         for found in pattern.finditer(lined):
             reason = sides[int((found.lastgroup or "w0")[1:])][1]
@@ -115,7 +112,7 @@ def _vrfs(lists: EosLists) -> Iterator[Fault]:
             )
 
 
-def _unplanned(device: str, lists: EosLists, declared: DeclaredIsolation) -> Iterator[Fault]:
+def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Fault]:
     """Ports in service where the plan has no cable, and addresses of nobody."""
     planned = declared.linked.get(device, frozenset())
     for name, (start, body) in lists.live.items():
@@ -128,11 +125,11 @@ def _unplanned(device: str, lists: EosLists, declared: DeclaredIsolation) -> Ite
                 yield start, f"{name} has the address {own}, which is on no planned network"
 
 
-def _sessions(lined: str, device: str, declared: DeclaredIsolation) -> Iterator[Fault]:
+def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
     """BGP sessions with addresses that are on no planned link, and announcements of what is no planned network."""
-    told = {address(border.version, border.neighbour) for border in declared.borders if border.switch == device}
+    told: set[str] = set()
     for found in _PEER.finditer(lined):
-        if found[1] not in told and not declared.knows(found[1]):
+        if found[1] not in told and not declared.meets(device, found[1]) and not declared.knows(found[1]):
             told.add(found[1])
             yield found.start(), f"a BGP session with {found[1]}, which is on no planned link and at no border"
     for found in _ANNOUNCED.finditer(lined):

@@ -15,6 +15,7 @@ from clusterwright.packets.filters import ACCEPT, DROP, Rule, Ruleset, one_chain
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
+from clusterwright.platforms.reader import IN, OUT
 
 _DIRECTIONS = {"in": "inbound", "out": "outbound"}
 _FAMILIES = {"ipv4": (V4, 4), "ipv6": (V6, 6)}
@@ -53,11 +54,19 @@ class NvosLists:
         """The interfaces to the management network."""
         return tuple(port for port in self._lines if port.startswith("eth"))
 
+    def bound(self) -> Iterator[tuple[str, str]]:
+        """The management ports, both ways."""
+        yield from ((port, direction) for port in self.management_ports() for direction in (IN, OUT))
+
+    def faults(self) -> Iterator[tuple[int, str]]:
+        """Nothing beyond what cannot be read."""
+        yield from ()
+
     def text(self, ports: Iterable[str]) -> str:
         """Everything that decides what these ports let in."""
         return repr([(port, self._bound.get(port), self.at(port)) for port in ports])
 
-    def at(self, port: str, direction: str = "in") -> Ruleset:
+    def at(self, port: str, direction: str = IN) -> Ruleset:
         """What a port does with packets in one direction."""
         line = self._lines.get(port, 0)
         names = sorted(self._bound.get(port, {}).get(_DIRECTIONS[direction], ()))

@@ -7,13 +7,14 @@ executed from the top, so a chain that is cleared loses the rules above.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from clusterwright.packets.boxes import ESTABLISHED, ICMP4, ICMP6, IIF, TCP, UDP, V4, V6, WHOLE, Box, box
 from clusterwright.packets.filters import ACCEPT, DROP, Chain, InterfaceNumbers, Rule, Ruleset, Table
 from clusterwright.packets.ranges import Ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
+from clusterwright.platforms.reader import IN, OUT
 
 _FAMILIES = {"ip": (V4, 4), "ipv6": (V6, 6)}
 _PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP4, "icmpv6": ICMP6}
@@ -42,11 +43,19 @@ class MlnxOsLists:
         """The interfaces to the management network."""
         return self._ports
 
+    def bound(self) -> Iterator[tuple[str, str]]:
+        """The management ports, both ways."""
+        yield from ((port, direction) for port in self.management_ports() for direction in (IN, OUT))
+
+    def faults(self) -> Iterator[tuple[int, str]]:
+        """Nothing beyond what cannot be read."""
+        yield from ()
+
     def text(self, ports: Iterable[str]) -> str:
         """Everything that decides what these ports let in."""
         return f"{list(ports)} {self._commands}"
 
-    def at(self, port: str, direction: str = "in") -> Ruleset:
+    def at(self, port: str, direction: str = IN) -> Ruleset:
         """What a port lets in; outwards nothing is filtered. Rules for other interfaces are none of it."""
         number = self._interfaces.of(port)
         tables = []

@@ -1,0 +1,44 @@
+"""EOS, as a system that is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from clusterwright.platforms.eos.reader.configuration import PATH, read_eos
+from clusterwright.platforms.eos.reader.lists import read_eos_lists
+from clusterwright.platforms.eos.reader.openings import openings, unknown_sections
+from clusterwright.platforms.eos.reader.routes import routes
+from clusterwright.platforms.eos.reader.services import services
+from clusterwright.platforms.reader import SystemReader
+
+_POLICY_WORDS = (
+    "route-map ",
+    "   match ",
+    "   set ",
+    "ip community-list ",
+    "ip prefix-list ",
+    "ipv6 prefix-list ",
+    "   seq ",
+)
+_GROUP = re.compile(r"   neighbor [A-Za-z]")
+
+
+def policy_lines(text: str) -> Iterable[str]:
+    """Lines of route maps, lists and peer groups."""
+    return (line for line in text.split("\n") if line.startswith(_POLICY_WORDS) or _GROUP.match(line))
+
+
+READER = SystemReader(
+    system="eos",
+    file=PATH,
+    kinds=frozenset({"eos"}),
+    router=lambda device, text: read_eos(device, text(PATH)),
+    lists=read_eos_lists,
+    openings={PATH: openings},
+    unknown=unknown_sections,
+    services=services,
+    routes={PATH: routes},
+    named=re.compile(r"^ +(?:(?:ip|ipv6) address .*|\d+ (?:permit|deny) .*|seq \d+ permit .*)$", re.M),
+    policy_lines=policy_lines,
+)

@@ -1,0 +1,35 @@
+"""FBOSS, as a system that is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from clusterwright.platforms.fboss.reader.configuration import AGENT, BGP, read_fboss
+from clusterwright.platforms.fboss.reader.lists import FbossLists
+from clusterwright.platforms.fboss.reader.openings import openings, session_openings, unknown_keys
+from clusterwright.platforms.fboss.reader.routes import routes
+from clusterwright.platforms.reader import SystemReader, Unsupported
+
+
+def policy_lines(text: str) -> Iterable[str]:
+    """Lines of peer groups and policies."""
+    groups = text[text.find('"peer_groups"') : text.find('"peers"')]
+    return (groups + text[text.find('"policies"') :]).split("\n")
+
+
+READER = SystemReader(
+    system="fboss",
+    file=AGENT,
+    kinds=frozenset({"fboss"}),
+    router=lambda device, text: read_fboss(device, text(AGENT), text(BGP)),
+    lists=FbossLists,
+    openings={AGENT: openings, BGP: session_openings},
+    unknown=unknown_keys,
+    services=Unsupported("the firewall of the Linux under it says who reaches its services"),
+    routes={AGENT: routes},
+    named=re.compile(r'"(?:srcIp|dstIp)": "[^"]*"'),
+    policy_lines=policy_lines,
+    single_ports=True,
+    has_host_firewall=True,
+)

@@ -1,0 +1,68 @@
+"""Routes that a Linux is told of: by systemd-networkd, NetworkManager and FRR."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from clusterwright.platforms.reader import Fault, RouteJudge
+
+# each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
+_NETWORK = re.compile(
+    r"\n(?:(?P<section>\[.*\])|Destination=(?P<to>\S+)|Gateway=(?P<via>\S+)|(?P<learnt>(?:DHCP|IPv6AcceptRA)="
+    r"(?!no\b|false\b|0\b).*))$",
+    re.M,
+)
+_FRR = re.compile(r"^(?:ip|ipv6) route (?P<to>\S+) .*$", re.M)
+_DEFAULT = re.compile(r"^ *neighbor \S+ default-originate.*$", re.M)
+_PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
+
+
+def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+    """Routes of a .network file, and what takes some from others."""
+    section, start, gateway, named = "", 0, False, True
+    for found in (*_NETWORK.finditer(f"\n{text}"), None):
+        if found is None or found["section"]:
+            if section == "[Route]" and gateway and not named:
+                yield start, "a default route (a gateway without a destination) leads everywhere, the internet included"
+            if found is not None:
+                section, start, gateway, named = found["section"], found.start(), False, False
+        elif found["to"]:
+            named = True
+            if section == "[Route]" and (what := judge(found["to"])):
+                yield found.start(), what
+        elif found["via"]:
+            gateway = True
+            if section == "[Network]":
+                yield found.start(), "a default route (Gateway= of the network) leads everywhere, the internet included"
+        else:
+            yield found.start(), f"{found['learnt']} takes routes from whoever offers them"
+
+
+def frr_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+    """Static routes of FRR, and default routes that it announces."""
+    for found in _FRR.finditer(text):
+        if what := judge(found["to"]):
+            yield found.start(), what
+    for found in _DEFAULT.finditer(text):
+        yield found.start(), f'"{found[0].strip()}" announces a default route'
+
+
+def profile_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+    """A NetworkManager profile: ``address1=ADDRESS/LENGTH[,GATEWAY]``, ``route1=PREFIX,HOP``, ``gateway=``."""
+    for found in _PROFILE.finditer(text):
+        key, _, value = found[0].partition("=")
+        parts = value.split(",")
+        if key.startswith("route"):
+            if what := judge(parts[0]):
+                yield found.start(), what
+        elif key == "gateway" or len(parts) > 1:
+            yield found.start(), "a gateway makes a default route: it leads everywhere, the internet included"
+
+
+ROUTES = {
+    ".network": networkd_routes,
+    "frr.conf": frr_routes,
+    "bgpd.conf": frr_routes,
+    ".nmconnection": profile_routes,
+}

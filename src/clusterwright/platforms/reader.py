@@ -1,0 +1,107 @@
+"""What a reader of a system gives: facts from the text of its files, each with its place, and nothing from its writer.
+
+Proofs ask every reader the same questions. One that a system has no answer to is ``Unsupported`` with the reason, never
+left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from clusterwright.packets.filters import Rule, Ruleset
+from clusterwright.platforms.router import Router
+
+IN, OUT = "in", "out"
+Fault = tuple[int, str]
+"""Where it begins in the text, and what is wrong."""
+
+RouteJudge = Callable[[str], str]
+"""What is wrong with a route to a destination, "" for nothing."""
+
+FileText = Callable[[str], str]
+"""The text of a device's file by its path, "" where it has none."""
+
+
+class Unsupported(NamedTuple):
+    """Why a system has no answer."""
+
+    reason: str
+
+
+class Planned(Protocol):
+    """What is planned, as far as openings are compared with it."""
+
+    @property
+    def linked(self) -> Mapping[str, frozenset[str]]:
+        """By switch, the ports that a cable or a border is planned for."""
+
+    def knows(self, text: str) -> bool:
+        """True for an address or prefix that begins on a planned network. Raises ValueError for what is none."""
+
+    def meets(self, switch: str, neighbour: str) -> bool:
+        """True where a border of the switch has a session with this address."""
+
+
+class Lists(Protocol):
+    """The packet filters of a switch. Methods raise Unreadable at what is not known."""
+
+    def at(self, port: str, direction: str = IN) -> Ruleset:
+        """What a port lets in, or out."""
+
+    def text(self, ports: Iterable[str]) -> str:
+        """Everything in the file that decides what these ports let in."""
+
+    def bound(self) -> Iterator[tuple[str, str]]:
+        """The ports that lists are on, each with a direction."""
+
+    def faults(self) -> Iterator[tuple[int, str]]:
+        """What is wrong with the lists whatever they should pass: the line, and a sentence."""
+
+    def management_ports(self) -> tuple[str, ...]:
+        """The interfaces to the management network that have lists of their own; none where nothing judges there."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchService:
+    """A service that listens on the management port: where its sources are listed, None for everybody.
+
+    ``rules`` are asked in turn, a source that none of them takes is refused; ``line`` is where the service begins.
+    """
+
+    name: str
+    protocol: str
+    port: int
+    version: int
+    line: int
+    rules: tuple[Rule, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemReader:
+    """The reader of a system. A device runs it when it has the ``file``.
+
+    ``kinds`` are the artifacts that its files belong to. ``router`` gives what forwards packets; ``lists`` the packet
+    filters; ``openings`` by file what takes packets past them, ``unknown`` what nobody here knows; ``services`` who may
+    speak to the switch; ``routes`` by file the routes that lead elsewhere. ``named`` finds the lines that name the
+    addresses of interfaces and filters, ``policy_lines`` those that make BGP's policies. ``single_ports`` says that its
+    filters know no ranges of ports, ``is_stateful`` that they know replies by their connection,
+    ``has_host_firewall`` that the Linux under it guards the management port.
+    """
+
+    system: str
+    file: str
+    kinds: frozenset[str]
+    router: Callable[[str, FileText], Router | None] | Unsupported
+    lists: Callable[[str], Lists]
+    openings: Mapping[str, Callable[[str, str, Planned | None], Iterator[Fault]]]
+    unknown: Callable[[str], Iterator[Fault]] | Unsupported
+    services: Callable[[str], Iterator[SwitchService]] | Unsupported
+    routes: Mapping[str, Callable[[str, RouteJudge], Iterator[Fault]]]
+    named: re.Pattern[str]
+    policy_lines: Callable[[str], Iterable[str]] | Unsupported
+    single_ports: bool = False
+    is_stateful: bool = False
+    has_host_firewall: bool = False

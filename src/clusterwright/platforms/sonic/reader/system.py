@@ -1,0 +1,38 @@
+"""SONiC, as a system that is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from clusterwright.platforms.reader import SystemReader
+from clusterwright.platforms.sonic.reader.configuration import PATH, read_sonic
+from clusterwright.platforms.sonic.reader.lists import SonicLists
+from clusterwright.platforms.sonic.reader.openings import openings, unknown_tables
+from clusterwright.platforms.sonic.reader.routes import routes
+from clusterwright.platforms.sonic.reader.services import services
+
+_POLICY_TABLES = {"BGP_PEER_GROUP_AF", "COMMUNITY_SET", "PREFIX", "ROUTE_MAP"}
+
+
+def policy_lines(text: str) -> Iterable[str]:
+    """Lines of the tables of which policies are made."""
+    tables = (
+        table for table in text.split("\n  },") if table.strip().partition('"')[2].partition('"')[0] in _POLICY_TABLES
+    )
+    return "".join(tables).split("\n")
+
+
+READER = SystemReader(
+    system="sonic",
+    file=PATH,
+    kinds=frozenset({"sonic"}),
+    router=lambda device, text: read_sonic(device, text(PATH)),
+    lists=SonicLists,
+    openings={PATH: openings},
+    unknown=unknown_tables,
+    services=services,
+    routes={PATH: routes},
+    named=re.compile(r'"(?:(?:SRC|DST)_IP(?:V6)?": "|eth0\|)[^"]*"'),
+    policy_lines=policy_lines,
+)
