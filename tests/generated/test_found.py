@@ -79,6 +79,43 @@ expect:
   - {figure: oversubscription.backend.leaf, value: 2, assumed: "Narrow above the unit."}
 """
 
+TWO_PLANES = """fabrics:
+  - name: backend
+    tiers:
+      - {role: rtsw, count: 2}
+      - {role: ctsw, remove: true}
+      - {role: atsw, count: 1, join: position}
+expect:
+  - {figure: switches.rtsw, value: 8, assumed: "Two for each rack."}
+  - {figure: oversubscription.backend.rtsw, value: 0.5, tolerance: 0.01, assumed: "Sixteen uplinks for eight NICs."}
+  - {figure: oversubscription.backend.ctsw, remove: true}
+"""
+UPLINK_OF_A_PLANE = """exceptions:
+  - {device: rtsw-p00r00-00, port: eth8/1/1, state: drained, reason: "dirty optics"}
+"""
+DISJOINT_UPLINKS = """fabrics:
+  - name: backend
+    tiers:
+      - {role: rtsw, remove: true}
+      - {role: ctsw, remove: true}
+      - {role: atsw, remove: true}
+      - role: leaf
+        model: dcs-7804r3
+        per: cluster
+        count: 5
+        up: {links: 2, speed_gbps: 400}
+        asn: {base: 4200100000, per: switch}
+      - {role: spine, model: dcs-7804r3, per: cluster, count: 5, asn: {base: 4200000100, per: tier}}
+expect:
+  - {figure: switches.rtsw, remove: true}
+  - {figure: oversubscription.backend.rtsw, remove: true}
+  - {figure: oversubscription.backend.ctsw, remove: true}
+  - {figure: oversubscription.backend.leaf, value: 6.4, assumed: "Narrow above the leaves."}
+"""
+PLANE_STATES = """exceptions:
+  - {device: atsw-00, state: STATE, reason: "line card swap"}
+"""
+
 NO_FLOW_BETWEEN = """version: 1
 name: quiet
 site: {domain: example.net}
@@ -188,3 +225,52 @@ def test_nodes_without_a_flow_have_a_route_to_their_fabric_all_the_same(tmp_path
     found = verdict(build_plan(load_spec(tmp_path / "quiet.yaml")), "reachability")
     assert found is not None
     assert not found.is_refuted, found.counterexamples[:1]
+
+
+@pytest.mark.parametrize("state", ["drained", "out-of-service"])
+def test_a_plane_without_its_upper_switch_is_no_way_for_its_nics(tmp_path: Path, state: str) -> None:
+    plan = plan_with(tmp_path, "lab-roce", TWO_PLANES + PLANE_STATES.replace("STATE", state))
+    (told,) = lint_path(tmp_path / "overlay.yaml").errors
+    assert told.code == "CW240"
+    assert "gpu-p00r00n0 be0 (at rtsw-p00r00-00) to gpu-p00r01n0 be0 (at rtsw-p00r01-00)" in told.message
+    found = verdict(plan, "reachability")
+    assert found is not None
+    assert "gpu-p00r00n0 be0 (at rtsw-p00r00-00) does not reach" in found.counterexamples[0].message
+
+
+def test_two_switches_of_a_group_that_meet_nowhere_above_are_refused(tmp_path: Path) -> None:
+    plan_with(tmp_path, "lab-roce", DISJOINT_UPLINKS)
+    (told,) = lint_path(tmp_path / "overlay.yaml").errors
+    assert told.code == "CW214"
+    assert "2 uplinks of each leaf reach 2 of 5 spine switches" in told.message
+
+
+def test_a_promise_is_for_all_planes_of_a_fabric_together(tmp_path: Path) -> None:
+    found = verdict(planned(tmp_path, "lab-roce", TWO_PLANES + UPLINK_OF_A_PLANE), "ethernet-bisection")
+    assert found is not None
+    assert found.is_proven, found.counterexamples[:1]
+
+
+@pytest.mark.parametrize(
+    "exception",
+    [
+        "device: ctsw-p00-00, state: drained",
+        "device: ctsw-p00-00, state: out-of-service",
+        "device: rtsw-p00r00, state: drained",
+        "device: atsw-01, state: drained",
+        "device: rtsw-p00r00, port: eth8/1/1, state: drained",
+        "device: rtsw-p00r00, port: eth8/1/1, state: out-of-service",
+        "device: gpu-p00r00n0, state: drained",
+        "group: p00r00, state: out-of-service",
+        "group: p00, state: drained",
+    ],
+)
+def test_what_exceptions_leave_of_a_promise_is_the_same_to_lint_and_to_the_proof(
+    tmp_path: Path, exception: str
+) -> None:
+    text = f'exceptions:\n  - {{{exception}, reason: "line card swap"}}\n'
+    plan = plan_with(tmp_path, "lab-roce", text)
+    told = [found.message for found in lint_path(tmp_path / "overlay.yaml").findings if found.code == "CW245"]
+    found = verdict(plan, "ethernet-bisection")
+    assert found is not None
+    assert len(found.counterexamples) == len(told), (told, found.counterexamples)

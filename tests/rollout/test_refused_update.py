@@ -28,6 +28,10 @@ def startup(site: Path) -> str:
     return (site / "up/flash/ctsw-p00-00/mnt/flash/startup-config").read_text()
 
 
+# A drained switch carries nothing: there is no second way left, and no bandwidth as promised.
+ACCEPTED = ("--accept-refuted", "ethernet-bisection", "--accept-refuted", "ethernet-failures")
+
+
 def test_an_update_that_breaks_a_proof_needs_an_answer_which_is_recorded(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     shutil.copy(folder("inventory") / "lab-roce.yaml", spec)
@@ -41,7 +45,7 @@ def test_an_update_that_breaks_a_proof_needs_an_answer_which_is_recorded(tmp_pat
     refused = run(tmp_path, "up", "--reason", "line card", "--yes")
 
     assert previewed.returncode == 1
-    assert "REFUSED: breaks ethernet-failures; nothing was touched" in previewed.stdout
+    assert "REFUSED: breaks ethernet-bisection, ethernet-failures; nothing was touched" in previewed.stdout
     assert json.loads(document.stdout)["refused"] is True
     assert [each["gate"] for each in json.loads(document.stdout)["gates"]["left_out"]] == list(GATES)
     assert refused.returncode == 2
@@ -54,7 +58,7 @@ def test_an_update_that_breaks_a_proof_needs_an_answer_which_is_recorded(tmp_pat
     assert "--accept-refuted CHECK and --because REASON belong together" in half.stderr
     assert 'There is no check "x"' in unknown.stderr
 
-    answer = ("--accept-refuted", "ethernet-failures", "--because", "the spare line card goes in tonight")
+    answer = (*ACCEPTED, "--because", "the spare line card goes in tonight")
     done = run(tmp_path, "up", "--reason", "line card", "--yes", *answer)
 
     assert done.returncode == 0, done.stderr
@@ -62,7 +66,8 @@ def test_an_update_that_breaks_a_proof_needs_an_answer_which_is_recorded(tmp_pat
     records = [json.loads(line) for line in (tmp_path / "up/audit/rollouts.jsonl").read_text().splitlines()]
     answers = [found for record in records for found in record.get("answers", ())]
     assert [(found["what"], found["reason"]) for found in answers] == [
-        ("refuted: ethernet-failures", "the spare line card goes in tonight")
+        ("refuted: ethernet-bisection", "the spare line card goes in tonight"),
+        ("refuted: ethernet-failures", "the spare line card goes in tonight"),
     ]
     again = run(tmp_path, "preview", "--no-engine")
     assert again.returncode == 0
@@ -81,13 +86,14 @@ def test_the_first_deployment_of_a_cluster_that_breaks_a_proof_is_refused_as_wel
     assert not (tmp_path / "up/flash").exists()
     assert not (tmp_path / "up/audit").exists()
 
-    answer = ("--accept-refuted", "ethernet-failures", "--because", "the second line card comes on Monday")
+    answer = (*ACCEPTED, "--because", "the second line card comes on Monday")
     done = run(tmp_path, "up", "--reason", "first deployment", "--yes", *answer)
 
     assert done.returncode == 0, done.stderr
     assert "description drained" in startup(tmp_path)
     started = json.loads((tmp_path / "up/audit/rollouts.jsonl").read_text().splitlines()[0])
     assert [(found["what"], found["reason"]) for found in started["answers"]] == [
-        ("refuted: ethernet-failures", "the second line card comes on Monday")
+        ("refuted: ethernet-bisection", "the second line card comes on Monday"),
+        ("refuted: ethernet-failures", "the second line card comes on Monday"),
     ]
     assert "accepted by " in started["preview"]["text"]

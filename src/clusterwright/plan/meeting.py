@@ -108,6 +108,22 @@ class Wiring:
         """Two devices at uppermost switches that others below join: a way would go down and climb again."""
         return self._search(self.ends) if self.parted is None and len(self.pieces) == 1 else None
 
+    @cached_property
+    def joined(self) -> Mapping[str, int]:
+        """The piece of every switch that has uplinks: two ends at such switches of one piece are meant to meet."""
+        return {switch: self.piece_of[switch] for switch, uppers in self.above.items() if uppers}
+
+    def torn(self, joined: Mapping[str, int]) -> tuple[End, End] | None:
+        """Two ends of one piece that never meet; None where all do.
+
+        ``joined`` says which pieces there are: this wiring's own, or those that it has with everything in service.
+        """
+        pieces: dict[int, dict[int, End]] = {}
+        for end in self.ends:
+            if end.switch in joined:
+                pieces.setdefault(joined[end.switch], {}).setdefault(self.tops[end.switch], end)
+        return next((pair for kinds in pieces.values() if (pair := _apart(kinds)) is not None), None)
+
     def _search(self, ends: Iterable[End]) -> tuple[End, End] | None:
         tops: dict[str, int] = {}
         first: dict[str, End] = {}
@@ -117,14 +133,19 @@ class Wiring:
         kinds: dict[int, End] = {}
         for device, own in tops.items():
             kinds.setdefault(own, first[device])
-        if _common(kinds):
-            return None
-        known = list(kinds.items())
-        for at, (own, end) in enumerate(known):
-            for other, far in known[:at]:
-                if not own & other:
-                    return far, end
+        return _apart(kinds)
+
+
+def _apart(kinds: Mapping[int, End]) -> tuple[End, End] | None:
+    """Two ends with nothing in common above them, by the bits of what lies there."""
+    if _common(kinds):
         return None
+    known = list(kinds.items())
+    for at, (own, end) in enumerate(known):
+        for other, far in known[:at]:
+            if not own & other:
+                return far, end
+    return None
 
 
 def _common(kinds: Iterable[int]) -> int:

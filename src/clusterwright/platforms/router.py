@@ -6,6 +6,7 @@ meant. A line is only counted when a counterexample needs it, which keeps the re
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -182,14 +183,14 @@ class HashFunction(NamedTuple):
 class Router:
     """A switch that routes.
 
-    ``ports_file`` and ``bgp_file`` are paths on the device, ``own_addresses`` its addresses by subnet.
-    ``keeps_communities`` tells whether routes go out with the communities that they have. ``max_paths`` is 0 where the
-    text sets no limit. ``defaults`` are places where a default route is configured for traffic, ``discards`` the
-    prefixes with a route to nowhere, ``leaks`` places that bring foreign routes into BGP, with what they do.
-    ``spreads_by`` names what equal paths are chosen by beyond addresses and ports, None where the text says nothing;
-    ``spread_mark`` is where it should. ``hash_function`` is what they are chosen with, None where the text leaves that
-    to the switch; ``seed_mark`` is the place of its seed. ``pools`` are those of headroom that the text sizes, none
-    where the chip does.
+    ``role`` is what the spec calls it by, empty without one. ``ports_file`` and ``bgp_file`` are paths on the device,
+    ``own_addresses`` its addresses by subnet. ``keeps_communities`` tells whether routes go out with the communities
+    that they have. ``max_paths`` is 0 where the text sets no limit. ``defaults`` are places where a default route is
+    configured for traffic, ``discards`` the prefixes with a route to nowhere, ``leaks`` places that bring foreign
+    routes into BGP, with what they do. ``spreads_by`` names what equal paths are chosen by beyond addresses and
+    ports, None where the text says nothing; ``spread_mark`` is where it should. ``hash_function`` is what they are
+    chosen with, None where the text leaves that to the switch; ``seed_mark`` is the place of its seed. ``pools`` are
+    those of headroom that the text sizes, none where the chip does.
     """
 
     device: str
@@ -216,6 +217,7 @@ class Router:
     hash_function: HashFunction | None = None
     seed_mark: Mark = ()
     pools: tuple[HeadroomPool, ...] = ()
+    role: str = ""
 
     def has_route_for(self, prefix: Prefix) -> bool:
         """True when the switch has a route that lets it announce a prefix: a subnet of its own, or a discard route."""
@@ -223,12 +225,17 @@ class Router:
 
     @property
     def stem(self) -> str:
-        """The role that the device's name starts with, as ``rtsw`` in ``rtsw-p00r00``."""
-        return self.device.split("-", 1)[0]
+        """Its role; without a spec what its name starts with."""
+        return self.role or stem_of(self.device)
 
     def policy(self, name: str) -> Policy:
         """The policy of that name. Without a name everything is permitted; one that is not there permits nothing."""
         return self.policies.get(name, ()) if name else PERMIT_ALL
+
+
+def stem_of(device: str) -> str:
+    """A device's name without the places and numbers at its end, as ``rail-leaf`` of ``rail-leaf-p00r00-01``."""
+    return re.sub(r"(-[^-]*\d[^-]*)+$", "", device)
 
 
 def thresholds(low_bytes: int, high_bytes: int, percent: int | None) -> str:

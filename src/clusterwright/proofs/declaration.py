@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.figures import promised_shares
-from clusterwright.plan.model import Plan
+from clusterwright.plan.meeting import wiring_of_cables
+from clusterwright.plan.model import Cable, Plan
 from clusterwright.proofs.infiniband.declared import DeclaredSubnet, declared_subnets
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
@@ -44,7 +45,8 @@ class Declaration:
     tlshd is to have by its own words for them, ``ethernet`` each switch's fabric as the spec declares it,
     ``stopped`` are devices that are drained or out of service, ``unplugged`` device and port of every NIC and
     management port whose cable is out of service. ``nccl_nodes`` are the nodes that its NCCL profile is for,
-    ``railed`` the fabrics whose lowest tier has switches for each rail.
+    ``railed`` the fabrics whose lowest tier has switches for each rail. ``roles`` are those of the switches,
+    ``joined`` by Ethernet fabric the planes in which switches with uplinks meet while all is in service.
     """
 
     ports: Mapping[str, frozenset[int]]
@@ -67,6 +69,8 @@ class Declaration:
     unplugged: frozenset[tuple[str, str]] = frozenset()
     nccl_nodes: frozenset[str] = frozenset()
     railed: frozenset[str] = frozenset()
+    roles: Mapping[str, str] = field(default_factory=dict)
+    joined: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -136,6 +140,8 @@ def declaration_of(plan: Plan) -> Declaration:
         frozenset((c.a.device, c.a.port) for c in plan.cables if not c.in_service and c.a.side != "up"),
         _nccl_nodes(plan),
         frozenset(fabric.name for fabric in plan.spec.fabrics if fabric.tiers[0].join == "rail"),
+        {device.name: device.role for device in plan.devices if device.kind == "switch"},
+        _joined(plan),
     )
 
 
@@ -153,6 +159,15 @@ def _idle(plan: Plan, fabric: Fabric) -> Iterator[str]:
 def _nccl_nodes(plan: Plan) -> frozenset[str]:
     profile = plan.spec.nccl
     return frozenset(d.name for d in plan.devices if profile is not None and d.node_group == profile.nodes)
+
+
+def _joined(plan: Plan) -> Mapping[str, Mapping[str, int]]:
+    names = {fabric.name for fabric in plan.spec.fabrics if fabric.technology != "infiniband"}
+    cables: dict[str, list[Cable]] = {name: [] for name in names}
+    for cable in plan.cables:
+        if cable.fabric in names:
+            cables[cable.fabric].append(cable)
+    return {name: wiring_of_cables(own).joined for name, own in cables.items()}
 
 
 def _ethernet(plan: Plan) -> Mapping[str, Fabric]:

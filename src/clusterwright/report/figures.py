@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from clusterwright.plan.bandwidth import oversubscription
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -41,21 +43,12 @@ def figures(plan: Plan) -> Mapping[str, float]:
 def _link_figures(plan: Plan) -> Mapping[str, float]:
     by_name = plan.by_name
     found: dict[str, float] = defaultdict(float)
-    nics_gbps: dict[tuple[str, int], int] = defaultdict(int)
-    up_gbps: dict[tuple[str, str], int] = defaultdict(int)
     for cable in plan.cables:
         lower, upper = by_name[cable.a.device], by_name[cable.b.device]
         found[f"links.{cable.fabric}.{upper.role}"] += 1
         found[f"ports_used.{upper.role}"] += 1
         if cable.a.side == "up":
             found[f"ports_used.{lower.role}"] += 1
-            up_gbps[cable.fabric, lower.role] += cable.speed_gbps
-        else:
-            nics_gbps[cable.fabric, cable.tier] += cable.speed_gbps
-    for fabric in plan.spec.fabrics:
-        below_gbps = 0
-        for index, tier in enumerate(fabric.tiers):
-            below_gbps += nics_gbps[fabric.name, index]
-            if up_gbps[fabric.name, tier.role]:
-                found[f"oversubscription.{fabric.name}.{tier.role}"] = below_gbps / up_gbps[fabric.name, tier.role]
+    for (fabric, role), ratio in oversubscription(plan, plan.cables).items():
+        found[f"oversubscription.{fabric}.{role}"] = ratio
     return found

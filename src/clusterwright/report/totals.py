@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.plan.bandwidth import oversubscription
 from clusterwright.report.ports import available_ports, used_ports
 
 if TYPE_CHECKING:
@@ -82,25 +83,20 @@ def tier_totals(plan: Plan) -> tuple[TierTotals, ...]:
     by_name = plan.by_name
     speeds: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
     nics: dict[tuple[str, int], int] = defaultdict(int)
-    up: dict[tuple[str, str], int] = defaultdict(int)
     for cable in plan.cables:
         speeds[cable.fabric, by_name[cable.b.device].role][cable.speed_gbps] += 1
-        if cable.a.side == "up":
-            up[cable.fabric, by_name[cable.a.device].role] += cable.speed_gbps
-        else:
+        if cable.a.side != "up":
             nics[cable.fabric, cable.tier] += cable.speed_gbps
-    ports = _ports_by_role(plan)
+    ports, ratios = _ports_by_role(plan), oversubscription(plan, plan.cables)
     found: list[TierTotals] = []
     for fabric in plan.spec.fabrics:
         all_nics = sum(nics[fabric.name, index] for index in range(len(fabric.tiers)))
-        narrowest = nics_below = 0
+        narrowest = 0
         for index, tier in enumerate(fabric.tiers):
             links = speeds[fabric.name, tier.role]
             gbps = sum(speed * count for speed, count in links.items())
-            nics_below += nics[fabric.name, index]
             # NICs that attach higher up are not narrowed by the tiers below them.
             narrowest = gbps if index == 0 else min(gbps, narrowest + nics[fabric.name, index])
-            up_gbps = up[fabric.name, tier.role]
             switches, used, available = ports[fabric.name, tier.role]
             found.append(
                 TierTotals(
@@ -114,7 +110,7 @@ def tier_totals(plan: Plan) -> tuple[TierTotals, ...]:
                     bandwidth_gbps=gbps,
                     bisection_tbps=narrowest / 2 / 1000,
                     bisection_share=min(1.0, narrowest / all_nics) if all_nics else 0.0,
-                    oversubscription=nics_below / up_gbps if up_gbps else None,
+                    oversubscription=ratios.get((fabric.name, tier.role)),
                     ports_used=used,
                     ports_available=available,
                 )

@@ -8,85 +8,112 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from clusterwright.platforms.router import Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
+from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.pieces import is_silent
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.spec.fabric import Fabric
 
 Gbps = NDArray[np.float64]
 
 
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
-    found: list[Counterexample] = []
-    tried = 0
-    for fabric in network_of_tree(tree).fabrics:
+    fabrics = network_of_tree(tree).fabrics
+    for fabric in fabrics:
         down, up = sides(fabric)
         for name, routers in fabric.tiers:
             if not up[routers].any():
                 facts.append(Fact(f"{fabric.name}: {name} down, Gb/s in all", float(down[routers].sum())))
                 continue
-            ratio = down[routers] / np.maximum(up[routers], 1e-9)
+            carrying = routers[up[routers] > 0]
+            ratio = down[carrying] / up[carrying]
             low, high = round(float(ratio.min()), 3), round(float(ratio.max()), 3)
             facts.append(Fact(f"{fabric.name}: {name} up, Gb/s in all", float(up[routers].sum())))
             facts.append(
                 Fact(f"{fabric.name}: {name} oversubscription", f"{low}" if low == high else f"{low} to {high}")
             )
-            tried += _promise(tree, name) is not None
-            found += _above_promise(tree, fabric, name, routers)
+    parts: dict[str, tuple[Fabric, list[RoutedFabric]]] = {}
+    for fabric in fabrics:
+        planned = declared(tree, fabric)
+        if planned is not None:
+            parts.setdefault(planned.name, (planned, []))[1].append(fabric)
+    found: list[Counterexample] = []
+    tried = 0
+    for name, promise in (tree.declaration.ratios if tree.declaration is not None else {}).items():
+        fabric_name, _, role = name.partition(".")
+        if fabric_name in parts:
+            planned, own = parts[fabric_name]
+            roles = [tier.role for tier in planned.tiers]
+            found += _broken(tree, own, roles[: roles.index(role) + 1], *promise)
+            tried += 1
     return Verdict(tuple(facts), tuple(found), Cases("tiers with a promise", tried))
 
 
 @lru_cache(maxsize=16)
 def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
-    """For each switch, Gb/s of its ports towards hosts and lower tiers, and towards higher ones."""
+    """For each switch, Gb/s of its ports towards hosts and lower tiers, and towards higher ones.
+
+    Cables of a switch that announces nothing, as one that is drained, carry nothing.
+    """
+    silent = [is_silent(router) for router in fabric.routers]
+    dead: set[tuple[int, str]] = set()
     down, up = np.zeros(len(fabric.routers)), np.zeros(len(fabric.routers))
     above: set[tuple[int, str]] = set()
     for link in fabric.links:
         for at, port, other in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a)):
             if fabric.rank[other] > fabric.rank[at]:
                 above.add((at, port.name))
+            if silent[at] or silent[other]:
+                dead.add((at, port.name))
     for at, router in enumerate(fabric.routers):
-        for port in router.ports:
+        for port in router.ports if not silent[at] else ():
             side = up if (at, port.name) in above else down
-            if port.peer:
+            if port.peer and (at, port.name) not in dead:
                 side[at] += port.speed_gbps
     unknown = np.array([any(p.peer and not p.speed_gbps for p in router.ports) for router in fabric.routers], bool)
     down[unknown] = np.maximum(down[unknown], up[unknown])  # an unsaid speed: the ports are taken to fill the uplinks
     return down, up
 
 
-def _promise(tree: RenderedTree, tier: str) -> tuple[float, float] | None:
-    """The oversubscription that the spec promises of a tier, with its tolerance."""
-    promises = tree.declaration.ratios if tree.declaration is not None else {}
-    return next((value for name, value in promises.items() if name.rpartition(".")[2] == tier), None)
-
-
 def _from_hosts(fabric: RoutedFabric) -> Gbps:
     """For each switch, Gb/s of its ports towards hosts: what comes from below, without what lower tiers send."""
     found = sides(fabric)[0].copy()
+    silent = [is_silent(router) for router in fabric.routers]
     for link in fabric.links:
         high, port = (link.a, link.a_port) if fabric.rank[link.a] > fabric.rank[link.b] else (link.b, link.b_port)
-        found[high] -= port.speed_gbps
+        found[high] -= port.speed_gbps if not silent[link.a] and not silent[link.b] else 0
     return np.maximum(found, 0)
 
 
-def _above_promise(
-    tree: RenderedTree, fabric: RoutedFabric, tier: str, routers: NDArray[np.int64]
+def _broken(
+    tree: RenderedTree, parts: list[RoutedFabric], roles: list[str], value: float, tolerance: float
 ) -> Iterator[Counterexample]:
-    """A tier whose uplinks carry less of the hosts' bandwidth than the spec promises, at its narrowest switch."""
-    promised = _promise(tree, tier)
-    if promised is None:
-        return
-    value, tolerance = promised
-    # Where a port leaves its speed open, ports from below are taken to fill the uplinks: 1 to 1, which is no narrowing.
-    if any(port.peer and not port.speed_gbps for at in range(len(fabric.routers)) for port in fabric.routers[at].ports):
-        value = max(value, 1.0)
-    _, up = sides(fabric)
-    at_or_below = fabric.rank <= fabric.rank[routers[0]]
-    ratio = float(_from_hosts(fabric)[at_or_below].sum()) / float(up[routers].sum())
-    if ratio > value * (1 + tolerance) + 1e-9:
-        router = fabric.routers[int(routers[int(up[routers].argmin())])]
-        message = f"{tier} is oversubscribed {ratio:.4f} to 1, the spec promises {value:g} to 1; this switch has least"
+    """A tier whose uplinks carry less of the hosts' bandwidth than the spec promises, at its narrowest switch.
+
+    ``parts`` are all of the spec's fabric, such as its planes: a figure of ``expect:`` is one for all of them.
+    ``roles`` are those of its tiers, from the lowest to the one that is asked for.
+    """
+    role = roles[-1]
+    below, members = 0.0, list[tuple[float, Router]]()
+    for fabric in parts:
+        # Where a port leaves its speed open, ports from below are taken to fill the uplinks: 1 to 1, no narrowing.
+        if any(port.peer and not port.speed_gbps for router in fabric.routers for port in router.ports):
+            value = max(value, 1.0)
+        at_or_below = np.array([router.stem in roles for router in fabric.routers], bool)
+        below += float(_from_hosts(fabric)[at_or_below].sum())
+        members += [
+            (gbps, router)
+            for gbps, router in zip(sides(fabric)[1].tolist(), fabric.routers, strict=True)
+            if router.stem == role
+        ]
+    wide = sum(gbps for gbps, _ in members)
+    if members and below > wide * (value * (1 + tolerance) + 1e-9):
+        router = min(members, key=lambda member: (not member[0], member[0]))[1]
+        is_now = f"is oversubscribed {below / wide:.4f} to 1" if wide else "has no uplinks"
+        message = f"{role} {is_now}, the spec promises {value:g} to 1; this switch has least"
         yield example(tree, router.device, router.ports_file, (), message)
 
 

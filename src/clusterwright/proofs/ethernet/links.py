@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.platforms.router import Mark, Port, Router
+from clusterwright.platforms.router import Mark, Port, Router, stem_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
@@ -63,7 +63,7 @@ def _nics(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
         for port in router.ports:
             device, _, name = port.peer.partition(" ")
             if name and device not in routers:
-                kinds.setdefault((device.partition("-")[0], name), []).append((router, port))
+                kinds.setdefault((stem_of(device), name), []).append((router, port))
     for members in kinds.values():
         votes = Counter((port.speed_gbps, port.fec) for _, port in members)
         usual = max(votes.items(), key=lambda item: item[1])[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
@@ -94,7 +94,9 @@ def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
     was_enabled = gc.isenabled()
     gc.disable()  # nothing here makes cycles, and the collector would walk millions of new objects again and again
     try:
-        network = _assemble(list(_routers(tree)), list(_nics(tree)), _declared_tiers(tree))
+        roles = tree.declaration.roles if tree.declaration is not None else {}
+        routers = [replace(router, role=roles.get(router.device, "")) for router in _routers(tree)]
+        network = _assemble(routers, list(_nics(tree)), _declared_tiers(tree))
         gc.freeze()  # the text's objects are kept to the end, and need no walking when the checks run
         return network
     finally:
@@ -125,7 +127,7 @@ def _nics(tree: RenderedTree) -> Iterator[ConfiguredNic]:
 
 
 def _declared_tiers(tree: RenderedTree) -> Mapping[str, int]:
-    """How high the spec puts the devices of a role, by their stem; empty for a folder, which has no spec."""
+    """How high the spec puts the devices of a role; empty for a folder, which has no spec."""
     fabrics = tree.declaration.ethernet.values() if tree.declaration is not None else ()
     return {tier.role: at for fabric in fabrics for at, tier in enumerate(fabric.tiers)}
 

@@ -101,32 +101,41 @@ def _planes(tree: RenderedTree, name: str) -> str:
 
 
 def piece_faults(tree: RenderedTree) -> Iterator[Counterexample]:
-    """Fabrics in which two devices never meet, or which are in pieces though nothing declares planes.
+    """Fabrics in which two devices never meet, or two ports of a plane, and pieces though nothing declares planes.
 
     Without a spec, pieces are planes where every node with files is in all of them.
     """
     for name, wiring in wirings(tree).items():
         is_meant = bool(_planes(tree, name)) if tree.declaration is not None else _look_like_planes(tree, wiring)
-        if wiring.parted is None and (len(wiring.pieces) < 2 or is_meant):
-            continue
-        for one, other in _pairs(wiring):
-            if wiring.piece_of[one.switch] == wiring.piece_of[other.switch]:
-                why = "no way up and then down joins them"
-            else:
+        pieces = range(len(wiring.pieces)) if not is_meant else ()
+        pairs = [
+            *filter(None, (wiring.parted, wiring.torn(_joined(tree, name)))),
+            *islice((wiring.apart(at, other) for other in pieces for at in range(other)), _PAIRS),
+        ]
+        told: set[frozenset[int]] = set()
+        for one, other in pairs:
+            here, there = wiring.piece_of[one.switch], wiring.piece_of[other.switch]
+            if frozenset((here, there)) in told:
+                continue
+            told.add(frozenset((here, there)))
+            why = "no way up and then down joins them"
+            if here != there:
                 why = f"{name} is in {len(wiring.pieces)} pieces, and no cable joins them"
             router = network_of_tree(tree).routers[one.switch]
             message = f"{one} does not reach {other}: {why}"
             yield example(tree, router.device, router.ports_file, (), message)
 
 
-def _pairs(wiring: Wiring) -> Iterator[tuple[End, End]]:
-    """Two ends that do not meet, of every two pieces; of the devices that never do where pieces are not the cause."""
-    if wiring.parted is not None:
-        yield wiring.parted
-    told = {wiring.piece_of[end.switch] for end in wiring.parted or ()}
-    pairs = ((at, other) for other in range(len(wiring.pieces)) for at in range(other) if {at, other} != told)
-    for at, other in islice(pairs, _PAIRS):
-        yield wiring.apart(at, other)
+def _joined(tree: RenderedTree, name: str) -> Mapping[str, int]:
+    """The planes of a fabric's switches that have uplinks, as the spec has them; without one, what cables join."""
+    if tree.declaration is not None:
+        return tree.declaration.joined.get(name, {})
+    return {
+        router.device: number
+        for number, fabric in enumerate(network_of_tree(tree).fabrics)
+        for router, rank in zip(fabric.routers, fabric.rank.tolist(), strict=True)
+        if rank < int(fabric.rank.max())
+    }
 
 
 def _look_like_planes(tree: RenderedTree, wiring: Wiring) -> bool:

@@ -62,7 +62,6 @@ def _run(tree: RenderedTree) -> Verdict:
         if len(fabric.routers) > 1:
             ideal, real = spread(fabric, ideal_edges(fabric), counts_sessions=False), real_routes(fabric)
             facts += _facts(fabric, label(fabric, network.fabrics), real)
-            found += _apart(tree, fabric, ideal)
             found += _differences(tree, fabric, ideal, real)
             found += _narrow(tree, fabric, real)
             found += limit_faults(tree, fabric, real)
@@ -98,22 +97,6 @@ def _facts(fabric: RoutedFabric, name: str, real: Routes) -> Iterator[Fact]:
         low, high = int(counts.min()), int(counts.max())
         value = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         yield Fact(f"{name}: equal paths between bottom switches {distance} hops apart", value)
-
-
-def _apart(tree: RenderedTree, fabric: RoutedFabric, ideal: Routes) -> Iterator[Counterexample]:
-    """A pair of bottom switches that no way up and then down joins, whatever the policies say."""
-    known = announced(fabric)
-    talking = np.array([not is_silent(router) for router in fabric.routers], bool)
-    leaves = np.flatnonzero((fabric.rank == 0) & talking)
-    columns = np.flatnonzero(known.is_host & known.origin[leaves].any(axis=0))
-    missing = np.argwhere(ideal.hops[np.ix_(leaves, columns)] < 0)
-    if len(missing):
-        router = fabric.routers[int(leaves[missing[0][0]])]
-        prefix = shown_prefix(known.prefixes[int(columns[missing[0][1]])])
-        message = (
-            f"no way up and then down leads to {prefix}; there are {len(missing):,} such pairs of switch and prefix"
-        )
-        yield example(tree, router.device, router.bgp_file, (), message)
 
 
 def _differences(tree: RenderedTree, fabric: RoutedFabric, ideal: Routes, real: Routes) -> Iterator[Counterexample]:

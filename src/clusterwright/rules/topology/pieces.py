@@ -1,18 +1,14 @@
-"""CW214, CW240 to CW244: does every node of a fabric meet every other one, as planned and with exceptions?"""
+"""CW214, CW242 to CW244: does every node of a fabric meet every other one, as it is planned?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.plan.meeting import End, Wiring, wiring_of_cables
-from clusterwright.plan.model import Cable, Device, Plan
+from clusterwright.plan.meeting import End, Wiring
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.model import SpecException
 from clusterwright.spec.text.document import Path
-
-_SHOWN = 5
 
 
 @rule(
@@ -35,15 +31,21 @@ def fabric_in_pieces(subject: Subject) -> Iterator[Problem]:
     """Fabrics in which two devices never meet, and those in pieces that nobody declared to be planes."""
     for skeleton, wiring in subject.wirings:
         fabric, count = skeleton.fabric, len(wiring.pieces)
-        if wiring.parted is None and (count < 2 or fabric.planes):
+        pair = wiring.parted or wiring.torn(wiring.joined)
+        if pair is None and (count < 2 or fabric.planes):
             continue
         top = fabric.tiers[-1]
-        pair = wiring.parted or wiring.apart()
+        pair = pair or wiring.apart()
         path, how = _cause(skeleton, wiring)
         hint = f"Add a tier with `per: cluster` above {top.role}"
         if path[-1] == "links":
             hint = "Give them more uplinks, or put fewer switches above them"
-        if wiring.parted is None and fabric.technology != "infiniband" and not fabric.attach[0].is_management:
+        if (
+            count > 1
+            and wiring.parted is None
+            and fabric.technology != "infiniband"
+            and not fabric.attach[0].is_management
+        ):
             hint += ", or write `join: rail` at each tier where every rail is meant to be a network of its own"
         yield Problem(path, f"{how}: {pair[0]} has no path to {pair[1]}.", f"{hint}.")
 
@@ -106,118 +108,6 @@ def side_by_side(subject: Subject) -> Iterator[Problem]:
 
 
 @rule(
-    code="CW240",
-    severity=Severity.ERROR,
-    title="exception that cuts a fabric",
-    why="What the spec takes out of service was the last way between devices that stay in service.",
-    mend="Leave a way in service, or take the devices behind it out of service too.",
-    docs="Judged with all exceptions together, in the order in which they stand: the finding is at the first one that"
-    " leaves two devices without a way, each of which still has a cable in service. In a fabric in planes each plane"
-    " is judged by itself: nodes send to an address of a plane by that plane alone.",
-)
-def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
-    """Exceptions after which two active devices of a fabric never meet, or two NICs of one plane."""
-    plan = _plan_with_exceptions(subject)
-    if plan is None:
-        return
-    for skeleton, wiring in subject.wirings:
-        fabric = skeleton.fabric
-        if wiring.parted is not None or (len(wiring.pieces) > 1 and not fabric.planes):
-            continue  # in pieces by itself (CW214)
-        planes: dict[int, list[Cable]] = {}
-        for cable in plan.cables:
-            if cable.fabric == fabric.name:
-                planes.setdefault(wiring.piece_of[cable.b.device], []).append(cable)
-        for cables in planes.values():
-            pair = wiring_of_cables(_working(cables)).parted
-            if pair is None:
-                continue
-            item, pair = _first_cut(plan, cables) or (subject.spec.exceptions[-1], pair)
-            yield Problem(
-                (*item.path, "state"),
-                f"With {_what(item)} {item.state}, nothing in {fabric.name} leads from {pair[0]} to {pair[1]}.",
-                "Leave a way between them in service, or take the devices behind it out of service too.",
-            )
-            break
-
-
-def _first_cut(plan: Plan, cables: Sequence[Cable]) -> tuple[SpecException, tuple[End, End]] | None:
-    """The first exception that, with those before it, leaves two devices without a way."""
-    stopped: set[int] = set()
-    for item in plan.spec.exceptions:
-        if item.state is None:
-            continue
-        stopped |= {at for at, cable in enumerate(cables) if not cable.in_service and _concerns(plan, item, cable)}
-        pair = wiring_of_cables(cable for at, cable in enumerate(cables) if at not in stopped).parted
-        if pair is not None:
-            return item, pair
-    return None
-
-
-def _concerns(plan: Plan, item: SpecException, cable: Cable) -> bool:
-    for end in (cable.a, cable.b):
-        if item.port is not None:
-            if (item.device, item.port) == (end.device, end.port):
-                return True
-        elif item.device == end.device or (item.group is not None and item.group in plan.by_name[end.device].groups):
-            return True
-    return False
-
-
-def _working(cables: Sequence[Cable]) -> Iterator[Cable]:
-    return (cable for cable in cables if cable.in_service)
-
-
-@rule(
-    code="CW241",
-    severity=Severity.WARNING,
-    title="nodes behind a switch that is out of service",
-    why="The nodes are active, so that jobs start on them, and have no way into a fabric.",
-    mend="Drain the nodes too, for as long as the switch is.",
-    docs="Told where a switch or its port is taken out of service that a node has its only cables of a fabric at."
-    " A node whose own port is out of service is meant to be without it.",
-)
-def behind_an_exception(subject: Subject) -> Iterator[Problem]:
-    """Active nodes all of whose cables into a fabric end in vain at switches that are not in service."""
-    plan = _plan_with_exceptions(subject)
-    if plan is None:
-        return
-    for item in subject.spec.exceptions:
-        if item.state is None:
-            continue
-        for fabric in subject.spec.fabrics:
-            lost = [device.name for device in _lost(plan, fabric.name, item)]
-            if lost:
-                names = ", ".join(lost[:_SHOWN]) + (", ..." if len(lost) > _SHOWN else "")
-                yield Problem(
-                    (*item.path, "state"),
-                    f"{len(lost)} active {'node has' if len(lost) == 1 else 'nodes have'} no way into {fabric.name} "
-                    f"while {_what(item)} is {item.state}: {names}.",
-                    f"Drain {'it' if len(lost) == 1 else 'them'} too.",
-                )
-
-
-def _what(item: SpecException) -> str:
-    """What an exception concerns, as people call it."""
-    return f"{item.device or item.group}" + (f" {item.port}" if item.port else "")
-
-
-def _lost(plan: Plan, fabric: str, item: SpecException) -> Iterator[Device]:
-    for device in plan.devices:
-        if device.kind != "node" or device.state != "active":
-            continue
-        own = [cable for cable in plan.cables_of[device.name] if cable.fabric == fabric]
-        if own and not any(cable.in_service for cable in own):
-            at_switch = [cable for cable in own if _concerns(plan, item, cable) and not _own_port(item, device)]
-            if at_switch and len(at_switch) == len(own):
-                yield device
-
-
-def _own_port(item: SpecException, device: Device) -> bool:
-    return item.device == device.name
-
-
-@rule(
     code="CW244",
     severity=Severity.ERROR,
     title="planes without a subnet manager",
@@ -266,8 +156,3 @@ def nic_in_different_planes(subject: Subject) -> Iterator[Problem]:
                     "Make the NICs of a node a multiple of the switches of a group, or use `join: rail`.",
                 )
                 break
-
-
-def _plan_with_exceptions(subject: Subject) -> Plan | None:
-    """The plan of a spec that takes something out of service; None where it does not."""
-    return subject.plan if any(item.state for item in subject.spec.exceptions) else None

@@ -1,0 +1,165 @@
+"""CW240, CW241, CW245: what exceptions take away: ways between nodes, nodes' own ways, and bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import inf
+
+from clusterwright.finding import Severity
+from clusterwright.plan.bandwidth import oversubscription
+from clusterwright.plan.meeting import End, Wiring, wiring_of_cables
+from clusterwright.plan.model import Cable, Device, Plan
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.model import SpecException
+
+_SHOWN = 5
+
+
+@rule(
+    code="CW240",
+    severity=Severity.ERROR,
+    title="exception that cuts a fabric",
+    why="What the spec takes out of service was the last way between devices that stay in service.",
+    mend="Leave a way in service, or take the devices behind it out of service too.",
+    docs="Judged with all exceptions together, in the order in which they stand: the finding is at the first one that"
+    " leaves two devices without a way, each of which still has a cable in service; or two ports of them that met while"
+    " all was in service. NICs of one rail talk with each other: where each plane has switches of its own, other planes"
+    " are no way for them.",
+)
+def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
+    """Exceptions after which two active devices of a fabric, or two of their ports in one plane, never meet."""
+    plan = _plan_with_exceptions(subject)
+    if plan is None:
+        return
+    for skeleton, wiring in subject.wirings:
+        name = skeleton.fabric.name
+        if wiring.parted is not None or wiring.torn(wiring.joined) is not None:
+            continue
+        turns = [
+            (item, wiring_of_cables(left))
+            for item, left in _in_turn(plan, (cable for cable in plan.cables if cable.fabric == name))
+        ]
+        if _cut(turns[-1][1], wiring) is None:
+            continue
+        item, pair = next((item, pair) for item, left in turns if (pair := _cut(left, wiring)) is not None)
+        yield Problem(
+            (*item.path, "state"),
+            f"With {_what(item)} {item.state}, nothing in {name} leads from {pair[0]} to {pair[1]}.",
+            "Leave a way between them in service, or take the devices behind it out of service too.",
+        )
+
+
+def _cut(left: Wiring, whole: Wiring) -> tuple[End, End] | None:
+    """Two devices that do not meet by what is left, or two ports that did when all was in service."""
+    return left.parted or left.torn(whole.joined)
+
+
+@rule(
+    code="CW245",
+    severity=Severity.NOTE,
+    title="exception that leaves less bandwidth than promised",
+    why="Jobs that cross the tier run slower than its figure says, for as long as the exception stands.",
+    mend="Keep it short, or drain the nodes too that are not to share what is left.",
+    docs="The ratio is that of `oversubscription.FABRIC.ROLE` under `expect:`, counted over the cables in service;"
+    " without an expectation, a fabric that carries RDMA is held to 1. The finding is at the first exception with which"
+    " a tier has more NICs for its uplinks than that. `expect:` stays what the design has, and `clusterwright verify`"
+    " says that `ethernet-bisection` is refuted for a promised tier, because for now it is.",
+)
+def narrowed_by_exceptions(subject: Subject) -> Iterator[Problem]:
+    """Tiers whose uplinks in service carry less of the NICs in service than is promised."""
+    plan = _plan_with_exceptions(subject)
+    if plan is None:
+        return
+    promised = {item.figure: item.value * (1 + item.tolerance) for item in subject.spec.expectations}
+    rdma = {fabric.name for fabric in subject.spec.fabrics if fabric.technology != "ethernet"}
+    turns = list(_in_turn(plan, plan.cables))
+    designed, left = oversubscription(plan, plan.cables), oversubscription(plan, turns[-1][1])
+    for (fabric, role), usual in designed.items():
+        figure = f"oversubscription.{fabric}.{role}"
+        most = promised.get(figure, max(1.0, usual) if fabric in rdma else inf) + 1e-9
+        if left[fabric, role] <= most:
+            continue
+        item, ratio = next(
+            (item, ratio) for item, cables in turns if (ratio := oversubscription(plan, cables)[fabric, role]) > most
+        )
+        yield Problem((*item.path, "state"), _narrower(item, role, ratio, most), "Keep it short.")
+
+
+def _narrower(item: SpecException, role: str, ratio: float, most: float) -> str:
+    what = f"With {_what(item)} {item.state}, {role}"
+    if ratio == inf:
+        return f"{what} has no uplink in service, where {most:.4g} to 1 is promised."
+    return f"{what} is oversubscribed {ratio:.4g} to 1, where {most:.4g} to 1 is promised."
+
+
+def _in_turn(plan: Plan, cables: Iterable[Cable]) -> Iterator[tuple[SpecException, list[Cable]]]:
+    """Each exception that stops something, with those of ``cables`` that it and those before it leave in service."""
+    left = list(cables)
+    for item in plan.spec.exceptions:
+        if item.state is not None:
+            left = [cable for cable in left if cable.in_service or not _concerns(plan, item, cable)]
+            yield item, left
+
+
+def _concerns(plan: Plan, item: SpecException, cable: Cable) -> bool:
+    for end in (cable.a, cable.b):
+        if item.port is not None:
+            if (item.device, item.port) == (end.device, end.port):
+                return True
+        elif item.device == end.device or (item.group is not None and item.group in plan.by_name[end.device].groups):
+            return True
+    return False
+
+
+@rule(
+    code="CW241",
+    severity=Severity.WARNING,
+    title="nodes behind a switch that is out of service",
+    why="The nodes are active, so that jobs start on them, and have no way into a fabric.",
+    mend="Drain the nodes too, for as long as the switch is.",
+    docs="Told where a switch or its port is taken out of service that a node has its only cables of a fabric at."
+    " A node whose own port is out of service is meant to be without it.",
+)
+def behind_an_exception(subject: Subject) -> Iterator[Problem]:
+    """Active nodes all of whose cables into a fabric end in vain at switches that are not in service."""
+    plan = _plan_with_exceptions(subject)
+    if plan is None:
+        return
+    for item in subject.spec.exceptions:
+        if item.state is None:
+            continue
+        for fabric in subject.spec.fabrics:
+            lost = [device.name for device in _lost(plan, fabric.name, item)]
+            if lost:
+                names = ", ".join(lost[:_SHOWN]) + (", ..." if len(lost) > _SHOWN else "")
+                yield Problem(
+                    (*item.path, "state"),
+                    f"{len(lost)} active {'node has' if len(lost) == 1 else 'nodes have'} no way into {fabric.name} "
+                    f"while {_what(item)} is {item.state}: {names}.",
+                    f"Drain {'it' if len(lost) == 1 else 'them'} too.",
+                )
+
+
+def _what(item: SpecException) -> str:
+    """What an exception concerns, as people call it."""
+    return f"{item.device or item.group}" + (f" {item.port}" if item.port else "")
+
+
+def _lost(plan: Plan, fabric: str, item: SpecException) -> Iterator[Device]:
+    for device in plan.devices:
+        if device.kind != "node" or device.state != "active":
+            continue
+        own = [cable for cable in plan.cables_of[device.name] if cable.fabric == fabric]
+        if own and not any(cable.in_service for cable in own):
+            at_switch = [cable for cable in own if _concerns(plan, item, cable) and not _own_port(item, device)]
+            if at_switch and len(at_switch) == len(own):
+                yield device
+
+
+def _own_port(item: SpecException, device: Device) -> bool:
+    return item.device == device.name
+
+
+def _plan_with_exceptions(subject: Subject) -> Plan | None:
+    """The plan of a spec that takes something out of service; None where it does not."""
+    return subject.plan if any(item.state for item in subject.spec.exceptions) else None
