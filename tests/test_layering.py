@@ -202,3 +202,12 @@ def test_no_room_has_more_modules_than_a_newcomer_can_list() -> None:
 def test_no_module_is_too_long_to_be_read_in_one_sitting() -> None:
     lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules().items()}
     assert not {name: length for name, length in lengths.items() if length > MOST_LINES}
+
+
+def test_no_class_name_is_used_for_two_things() -> None:
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(f"{name}:{node.lineno}")
+    assert not {name: places for name, places in found.items() if len(places) > 1}

@@ -16,7 +16,7 @@ from clusterwright.bringup.acceptance import acceptance_plans
 from clusterwright.bringup.counters import counter_limits
 from clusterwright.bringup.rates import payload_rate
 from clusterwright.bringup.schedule import tournament
-from clusterwright.bringup.steps import Limits
+from clusterwright.bringup.steps import AcceptanceLimits
 from clusterwright.bringup.text import text_lines
 from clusterwright.bringup.unit import unit_of
 from clusterwright.cli.bringup import bringup
@@ -64,7 +64,7 @@ def test_the_unit_of_the_full_size_specs() -> None:
     (unit,) = unit_of(plan_of("rsc"), "p99")
     assert (len(unit.nodes), len(unit.host_cables), len(unit.cables)) == (20, 160, 320)
     assert len(unit.switches) == 8
-    steps = {step.key: step for step in acceptance_plans(plan_of("rsc"), "p99", Limits())[0].steps}
+    steps = {step.key: step for step in acceptance_plans(plan_of("rsc"), "p99", AcceptanceLimits())[0].steps}
     assert "320 links 4x HDR" in steps["cabling"].must_hold
     assert len(steps["bandwidth"].rounds) == 19
     assert steps["bandwidth"].thresholds[0].value == round(198.7384764 * 0.97, 1)
@@ -74,7 +74,7 @@ def test_the_unit_of_the_full_size_specs() -> None:
 def test_the_text_of_a_lab(spec: str) -> None:
     plan = plan_of(spec)
     group = next(device.pod for device in plan.devices if device.rank is not None)
-    (acceptance,) = acceptance_plans(plan, group, Limits())
+    (acceptance,) = acceptance_plans(plan, group, AcceptanceLimits())
     text = "\n".join(text_lines(acceptance, markdown=True))
     assert_golden(f"bringup/{spec}.md", f"{text}\n".encode())
 

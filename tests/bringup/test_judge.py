@@ -12,13 +12,13 @@ from tests.platforms.plans import plan_of
 
 from clusterwright.bringup.judge_bandwidth import judge_bandwidth
 from clusterwright.bringup.judge_counters import judge_counters, read_ibqueryerrors
-from clusterwright.bringup.steps import Limits
+from clusterwright.bringup.steps import AcceptanceLimits
 from clusterwright.bringup.verdict import UnreadableReportError
 from clusterwright.cli.bringup import bringup
 from clusterwright.plan.chips import chip_ports
 
 DATA = Path(__file__).parents[1] / "data" / "bringup"
-LIMITS = Limits()
+LIMITS = AcceptanceLimits()
 SUMMARY = "## Summary: 148 nodes checked, 0 bad nodes found\n##          1408 ports checked, 0 ports have errors\n"
 
 

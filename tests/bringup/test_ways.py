@@ -11,10 +11,10 @@ from tests.platforms.plans import plan_of, plan_with
 from clusterwright.bringup.acceptance import acceptance_plans
 from clusterwright.bringup.judge_bandwidth import judge_bandwidth
 from clusterwright.bringup.matrix import across
-from clusterwright.bringup.steps import Limits, Step
+from clusterwright.bringup.steps import AcceptanceLimits, Step
 from clusterwright.bringup.traffic_steps import ring_share
-from clusterwright.bringup.unit import Unit, unit_of
-from clusterwright.bringup.ways import Ways, busiest
+from clusterwright.bringup.unit import BringupUnit, unit_of
+from clusterwright.bringup.ways import CabledPaths, busiest
 from clusterwright.plan.model import Plan
 
 TWO_TO_ONE = """fabrics:
@@ -41,19 +41,19 @@ expect:
 """
 
 
-def unit(plan: Plan, group: str) -> Unit:
+def unit(plan: Plan, group: str) -> BringupUnit:
     return unit_of(plan, group)[0]
 
 
 def steps(plan: Plan, group: str) -> dict[str, Step]:
-    return {step.key: step for step in acceptance_plans(plan, group, Limits())[0].steps}
+    return {step.key: step for step in acceptance_plans(plan, group, AcceptanceLimits())[0].steps}
 
 
 @pytest.mark.parametrize("overlay", ["", TWO_TO_ONE], ids=["1:1", "2:1"])
 def test_no_two_tests_of_a_round_can_meet(overlay: str, tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", overlay)
     own = unit(plan, "p00")
-    rounds = across(own, Ways(plan, "backend"))
+    rounds = across(own, CabledPaths(plan, "backend"))
     assert len(rounds) == 8, "eight NICs of a node are on one switch"
     for tests in rounds:
         for one, other in combinations(tests, 2):
@@ -68,7 +68,7 @@ def test_rails_with_switches_of_their_own_run_at_once(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-ib", SMALL_UNITS)
     group = next(g.name for g in plan.groups if g.level == "hall")
     own = unit(plan, group)
-    rounds = across(own, Ways(plan, "backend"))
+    rounds = across(own, CabledPaths(plan, "backend"))
     assert len(rounds) == 1
     assert len(rounds[0]) == 8
     assert ring_share(plan, own, range(8)).part == 1, "each leaf has one flow in and one out"
@@ -110,7 +110,7 @@ def test_a_slow_link_is_found_and_a_pair_is_judged_by_its_own_way(tmp_path: Path
     plan = plan_with(tmp_path, "lab-roce", SLOW_UPLINKS)
     text = report(195.0, "gpu-p00r00n0", "gpu-p00r01n0") + report(195.0, "gpu-p00r00n0", "gpu-p00r00n1")
     text += report(99.0, "gpu-p00r00n1", "gpu-p00r01n1")
-    verdicts = judge_bandwidth(plan, None, text, "perftest", Limits()).verdicts
+    verdicts = judge_bandwidth(plan, None, text, "perftest", AcceptanceLimits()).verdicts
     assert [verdict.holds for verdict in verdicts] == [True, False, False]
 
 
@@ -118,5 +118,7 @@ def test_a_nic_out_of_service_is_not_asked_for(tmp_path: Path) -> None:
     overlay = "exceptions:\n  - {device: gpu-p00r00n0, port: be3, state: out-of-service, reason: broken cage}\n"
     plan = plan_with(tmp_path, "lab-roce", overlay)
     assert len(unit(plan, "p00").nics["gpu-p00r00n0"]) == 7
-    missing = judge_bandwidth(plan, "p00", report(390, "gpu-p00r00n0", "gpu-p00r00n1"), "perftest", Limits()).verdicts
+    missing = judge_bandwidth(
+        plan, "p00", report(390, "gpu-p00r00n0", "gpu-p00r00n1"), "perftest", AcceptanceLimits()
+    ).verdicts
     assert not [v for v in missing if "gpu-p00r00n0 mlx5_3" in v.subject]

@@ -9,16 +9,16 @@ from dataclasses import replace
 from rich.console import Console
 
 from clusterwright.cli.stacks.progress import EventStream, Lines, LiveView, counted
-from clusterwright.deploy.pulumi.events import Event, Kind
+from clusterwright.deploy.pulumi.events import Event, EventKind
 
 STACK = "c-pod0"
 SCENE = (
-    Event(Kind.STACK_STARTED, STACK, operation="up", details={"units": 2}),
-    Event(Kind.MESSAGE, STACK, "r0", "rack", severity="info", text="n0:\n  ~ etc/hosts"),
-    Event(Kind.UNIT_STARTED, STACK, "r0", "rack", operation="update"),
-    Event(Kind.UNIT_FINISHED, STACK, "r1", "rack", operation="same"),
-    Event(Kind.UNIT_FINISHED, STACK, "r0", "rack", operation="update"),
-    Event(Kind.STACK_FINISHED, STACK, operation="up", counts={"same": 7, "update": 1}, duration_s=2.04),
+    Event(EventKind.STACK_STARTED, STACK, operation="up", details={"units": 2}),
+    Event(EventKind.MESSAGE, STACK, "r0", "rack", severity="info", text="n0:\n  ~ etc/hosts"),
+    Event(EventKind.UNIT_STARTED, STACK, "r0", "rack", operation="update"),
+    Event(EventKind.UNIT_FINISHED, STACK, "r1", "rack", operation="same"),
+    Event(EventKind.UNIT_FINISHED, STACK, "r0", "rack", operation="update"),
+    Event(EventKind.STACK_FINISHED, STACK, operation="up", counts={"same": 7, "update": 1}, duration_s=2.04),
 )
 TOLD = ["c-pod0: ~ update rack r0\n    n0:\n      ~ etc/hosts", "c-pod0: 1 updated, 7 unchanged (2.0 s)"]
 
@@ -42,7 +42,7 @@ def test_a_refresh_says_what_it_found_and_not_what_it_did() -> None:
 def test_a_failure_says_what_was_not_said_before() -> None:
     told: list[str] = []
     lines = Lines(told.append)
-    lines(Event(Kind.STACK_FAILED, STACK, operation="up", text="it is locked", duration_s=1.0))
+    lines(Event(EventKind.STACK_FAILED, STACK, operation="up", text="it is locked", duration_s=1.0))
     assert told == ["c-pod0: up failed: it is locked; nothing was done (1.0 s)"]
 
 
@@ -62,11 +62,11 @@ def test_a_terminal_shows_the_waves_of_a_rollout_above_its_stacks() -> None:
     written = io.StringIO()
     about = {"wave": 2, "waves": 3}
     with LiveView(Console(file=written, force_terminal=True, width=100)) as view:
-        view(Event(Kind.ROLLOUT_STARTED, details={"rollout": "x", "waves": 3}))
-        view(Event(Kind.WAVE_STARTED, STACK, text="wave 2 of 3", details=about))
+        view(Event(EventKind.ROLLOUT_STARTED, details={"rollout": "x", "waves": 3}))
+        view(Event(EventKind.WAVE_STARTED, STACK, text="wave 2 of 3", details=about))
         for event in SCENE:
             view(event)
-        view(Event(Kind.WAVE_FAILED, STACK, text="wave 2: 0 of 1 devices are well", details=about))
+        view(Event(EventKind.WAVE_FAILED, STACK, text="wave 2: 0 of 1 devices are well", details=about))
     last = written.getvalue().rpartition("waves")[2]
     assert "1/3" in last
     assert "stopped in wave 2" in last

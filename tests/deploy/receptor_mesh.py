@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from types import TracebackType
 
-from clusterwright.deploy.ansible.execution import Execution, ExecutionNode
+from clusterwright.deploy.ansible.execution import ConnectedMesh, MeshNode
 from clusterwright.deploy.ansible.receptor import Receptor, ReceptorError
 from clusterwright.platforms.receptor.writer import Peer, ReceptorView, configuration, worker
 
@@ -65,10 +65,10 @@ class ReceptorMesh:
     ) -> None:
         self._remove()
 
-    def execution(self, pods: Mapping[str, str], silent_after_s: float = 60) -> Execution:
+    def execution(self, pods: Mapping[str, str], silent_after_s: float = 60) -> ConnectedMesh:
         """The mesh as a deployment is told of it; ``pods`` maps device to pod."""
-        nodes = tuple(ExecutionNode(name, own) for name, own in self._pods.items())
-        return Execution(self.receptor.socket_path, nodes, pods, lost_after_s=2, silent_after_s=silent_after_s)
+        nodes = tuple(MeshNode(name, own) for name, own in self._pods.items())
+        return ConnectedMesh(self.receptor.socket_path, nodes, pods, lost_after_s=2, silent_after_s=silent_after_s)
 
     def start(self, name: str, pki: Path | None = None) -> None:
         """Starts a machine; with ``pki``, under the certificates of another authority."""

@@ -17,7 +17,7 @@ import yaml
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi import cache
-from clusterwright.deploy.pulumi.cache import Question, installation_digest, recall
+from clusterwright.deploy.pulumi.cache import TargetLayer, installation_digest, recall
 from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.pulumi.rendering import Source, make_manifests
 from clusterwright.deploy.pulumi.units import choose, cut
@@ -39,7 +39,7 @@ class Rendered:
         model = {**known["models"][0], "name": "a-model-of-our-own"}
         self.models.write_text(yaml.safe_dump({**known, "models": [model]}))
         self.spec.write_text("extends: base.yaml\nhardware: [models.yaml]\n")
-        self.question = Question(self.spec, "pod0", Chosen(DIRECTORY, place / "up"))
+        self.question = TargetLayer(self.spec, "pod0", Chosen(DIRECTORY, place / "up"))
         self.manifest = self.make()
 
     def make(self) -> Manifest:

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.locks import Owner, StackLocks, Standing, owners_in, standing
+from clusterwright.deploy.locks import LockHolder, Owner, StackLocks, holder_of, owners_in
 from clusterwright.deploy.target import Holding
 from clusterwright.deploy.targets import Chosen
 
@@ -281,10 +281,12 @@ def test_pulumis_lock_tells_its_owner_and_only_that_of_a_process_that_is_gone_is
 
     here, now = socket.gethostname(), datetime.now(UTC)
     with subprocess.Popen(["sleep", "60"]) as sleeper:
-        assert standing(Owner("root", here, sleeper.pid, now), Path("/")) is Standing.ABANDONED  # the number is reused
+        assert (
+            holder_of(Owner("root", here, sleeper.pid, now), Path("/")) is LockHolder.ABANDONED
+        )  # the number is reused
         sleeper.kill()
-    assert standing(Owner("root", here, sleeper.pid, now), Path("/")) is Standing.ABANDONED
-    assert standing(Owner("root", "elsewhere", 1, now), Path("/")) is Standing.HELD
+    assert holder_of(Owner("root", here, sleeper.pid, now), Path("/")) is LockHolder.ABANDONED
+    assert holder_of(Owner("root", "elsewhere", 1, now), Path("/")) is LockHolder.HELD
 
 
 def test_somebody_at_work_on_another_machine_is_not_disturbed(site: Site) -> None:

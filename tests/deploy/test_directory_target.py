@@ -8,7 +8,7 @@ import pytest
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.directory import DirectoryTarget
-from clusterwright.deploy.journal import Journal, Step
+from clusterwright.deploy.journal import Journal, JournalEntry
 from clusterwright.deploy.target import DeviceTree, Holding, Status, Unreachable, tree_digest
 
 DEVICE = "gpu-p00r00n0"
@@ -117,7 +117,11 @@ def test_a_crash_in_the_middle_is_rolled_back_by_the_next_attempt(target: Direct
     apply(target, tree(etc_a="old\n", etc_b="old\n"))
     home = target.root / DEVICE
     journal = Journal(home)
-    steps = (Step("etc/a", tree(etc_a="half\n")[0]), Step("etc/c", tree(etc_c="half\n")[0]), Step("etc/b", None))
+    steps = (
+        JournalEntry("etc/a", tree(etc_a="half\n")[0]),
+        JournalEntry("etc/c", tree(etc_c="half\n")[0]),
+        JournalEntry("etc/b", None),
+    )
     journal.stage(steps, {"etc/a", "etc/b"}, {"etc/a", "etc/c"})
     journal.open()
     journal.carry_out(steps)
@@ -187,7 +191,7 @@ def test_a_crash_is_not_rolled_back_through_a_symbolic_link(target: DirectoryTar
     apply(target, tree(etc_a="old\n"))
     home = target.root / DEVICE
     journal = Journal(home)
-    steps = (Step("etc/a", tree(etc_a="half\n")[0]), Step("etc/c", tree(etc_c="half\n")[0]))
+    steps = (JournalEntry("etc/a", tree(etc_a="half\n")[0]), JournalEntry("etc/c", tree(etc_c="half\n")[0]))
     journal.stage(steps, {"etc/a"}, {"etc/a", "etc/c"})
     journal.open()
     journal.carry_out(steps)

@@ -14,7 +14,7 @@ import pytest
 from tests.deploy.receptor_mesh import CONTROLLER, ReceptorMesh, program
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.ansible.execution import Execution
+from clusterwright.deploy.ansible.execution import ConnectedMesh
 from clusterwright.deploy.ansible.folder import KEPT_RUNS
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
@@ -32,7 +32,7 @@ def tree(device: str) -> DeviceTree:
     return tuple(Artifact(device, path, text.encode(), "test", 0o600) for path, text in files.items())
 
 
-def target_for(fleet: SshFleet, folder: Path, execution: Execution, forks: int) -> AnsibleTarget:
+def target_for(fleet: SshFleet, folder: Path, execution: ConnectedMesh, forks: int) -> AnsibleTarget:
     access = Access(HOSTS, fleet.private_key, fleet.known_hosts, execution=execution)
     return AnsibleTarget(folder, access, forks=forks, run_timeout_s=120, connect_timeout_s=5)
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.deploy.ansible.execution import Execution, ExecutionNode, home_of_pods, read_execution
+from clusterwright.deploy.ansible.execution import ConnectedMesh, MeshNode, home_of_pods, read_execution
 from clusterwright.deploy.ansible.folder import KEPT_RUNS, abandoned_units, run_folder
 from clusterwright.deploy.ansible.mesh import Mesh
 from clusterwright.deploy.ansible.transcript import Transcript, holding_of, outcome_of
@@ -26,17 +26,17 @@ NAMES = st.sampled_from("uvwxyz")
 
 
 @st.composite
-def meshes(draw: st.DrawFn) -> tuple[dict[str, int], tuple[ExecutionNode, ...]]:
+def meshes(draw: st.DrawFn) -> tuple[dict[str, int], tuple[MeshNode, ...]]:
     """Pods with their sizes, and execution nodes of which some name pods, one that does not exist among them."""
     sizes = draw(st.dictionaries(st.sampled_from([f"p{index}" for index in range(9)]), st.integers(1, 400), min_size=1))
     names = draw(st.lists(NAMES, min_size=1, unique=True))
     named = {name: draw(st.lists(st.sampled_from([*sizes, "gone"]), max_size=3, unique=True)) for name in names}
-    return sizes, tuple(ExecutionNode(name, tuple(named[name])) for name in names)
+    return sizes, tuple(MeshNode(name, tuple(named[name])) for name in names)
 
 
 @given(meshes())
 def test_every_pod_has_one_home_and_the_one_that_names_it_first(
-    mesh: tuple[dict[str, int], tuple[ExecutionNode, ...]],
+    mesh: tuple[dict[str, int], tuple[MeshNode, ...]],
 ) -> None:
     sizes, nodes = mesh
     homes = home_of_pods(sizes, nodes)
@@ -48,7 +48,7 @@ def test_every_pod_has_one_home_and_the_one_that_names_it_first(
 
 @given(st.dictionaries(st.sampled_from([f"p{index}" for index in range(12)]), st.integers(1, 400)), st.integers(1, 5))
 def test_shares_differ_by_no_more_than_the_largest_pod(sizes: dict[str, int], count: int) -> None:
-    nodes = tuple(ExecutionNode(f"exec{index}") for index in range(count))
+    nodes = tuple(MeshNode(f"exec{index}") for index in range(count))
     loads = {node.name: 0 for node in nodes}
     for pod, home in home_of_pods(sizes, nodes).items():
         loads[home] += sizes[pod]
@@ -57,11 +57,11 @@ def test_shares_differ_by_no_more_than_the_largest_pod(sizes: dict[str, int], co
 
 @given(meshes(), st.data())
 def test_a_batch_is_shared_out_whole_and_as_the_cluster_is(
-    mesh: tuple[dict[str, int], tuple[ExecutionNode, ...]], data: st.DataObject
+    mesh: tuple[dict[str, int], tuple[MeshNode, ...]], data: st.DataObject
 ) -> None:
     sizes, nodes = mesh
     pods = {f"{pod}n{index}": pod for pod, size in sizes.items() for index in range(min(size, 5))}
-    execution = Execution(Path("socket"), nodes, pods)
+    execution = ConnectedMesh(Path("socket"), nodes, pods)
     batch = data.draw(st.lists(st.sampled_from([*pods, "stranger"]), unique=True))
     shares = execution.partition(batch)
     assert sorted(name for share in shares.values() for name in share) == sorted(batch)
@@ -71,8 +71,8 @@ def test_a_batch_is_shared_out_whole_and_as_the_cluster_is(
 
 def test_whoever_is_left_does_the_share_of_a_node_that_is_not_there(tmp_path: Path) -> None:
     """Three nodes, one of them away: its four jobs go to the two others, two to each."""
-    nodes = tuple(ExecutionNode(name) for name in "uvw")
-    mesh = Mesh(Execution(Path("socket"), nodes, {}), tmp_path, 2)
+    nodes = tuple(MeshNode(name) for name in "uvw")
+    mesh = Mesh(ConnectedMesh(Path("socket"), nodes, {}), tmp_path, 2)
     mesh.leave_out("u", "the mesh has no route to it")
     taken = [mesh.take("u", {"u": "the mesh has no route to it"}) for _ in range(4)]
     assert sorted(name or "" for name in taken) == ["v", "v", "w", "w"]
@@ -172,7 +172,7 @@ def test_the_access_file_names_who_does_the_work(tmp_path: Path) -> None:
         '{"control_socket": "/run/mesh.sock", "nodes": {"exec": ["p0"]}, "pods": {"n0": "p0"}}'
     )
     execution = read_access(tmp_path / "access.yaml").execution
-    assert execution == Execution(Path("/run/mesh.sock"), (ExecutionNode("exec", ("p0",)),), {"n0": "p0"})
+    assert execution == ConnectedMesh(Path("/run/mesh.sock"), (MeshNode("exec", ("p0",)),), {"n0": "p0"})
 
 
 def make_runs(folder: Path) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.project import Deployment, pulumi_environment, write_configuration
 from clusterwright.deploy.pulumi.units import Stack, cut
-from clusterwright.deploy.pulumi.upper_layer import Offers, UnmetReferenceError, offers_of, require_offers
+from clusterwright.deploy.pulumi.upper_layer import Downlinks, UnmetReferenceError, downlinks_of, require_downlinks
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import Chosen
 from clusterwright.plan.build import build_plan
@@ -32,15 +32,15 @@ def with_exception(text: str) -> str:
 UPLINK = with_exception("device: atsw-01, port: Ethernet3/1/1")  # to ctsw-p00-00
 
 
-def offers(root: Path, text: str) -> dict[str, Offers]:
+def downlinks(root: Path, text: str) -> dict[str, Downlinks]:
     spec = root / "spec.yaml"
     spec.write_text(text)
     plan = build_plan(load_spec(spec))
-    return offers_of(plan, Chosen("directory", root), cut(plan))
+    return downlinks_of(plan, Chosen("directory", root), cut(plan))
 
 
 def test_a_pod_leans_on_its_own_ports_of_the_upper_layer_alone(tmp_path: Path) -> None:
-    before, after = offers(tmp_path, BASE), offers(tmp_path, UPLINK)
+    before, after = downlinks(tmp_path, BASE), downlinks(tmp_path, UPLINK)
 
     changed = {stack for stack in before if before[stack] != after[stack]}
     assert changed == {UPPER, POD}
@@ -49,16 +49,16 @@ def test_a_pod_leans_on_its_own_ports_of_the_upper_layer_alone(tmp_path: Path) -
 
 
 def test_what_a_pod_does_with_its_own_switch_is_no_other_offer(tmp_path: Path) -> None:
-    drained = offers(tmp_path, with_exception("device: ctsw-p00-00"))
-    assert drained == offers(tmp_path, BASE)
+    drained = downlinks(tmp_path, with_exception("device: ctsw-p00-00"))
+    assert drained == downlinks(tmp_path, BASE)
 
 
 def test_another_upper_layer_is_refused_with_its_ports(tmp_path: Path) -> None:
-    deployed, planned = offers(tmp_path, BASE)[UPPER], offers(tmp_path, UPLINK)[POD]
+    deployed, planned = downlinks(tmp_path, BASE)[UPPER], downlinks(tmp_path, UPLINK)[POD]
     store = Store(tmp_path / "objects")
 
     with pytest.raises(UnmetReferenceError) as refused:
-        require_offers(planned, deployed, None, UPPER, store)
+        require_downlinks(planned, deployed, None, UPPER, store)
 
     told = str(refused.value)
     assert "atsw-01: planned 1 of 2 ports, 400 Gb/s" in told
@@ -66,20 +66,20 @@ def test_another_upper_layer_is_refused_with_its_ports(tmp_path: Path) -> None:
     assert "atsw-00" not in told
     # From a folder that never rendered the other one, the digests still tell them apart.
     with pytest.raises(UnmetReferenceError, match="atsw-01: planned 1 of 2"):
-        require_offers(planned, deployed, None, UPPER, Store(tmp_path / "elsewhere"))
+        require_downlinks(planned, deployed, None, UPPER, Store(tmp_path / "elsewhere"))
 
 
 def test_a_rollout_over_both_accepts_what_was_held_when_it_began_and_nothing_else(tmp_path: Path) -> None:
-    held, planned = offers(tmp_path, BASE)[UPPER], offers(tmp_path, UPLINK)[POD]
-    third = offers(tmp_path, with_exception("device: atsw-01, port: Ethernet3/2/1"))[UPPER]
+    held, planned = downlinks(tmp_path, BASE)[UPPER], downlinks(tmp_path, UPLINK)[POD]
+    third = downlinks(tmp_path, with_exception("device: atsw-01, port: Ethernet3/2/1"))[UPPER]
     store = Store(tmp_path / "objects")
 
-    require_offers(planned, held, held, UPPER, store)
-    require_offers(planned, {**held, "atsw-01": {}}, held, UPPER, store)  # failed, within the budget
+    require_downlinks(planned, held, held, UPPER, store)
+    require_downlinks(planned, {**held, "atsw-01": {}}, held, UPPER, store)  # failed, within the budget
     with pytest.raises(UnmetReferenceError):
-        require_offers(planned, third, held, UPPER, store)
+        require_downlinks(planned, third, held, UPPER, store)
     with pytest.raises(UnmetReferenceError, match="or its last update failed"):
-        require_offers(planned, {**held, "atsw-01": {}}, None, UPPER, store)
+        require_downlinks(planned, {**held, "atsw-01": {}}, None, UPPER, store)
 
 
 def test_stacks_of_a_project_share_the_salt_of_their_passphrase(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_pods_refer_to_the_upper_layer_and_wait_for_the_one_they_were_planned_ag
     answers = ("--accept-refuted", "ethernet-bisection", "--because", "the card is swapped today", "--yes")
     both = site.run("up", "--upper", "--pod", "pod0", *answers)
     assert both.returncode == 0, both.stdout + both.stderr
-    offered = site.output(UPPER)["offers"]
-    assert isinstance(offered, dict)
-    assert offered["atsw-01"]["p00"].startswith("1 of 2 ports")
+    downlinks = site.output(UPPER)["downlinks"]
+    assert isinstance(downlinks, dict)
+    assert downlinks["atsw-01"]["p00"].startswith("1 of 2 ports")
     assert site.output(POD)["upper"] == site.output(UPPER)["manifest"]

@@ -17,7 +17,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.keys.file_store import FileKms
 from clusterwright.keys.kms import Kms, KmsError
 from clusterwright.keys.rotation import LEDGER, Keeper, newest
-from clusterwright.keys.schedule import Step, overdue, steps
+from clusterwright.keys.schedule import RotationStep, overdue, steps
 from clusterwright.keys.transit import TransitKms
 from clusterwright.spec.encryption import KeySchedule
 
@@ -64,8 +64,8 @@ def wrapping_of(keeper: Keeper) -> str:
     return keeper.keys[0].name
 
 
-def rotate(keeper: Keeper, on: date) -> list[Step]:
-    told: list[Step] = []
+def rotate(keeper: Keeper, on: date) -> list[RotationStep]:
+    told: list[RotationStep] = []
     keeper.rotate(on, told.append)
     return told
 

@@ -90,7 +90,7 @@ def test_every_packet_fares_as_declared(spec: Path) -> None:
 
 def test_what_should_arrive_is_what_the_flows_say(twin: Twin, tree: RenderedTree) -> None:
     """The whole packets to ports that should arrive at a node with rules of its own, by the spec's flows alone."""
-    from clusterwright.lab.isolation.expectation import Expectation
+    from clusterwright.lab.isolation.expectation import PacketExpectation
     from clusterwright.lab.isolation.probes import PORT, matrix
     from clusterwright.proofs.isolation.nodes import RUNNING
 
@@ -98,7 +98,7 @@ def test_what_should_arrive_is_what_the_flows_say(twin: Twin, tree: RenderedTree
     kinds = {zone.name: zone.kind for zone in twin.plan.spec.zones}
     flows = [flow for flow in twin.plan.spec.flows if kinds[flow.target] != "boot" and flow.name != "rdma"]
     asked = 0
-    for probe in matrix(stage, Expectation(stage, RUNNING), 0, 20_000):
+    for probe in matrix(stage, PacketExpectation(stage, RUNNING), 0, 20_000):
         trip, packet = probe.trip, probe.trip.packet
         if probe.kind != PORT or trip.past_filter or trip.receiver.running is None:
             continue

@@ -16,7 +16,7 @@ from tests.observe.netfile import NetFile, hdr_lab, hdr_plan, scan
 
 from clusterwright.cli.observe import observe
 from clusterwright.observe.compare import compare
-from clusterwright.observe.difference import Kind
+from clusterwright.observe.difference import DifferenceKind
 from clusterwright.observe.ibnetdiscover import parse
 
 
@@ -234,8 +234,8 @@ def test_a_guid_that_stands_in_for_a_real_one_is_never_named(fault: str, describ
     found = compare(net.plan, "backend", [parse(text, "scan")], rates=False)
     assert found
     assert not [item.message for item in found if "2c1a5" in item.message]
-    assert Kind.DUPLICATE_GUID not in {item.kind for item in found}
-    assert Kind.EXCHANGED_DEVICES not in {item.kind for item in found}
+    assert DifferenceKind.DUPLICATE_GUID not in {item.kind for item in found}
+    assert DifferenceKind.EXCHANGED_DEVICES not in {item.kind for item in found}
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])

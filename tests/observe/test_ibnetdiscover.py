@@ -10,7 +10,7 @@ from tests.observe.netfile import hdr_lab
 
 from clusterwright.cli.observe import observe
 from clusterwright.finding import ClusterwrightError
-from clusterwright.observe.ibnetdiscover import Link, parse, parse_name_map
+from clusterwright.observe.ibnetdiscover import ReportedLink, parse, parse_name_map
 
 LISTING = """#
 # Topology file: generated on Tue Jun  5 14:15:10 2007
@@ -47,9 +47,9 @@ def test_every_form_of_a_line() -> None:
     assert scan.nodes[0].description == "MF0;leaf-s00-00:MQM8700/U1"
     leaf, adapter = 0xB8CEF60300F1A2B0, 0x0C42A10300AABBCC
     assert scan.links == (
-        Link(leaf, 1, 0, adapter, 1, adapter, 4, "HDR", 11),
-        Link(leaf, 2, 0, 0xB8CEF60300F1A2C0, 7, 0, 2, "HDR", 12),
-        Link(adapter, 1, adapter, leaf, 1, 0, 4, "HDR", 19),
+        ReportedLink(leaf, 1, 0, adapter, 1, adapter, 4, "HDR", 11),
+        ReportedLink(leaf, 2, 0, 0xB8CEF60300F1A2C0, 7, 0, 2, "HDR", 12),
+        ReportedLink(adapter, 1, adapter, leaf, 1, 0, 4, "HDR", 19),
     )
 
 

@@ -12,7 +12,7 @@ from tests.platforms.plans import plan_of
 
 from clusterwright.cli.observe import observe
 from clusterwright.observe.compare import compare
-from clusterwright.observe.difference import Difference, Kind
+from clusterwright.observe.difference import DifferenceKind, ObservedDifference
 from clusterwright.observe.ibnetdiscover import parse
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.chips import chips_of
@@ -27,7 +27,7 @@ def _real(guid: int) -> int:
     return guid ^ 0x5A00000000000000
 
 
-def _compare(plan: Plan, text: str, *, by_name: bool = False) -> tuple[Difference, ...]:
+def _compare(plan: Plan, text: str, *, by_name: bool = False) -> tuple[ObservedDifference, ...]:
     return compare(plan, "backend", [parse(text, "scan")], by_name=by_name)
 
 
@@ -61,7 +61,7 @@ def test_nameless_switches_are_known_by_their_cables() -> None:
     text = listing(plan, "4xNDR", described=lambda name: name if " " in name else NAMELESS, guid=_real)
     found = _compare(plan, text)
     switches = [device for device in plan.devices if device.guid is not None]
-    assert {item.kind for item in found} == {Kind.OTHER_GUID}
+    assert {item.kind for item in found} == {DifferenceKind.OTHER_GUID}
     told = {item.place.device: item.message for item in found}
     assert set(told) == {device.name for device in switches}
     for device in switches:
@@ -135,7 +135,7 @@ def test_a_trace_inside_a_director_is_no_cable_to_move() -> None:
             kept.append(line)
     assert len(lines) - len(kept) == 2
     (found,) = _compare(plan, "".join(kept))
-    assert found.kind is Kind.INTERNAL_LINK
+    assert found.kind is DifferenceKind.INTERNAL_LINK
     assert found.message == f"the link inside {director.name} between {leaf.name} and {spine.name} is down"
 
 
@@ -159,7 +159,7 @@ def test_a_drained_switch_may_be_there_or_not(tmp_path: Path) -> None:
     assert _compare(plan, text) == ()
     assert _compare(plan, _without(text, guid)) == ()
     active = build_plan(load_spec(hdr_lab(tmp_path)))
-    assert [item.kind for item in _compare(active, _without(text, guid))] == [Kind.MISSING_DEVICE]
+    assert [item.kind for item in _compare(active, _without(text, guid))] == [DifferenceKind.MISSING_DEVICE]
 
 
 def test_two_scans_say_no_more_than_one() -> None:
@@ -173,7 +173,7 @@ def test_two_places_of_one_guid_are_told_and_nobody_is_sent_to_them() -> None:
     nics = {(c.a.device, c.a.port): c.a.guid for c in plan.cables if c.a.guid is not None}
     one, other = nics["gpu-s00r00n0", "be2"] - 1, nics["gpu-s01r01n3", "be6"] - 1
     found = _compare(plan, listing(plan, "4xNDR", guid=lambda guid: one if guid == other else guid))
-    assert [(item.kind, str(item.place)) for item in found] == [(Kind.DUPLICATE_GUID, "leaf-s01-06 4/2")]
+    assert [(item.kind, str(item.place)) for item in found] == [(DifferenceKind.DUPLICATE_GUID, "leaf-s01-06 4/2")]
 
 
 def test_the_aggregation_nodes_of_sharp_are_no_strangers() -> None:

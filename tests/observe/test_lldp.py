@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from clusterwright.cli.main import cli
 from clusterwright.data_files import folder
 from clusterwright.finding import ClusterwrightError
-from clusterwright.observe.difference import Kind
+from clusterwright.observe.difference import DifferenceKind
 from clusterwright.observe.lldp import Neighbour, parse_neighbours
 from clusterwright.observe.lldp_compare import compare_neighbours
 from clusterwright.plan.build import build_plan
@@ -92,18 +92,18 @@ def test_exchanged_cables_are_one_move_each(plan: Plan) -> None:
 
     found = compare_neighbours(plan, {SWITCH: [*crossed, *rest]})
 
-    assert [item.kind for item in found] == [Kind.SWAPPED, Kind.SWAPPED]
+    assert [item.kind for item in found] == [DifferenceKind.SWAPPED, DifferenceKind.SWAPPED]
     assert all("exchanged with" in item.message for item in found)
 
 
 def test_silence_is_a_missing_link_and_a_stranger_is_named(plan: Plan) -> None:
     one, *rest = planned(plan, SWITCH)
     found = compare_neighbours(plan, {SWITCH: rest})
-    assert [item.kind for item in found] == [Kind.MISSING_LINK]
+    assert [item.kind for item in found] == [DifferenceKind.MISSING_LINK]
     assert one.neighbour in found[0].message
 
     found = compare_neighbours(plan, {SWITCH: [Neighbour(one.port, "somebodys-laptop", "en0"), *rest]})
-    assert Kind.UNEXPECTED_DEVICE in [item.kind for item in found]
+    assert DifferenceKind.UNEXPECTED_DEVICE in [item.kind for item in found]
     assert any("somebodys-laptop en0 is cabled to" in item.message for item in found)
 
 
@@ -115,7 +115,7 @@ def test_a_port_that_two_others_hear_is_ambiguous_and_moves_nothing(plan: Plan) 
         twin = heard[SWITCH][0]
         heard["ctsw-p00-01"] = [Neighbour(one.port, twin.neighbour, twin.neighbour_port), *rest]
         (found,) = compare_neighbours(plan, heard)
-        assert found.kind == Kind.AMBIGUOUS
+        assert found.kind == DifferenceKind.AMBIGUOUS
         assert f"{twin.neighbour} {twin.neighbour_port} is heard at {SWITCH} {twin.port}, ctsw-p00-01" in found.message
 
 
@@ -123,11 +123,11 @@ def test_a_cable_at_another_port_is_moved_and_one_too_many_is_taken_out(plan: Pl
     one, *rest = planned(plan, SWITCH)
     free = "Ethernet9/36/1"
     found = compare_neighbours(plan, {SWITCH: [Neighbour(free, one.neighbour, one.neighbour_port), *rest]})
-    assert [item.kind for item in found] == [Kind.WRONG_PORT]
+    assert [item.kind for item in found] == [DifferenceKind.WRONG_PORT]
     assert f"from {SWITCH} {free} to {SWITCH} {one.port}" in found[0].message
 
     found = compare_neighbours(plan, {SWITCH: [one, *rest, Neighbour(free, "atsw-00", "Ethernet9/35/1")]})
-    assert [item.kind for item in found] == [Kind.UNEXPECTED_LINK]
+    assert [item.kind for item in found] == [DifferenceKind.UNEXPECTED_LINK]
 
 
 def test_the_command_reads_a_folder_and_says_which_cable_to_move(plan: Plan, tmp_path: Path) -> None:

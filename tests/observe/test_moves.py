@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.observe.netfile import NetFile, hdr_plan
 
 from clusterwright.observe.compare import compare
-from clusterwright.observe.difference import Kind, Place
+from clusterwright.observe.difference import DifferenceKind, Place
 from clusterwright.observe.ibnetdiscover import parse
 
 FREE = [(leaf, port) for leaf in ("leaf-s00-01", "leaf-s01-06", "spine-02") for port in ("33", "34", "35")]
@@ -53,11 +53,11 @@ def test_following_the_advice_leads_to_the_plan(data: st.DataObject) -> None:
         wrong.remove(frozenset(cable))
         net.cut(cable[0])
     for item in advice:
-        if item.kind is Kind.UNEXPECTED_LINK:
+        if item.kind is DifferenceKind.UNEXPECTED_LINK:
             net.cut(net.end(*_words(item.place)))
     for item in advice:
         end = item.target if item.target is not None else item.place
-        if item.kind is not Kind.UNEXPECTED_LINK:
+        if item.kind is not DifferenceKind.UNEXPECTED_LINK:
             assert item.cable is not None, item.message
             net.join(net.end(*_words(item.cable)), net.end(*_words(end)))
     assert net.peers == planned.peers

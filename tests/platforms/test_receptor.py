@@ -14,7 +14,7 @@ import pytest
 import yaml
 from tests.platforms.plans import plan_with
 
-from clusterwright.deploy.ansible.execution import ExecutionNode, read_execution
+from clusterwright.deploy.ansible.execution import MeshNode, read_execution
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.receptor.writer import CONFIG, SHARES, UNIT, WORKER
@@ -97,7 +97,7 @@ def test_a_deployment_reads_when_a_node_counts_as_lost(plan: Plan, tmp_path: Pat
 def test_a_deployment_reads_who_has_which_share(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "execution.json").write_text(files(plan, "svc-v00n0")[SHARES])
     execution = read_execution(tmp_path / "execution.json")
-    assert execution.nodes == (ExecutionNode("svc-v01n0", ("p01",)), ExecutionNode("svc-v02n0"))
+    assert execution.nodes == (MeshNode("svc-v01n0", ("p01",)), MeshNode("svc-v02n0"))
     assert execution.control_socket == Path("/run/clusterwright-receptor/control.sock")
     shares = execution.partition(["gpu-p00r00n0", "gpu-p01r00n0", "gpu-p01r01n1"])
     assert shares == {"svc-v02n0": ("gpu-p00r00n0",), "svc-v01n0": ("gpu-p01r00n0", "gpu-p01r01n1")}

@@ -10,13 +10,13 @@ from typing import Any, cast
 import pytest
 
 from clusterwright.deploy.pulumi.automation import Engine, Given, Ran
-from clusterwright.deploy.pulumi.events import Event, Kind, Listener
+from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
 from clusterwright.deploy.pulumi.manifest import Manifest, ManifestUnit
 from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout import ledger
-from clusterwright.rollout.execution import End, Execution, Orders, Result
-from clusterwright.rollout.gates.health import Gate, Said
+from clusterwright.rollout.execution import Execution, Orders, Result, UpdateEnd
+from clusterwright.rollout.gates.health import Gate, GateAnswer
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.prepare import Prepared
 from clusterwright.rollout.waves import Effect, Wave
@@ -56,8 +56,10 @@ class Recorder:
         self.runs.append((stack.name, tuple(units)))
         chosen = [unit for unit in stack.units if unit.name in units or not units]
         for unit in (each for each in chosen if each.name in self.warns):
-            listen(Event(Kind.MESSAGE, stack.name, unit.name, "rack", severity="info", text="a line of a diff"))
-            listen(Event(Kind.MESSAGE, stack.name, unit.name, "rack", severity="warning", text="done by b: a is lost"))
+            listen(Event(EventKind.MESSAGE, stack.name, unit.name, "rack", severity="info", text="a line of a diff"))
+            listen(
+                Event(EventKind.MESSAGE, stack.name, unit.name, "rack", severity="warning", text="done by b: a is lost")
+            )
         touched = {name for unit in chosen for name in unit.devices}
         refused = touched & self.refused
         self.times -= bool(refused)
@@ -90,9 +92,9 @@ class Sick:
             raise ClusterwrightError(self.cannot)
         return wave.units[0]
 
-    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         assert before == wave.units[0], "what was seen before this very wave"
-        return Said(len(trees), {name: why for name, why in self.unwell.items() if name in trees})
+        return GateAnswer(len(trees), {name: why for name, why in self.unwell.items() if name in trees})
 
 
 def execute(
@@ -127,7 +129,7 @@ def test_waves_go_out_one_after_another_and_the_whole_stack_last(tmp_path: Path)
 
     result, _ = execute(tmp_path, engine)
 
-    assert result.end is End.DONE
+    assert result.end is UpdateEnd.DONE
     assert engine.runs == [("c-pod0", ("r0",)), ("c-pod0", ("r1",)), ("c-pod0", ("r2",)), ("c-pod0", ())]
     assert ledger.load(tmp_path) is None
 
@@ -137,7 +139,7 @@ def test_one_device_over_the_budget_stops_the_rollout_where_it_is(tmp_path: Path
 
     result, told = execute(tmp_path, engine)
 
-    assert (result.end, engine.runs[-1]) == (End.STOPPED, ("c-pod0", ("r1",)))
+    assert (result.end, engine.runs[-1]) == (UpdateEnd.STOPPED, ("c-pod0", ("r1",)))
     assert "1 devices of the wave are not well, 0 are allowed" in result.text
     assert "r1n0: failed, full disk" in told[-1].text
     found = ledger.load(tmp_path)
@@ -150,7 +152,7 @@ def test_a_device_within_the_budget_is_tried_again_in_a_wave_with_gates(tmp_path
 
     result, told = execute(tmp_path, engine, budget=1)
 
-    assert result.end is End.DONE
+    assert result.end is UpdateEnd.DONE
     assert [(each.number, each.wave.units, len(each.failed)) for each in result.waves] == [
         (1, ("r0",), 0),
         (2, ("r1",), 1),
@@ -164,7 +166,7 @@ def test_a_device_within_the_budget_is_tried_again_in_a_wave_with_gates(tmp_path
 def test_a_device_that_never_takes_its_tree_stops_the_rollout_before_its_last_step(tmp_path: Path) -> None:
     result, _ = execute(tmp_path, engine := Recorder(refuse=frozenset({"r1n0"})), budget=1)
 
-    assert (result.end, result.text) == (End.STOPPED, "did not take what they are to have: r1n0")
+    assert (result.end, result.text) == (UpdateEnd.STOPPED, "did not take what they are to have: r1n0")
     assert engine.runs[-1] == ("c-pod0", ("r1",)), "nothing is written without a gate behind it"
     left = ledger.load(tmp_path)
     assert left is not None
@@ -184,7 +186,7 @@ def test_a_health_gate_counts_like_a_refusal(tmp_path: Path) -> None:
 
     result, _ = execute(tmp_path, engine, unwell={"r0n1": "two BGP sessions are down"})
 
-    assert result.end is End.STOPPED
+    assert result.end is UpdateEnd.STOPPED
     assert result.waves[0].failed == {"r0n1": "two BGP sessions are down"}
     assert len(engine.runs) == 1
 
@@ -194,7 +196,7 @@ def test_a_gate_has_a_budget_of_its_own_below_that_of_the_rollout(tmp_path: Path
 
     result, told = execute(tmp_path, Recorder(), budget=2, gates=(Sick({}), sick))
 
-    assert (result.end, result.text) == (End.STOPPED, "1 devices are not well by isolation, 0 are allowed")
+    assert (result.end, result.text) == (UpdateEnd.STOPPED, "1 devices are not well by isolation, 0 are allowed")
     assert told[-1].details["gates"] == [
         {"gate": "sick", "asked": 2, "wrong": 0},
         {"gate": "isolation", "asked": 2, "wrong": 1},
@@ -204,14 +206,17 @@ def test_a_gate_has_a_budget_of_its_own_below_that_of_the_rollout(tmp_path: Path
 
 def test_whoever_does_not_wait_for_an_answer_leaves_the_wave_unfinished(tmp_path: Path) -> None:
     class Endless(Sick):
-        def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+        def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
             raise KeyboardInterrupt
 
     engine = Recorder()
 
     result, told = execute(tmp_path, engine, gates=(Endless({}),), is_aborted=lambda: bool(engine.runs))
 
-    assert (result.end, result.text) == (End.ABORTED, "interrupted while devices were asked whether they are well")
+    assert (result.end, result.text) == (
+        UpdateEnd.ABORTED,
+        "interrupted while devices were asked whether they are well",
+    )
     assert "wave 1: 0 of 2 devices are well" in told[-1].text
     assert result.waves[0].failed == dict.fromkeys(("r0n0", "r0n1"), "was not asked whether it is well")
     left = ledger.load(tmp_path)
@@ -224,7 +229,7 @@ def test_what_one_gate_complains_of_no_later_one_is_asked_about(tmp_path: Path) 
 
     assert result.waves[0].failed == {"r0n0": "first"}
     assert [each.said.asked for each in result.waves[0].checked] == [2, 1]
-    assert told[0].kind is Kind.WAVE_STARTED
+    assert told[0].kind is EventKind.WAVE_STARTED
 
 
 def test_a_gate_that_cannot_look_before_a_wave_has_nothing_touched(tmp_path: Path) -> None:
@@ -232,21 +237,21 @@ def test_a_gate_that_cannot_look_before_a_wave_has_nothing_touched(tmp_path: Pat
 
     result, _ = execute(tmp_path, engine, gates=(Sick({}, cannot="id_ed25519: there is no such file"),))
 
-    assert (result.end, engine.runs) == (End.STOPPED, [])
+    assert (result.end, engine.runs) == (UpdateEnd.STOPPED, [])
     assert result.text == "the wave was not started: id_ed25519: there is no such file"
     assert set(result.waves[0].failed.values()) == {"was not started"}
 
 
 def test_a_pause_is_noted_and_the_next_run_goes_on_behind_it(tmp_path: Path) -> None:
     paused, _ = execute(tmp_path, Recorder(), pause_after=frozenset({1}))
-    assert (paused.end, paused.text) == (End.PAUSED, "wave 2 of 3 is next")
+    assert (paused.end, paused.text) == (UpdateEnd.PAUSED, "wave 2 of 3 is next")
     found = ledger.resumed(ledger.load(tmp_path), "m", ["c-pod0"])
     assert found is not None
 
     engine = Recorder()
     result, _ = execute(tmp_path, engine, found)
 
-    assert result.end is End.DONE
+    assert result.end is UpdateEnd.DONE
     assert [units for _, units in engine.runs] == [("r1",), ("r2",), ()]
 
 
@@ -263,7 +268,7 @@ def test_an_abort_lets_the_running_wave_finish(tmp_path: Path) -> None:
 
     result, _ = execute(tmp_path, engine, is_aborted=lambda: len(engine.runs) == 2)
 
-    assert (result.end, result.text) == (End.ABORTED, "wave 3 of 3 is next")
+    assert (result.end, result.text) == (UpdateEnd.ABORTED, "wave 3 of 3 is next")
     assert [wave.reason for wave in result.waves] == ["", ""]
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.deploy.test_ansible_lab_nodes import EXEMPT, frontend_address
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.ansible.query import Answer, Devices, Question
+from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Unreachable
@@ -131,10 +131,10 @@ def test_asking_keeps_to_known_hosts_and_to_its_limits(nodes: Nodes, tmp_path: P
     strangers.write_text("")
     unknown = Devices(Access(access.addresses, access.private_key, strangers))
 
-    refused = unknown.run({ONE: Question(("true",), 5)})[ONE]
-    nowhere = nodes.devices.run({"nobody": Question(("true",), 5)})["nobody"]
-    missing = nodes.devices.run({ONE: Question(("no-such-program",), 5)})[ONE]
+    refused = unknown.run({ONE: RemoteCommand(("true",), 5)})[ONE]
+    nowhere = nodes.devices.run({"nobody": RemoteCommand(("true",), 5)})["nobody"]
+    missing = nodes.devices.run({ONE: RemoteCommand(("no-such-program",), 5)})[ONE]
 
     assert refused == Unreachable("Host key verification failed.")
     assert nowhere == Unreachable("the access file has no address for it")
-    assert missing == Answer(127, "", "no-such-program: No such file or directory")
+    assert missing == CommandResult(127, "", "no-such-program: No such file or directory")

@@ -10,7 +10,7 @@ import pytest
 from tests.golden_files import assert_golden
 from tests.rollout.deployments import Edit, Site, deploy
 
-from clusterwright.rollout.gates.health import Probe
+from clusterwright.rollout.gates.health import SiteProbe
 from clusterwright.rollout.gates.selection import Gates
 from clusterwright.rollout.preview.document import document
 from clusterwright.rollout.preview.text import text_lines
@@ -151,7 +151,7 @@ def test_jobs_that_run_are_named_with_what_they_lose(site: Site) -> None:
 
 def test_the_document_holds_everything_that_the_text_shortens(site: Site) -> None:
     site.edit(SYSCTL)
-    gates = Gates((Probe(("ask-switches",)),), {"subnet": "nobody scans here"})
+    gates = Gates((SiteProbe(("ask-switches",)),), {"subnet": "nobody scans here"})
 
     found = json.loads(json.dumps(document(site.preview(), gates)))
 

@@ -16,11 +16,11 @@ from tests.deploy.eapi_server import PASSWORD, USER, Pki, Switch
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.ansible.eapi import EapiAccess
-from clusterwright.deploy.ansible.query import Answer, Devices
+from clusterwright.deploy.ansible.query import CommandResult, Devices
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.target import Unreachable
 from clusterwright.intent.switch_links import links_of
-from clusterwright.intent.switch_sessions import Session, sessions_of
+from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
 from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
@@ -41,7 +41,7 @@ def plan() -> Plan:
     return build_plan(load_spec(folder("inventory") / "lab-sonic.yaml"))
 
 
-def own_sessions(plan: Plan, name: str) -> tuple[Session, ...]:
+def own_sessions(plan: Plan, name: str) -> tuple[PlannedSession, ...]:
     device = plan.by_name[name]
     return sessions_of(plan, device, links_of(plan, device))
 
@@ -196,15 +196,15 @@ FBOSS_ANSWER = {
 @pytest.mark.parametrize(
     ("system", "answer", "states"),
     [
-        (FBOSS, Answer(0, json.dumps(FBOSS_ANSWER), ""), {"fd00::3": "Established", "fd00::5": "Active"}),
+        (FBOSS, CommandResult(0, json.dumps(FBOSS_ANSWER), ""), {"fd00::3": "Established", "fd00::5": "Active"}),
         (EOS, {"vrfs": {"default": {"peers": {"fd00::3": {"peerState": "Idle"}}}}}, {"fd00::3": "Idle"}),
         (EOS, {}, {}),
         (EOS, Unreachable("no answer from 10.0.0.1:443: timed out"), "no answer from 10.0.0.1:443: timed out"),
-        (SONIC, Answer(1, "", "vtysh: container bgp is not running"), "vtysh: container bgp is not running"),
-        (SONIC, Answer(0, "%", ""), "what it says of BGP cannot be read (JSONDecodeError"),
+        (SONIC, CommandResult(1, "", "vtysh: container bgp is not running"), "vtysh: container bgp is not running"),
+        (SONIC, CommandResult(0, "%", ""), "what it says of BGP cannot be read (JSONDecodeError"),
         (
             FBOSS,
-            Answer(0, '{"h": {"sessions": [{"peer_addr": 7}]}}', ""),
+            CommandResult(0, '{"h": {"sessions": [{"peer_addr": 7}]}}', ""),
             "what it says of BGP cannot be read (TypeErr",
         ),
     ],

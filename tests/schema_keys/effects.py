@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
 from clusterwright.bringup.acceptance import acceptance_plans
-from clusterwright.bringup.steps import Limits
-from clusterwright.cli.formats.placement import Comparison
+from clusterwright.bringup.steps import AcceptanceLimits
+from clusterwright.cli.formats.placement import PlacementComparison
 from clusterwright.cli.formats.placement import text as placement_text
 from clusterwright.deploy.pulumi.units import cut
 from clusterwright.deploy.secrets.sources import SecretFile
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from clusterwright.spec.workload import Job
 
 DAY = date(2026, 6, 1)
-_LIMITS = Limits(60, 0.97, 0.9)
+_LIMITS = AcceptanceLimits(60, 0.97, 0.9)
 
 
 class Seen:
@@ -136,7 +136,9 @@ class Seen:
 
     def _placement(self, job: Job) -> str:
         room = room_for(self.built, job)
-        return placement_text(Comparison("", job, room, place(room, job), linear(room, job), shuffled(room, job, 1), 1))
+        return placement_text(
+            PlacementComparison("", job, room, place(room, job), linear(room, job), shuffled(room, job, 1), 1)
+        )
 
     @property
     def _rebooting(self) -> dict[str, Effect]:

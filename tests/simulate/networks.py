@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from clusterwright import data_files
 from clusterwright.plan.build import build_plan
-from clusterwright.simulate.network import Network, build_network
+from clusterwright.simulate.network import FabricGraph, build_network
 from clusterwright.spec.load import load_spec
 
 # Pod p00 alone is then two racks of two nodes, each rack with one uplink to each of two cluster switches.
@@ -28,7 +28,7 @@ def overlay(folder: Path, changes: str) -> Path:
 
 
 @cache
-def network(changes: str = "") -> Network:
+def network(changes: str = "") -> FabricGraph:
     """The backend of lab-roce with changes."""
     with TemporaryDirectory() as folder:
         return build_network(build_plan(load_spec(overlay(Path(folder), changes))), "backend")

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.simulate.networks import DRAINED, TWO_UPLINKS, network
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.simulate.collective import Outcome, Question, simulate
-from clusterwright.simulate.flows import Transport
+from clusterwright.simulate.collective import SeedResult, Simulation, simulate
+from clusterwright.simulate.flows import FlowTransport
 from clusterwright.simulate.hashing import HASHES
-from clusterwright.simulate.network import HOST, Network
+from clusterwright.simulate.network import HOST, FabricGraph
 from clusterwright.simulate.placement import PLACEMENTS, place
 from clusterwright.simulate.summary import summarise
 from clusterwright.simulate.traffic import Traffic, algorithm_for, phases
@@ -22,15 +22,15 @@ RACKS = ("rtsw-p00r00", "rtsw-p00r01")
 UPPERS = ("ctsw-p00-00", "ctsw-p00-01")
 
 
-def ask(net: Network, hashing: str, qps: int, ranks: int = 32, seed: int = 0, **more: object) -> Outcome:
+def ask(net: FabricGraph, hashing: str, qps: int, ranks: int = 32, seed: int = 0, **more: object) -> SeedResult:
     traffic = more.get("traffic", RING)
     placement = more.get("placement", "linear")
     assert isinstance(traffic, Traffic)
     assert isinstance(placement, str)
-    return simulate(net, Question(traffic, Transport(hashing, qps), ranks, placement), (seed,))[0]
+    return simulate(net, Simulation(traffic, FlowTransport(hashing, qps), ranks, placement), (seed,))[0]
 
 
-def loads_of(net: Network, outcome: Outcome, near: str, far: str) -> list[float]:
+def loads_of(net: FabricGraph, outcome: SeedResult, near: str, far: str) -> list[float]:
     """The loads of the links from one device to another."""
     return [
         float(outcome.load[link])
@@ -195,7 +195,7 @@ def test_whatever_is_simulated(
 
 def test_a_summary_names_the_fullest_links() -> None:
     net = network()
-    outcomes = simulate(net, Question(RING, Transport("ecmp", 1), 32), (0, 1, 2))
+    outcomes = simulate(net, Simulation(RING, FlowTransport("ecmp", 1), 32), (0, 1, 2))
     summary = summarise(net, outcomes, links=4)
     assert [layer.name for layer in summary.layers] == ["node > rtsw", "rtsw > node", "rtsw > ctsw", "ctsw > rtsw"]
     assert summary.layers[0].spread.highest == 1.0

@@ -13,10 +13,10 @@ from tests.simulate.networks import network
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.engine import render_device
-from clusterwright.simulate.flows import FlowMaker, Transport
+from clusterwright.simulate.flows import FlowMaker, FlowTransport
 from clusterwright.simulate.hashing import crc, field_hashes, layers_of, switch_chooser
 from clusterwright.simulate.loads import Flows, flows_on_links
-from clusterwright.simulate.network import Network, build_network
+from clusterwright.simulate.network import FabricGraph, build_network
 from clusterwright.simulate.published import spread_over_uplinks
 from clusterwright.simulate.queue_pairs import occurrence, queue_pair_numbers, source_ports
 from clusterwright.simulate.routing import build_routes
@@ -80,12 +80,12 @@ def test_one_function_on_all_tiers_leaves_links_empty() -> None:
     layers = layers_of(net, "ecmp")
     shares = {}
     for what, chosen in (("own", layers), ("same", (layers[0],) * len(layers))):
-        maker = FlowMaker(net, Transport("ecmp", 16), switch_chooser(net, chosen), field_hashes(net, chosen))
+        maker = FlowMaker(net, FlowTransport("ecmp", 16), switch_chooser(net, chosen), field_hashes(net, chosen))
         shares[what] = busiest_above_the_racks(net, maker)
     assert shares["same"] > 1.3 * shares["own"]
 
 
-def busiest_above_the_racks(net: Network, maker: FlowMaker) -> float:
+def busiest_above_the_racks(net: FabricGraph, maker: FlowMaker) -> float:
     """The fullest link from the second tier up over their mean, under random flows between pods."""
     drawn = scrambled(SEED, 61, 4 * 4000).reshape(4, -1).astype(np.int64) & 0xFFFFFF
     half = len(net.nics.switch) // 2

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from clusterwright.bringup import infiniband_steps, roce_steps
-from clusterwright.bringup.steps import Acceptance, Limits
+from clusterwright.bringup.steps import Acceptance, AcceptanceLimits
 from clusterwright.bringup.traffic_steps import bandwidth_steps, ring_steps
-from clusterwright.bringup.unit import Unit, unit_of
+from clusterwright.bringup.unit import BringupUnit, unit_of
 from clusterwright.plan.model import Plan
 
 
-def acceptance_plans(plan: Plan, group: str, limits: Limits) -> tuple[Acceptance, ...]:
+def acceptance_plans(plan: Plan, group: str, limits: AcceptanceLimits) -> tuple[Acceptance, ...]:
     """One plan for each RDMA fabric of the group. Raises ClusterwrightError as ``unit_of`` does."""
     return tuple(_acceptance(plan, unit, limits) for unit in unit_of(plan, group))
 
 
-def _acceptance(plan: Plan, unit: Unit, limits: Limits) -> Acceptance:
+def _acceptance(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Acceptance:
     technology = infiniband_steps if unit.fabric.technology == "infiniband" else roce_steps
     steps = [*technology.first_steps(plan, unit, limits), *bandwidth_steps(plan, unit, limits)]
     steps += ring_steps(plan, unit, limits)

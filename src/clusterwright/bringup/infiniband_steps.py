@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from clusterwright.bringup.counters import NEVER, OF_BIT_ERRORS, SIDE_EFFECTS, by_speed
-from clusterwright.bringup.steps import Command, Limits, Step, Threshold
-from clusterwright.bringup.unit import Unit
+from clusterwright.bringup.steps import AcceptanceLimits, Command, Step, Threshold
+from clusterwright.bringup.unit import BringupUnit
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.opensm.writer.configuration import manager_hosts
@@ -17,7 +17,7 @@ NAMES = "--node-name-map /etc/opensm/ib-node-name-map"
 SPEED_NAMES = {40: "QDR", 56: "FDR", 100: "EDR", 200: "HDR", 400: "NDR", 800: "XDR"}
 
 
-def first_steps(plan: Plan, unit: Unit, limits: Limits) -> Iterator[Step]:
+def first_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Iterator[Step]:
     """Cabling, firmware, ports at rest."""
     manager = (*manager_hosts(plan, unit.fabric.name), "the subnet manager's host")[0]
     yield _cabling(plan, unit, manager)
@@ -25,13 +25,13 @@ def first_steps(plan: Plan, unit: Unit, limits: Limits) -> Iterator[Step]:
     yield counters_step(unit, limits, manager, "ports", "Ports and error counters at rest")
 
 
-def last_step(plan: Plan, unit: Unit, limits: Limits) -> Step:
+def last_step(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Step:
     """Counters once more, after the load."""
     manager = (*manager_hosts(plan, unit.fabric.name), "the subnet manager's host")[0]
     return counters_step(unit, limits, manager, "ports-after-load", "Error counters after the load")
 
 
-def _cabling(plan: Plan, unit: Unit, manager: str) -> Step:
+def _cabling(plan: Plan, unit: BringupUnit, manager: str) -> Step:
     chips = sum(len(chips_of(plan, switch)) for switch in unit.switches)
     nics = sum(len(nics) for nics in unit.nics.values())
     links = [f"{count:,} links 4x {SPEED_NAMES.get(speed, f'at {speed} Gb/s')}" for speed, count in unit.speeds.items()]
@@ -52,7 +52,7 @@ def _cabling(plan: Plan, unit: Unit, manager: str) -> Step:
     )
 
 
-def _firmware(plan: Plan, unit: Unit, manager: str) -> Step:
+def _firmware(plan: Plan, unit: BringupUnit, manager: str) -> Step:
     models = Counter(switch.model for switch in unit.switches)
     parts = [f"{count:,} × {plan.spec.catalogue[model].part}" for model, count in models.items()]
     devices = " ".join(str(nic.rdma_device) for nic in unit.nics[unit.nodes[0].name])
@@ -77,7 +77,7 @@ def _firmware(plan: Plan, unit: Unit, manager: str) -> Step:
     )
 
 
-def counters_step(unit: Unit, limits: Limits, manager: str, key: str, title: str) -> Step:
+def counters_step(unit: BringupUnit, limits: AcceptanceLimits, manager: str, key: str, title: str) -> Step:
     """Clear, wait or load, read and judge the error counters."""
     judge = f"clusterwright bringup SPEC --group {unit.group} --minutes {limits.minutes} --judge"
     file = f"{unit.group}.ibqueryerrors"
@@ -113,7 +113,7 @@ def counters_step(unit: Unit, limits: Limits, manager: str, key: str, title: str
     )
 
 
-def counter_thresholds(speeds_gbps: Iterable[int], limits: Limits) -> Iterator[Threshold]:
+def counter_thresholds(speeds_gbps: Iterable[int], limits: AcceptanceLimits) -> Iterator[Threshold]:
     """The limits of each counter, for each speed where they depend on it."""
     found = by_speed(speeds_gbps, limits.minutes)
     for speed, of_speed in found.items():

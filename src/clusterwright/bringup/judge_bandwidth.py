@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from clusterwright.bringup.matrix import across, tests_of, together
 from clusterwright.bringup.rates import payload_rate
-from clusterwright.bringup.steps import Limits
+from clusterwright.bringup.steps import AcceptanceLimits
 from clusterwright.bringup.traffic_steps import pair_threshold
 from clusterwright.bringup.unit import RDMA, unit_of
-from clusterwright.bringup.verdict import Judgement, UnreadableReportError, Verdict
-from clusterwright.bringup.ways import Ways
+from clusterwright.bringup.verdict import Judgement, Measurement, UnreadableReportError
+from clusterwright.bringup.ways import CabledPaths
 from clusterwright.intent.node_nics import HostNic, nics_of
 from clusterwright.plan.model import Plan
 
@@ -56,18 +56,18 @@ def read_perftest(text: str, name: str) -> tuple[PairReport, ...]:
     return tuple(found)
 
 
-def judge_bandwidth(plan: Plan, group: str | None, text: str, name: str, limits: Limits) -> Judgement:
+def judge_bandwidth(plan: Plan, group: str | None, text: str, name: str, limits: AcceptanceLimits) -> Judgement:
     """Verdicts on every pair reported and, with a group, on every pair of its rounds that is missing.
 
     Raises UnreadableReportError, also for pairs that the plan does not have.
     """
     reports = read_perftest(text, name)
-    ways: dict[str, Ways] = {}
+    ways: dict[str, CabledPaths] = {}
     verdicts = [_verdict(plan, report, name, limits, ways) for report in reports]
     measured = {frozenset((report.one, report.other)) for report in reports}
     if group is not None:
         verdicts += [
-            Verdict(TOOL, _label(one, other), "", ("was not measured",))
+            Measurement(TOOL, _label(one, other), "", ("was not measured",))
             for one, other in _expected(plan, group)
             if frozenset((one, other)) not in measured
         ]
@@ -77,29 +77,31 @@ def judge_bandwidth(plan: Plan, group: str | None, text: str, name: str, limits:
 
 def _expected(plan: Plan, group: str) -> Iterator[tuple[Nic, Nic]]:
     for unit in unit_of(plan, group):
-        ways = Ways(plan, unit.fabric.name)
+        ways = CabledPaths(plan, unit.fabric.name)
         tests = [test for pairs in together(unit) for one, other in pairs for test in tests_of(unit, ways, one, other)]
         for test in (*tests, *(each for wave in across(unit, ways) for each in wave)):
             yield (test.server, str(test.near.rdma_device)), (test.client, str(test.far.rdma_device))
 
 
-def _verdict(plan: Plan, report: PairReport, name: str, limits: Limits, ways: dict[str, Ways]) -> Verdict:
+def _verdict(
+    plan: Plan, report: PairReport, name: str, limits: AcceptanceLimits, ways: dict[str, CabledPaths]
+) -> Measurement:
     one, other = (_nic(plan, nic, name) for nic in (report.one, report.other))
     if one.fabric.name != other.fabric.name or one.rail != other.rail:
         raise UnreadableReportError(f"{name}: {_label(report.one, report.other)} are not on one rail of one fabric.")
     cables = f"{_cable(report.one[0], one)}; {_cable(report.other[0], other)}"
     label = _label(report.one, report.other)
     if report.average_gbps is None:
-        return Verdict(TOOL, label, cables, ("wrote no result",))
+        return Measurement(TOOL, label, cables, ("wrote no result",))
     speed = min(_speed(plan, report.one[0], one), _speed(plan, report.other[0], other))
     if one.fabric.name not in ways:
-        ways[one.fabric.name] = Ways(plan, one.fabric.name)
+        ways[one.fabric.name] = CabledPaths(plan, one.fabric.name)
     speed = min(speed, ways[one.fabric.name].way(one.switch, other.switch).slowest_gbps or speed)
     asked = pair_threshold(payload_rate(one.fabric, speed, one.version), limits)
     measured = f"{report.average_gbps:.2f} Gb/s"
     if report.average_gbps < asked.value:
-        return Verdict(TOOL, label, cables, (f"{measured}, at least {asked.value:g} Gb/s ({asked.formula})",))
-    return Verdict(TOOL, label, cables, (), (measured,))
+        return Measurement(TOOL, label, cables, (f"{measured}, at least {asked.value:g} Gb/s ({asked.formula})",))
+    return Measurement(TOOL, label, cables, (), (measured,))
 
 
 def _nic(plan: Plan, nic: Nic, name: str) -> HostNic:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from clusterwright.bringup.counters import SIDE_EFFECTS, CounterLimit, by_speed
-from clusterwright.bringup.steps import Limits
-from clusterwright.bringup.verdict import Judgement, UnreadableReportError, Verdict
+from clusterwright.bringup.steps import AcceptanceLimits
+from clusterwright.bringup.verdict import Judgement, Measurement, UnreadableReportError
 from clusterwright.plan.chips import chip_ports, chips_of
 from clusterwright.plan.model import Cable, Plan
 
@@ -56,7 +56,7 @@ def read_ibqueryerrors(text: str, name: str) -> tuple[tuple[PortReport, ...], in
     return tuple(found), int(checked[1])
 
 
-def judge_counters(plan: Plan, group: str | None, text: str, name: str, limits: Limits) -> Judgement:
+def judge_counters(plan: Plan, group: str | None, text: str, name: str, limits: AcceptanceLimits) -> Judgement:
     """Verdicts on the ports of ``group`` (None: of every InfiniBand fabric) that ibqueryerrors reported.
 
     ``name`` is the file's. Raises UnreadableReportError.
@@ -73,7 +73,7 @@ def judge_counters(plan: Plan, group: str | None, text: str, name: str, limits: 
             reason = (
                 f"no device of the plan has a port {report.port} at GUID {guid}: an unknown device, or a stale GUID"
             )
-            verdicts.append(Verdict(TOOL, f"GUID {guid} port {report.port}", "", (reason,)))
+            verdicts.append(Measurement(TOOL, f"GUID {guid} port {report.port}", "", (reason,)))
         elif group is not None and not _concerns(plan, place, group):
             outside += 1
         else:
@@ -83,7 +83,7 @@ def judge_counters(plan: Plan, group: str | None, text: str, name: str, limits: 
     return Judgement(TOOL, f"{checked:,} ports checked, {wrong:,} beyond limits{elsewhere}", tuple(verdicts))
 
 
-def _verdict(report: PortReport, place: _Place, bounds: Mapping[str, CounterLimit]) -> Verdict:
+def _verdict(report: PortReport, place: _Place, bounds: Mapping[str, CounterLimit]) -> Measurement:
     reasons, remarks = [], []
     for counter, value in report.counters:
         if _DATA.match(counter):
@@ -97,7 +97,7 @@ def _verdict(report: PortReport, place: _Place, bounds: Mapping[str, CounterLimi
             reasons.append(f"{counter} is {value:,}, at most {limit.most:,} ({limit.formula})")
     cable = place.cable
     text = f"{cable.a.device} {cable.a.port} – {cable.b.device} {cable.b.port}" if cable is not None else ""
-    return Verdict(TOOL, place.label, text, tuple(reasons), tuple(remarks))
+    return Measurement(TOOL, place.label, text, tuple(reasons), tuple(remarks))
 
 
 def _concerns(plan: Plan, place: _Place, group: str) -> bool:

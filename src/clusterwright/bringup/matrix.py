@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.bringup.schedule import Round, tournament
-from clusterwright.bringup.unit import Unit
-from clusterwright.bringup.ways import Way, Ways
+from clusterwright.bringup.unit import BringupUnit
+from clusterwright.bringup.ways import CabledPaths, Way
 from clusterwright.intent.node_nics import HostNic
 
 
@@ -22,14 +22,14 @@ class Test:
     way: Way
 
 
-def together(unit: Unit) -> tuple[Round, ...]:
+def together(unit: BringupUnit) -> tuple[Round, ...]:
     """Rounds of nodes that have the same switch on every rail: each with each other one, all rails at once."""
     schedules = [tournament(names) for names in _classes(unit)]
     most = max(map(len, schedules), default=0)
     return tuple(tuple(pair for own in schedules for pair in (own[at] if at < len(own) else ())) for at in range(most))
 
 
-def across(unit: Unit, ways: Ways) -> tuple[tuple[Test, ...], ...]:
+def across(unit: BringupUnit, ways: CabledPaths) -> tuple[tuple[Test, ...], ...]:
     """Rounds of tests between nodes with different switches: a node of every rack with one of every other rack.
 
     The nodes of a rack take turns. Two tests run at once only where no path of one has a cable of a path of the other.
@@ -55,7 +55,7 @@ def across(unit: Unit, ways: Ways) -> tuple[tuple[Test, ...], ...]:
     return tuple(found)
 
 
-def tests_of(unit: Unit, ways: Ways, server: str, client: str) -> Iterator[Test]:
+def tests_of(unit: BringupUnit, ways: CabledPaths, server: str, client: str) -> Iterator[Test]:
     """The tests of two nodes: one for each rail on which both have a NIC in service."""
     far = {nic.interface: nic for nic in unit.nics[client]}
     for nic in unit.nics[server]:
@@ -64,7 +64,7 @@ def tests_of(unit: Unit, ways: Ways, server: str, client: str) -> Iterator[Test]
             yield Test(server, nic, client, other, ways.way(nic.switch, other.switch))
 
 
-def _classes(unit: Unit) -> list[list[str]]:
+def _classes(unit: BringupUnit) -> list[list[str]]:
     """Nodes by the switches of their rails."""
     found: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for node in unit.nodes:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from clusterwright.bringup.counters import bit_errors
-from clusterwright.bringup.steps import Command, Limits, Step, Threshold
-from clusterwright.bringup.unit import Unit
+from clusterwright.bringup.steps import AcceptanceLimits, Command, Step, Threshold
+from clusterwright.bringup.unit import BringupUnit
 from clusterwright.plan.model import Plan
 
 # How a switch says what it sees and counts, by its operating system.
@@ -18,29 +18,29 @@ COUNTERS = {
 }
 
 
-def first_steps(plan: Plan, unit: Unit, limits: Limits) -> Iterator[Step]:
+def first_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Iterator[Step]:
     """Cabling, firmware, ports at rest."""
     yield _cabling(plan, unit)
     yield _firmware(plan, unit)
     yield _counters(plan, unit, limits, "ports", f"Ports and error counters after {limits.minutes} minutes at rest")
 
 
-def last_step(plan: Plan, unit: Unit, limits: Limits) -> Step:
+def last_step(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Step:
     """Counters once more, after the load."""
     return _counters(plan, unit, limits, "ports-after-load", "Error counters and flow control after the load")
 
 
-def _systems(plan: Plan, unit: Unit) -> list[str]:
+def _systems(plan: Plan, unit: BringupUnit) -> list[str]:
     """The network operating systems of the unit's switches, in order."""
     found = {plan.spec.catalogue[switch.model].network_os or "" for switch in unit.switches}
     return sorted(found & NEIGHBOURS.keys())
 
 
-def _interfaces(unit: Unit) -> str:
+def _interfaces(unit: BringupUnit) -> str:
     return " ".join(nic.interface for nic in unit.nics[unit.nodes[0].name])
 
 
-def _cabling(plan: Plan, unit: Unit) -> Step:
+def _cabling(plan: Plan, unit: BringupUnit) -> Step:
     nics = sum(len(nics) for nics in unit.nics.values())
     asked = [Command(f"every {system.upper()} switch", NEIGHBOURS[system]) for system in _systems(plan, unit)]
     return Step(
@@ -60,7 +60,7 @@ def _cabling(plan: Plan, unit: Unit) -> Step:
     )
 
 
-def _firmware(plan: Plan, unit: Unit) -> Step:
+def _firmware(plan: Plan, unit: BringupUnit) -> Step:
     models = Counter(switch.model for switch in unit.switches)
     parts = [f"{count:,} × {plan.spec.catalogue[model].part}" for model, count in models.items()]
     return Step(
@@ -81,7 +81,7 @@ def _firmware(plan: Plan, unit: Unit) -> Step:
     )
 
 
-def _counters(plan: Plan, unit: Unit, limits: Limits, key: str, title: str) -> Step:
+def _counters(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits, key: str, title: str) -> Step:
     speed = unit.nic_speed_gbps
     most, formula = bit_errors(speed, limits.minutes)
     lossless = [item.priority for item in unit.fabric.classes if item.priority is not None]

@@ -55,7 +55,7 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AcceptanceLimits:
     """What the operator decides: how long counters are watched, and which shares of the computed ceilings are asked.
 
     ``bandwidth`` is the share of a pair's payload rate. A lane that is lost or a speed step halves a link, so that any

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from clusterwright.bringup.matrix import Test, across, tests_of, together
 from clusterwright.bringup.rates import Payload, payload_rate, ring_bus_gb_per_s
-from clusterwright.bringup.steps import Command, Limits, Step, Threshold
-from clusterwright.bringup.unit import Unit
-from clusterwright.bringup.ways import Share, Ways, share_of
+from clusterwright.bringup.steps import AcceptanceLimits, Command, Step, Threshold
+from clusterwright.bringup.unit import BringupUnit
+from clusterwright.bringup.ways import CabledPaths, Share, share_of
 from clusterwright.intent.node_nics import HostNic
 from clusterwright.intent.traffic_classes import data_class_of, traffic_class_byte
 from clusterwright.plan.model import Plan
@@ -27,21 +27,21 @@ _NO_CABLE_SHARED = (
 )
 
 
-def unit_payload(unit: Unit) -> Payload:
+def unit_payload(unit: BringupUnit) -> Payload:
     """The best payload rate of a pair of the unit's NICs."""
     nic = unit.nics[unit.nodes[0].name][0]
     return payload_rate(unit.fabric, unit.nic_speed_gbps, nic.version)
 
 
-def pair_threshold(payload: Payload, limits: Limits) -> Threshold:
+def pair_threshold(payload: Payload, limits: AcceptanceLimits) -> Threshold:
     """What a pair of NICs with this payload rate must reach."""
     value = round(payload.gbps * limits.bandwidth, 1)
     return Threshold("bandwidth of a pair", "≥", value, "Gb/s", f"{limits.bandwidth:.0%} of {payload.formula}")
 
 
-def bandwidth_steps(plan: Plan, unit: Unit, limits: Limits) -> Iterator[Step]:
+def bandwidth_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Iterator[Step]:
     """Pairs under the same switches, then pairs between switches; nothing for a single node."""
-    ways = Ways(plan, unit.fabric.name)
+    ways = CabledPaths(plan, unit.fabric.name)
     rounds = together(unit)
     if rounds:
         server, client = rounds[0][0]
@@ -95,16 +95,16 @@ def _count(rounds: Sequence[object]) -> str:
     return f"{len(rounds):,} round{'' if len(rounds) == 1 else 's'}"
 
 
-def _slowest(unit: Unit, test: Test) -> int:
+def _slowest(unit: BringupUnit, test: Test) -> int:
     """The slowest cable of a test, in Gb/s."""
     return min(unit.nic_speed_gbps, test.way.slowest_gbps or unit.nic_speed_gbps)
 
 
-def _agrees(unit: Unit) -> str:
+def _agrees(unit: BringupUnit) -> str:
     return f"`clusterwright bringup SPEC --group {unit.group} --judge perftest=FILE` agrees, on all clients' output"
 
 
-def _commands(plan: Plan, unit: Unit, test: Test) -> tuple[Command, Command]:
+def _commands(plan: Plan, unit: BringupUnit, test: Test) -> tuple[Command, Command]:
     """What the server and the client of a test run."""
     report = f"echo '# pair {test.server} {test.near.rdma_device} {test.client} {test.far.rdma_device}'; "
     return (
@@ -113,7 +113,7 @@ def _commands(plan: Plan, unit: Unit, test: Test) -> tuple[Command, Command]:
     )
 
 
-def _perftest(plan: Plan, unit: Unit, nic: HostNic) -> str:
+def _perftest(plan: Plan, unit: BringupUnit, nic: HostNic) -> str:
     """ib_write_bw as one end runs it; the other end's host name follows on the client."""
     mtu = unit_payload(unit).mtu_bytes
     line = f"ib_write_bw -d {nic.rdma_device} -m {mtu} -s {MESSAGE_BYTES} -n {MESSAGES} -F --report_gbits"
@@ -127,7 +127,7 @@ def _perftest(plan: Plan, unit: Unit, nic: HostNic) -> str:
     return line
 
 
-def ring_steps(plan: Plan, unit: Unit, limits: Limits) -> Iterator[Step]:
+def ring_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Iterator[Step]:
     """A ring on each rail, one GPU of each node; then all GPUs. Nothing for a single node."""
     if len(unit.nodes) < 2:
         return
@@ -172,7 +172,7 @@ def ring_steps(plan: Plan, unit: Unit, limits: Limits) -> Iterator[Step]:
     )
 
 
-def _ring(unit: Unit, limits: Limits, rings: int, share: Share) -> Threshold:
+def _ring(unit: BringupUnit, limits: AcceptanceLimits, rings: int, share: Share) -> Threshold:
     payload = unit_payload(unit)
     value = round(ring_bus_gb_per_s(payload, rings) * share.part * limits.collective, 1)
     left = f" × {share.part:.3g}: {share.why};" if share.why else ""
@@ -180,9 +180,9 @@ def _ring(unit: Unit, limits: Limits, rings: int, share: Share) -> Threshold:
     return Threshold("bus bandwidth", "≥", value, "GB/s", formula)
 
 
-def ring_share(plan: Plan, unit: Unit, rails: Sequence[int]) -> Share:
+def ring_share(plan: Plan, unit: BringupUnit, rails: Sequence[int]) -> Share:
     """What a ring over the unit's nodes, in their order, keeps on each of these rails when they run at once."""
-    ways = Ways(plan, unit.fabric.name)
+    ways = CabledPaths(plan, unit.fabric.name)
     names = [node.name for node in unit.nodes]
     chosen = {unit.nics[names[0]][rail].interface for rail in rails}
     flows = [

@@ -15,7 +15,7 @@ RDMA = ("infiniband", "roce")
 
 
 @dataclass(frozen=True)
-class Unit:
+class BringupUnit:
     """One RDMA fabric's part of a group.
 
     ``nics`` are the NICs of each node in rail order; ``cables`` those of the fabric with an end at a node of the group
@@ -50,7 +50,7 @@ class Unit:
         return max(len(nics) for nics in self.nics.values())
 
 
-def unit_of(plan: Plan, group: str) -> tuple[Unit, ...]:
+def unit_of(plan: Plan, group: str) -> tuple[BringupUnit, ...]:
     """The group's part of every RDMA fabric, in the spec's order.
 
     Raises ClusterwrightError for an unknown group, and for one without active GPU nodes on such a fabric.
@@ -81,7 +81,7 @@ def _in_service(plan: Plan, node: Device, nics: tuple[HostNic, ...]) -> tuple[Ho
 
 def _unit(
     plan: Plan, group: str, fabric: Fabric, nodes: tuple[Device, ...], nics: Mapping[str, tuple[HostNic, ...]]
-) -> Unit:
+) -> BringupUnit:
     names = {node.name for node in nodes}
     own = {
         device.name
@@ -96,4 +96,4 @@ def _unit(
     )
     touched = {cable.b.device for cable in cables if cable.a.device in names} | own
     switches = tuple(device for device in plan.devices if device.name in touched)
-    return Unit(group, fabric, nodes, {node.name: nics[node.name] for node in nodes}, switches, cables)
+    return BringupUnit(group, fabric, nodes, {node.name: nics[node.name] for node in nodes}, switches, cables)

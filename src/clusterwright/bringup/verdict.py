@@ -8,7 +8,7 @@ from clusterwright.finding import ClusterwrightError
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Measurement:
     """A port or a pair that was measured.
 
     ``subject`` names it as its label does, ``cable`` the cable at it ("" where there is none), ``reasons`` say what
@@ -33,7 +33,7 @@ class Judgement:
 
     tool: str
     summary: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Measurement, ...]
 
     @property
     def holds(self) -> bool:

@@ -39,7 +39,7 @@ class Way:
         return frozenset((switch, each.direction) for each in self.stretches for switch in each.switches)
 
 
-class Ways:
+class CabledPaths:
     """The cables in service between the switches of one fabric."""
 
     def __init__(self, plan: Plan, fabric: str) -> None:
@@ -84,7 +84,7 @@ class Share:
     why: str
 
 
-def share_of(ways: Ways, flows: Iterable[Way], nic_gbps: int, connections: int, *, evenly: bool) -> Share:
+def share_of(ways: CabledPaths, flows: Iterable[Way], nic_gbps: int, connections: int, *, evenly: bool) -> Share:
     """The part of its rate that each flow keeps when all run at once.
 
     A stretch of U cables that F flows cross leaves at most U × speed / (F × NIC). Where every one of a flow's

@@ -12,7 +12,7 @@ import click
 from clusterwright.bringup.acceptance import acceptance_plans
 from clusterwright.bringup.judge_bandwidth import judge_bandwidth
 from clusterwright.bringup.judge_counters import judge_counters
-from clusterwright.bringup.steps import Limits
+from clusterwright.bringup.steps import AcceptanceLimits
 from clusterwright.bringup.text import text_lines
 from clusterwright.bringup.verdict import Judgement, UnreadableReportError
 from clusterwright.cli.planning import plan_with_findings
@@ -58,7 +58,7 @@ def bringup(
     Exit status: 0 written or everything holds, 1 something does not hold, 2 could not run.
     """
     plan, _ = plan_with_findings(spec)
-    limits = Limits(minutes, bandwidth, collective)
+    limits = AcceptanceLimits(minutes, bandwidth, collective)
     if judge or reports:
         return _judge(plan, group, (*judge, *reports), limits, form)
     if group is None:
@@ -72,7 +72,7 @@ def bringup(
     return 0
 
 
-def _judge(plan: Plan, group: str | None, reports: tuple[str, ...], limits: Limits, form: str) -> int:
+def _judge(plan: Plan, group: str | None, reports: tuple[str, ...], limits: AcceptanceLimits, form: str) -> int:
     if group is not None and group not in plan.group_by_name:
         raise ClusterwrightError(f'{plan.name} has no group "{group}".')
     judgements = [_judged(plan, group, report, limits) for report in reports]
@@ -84,7 +84,7 @@ def _judge(plan: Plan, group: str | None, reports: tuple[str, ...], limits: Limi
     return 0 if all(judgement.holds for judgement in judgements) else _EXIT_FAILED
 
 
-def _judged(plan: Plan, group: str | None, report: str, limits: Limits) -> Judgement:
+def _judged(plan: Plan, group: str | None, report: str, limits: AcceptanceLimits) -> Judgement:
     tool, equals, name = report.partition("=")
     if not equals or tool not in JUDGES:
         raise ClusterwrightError(f'"{report}" names no report. Write TOOL=FILE; tools are {", ".join(JUDGES)}.')

@@ -20,7 +20,7 @@ from clusterwright.keys.certificates import certificate_dues
 from clusterwright.keys.file_store import FileKms
 from clusterwright.keys.ledger import Ledger
 from clusterwright.keys.rotation import LEDGER, Keeper
-from clusterwright.keys.schedule import Step, overdue, steps
+from clusterwright.keys.schedule import RotationStep, overdue, steps
 from clusterwright.keys.transit import TransitKms
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def audit(spec: Path, day: str | None, **place: Any) -> int:
     return _EXIT_DUE if late else 0
 
 
-def _line(step: Step) -> str:
+def _line(step: RotationStep) -> str:
     return f"{step.action.value:12} {step.key} version {step.version}: {step.reason}"
 
 

@@ -17,7 +17,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.bringup import bring_up
 from clusterwright.lab.check import CheckResult, DidNotConverge, await_routes, check
 from clusterwright.lab.cut import DEFAULT_ROUTERS, Cut
-from clusterwright.lab.faults import Change, Fault, faulty, parse_link, try_change
+from clusterwright.lab.faults import Fault, Reconvergence, faulty, parse_link, try_change
 from clusterwright.lab.isolation.compare import compare, rendered_filters
 from clusterwright.lab.running import (
     LabState,
@@ -150,7 +150,7 @@ def fail(
     whole, state = _running(_plan(spec), fabric)
     for fault in faults:
         faulty(whole, (fault,))
-    changes: list[Change] = []
+    changes: list[Reconvergence] = []
     stuck: str | None = None
     with exclusively(whole.name):
         try:
@@ -167,7 +167,7 @@ def fail(
     return _EXIT_DIFFERENCES if stuck or any(change.lost for change in changes) else 0
 
 
-def _changes(whole: Twin, state: LabState, faults: Sequence[Fault], *, keep: bool) -> Iterator[Change]:
+def _changes(whole: Twin, state: LabState, faults: Sequence[Fault], *, keep: bool) -> Iterator[Reconvergence]:
     """Makes each fault happen, and mends it unless it is to be kept."""
     timeout_s = _CHANGE_S + _CHANGE_PER_ROUTER_S * len(whole.views)
     kept = tuple(Fault(*fault) for fault in state.faults)
@@ -234,7 +234,7 @@ def _progress(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _change_text(change: Change) -> str:
+def _change_text(change: Reconvergence) -> str:
     return (
         f"{change.what}: routes as planned after {change.seconds:.1f} s; {change.narrower} routes narrower,"
         f" {change.lost} lost; {change.received} of {change.sent} datagrams arrived"

@@ -13,7 +13,7 @@ from clusterwright.cli.formats.differences import render_csv, render_json, rende
 from clusterwright.cli.planning import plan_with_findings
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.compare import compare
-from clusterwright.observe.difference import Difference
+from clusterwright.observe.difference import ObservedDifference
 from clusterwright.observe.ibnetdiscover import parse, parse_name_map
 from clusterwright.observe.labels import label_lines
 from clusterwright.observe.lldp import parse_neighbours
@@ -116,7 +116,7 @@ def _observe_running(spec: Path, folder: Path, adopt: bool, form: str) -> int:
     return _EXIT_DIFFERENCES if found else 0
 
 
-def _tell(differences: Sequence[Difference], cluster: str, fabric: str, form: str) -> int:
+def _tell(differences: Sequence[ObservedDifference], cluster: str, fabric: str, form: str) -> int:
     if form == "json":
         click.echo(render_json(differences, cluster, fabric), nl=False)
     elif form == "csv":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from clusterwright.cli.formats.placement import Comparison, as_document, hostfile, rankfile, text
+from clusterwright.cli.formats.placement import PlacementComparison, as_document, hostfile, rankfile, text
 from clusterwright.cli.planning import plan_with_findings
 from clusterwright.finding import ClusterwrightError
 from clusterwright.place.placement import linear, place, shuffled
@@ -48,7 +48,7 @@ def place_command(spec: Path, name: str | None, failed: tuple[str, ...], seed: i
     elif output == "hostfile":
         click.echo(hostfile(room, planned), nl=False)
     else:
-        found = Comparison(plan.name, job, room, planned, linear(room, job), shuffled(room, job, seed), seed)
+        found = PlacementComparison(plan.name, job, room, planned, linear(room, job), shuffled(room, job, seed), seed)
         click.echo(json.dumps(as_document(found), indent=1) if output == "json" else text(found))
     return 0
 

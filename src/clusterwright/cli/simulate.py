@@ -11,10 +11,10 @@ import click
 
 from clusterwright.cli.planning import plan_with_findings
 from clusterwright.intent.hashing import hashed_fields
-from clusterwright.simulate.collective import Question, simulate
-from clusterwright.simulate.flows import SOURCE_PORTS, Transport
+from clusterwright.simulate.collective import Simulation, simulate
+from clusterwright.simulate.flows import SOURCE_PORTS, FlowTransport
 from clusterwright.simulate.hashing import HASHES, PATH_PINNING, RENDERED, layers_of
-from clusterwright.simulate.network import Network, build_network, fabric_to_simulate
+from clusterwright.simulate.network import FabricGraph, build_network, fabric_to_simulate
 from clusterwright.simulate.placement import PLACEMENTS
 from clusterwright.simulate.summary import Summary, summarise
 from clusterwright.simulate.traffic import ALGORITHMS, COLLECTIVES, Traffic, algorithm_for
@@ -90,9 +90,9 @@ def simulate_command(
     network = build_network(plan, fabric_to_simulate(plan, fabric))
     nccl = plan.spec.nccl
     profile = nccl if nccl is not None and nccl.fabric == network.fabric else None
-    question = Question(
+    question = Simulation(
         Traffic(collective, algorithm_for(collective, algorithm), channels, pxn),
-        Transport(hashing, qps or (profile.qps_per_connection if profile is not None else 1), source_port),
+        FlowTransport(hashing, qps or (profile.qps_per_connection if profile is not None else 1), source_port),
         ranks,
         placement,
         profile.nodes if profile is not None else None,
@@ -114,7 +114,7 @@ def simulate_command(
     return 0
 
 
-def _hashing(network: Network, asked: str) -> Iterator[dict[str, str]]:
+def _hashing(network: FabricGraph, asked: str) -> Iterator[dict[str, str]]:
     """For each tier what its switches pick a link by, and with which function."""
     if asked == PATH_PINNING:
         yield from ({"tier": each.tier.role, "fields": "destination's slice"} for each in network.hashing)
@@ -126,7 +126,7 @@ def _hashing(network: Network, asked: str) -> Iterator[dict[str, str]]:
 
 
 def _text(
-    cluster: str, network: Network, question: Question, seeds: tuple[int, ...], summary: Summary
+    cluster: str, network: FabricGraph, question: Simulation, seeds: tuple[int, ...], summary: Summary
 ) -> Iterator[str]:
     traffic = question.traffic
     yield (

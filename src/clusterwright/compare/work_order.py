@@ -20,7 +20,7 @@ _ORDER = (REMOVE, REPLACE, MOVE, ADD)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WorkOrderLine:
     """One line: what stands at ``place`` is pulled, or moved to ``target``; ``other`` is the cable's other end.
 
     A new cable goes from ``place`` to ``other``. Names are those that labels bear at that moment: the first plan's for
@@ -37,13 +37,13 @@ class Job:
     cable: Cable
 
 
-def work_order(before: Plan, after: Plan, changes: Iterable[CableChanges]) -> tuple[Job, ...]:
+def work_order(before: Plan, after: Plan, changes: Iterable[CableChanges]) -> tuple[WorkOrderLine, ...]:
     """Removals first, then replacements, moves, additions; each by rack, unit, device and port of the place."""
     jobs = [job for fabric in changes for job in _jobs(before, after, fabric)]
     return tuple(sorted(jobs, key=_floor_order))
 
 
-def work_order_csv(jobs: Iterable[Job]) -> str:
+def work_order_csv(jobs: Iterable[WorkOrderLine]) -> str:
     """The work order as CSV (RFC 4180), one line a job."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
@@ -58,7 +58,7 @@ def work_order_csv(jobs: Iterable[Job]) -> str:
     return text.getvalue()
 
 
-def instruction(job: Job) -> str:
+def instruction(job: WorkOrderLine) -> str:
     """The job in words."""
     place, other = _name(job.place), _name(job.other)
     if job.action == MOVE and job.target is not None:
@@ -74,23 +74,23 @@ def _kind(cable: Cable) -> str:
     return f"{cable.length_m:g} m {cable.medium} ({cable.speed_gbps} Gb/s)"
 
 
-def _jobs(before: Plan, after: Plan, fabric: CableChanges) -> Iterator[Job]:
+def _jobs(before: Plan, after: Plan, fabric: CableChanges) -> Iterator[WorkOrderLine]:
     for cable in fabric.removed:
-        yield Job(REMOVE, "", before, cable.a, after, None, cable.b, cable)
+        yield WorkOrderLine(REMOVE, "", before, cable.a, after, None, cable.b, cable)
     for move in fabric.replaced:
-        yield Job(REPLACE, "", after, move.after.a, after, None, move.after.b, move.after)
+        yield WorkOrderLine(REPLACE, "", after, move.after.a, after, None, move.after.b, move.after)
     for move in fabric.moved:
         yield from _ends_to_move(before, after, move)
     for cable in fabric.added:
-        yield Job(ADD, "", after, cable.a, after, None, cable.b, cable)
+        yield WorkOrderLine(ADD, "", after, cable.a, after, None, cable.b, cable)
 
 
-def _ends_to_move(before: Plan, after: Plan, move: CableMove) -> Iterator[Job]:
+def _ends_to_move(before: Plan, after: Plan, move: CableMove) -> Iterator[WorkOrderLine]:
     old, new = move.before, move.after
     if move.ends in ("lower", "both"):
-        yield Job(MOVE, "lower", before, old.a, after, new.a, old.b, new)
+        yield WorkOrderLine(MOVE, "lower", before, old.a, after, new.a, old.b, new)
     if move.ends in ("upper", "both"):
-        yield Job(MOVE, "upper", before, old.b, after, new.b, old.a, new)
+        yield WorkOrderLine(MOVE, "upper", before, old.b, after, new.b, old.a, new)
 
 
 def _name(interface: Interface) -> str:
@@ -102,7 +102,7 @@ def _place(plan: Plan, interface: Interface) -> tuple[str, str, str, str]:
     return device.rack, f"{device.unit:g}" if device.unit else "", device.name, interface.port
 
 
-def _floor_order(job: Job) -> tuple[object, ...]:
+def _floor_order(job: WorkOrderLine) -> tuple[object, ...]:
     device = job.plan.by_name[job.place.device]
     rack, name, port = (natural_key(text) for text in (device.rack, device.name, job.place.port))
     return _ORDER.index(job.action), rack, device.unit, name, port

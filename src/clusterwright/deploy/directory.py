@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.device_places import OWN_FOLDER, Places, Refused, home_of, mode_of
-from clusterwright.deploy.journal import Journal, Step, make_durable, read_record
+from clusterwright.deploy.device_places import OWN_FOLDER, DevicePaths, RefusedPath, home_of, mode_of
+from clusterwright.deploy.journal import Journal, JournalEntry, make_durable, read_record
 from clusterwright.deploy.pulumi.changes import changed_lines
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, holding_digest, tree_digest
 from clusterwright.durable import took_lock
@@ -44,14 +44,14 @@ class _Change:
     tree: DeviceTree
     journal: Journal
     owned: frozenset[str]
-    steps: tuple[Step, ...]
+    steps: tuple[JournalEntry, ...]
 
     @property
     def home(self) -> Path:
         return self.journal.home
 
     @property
-    def wanted(self) -> frozenset[str]:
+    def tree_paths(self) -> frozenset[str]:
         return frozenset(artifact.path for artifact in self.tree)
 
     @property
@@ -81,13 +81,13 @@ class DirectoryTarget:
 
     def _read_one(self, device: str) -> Holding | Unreachable:
         try:
-            return Holding(_held(Places(home_of(self.root, device)), read_record(self.root / device)))
+            return Holding(_held(DevicePaths(home_of(self.root, device)), read_record(self.root / device)))
         except OSError as error:
             return Unreachable(_reason(error))
 
     def _foresee(self, device: str, tree: DeviceTree) -> Outcome:
         try:
-            places = Places(home_of(self.root, device))
+            places = DevicePaths(home_of(self.root, device))
             owned = read_record(self.root / device)
             steps = _steps(places, tree, owned)
             if not steps and owned == {artifact.path for artifact in tree}:
@@ -141,8 +141,8 @@ class DirectoryTarget:
         journal = Journal(self.root / device)
         journal.roll_back()
         owned = read_record(journal.home)
-        change = _Change(tree, journal, owned, _steps(Places(journal.home), tree, owned))
-        if not change.steps and owned == change.wanted:
+        change = _Change(tree, journal, owned, _steps(DevicePaths(journal.home), tree, owned))
+        if not change.steps and owned == change.tree_paths:
             return Outcome(Status.UNCHANGED, digest=tree_digest(tree))
         return change
 
@@ -173,25 +173,25 @@ class DirectoryTarget:
 def _locked(home: Path, end: float) -> Iterator[None]:
     """Nobody else changes the device meanwhile; until ``end``, of the monotonic clock, the lock is waited for.
 
-    The kernel lets go of the lock of whoever dies. Raises Refused.
+    The kernel lets go of the lock of whoever dies. Raises RefusedPath.
     """
     home.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         while not took_lock(descriptor):
             if time.monotonic() > end:
-                raise Refused(f"another deployment is changing it; it was waited for {LOCK_WAIT_S} s")
+                raise RefusedPath(f"another deployment is changing it; it was waited for {LOCK_WAIT_S} s")
             time.sleep(0.1)
         yield
     finally:
         os.close(descriptor)
 
 
-def _steps(places: Places, tree: DeviceTree, owned: frozenset[str]) -> tuple[Step, ...]:
-    """What has to be put and dropped. Raises Refused for a path that leaves the folder or meets a directory."""
-    puts = [Step(artifact.path, artifact) for artifact in tree if _differs(places.of(artifact.path), artifact)]
-    wanted = {artifact.path for artifact in tree}
-    drops = [Step(path, None) for path in sorted(owned - wanted) if os.path.lexists(places.of(path))]
+def _steps(places: DevicePaths, tree: DeviceTree, owned: frozenset[str]) -> tuple[JournalEntry, ...]:
+    """What has to be put and dropped. Raises RefusedPath for a path that leaves the folder or meets a directory."""
+    puts = [JournalEntry(artifact.path, artifact) for artifact in tree if _differs(places.of(artifact.path), artifact)]
+    tree_paths = {artifact.path for artifact in tree}
+    drops = [JournalEntry(path, None) for path in sorted(owned - tree_paths) if os.path.lexists(places.of(path))]
     return (*puts, *drops)
 
 
@@ -207,21 +207,23 @@ def _file_digest(place: str) -> str | None:
     return hashlib.sha256(Path(place).read_bytes()).hexdigest()
 
 
-def _held(places: Places, owned: Collection[str]) -> dict[str, str]:
-    """The digests of those of the files ``owned`` that are there, by path. Raises Refused."""
+def _held(places: DevicePaths, owned: Collection[str]) -> dict[str, str]:
+    """The digests of those of the files ``owned`` that are there, by path. Raises RefusedPath."""
     return {path: digest for path in sorted(owned) if (digest := _file_digest(places.of(path))) is not None}
 
 
-def _found(places: Places, device: str, path: str) -> Artifact | None:
-    """The regular file at ``path``, as it lies there; None for anything else, and for nothing. Raises Refused."""
+def _found(places: DevicePaths, device: str, path: str) -> Artifact | None:
+    """The regular file at ``path``, as it lies there; None for anything else, and for nothing. Raises RefusedPath."""
     place = Path(places.of(path))
     if place.is_symlink() or not place.is_file():
         return None
     return Artifact(device, path, place.read_bytes(), "found", place.stat().st_mode & 0o7777)
 
 
-def _foreseen(places: Places, device: str, tree: DeviceTree, steps: tuple[Step, ...], owned: frozenset[str]) -> Outcome:
-    """What would change, in lines, and the digest of what is there now. Raises Refused."""
+def _foreseen(
+    places: DevicePaths, device: str, tree: DeviceTree, steps: tuple[JournalEntry, ...], owned: frozenset[str]
+) -> Outcome:
+    """What would change, in lines, and the digest of what is there now. Raises RefusedPath."""
     touched = {step.path for step in steps}
     before = tuple(found for path in sorted(touched) if (found := _found(places, device, path)))
     after = tuple(artifact for artifact in tree if artifact.path in touched)
@@ -234,7 +236,7 @@ def _foreseen(places: Places, device: str, tree: DeviceTree, steps: tuple[Step, 
 
 
 def _stage(change: _Change) -> Collection[str]:
-    return change.journal.stage(change.steps, change.owned, change.wanted)
+    return change.journal.stage(change.steps, change.owned, change.tree_paths)
 
 
 def _open(change: _Change) -> Collection[str]:

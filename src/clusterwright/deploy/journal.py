@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.device_places import OWN_FOLDER, Places
+from clusterwright.deploy.device_places import OWN_FOLDER, DevicePaths
 
 _RECORD = "applied.json"
 _JOURNAL = "journal.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JournalEntry:
     """A file to put at ``path``, or to drop from it when ``artifact`` is None."""
 
     path: str
@@ -54,7 +54,7 @@ class Journal:
         """Where the new content of step ``number`` waits."""
         return self._aside(str(number))
 
-    def stage(self, steps: Sequence[Step], owned: Collection[str], wanted: Collection[str]) -> list[str]:
+    def stage(self, steps: Sequence[JournalEntry], owned: Collection[str], wanted: Collection[str]) -> list[str]:
         """Writes aside: new files, what is about to change, the record as it is (``owned``) and will be (``wanted``).
 
         Returns all that has to be on the disk before ``open``.
@@ -75,13 +75,13 @@ class Journal:
         """From here on a crash is rolled back."""
         os.replace(self._aside(_JOURNAL), self._own(_JOURNAL))
 
-    def carry_out(self, steps: Sequence[Step]) -> None:
+    def carry_out(self, steps: Sequence[JournalEntry]) -> None:
         """Puts and drops files, and replaces the record; at no moment is a replaced file absent."""
         for number, step in enumerate(steps):
             self._carry_out(number, step)
         os.replace(self._aside(_RECORD), self._own(_RECORD))
 
-    def _carry_out(self, number: int, step: Step) -> None:
+    def _carry_out(self, number: int, step: JournalEntry) -> None:
         place = f"{self.home}/{step.path}"
         if step.artifact is None:
             os.rename(place, self._previous(number))
@@ -102,7 +102,7 @@ class Journal:
 
     def roll_back(self) -> None:
         """Brings back what was there before ``open``; does nothing when no change is under way. Raises OSError."""
-        places = Places(self.home)
+        places = DevicePaths(self.home)
         # What waits to be put is of no more use, and its space may be needed: a full disk is a reason to be here.
         shutil.rmtree(self._own("staged"), ignore_errors=True)
         try:

@@ -52,7 +52,7 @@ class Owner:
         return f"{self.user}@{self.host} (pid {self.pid}) since {since:%Y-%m-%d %H:%M:%S} UTC, {_age(now - since)}"
 
 
-class Standing(Enum):
+class LockHolder(Enum):
     """What is behind one of Pulumi's locks, to somebody who holds ours."""
 
     ABANDONED = "nobody: its process is gone"
@@ -134,24 +134,24 @@ def owners_in(message: str) -> tuple[Owner, ...]:
     )
 
 
-def standing(owner: Owner, project: Path) -> Standing:
+def holder_of(owner: Owner, project: Path) -> LockHolder:
     """What is behind a lock of Pulumi's. ``project`` is the folder in which our engines run.
 
     To be asked with ours taken: then no driver is at work, and an engine of this project has lost its own.
     """
     if owner.host != socket.gethostname() or not Path("/proc/self").exists():
-        return Standing.HELD
+        return LockHolder.HELD
     process = Path("/proc") / str(owner.pid)
     try:
         if (process / "comm").read_text().strip() != "pulumi":
-            return Standing.ABANDONED  # the number went to another program
+            return LockHolder.ABANDONED  # the number went to another program
         is_driven = b"PULUMI_AUTOMATION_API=true" in (process / "environ").read_bytes().split(b"\0")
         is_ours = (process / "cwd").resolve() == project.resolve()
     except FileNotFoundError:
-        return Standing.ABANDONED
+        return LockHolder.ABANDONED
     except PermissionError:
-        return Standing.HELD
-    return Standing.ORPHANED if is_driven and is_ours else Standing.HELD
+        return LockHolder.HELD
+    return LockHolder.ORPHANED if is_driven and is_ours else LockHolder.HELD
 
 
 def end_orphan(owner: Owner) -> None:
@@ -170,8 +170,8 @@ def clear_way(stack: str, owners: tuple[Owner, ...], project: Path) -> None:
 
     An engine that a killed driver left behind is ended in order first. Raises Busy when somebody else is at work.
     """
-    found = [(owner, standing(owner, project)) for owner in owners]
-    at_work = [owner for owner, what in found if what is Standing.HELD]
+    found = [(owner, holder_of(owner, project)) for owner in owners]
+    at_work = [owner for owner, what in found if what is LockHolder.HELD]
     if at_work:
         now = datetime.now(UTC)
         raise Busy(
@@ -180,7 +180,7 @@ def clear_way(stack: str, owners: tuple[Owner, ...], project: Path) -> None:
             f"pulumi cancel --stack {stack}. Nothing was done."
         )
     for owner, what in found:
-        if what is Standing.ORPHANED:
+        if what is LockHolder.ORPHANED:
             end_orphan(owner)
 
 

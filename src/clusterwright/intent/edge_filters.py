@@ -17,7 +17,7 @@ REPLIES = " replies"  # what ``judged`` calls a flow's other direction
 
 
 @dataclass(frozen=True, slots=True)
-class TablesWanted:
+class TablesShort:
     """A switch whose filters want more tables than its chip takes: ``by_flow`` are the entries, by the flow's name."""
 
     switch: str
@@ -57,7 +57,7 @@ def entries_of(permit: Permit, room: FilterTables) -> int:
     return prod(len(part) or 1 for part in parts) * (len(room.reply_flags) if permit.established else 1)
 
 
-def too_full(plan: Plan) -> Iterator[TablesWanted]:
+def too_full(plan: Plan) -> Iterator[TablesShort]:
     """The switches whose hosts may send more than the filter tables of their chip hold, in the plan's order."""
     for device in plan.devices:
         system = system_of(plan.spec.catalogue[device.model])
@@ -76,4 +76,4 @@ def too_full(plan: Plan) -> Iterator[TablesWanted]:
             by_flow[permit.name.removesuffix(REPLIES)] += entries_of(permit, room)
         tables = room.tables_for(by_flow.total())
         if tables > room.tables:
-            yield TablesWanted(device.name, device.model, tables, room, by_flow)
+            yield TablesShort(device.name, device.model, tables, room, by_flow)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clusterwright.spec.fabric import Fabric, Tier
-    from clusterwright.spec.hardware.systems import HashFunction, Hashing
+    from clusterwright.spec.hardware.systems import HashAlgorithm, Hashing
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class TierHashing:
     """
 
     tier: Tier
-    function: HashFunction | None
+    function: HashAlgorithm | None
     reason: str
     queue_pairs: bool
     without: str
@@ -65,14 +65,14 @@ def _known(tier: Tier) -> Hashing | None:
     return None if system is None else system.hashing_on(tier.model.asic)
 
 
-def _free(functions: Sequence[HashFunction], depth: int, below: Sequence[TierHashing]) -> HashFunction | None:
+def _free(functions: Sequence[HashAlgorithm], depth: int, below: Sequence[TierHashing]) -> HashAlgorithm | None:
     """The function of the tier's place if no tier below has its like, else another one; None when all are taken."""
     taken = [(each.tier.model.network_os, each.function) for each in below if each.function is not None]
     start = depth % len(functions)
     return next((each for each in (*functions[start:], *functions[:start]) if not _is_taken(each, taken)), None)
 
 
-def _is_taken(function: HashFunction, taken: Sequence[tuple[str | None, HashFunction]]) -> bool:
+def _is_taken(function: HashAlgorithm, taken: Sequence[tuple[str | None, HashAlgorithm]]) -> bool:
     return any(other.crc == function.crc for _, other in taken)
 
 

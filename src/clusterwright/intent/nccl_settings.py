@@ -41,7 +41,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
+class NcclCabling:
     """What NCCL has to know of a node's cables: adapters as (verbs name, PCI address) in rail order, the interfaces for
     sockets, and how many bottom switches the adapters end at."""
 
@@ -50,11 +50,11 @@ class Wiring:
     switches: int
 
 
-def wiring_of(plan: Plan, device: Device, nccl: NcclProfile) -> Wiring:
+def wiring_of(plan: Plan, device: Device, nccl: NcclProfile) -> NcclCabling:
     """The wiring of one node, from the plan's cables."""
     by_fabric = nics_by_fabric(plan, device)
     data = by_fabric.get(nccl.fabric, ())
-    return Wiring(
+    return NcclCabling(
         hcas=tuple((nic.rdma_device, nic.pci) for nic in data if nic.rdma_device is not None),
         sockets=tuple(nic.interface for nic in by_fabric.get(nccl.sockets, ())),
         switches=len({nic.switch for nic in data}),
@@ -62,7 +62,7 @@ def wiring_of(plan: Plan, device: Device, nccl: NcclProfile) -> Wiring:
 
 
 @per_plan
-def settings(plan: Plan, node_group: str, wiring: Wiring) -> tuple[Setting, ...]:
+def settings(plan: Plan, node_group: str, wiring: NcclCabling) -> tuple[Setting, ...]:
     """Every variable by name; the spec's own ``variables`` win over what is derived."""
     nccl = plan.spec.nccl
     fabric = plan.spec.fabric(nccl.fabric) if nccl is not None else None
@@ -107,7 +107,7 @@ def _key(nccl: NcclProfile, key: str) -> Path:
     return (*nccl.path, key)
 
 
-def _common(plan: Plan, nccl: NcclProfile, fabric: Fabric, wiring: Wiring) -> Iterator[Setting]:
+def _common(plan: Plan, nccl: NcclProfile, fabric: Fabric, wiring: NcclCabling) -> Iterator[Setting]:
     turn = "split each message over them" if nccl.split_data_on_qps else "whole messages in turn"
     yield Setting(
         "NCCL_IB_QPS_PER_CONNECTION",

@@ -21,7 +21,7 @@ def per_plan(function: Callable[Concatenate[Plan, Key], Value]) -> Callable[Conc
     known: dict[int, dict[Any, Value]] = {}
 
     @wraps(function)
-    def remembered(plan: Plan, /, *args: Key.args, **kwargs: Key.kwargs) -> Value:
+    def looked_up(plan: Plan, /, *args: Key.args, **kwargs: Key.kwargs) -> Value:
         results = known.get(id(plan))
         if results is None:
             results = known[id(plan)] = {}
@@ -34,4 +34,4 @@ def per_plan(function: Callable[Concatenate[Plan, Key], Value]) -> Callable[Conc
         found = results[key] = function(plan, *args, **kwargs)
         return found
 
-    return remembered
+    return looked_up

@@ -15,7 +15,7 @@ from clusterwright.intent.borders import outside_prefixes
 from clusterwright.intent.hashing import hashing_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.switch_links import Link, links_of
-from clusterwright.intent.switch_sessions import Session, sessions_of
+from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
 from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.plan.ports import modes_at
@@ -57,7 +57,7 @@ class SwitchView:
     version: int
     links: tuple[Link, ...]
     management: Link | None
-    sessions: tuple[Session, ...]
+    sessions: tuple[PlannedSession, ...]
     origins: tuple[Prefix, ...]
     pools: tuple[tuple[str, int], ...]
     host_subnet: Subnet | None

@@ -33,7 +33,7 @@ GRACEFUL_RESTART_S = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class PlannedSession:
     """An eBGP session over one link: addresses as text, the neighbour's AS number, and ``side`` up or down.
 
     ``routes`` is how many prefixes the neighbour announces by the plan, ``bfd`` whether both ends speak BFD.
@@ -59,7 +59,7 @@ class RouteLimit:
     maximum: int
 
 
-def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Session, ...]:
+def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[PlannedSession, ...]:
     """The sessions over the links that are up, in the order of the links."""
     version = plan.address_version(device.fabric)
     found = []
@@ -70,7 +70,7 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Sess
         if link.port.address is None or link.peer.address is None:
             continue
         found.append(
-            Session(
+            PlannedSession(
                 side=link.port.side,
                 local=format_address(link.port.address, version),
                 remote=format_address(link.peer.address, version),
@@ -96,7 +96,7 @@ def _authentication(plan: Plan, fabric: str, link: Link) -> SessionAuthenticatio
     return None if up is None else up.authentication
 
 
-def route_limit(sessions: Sequence[Session]) -> RouteLimit:
+def route_limit(sessions: Sequence[PlannedSession]) -> RouteLimit:
     """One limit for neighbours of a kind: that of the one which announces most. Expects at least one session."""
     most = max(session.routes for session in sessions)
     return RouteLimit(most + most // 10 + 1, 2 * most + 1)

@@ -15,7 +15,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.keys.audit import AuditLog
 from clusterwright.keys.kms import Kms, version_of
 from clusterwright.keys.ledger import Ledger, Version, read_ledger, write_ledger
-from clusterwright.keys.schedule import Action, Step, steps
+from clusterwright.keys.schedule import Action, RotationStep, steps
 from clusterwright.spec.encryption import WRAPPING, KeySchedule
 
 LEDGER = "ledger.json"
@@ -40,7 +40,7 @@ class Keeper:
         ledger = read_ledger(self.folder / LEDGER)
         return replace(ledger, head=self.log.check(ledger.head))
 
-    def rotate(self, on: date, told: Callable[[Step], None]) -> int:
+    def rotate(self, on: date, told: Callable[[RotationStep], None]) -> int:
         """Do everything that is due on ``on``; ``told`` hears of each step that is done. Returns how many were.
 
         Raises ClusterwrightError, KmsError and AuditError; what was done before stays done and recorded.
@@ -75,7 +75,7 @@ class Keeper:
                     ledger = self._record(ledger, on, Action.FORGET.value, key.name, version.number)
         return ledger
 
-    def _carry_out(self, step: Step, ledger: Ledger, on: date) -> Ledger:
+    def _carry_out(self, step: RotationStep, ledger: Ledger, on: date) -> Ledger:
         key = next(key for key in self.keys if key.name == step.key)
         by = key.wrapped_by or ""
         if step.action is Action.CREATE:
@@ -98,7 +98,7 @@ class Keeper:
             ledger = self._forget(step, ledger, on)
         return self._record(ledger, on, step.action.value, step.key, step.version)
 
-    def _forget(self, step: Step, ledger: Ledger, on: date) -> Ledger:
+    def _forget(self, step: RotationStep, ledger: Ledger, on: date) -> Ledger:
         """Destroy old wrapping versions, after a last look that nothing wanted is wrapped under them."""
         for key in self.keys:
             if key.wrapped_by == step.key:
@@ -130,5 +130,5 @@ def newest(ledger: Ledger, key: str) -> Version:
     return found
 
 
-def _version(ledger: Ledger, step: Step) -> Version:
+def _version(ledger: Ledger, step: RotationStep) -> Version:
     return next(version for version in ledger.live(step.key) if version.number == step.version)

@@ -26,7 +26,7 @@ class Action(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RotationStep:
     """One thing to do with one version of a key, and why, in words for people."""
 
     action: Action
@@ -35,7 +35,7 @@ class Step:
     reason: str
 
 
-def steps(keys: Iterable[KeySchedule], ledger: Ledger, on: date) -> Iterator[Step]:
+def steps(keys: Iterable[KeySchedule], ledger: Ledger, on: date) -> Iterator[RotationStep]:
     """The steps that are due on ``on``, in the order in which they have to be done.
 
     Data keys past their last day go first, then the wrapping key gets a new version, what is left is wrapped under it,
@@ -58,41 +58,41 @@ def overdue(keys: Iterable[KeySchedule], ledger: Ledger, on: date) -> Iterator[s
                 yield f"{key.name} version {version.number} should have been destroyed on {last} ({key.owner})"
 
 
-def _steps_under(wrapping: KeySchedule, wrapped: list[KeySchedule], ledger: Ledger, on: date) -> Iterator[Step]:
+def _steps_under(wrapping: KeySchedule, wrapped: list[KeySchedule], ledger: Ledger, on: date) -> Iterator[RotationStep]:
     live = ledger.live(wrapping.name)
     latest = live[-1].number if live else 1
     if not live:
-        yield Step(Action.CREATE, wrapping.name, 1, "the schedule names it and it does not exist")
+        yield RotationStep(Action.CREATE, wrapping.name, 1, "the schedule names it and it does not exist")
     expired = [(key, version) for key in wrapped for version in ledger.live(key.name) if _is_over(key, version, on)]
     for key, version in expired:
-        yield Step(Action.DESTROY, key.name, version.number, f"its last day is past ({key.delete_days} days)")
+        yield RotationStep(Action.DESTROY, key.name, version.number, f"its last day is past ({key.delete_days} days)")
     graves = [version for key in wrapped for version in ledger.of(key.name) if version.destroyed is not None]
     tainted = {version.under for version in (*graves, *(version for _, version in expired))}
     aged = bool(live) and on >= live[-1].born + timedelta(days=wrapping.rotate_days)
     if live and (aged or latest in tainted):
         why = f"{wrapping.rotate_days} days are over" if aged else "a destroyed data key was wrapped under the newest"
         latest += 1
-        yield Step(Action.ROTATE, wrapping.name, latest, why)
+        yield RotationStep(Action.ROTATE, wrapping.name, latest, why)
     for key in wrapped:
         kept = [version for version in ledger.live(key.name) if not _is_over(key, version, on)]
         for version in kept:
             if version.under != latest:
-                yield Step(Action.REWRAP, key.name, version.number, f"{wrapping.name} is at version {latest}")
+                yield RotationStep(Action.REWRAP, key.name, version.number, f"{wrapping.name} is at version {latest}")
         yield from _new_version(key, ledger, kept, on)
     over = [version for version in live if version.number < latest and (_is_over(wrapping, version, on))]
     if over or any(version.number in tainted for version in live if version.number < latest):
         ends = "are past their last day" if over else "wrapped data keys that are destroyed"
         why = f"versions below it {ends}"
-        yield Step(Action.FORGET, wrapping.name, latest, why)
+        yield RotationStep(Action.FORGET, wrapping.name, latest, why)
 
 
-def _new_version(key: KeySchedule, ledger: Ledger, kept: list[Version], on: date) -> Iterator[Step]:
+def _new_version(key: KeySchedule, ledger: Ledger, kept: list[Version], on: date) -> Iterator[RotationStep]:
     known = ledger.of(key.name)
     number = known[-1].number + 1 if known else 1
     if not kept:
-        yield Step(Action.NEW, key.name, number, "there is no version that may be used")
+        yield RotationStep(Action.NEW, key.name, number, "there is no version that may be used")
     elif on >= kept[-1].born + timedelta(days=key.rotate_days):
-        yield Step(Action.NEW, key.name, number, f"{key.rotate_days} days are over")
+        yield RotationStep(Action.NEW, key.name, number, f"{key.rotate_days} days are over")
 
 
 def _is_over(key: KeySchedule, version: Version, on: date) -> bool:

@@ -31,7 +31,7 @@ class DidNotConverge(ClusterwrightError):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Deviation:
     """A difference between twin and plan: on which device, and what."""
 
     device: str
@@ -49,7 +49,7 @@ class CheckResult:
     pairs: int
     traces: tuple[tuple[str, ...], ...]
     widths: Mapping[tuple[str, int], int]
-    problems: tuple[Problem, ...]
+    problems: tuple[Deviation, ...]
 
 
 def check(twin: Twin) -> CheckResult:
@@ -57,11 +57,11 @@ def check(twin: Twin) -> CheckResult:
     expected = expected_routes(twin)
     problems = check_routes(twin, expected) + _check_sessions(twin, expected)
     tried = _sampled(pairs(endpoints(twin)), _MOST_PAIRS)
-    problems += [Problem(a.node.name, f"cannot send from {_end(a)} to {_end(b)}") for a, b in unreached(twin, tried)]
+    problems += [Deviation(a.node.name, f"cannot send from {_end(a)} to {_end(b)}") for a, b in unreached(twin, tried)]
     traced = [trace(twin, a, b) for a, b in _sampled(tried, _TRACES)]
     for item in traced:
         problems += [
-            Problem(item.source.node.name, f"{_end(item.source)} to {_end(item.target)}: {fault}")
+            Deviation(item.source.node.name, f"{_end(item.source)} to {_end(item.target)}: {fault}")
             for fault in _path_faults(twin, item.switches, item.arrived)
         ]
     return CheckResult(
@@ -115,7 +115,7 @@ def await_sessions(twin: Twin, switches: Iterable[str], timeout_s: float) -> Non
             time.sleep(_POLL_S)
 
 
-def check_routes(twin: Twin, expected: ExpectedRoutes) -> list[Problem]:
+def check_routes(twin: Twin, expected: ExpectedRoutes) -> list[Deviation]:
     """Differences between the kernel's routing tables and the expected ports of every prefix."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(lambda view: _route_problems(twin, view, expected), twin.views)
@@ -140,7 +140,7 @@ def kernel_routes(twin: Twin, switch: str) -> dict[str, frozenset[str]]:
     return found
 
 
-def _route_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> list[Problem]:
+def _route_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> list[Deviation]:
     name = view.device.name
     wanted = {
         prefix: frozenset(twin.interfaces[name, port] for port in ports)
@@ -151,26 +151,26 @@ def _route_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> l
     missing = [prefix for prefix in wanted if prefix not in found]
     leaked = [prefix for prefix in found if prefix not in wanted]
     if missing:
-        problems.append(Problem(name, f"lacks {len(missing)} of {len(wanted)} routes: {_listed(missing)}"))
+        problems.append(Deviation(name, f"lacks {len(missing)} of {len(wanted)} routes: {_listed(missing)}"))
     if leaked:
-        problems.append(Problem(name, f"has {len(leaked)} routes that the policy forbids: {_listed(leaked)}"))
+        problems.append(Deviation(name, f"has {len(leaked)} routes that the policy forbids: {_listed(leaked)}"))
     wrong = [prefix for prefix, ports in wanted.items() if prefix in found and found[prefix] != ports]
     if wrong:
         prefix = wrong[0]
         gone, more = sorted(wanted[prefix] - found[prefix]), sorted(found[prefix] - wanted[prefix])
         detail = f"{prefix} has {len(found[prefix])} paths, planned {len(wanted[prefix])}"
         detail += f"; without {_listed(gone)}" * bool(gone) + f"; also {_listed(more)}" * bool(more)
-        problems.append(Problem(name, f"reaches {len(wrong)} prefixes over other links than planned: {detail}"))
+        problems.append(Deviation(name, f"reaches {len(wrong)} prefixes over other links than planned: {detail}"))
     return problems
 
 
-def _check_sessions(twin: Twin, expected: ExpectedRoutes) -> list[Problem]:
+def _check_sessions(twin: Twin, expected: ExpectedRoutes) -> list[Deviation]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(lambda view: _session_problems(twin, view, expected), twin.views)
         return [problem for problems in found for problem in problems]
 
 
-def _session_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> list[Problem]:
+def _session_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> list[Deviation]:
     name = view.device.name
     folder = folder_of(twin.name) / name
     if frr.bgpd_config(view) is None or not (folder / "bgpd.pid").exists():
@@ -178,7 +178,7 @@ def _session_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) ->
     peers = frr.bgp_summary(folder, twin.version)
     planned = {session.remote: session for session in view.sessions}
     problems = [
-        Problem(name, f"has a session that is not planned, to {address}")
+        Deviation(name, f"has a session that is not planned, to {address}")
         for address, peer in peers.items()
         if address not in planned and peer["state"] == "Established"
     ]
@@ -188,24 +188,26 @@ def _session_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) ->
         peer = peers.get(address, {"state": "absent", "remoteAs": 0})
         if peer["state"] != "Established" or peer["remoteAs"] != session.remote_as:
             state = f"{peer['state']}, AS {peer['remoteAs']}"
-            problems.append(Problem(name, f"session to {session.description}: {state}; planned AS {session.remote_as}"))
+            problems.append(
+                Deviation(name, f"session to {session.description}: {state}; planned AS {session.remote_as}")
+            )
         elif session.side == "up" and peer["pfxSnt"] != len(upward):
             sent = frr.advertised(folder, twin.version, address)
             problems += _announcement_problems(name, session.description, upward, sent)
         elif session.side == "down" and peer["pfxSnt"] > everything:
             problems.append(
-                Problem(name, f"announces {peer['pfxSnt']} prefixes to {session.description}, of {everything}")
+                Deviation(name, f"announces {peer['pfxSnt']} prefixes to {session.description}, of {everything}")
             )
     return problems
 
 
-def _announcement_problems(name: str, to: str, wanted: frozenset[str], sent: frozenset[str]) -> list[Problem]:
+def _announcement_problems(name: str, to: str, wanted: frozenset[str], sent: frozenset[str]) -> list[Deviation]:
     problems = []
     if leaked := sorted(sent - wanted):
         text = f"leaks {len(leaked)} prefixes upwards to {to}, which came neither from itself nor from below"
-        problems.append(Problem(name, f"{text}: {_listed(leaked)}"))
+        problems.append(Deviation(name, f"{text}: {_listed(leaked)}"))
     if withheld := sorted(wanted - sent):
-        problems.append(Problem(name, f"withholds {len(withheld)} prefixes from {to}: {_listed(withheld)}"))
+        problems.append(Deviation(name, f"withholds {len(withheld)} prefixes from {to}: {_listed(withheld)}"))
     return problems
 
 

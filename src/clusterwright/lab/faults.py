@@ -30,7 +30,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Reconvergence:
     """What a fault or its mending did: ``seconds`` until all routes were as planned, datagrams ``sent``, ``received``.
 
     ``narrower`` are routes to racks with fewer paths than before, on any switch; ``lost`` are routes from a rack switch
@@ -65,7 +65,7 @@ def faulty(twin: Twin, faults: tuple[Fault, ...]) -> Twin:
     )
 
 
-def try_change(twin: Twin, after: Twin, fault: Fault, *, mend: bool, timeout_s: float) -> Change:
+def try_change(twin: Twin, after: Twin, fault: Fault, *, mend: bool, timeout_s: float) -> Reconvergence:
     """Make a fault happen in a running twin, or mend it, while datagrams flow, and await the routes of ``after``.
 
     ``twin`` is the plan before. Raises DidNotConverge when the routes do not become those of ``after`` in time.
@@ -78,7 +78,9 @@ def try_change(twin: Twin, after: Twin, fault: Fault, *, mend: bool, timeout_s: 
         await_sessions(after, _with_other_sessions(twin, after), timeout_s)
         await_routes(after, timeout_s)
     narrower, lost = _compared(twin, after)
-    return Change(f"{fault}, mended" if mend else str(fault), seconds, narrower, lost, stream.sent, stream.received)
+    return Reconvergence(
+        f"{fault}, mended" if mend else str(fault), seconds, narrower, lost, stream.sent, stream.received
+    )
 
 
 def _apply(twin: Twin, fault: Fault, *, mend: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.switch import SwitchView
-from clusterwright.intent.switch_sessions import Session, route_limit
+from clusterwright.intent.switch_sessions import PlannedSession, route_limit
 from clusterwright.lab.namespaces import inside
 from clusterwright.platforms.templates import template
 
@@ -25,7 +25,7 @@ _ZEBRA_CONFIG = "no zebra nexthop kernel enable\n"
 
 
 @dataclass(frozen=True, slots=True)
-class FrrNeighbour:
+class TwinNeighbour:
     """A BGP neighbour; ``side`` is UP or DOWN, ``password`` None for a session without authentication."""
 
     address: str
@@ -60,7 +60,7 @@ class FrrSwitch:
     paths: int
     sides: tuple[FrrSide, ...]
     withdraws: bool
-    neighbours: tuple[FrrNeighbour, ...]
+    neighbours: tuple[TwinNeighbour, ...]
     networks: tuple[str, ...]
     pools: tuple[str, ...]
     mark: str = FROM_BELOW
@@ -81,7 +81,7 @@ def bgpd_config(view: SwitchView) -> str | None:
         sides=tuple(_side(view, side) for side in view.bgp_sides),
         withdraws=view.is_drained,
         neighbours=tuple(
-            FrrNeighbour(item.remote, item.remote_as, item.side.upper(), item.description, _password(item))
+            TwinNeighbour(item.remote, item.remote_as, item.side.upper(), item.description, _password(item))
             for item in view.sessions
         ),
         networks=tuple(origin.text for origin in view.origins),
@@ -161,7 +161,7 @@ def _side(view: SwitchView, side: str) -> FrrSide:
     return FrrSide("DOWN", most, FROM_BELOW, f"{_word(view)} address prefix-list FABRIC")
 
 
-def _password(session: Session) -> str | None:
+def _password(session: PlannedSession) -> str | None:
     """A password made of its secret's name, for a lab gets no secrets; FRR's TCP-MD5 stands in for TCP-AO too."""
     return None if session.authentication is None else f"lab-{session.authentication.secret}"
 

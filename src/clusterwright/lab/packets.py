@@ -49,7 +49,7 @@ class Trace:
 
 
 @dataclass(slots=True)
-class Stream:
+class DatagramStream:
     """Datagrams sent and received so far by ``streaming``."""
 
     sent: int = 0
@@ -112,10 +112,10 @@ def unreached(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]]) -> list[t
 
 
 @contextmanager
-def streaming(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]], interval_s: float) -> Iterator[Stream]:
+def streaming(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]], interval_s: float) -> Iterator[DatagramStream]:
     """Within, each pair exchanges a datagram every ``interval_s`` seconds; afterwards the stream's counts are final."""
     port = probe_port(twin) or _ANY_PORT
-    stream = Stream()
+    stream = DatagramStream()
     mark = b"%d" % time.monotonic_ns()  # what an earlier stream sent may still arrive
     with ExitStack() as stack:
         sockets = {end: stack.enter_context(_socket(twin, end, port)) for end in _ends(wanted)}

@@ -61,11 +61,11 @@ def repair(
     for start in ends:  # chains first: they start where only one edge ends
         if start not in seen and (start in wanted) != (start in wrong):
             _mend_chain(
-                _walk(start, start in wrong, wanted, wrong, seen), wrong, optional, stays, moves, missing, unexpected
+                _follow(start, start in wrong, wanted, wrong, seen), wrong, optional, stays, moves, missing, unexpected
             )
     for start in ends:
         if start not in seen:
-            _mend_ring(_walk(start, True, wanted, wrong, seen), stays, moves)
+            _mend_ring(_follow(start, True, wanted, wrong, seen), stays, moves)
     return Repair(
         tuple(sorted(moves, key=lambda move: move.keep)),
         tuple(sorted(missing)),
@@ -73,7 +73,9 @@ def repair(
     )
 
 
-def _walk(start: int, on_wrong: bool, wanted: Mapping[int, int], wrong: Mapping[int, int], seen: set[int]) -> list[int]:
+def _follow(
+    start: int, on_wrong: bool, wanted: Mapping[int, int], wrong: Mapping[int, int], seen: set[int]
+) -> list[int]:
     """The ends of a chain or ring from ``start``, wrong and missing cables in turn."""
     path = [start]
     seen.add(start)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from clusterwright.observe.cabling import repair
 from clusterwright.observe.condition import guid_differences, model_differences, rate_differences
-from clusterwright.observe.difference import Difference, in_walking_order
+from clusterwright.observe.difference import ObservedDifference, in_rack_order
 from clusterwright.observe.expected import expected_subnet
 from clusterwright.observe.ibnetdiscover import Scan
 from clusterwright.observe.identity import identify, planned_peers
@@ -33,7 +33,7 @@ def compare(
     names: Mapping[int, str] | None = None,
     by_name: bool = False,
     rates: bool = True,
-) -> tuple[Difference, ...]:
+) -> tuple[ObservedDifference, ...]:
     """Every difference between a fabric's plan and scans of it, in walking order.
 
     ``names`` is a node-name map by node GUID; ``by_name`` trusts names more than planned GUIDs; ``rates`` compares
@@ -68,4 +68,4 @@ def compare(
         if not link.required:
             optional |= {a, b}
     differences.extend(speaker.cables(repair(planned, observed, optional, lower.__contains__)))
-    return in_walking_order(differences)
+    return in_rack_order(differences)

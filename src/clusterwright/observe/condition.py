@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from clusterwright.observe.difference import Difference, Kind
-from clusterwright.observe.expected import Expected
+from clusterwright.observe.difference import DifferenceKind, ObservedDifference
+from clusterwright.observe.expected import ExpectedSubnet
 from clusterwright.observe.identity import Identities
-from clusterwright.observe.subnet import PORT_BITS, Subnet
+from clusterwright.observe.subnet import PORT_BITS, DiscoveredSubnet
 from clusterwright.plan.model import Plan, format_guid
 from clusterwright.spec.hardware.models import HardwareModel
 
@@ -23,8 +23,8 @@ _MANAGED = re.compile(r"MF\d+;[^:;]+:([^/]+)/")
 
 
 def rate_differences(
-    expected: Expected, subnet: Subnet, found: Identities, observed: Mapping[int, int]
-) -> Iterator[Difference]:
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, found: Identities, observed: Mapping[int, int]
+) -> Iterator[ObservedDifference]:
     """Planned links that are up with fewer Gb/s than planned."""
     for link in expected.links:
         a, b = found.base[link.a] + link.a_port, found.base[link.b] + link.b_port
@@ -39,10 +39,12 @@ def rate_differences(
             f"the link between {one} and {other} runs at {width}x{rate}, {width * lane:g} Gb/s;"
             f" {link.speed_gbps} Gb/s are planned"
         )
-        yield Difference(Kind.SLOW_LINK, other, message, one)
+        yield ObservedDifference(DifferenceKind.SLOW_LINK, other, message, one)
 
 
-def guid_differences(expected: Expected, subnet: Subnet, found: Identities) -> Iterator[Difference]:
+def guid_differences(
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, found: Identities
+) -> Iterator[ObservedDifference]:
     """Devices found by their names, whose GUID is not the one scanned for them."""
     ports = {end: guid for guid, end in subnet.by_port_guid.items()} if found.renamed else {}
     for at in found.renamed:
@@ -51,12 +53,14 @@ def guid_differences(expected: Expected, subnet: Subnet, found: Identities) -> I
         guid = subnet.nodes[base >> PORT_BITS].guid if site.switch else ports.get(base + 1, 0)
         real, label = format_guid(guid), format_guid(site.guid)
         message = f"{site.names[0]} answers with the GUID {real}; its label was scanned as {label}"
-        yield Difference(Kind.OTHER_GUID, site.place(), message)
+        yield ObservedDifference(DifferenceKind.OTHER_GUID, site.place(), message)
 
 
-def model_differences(plan: Plan, expected: Expected, subnet: Subnet, found: Identities) -> Iterator[Difference]:
+def model_differences(
+    plan: Plan, expected: ExpectedSubnet, subnet: DiscoveredSubnet, found: Identities
+) -> Iterator[ObservedDifference]:
     """Switches with other port counts, makers or model names than planned."""
-    makers = {word: model for model in plan.spec.catalogue.values() for word in _words(model)}
+    makers = {word: model for model in plan.spec.catalogue.values() for word in _terms(model)}
     for at, site in enumerate(expected.sites):
         if not site.switch or not found.seen[at]:
             continue
@@ -65,7 +69,7 @@ def model_differences(plan: Plan, expected: Expected, subnet: Subnet, found: Ide
         managed = _MANAGED.match(node.description)
         other = makers.get(managed[1]) if managed else None
         vendors = _VENDOR_IDS.get(model.manufacturer)
-        if other is not None and managed and managed[1] not in _words(model):
+        if other is not None and managed and managed[1] not in _terms(model):
             seen = f"is a {other.name}"
         elif node.ports not in (site.ports, site.ports + SHARP_PORTS):
             seen = f"has {node.ports} ports instead of {site.ports}"
@@ -74,10 +78,10 @@ def model_differences(plan: Plan, expected: Expected, subnet: Subnet, found: Ide
         else:
             continue
         message = f"{site.names[0]} {seen}; planned is a {model.name}"
-        yield Difference(Kind.WRONG_MODEL, site.place(), message)
+        yield ObservedDifference(DifferenceKind.WRONG_MODEL, site.place(), message)
 
 
-def _words(model: HardwareModel) -> tuple[str, ...]:
+def _terms(model: HardwareModel) -> tuple[str, ...]:
     """What a switch of this model may call itself: its order number up to the first dash, or its platform."""
     part = model.part.split("-")[0]
     return tuple(word for word in (part, model.platform) if word)

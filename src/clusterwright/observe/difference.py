@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """What is wrong."""
 
     SWAPPED = "swapped"
@@ -42,14 +42,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ObservedDifference:
     """One statement. ``place`` is where to go: the port to unplug, or the device.
 
     Where a cable is to be moved, ``cable`` is its end that stays, ``place`` the port that its other end leaves and
     ``target`` the one that it goes to; they are None otherwise. ``message`` says it all in a sentence.
     """
 
-    kind: Kind
+    kind: DifferenceKind
     place: Place
     message: str
     cable: Place | None = None
@@ -61,7 +61,7 @@ class Difference:
         return self.cable if self.cable is not None and not self.place.rack else self.place
 
     @property
-    def walk(self) -> tuple[object, ...]:
+    def rack_order(self) -> tuple[object, ...]:
         """The sort key of the walk: rack, unit, device, port; what stands nowhere comes last."""
         where = self.stop
         return (
@@ -75,6 +75,6 @@ def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
     return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"([0-9]+)", text) if part)
 
 
-def in_walking_order(differences: Iterable[Difference]) -> tuple[Difference, ...]:
+def in_rack_order(differences: Iterable[ObservedDifference]) -> tuple[ObservedDifference, ...]:
     """Sorted by rack, unit, device and port; statements that are equal word for word come once."""
-    return tuple(sorted(dict.fromkeys(differences), key=lambda item: item.walk))
+    return tuple(sorted(dict.fromkeys(differences), key=lambda item: item.rack_order))

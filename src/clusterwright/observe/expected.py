@@ -13,7 +13,7 @@ from clusterwright.plan.model import Device, Interface, Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ExpectedNode:
     """A node of the planned subnet: a switch chip (its device may have several) or one port of a node's adapter.
 
     ``guid`` is the chip's node GUID or the adapter's port GUID; ``scanned`` says that it is a real one, not a stand-in.
@@ -58,21 +58,21 @@ class ExpectedLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedSubnet:
     """The planned subnet: sites (switch chips first) and links."""
 
-    sites: tuple[Site, ...]
+    sites: tuple[ExpectedNode, ...]
     links: tuple[ExpectedLink, ...]
 
 
-def expected_subnet(plan: Plan, fabric: str) -> Expected:
+def expected_subnet(plan: Plan, fabric: str) -> ExpectedSubnet:
     """What a scan of this InfiniBand fabric should find. Raises ClusterwrightError for a fabric that is none."""
     found = plan.spec.fabric(fabric)
     if found is None or found.technology != "infiniband":
         others = ", ".join(item.name for item in plan.spec.fabrics if item.technology == "infiniband") or "none"
         raise ClusterwrightError(f'"{fabric}" is no InfiniBand fabric of {plan.name}; there are: {others}.')
     scanned = found.guids.by_end if found.guids else {}
-    sites: list[Site] = []
+    sites: list[ExpectedNode] = []
     links: list[ExpectedLink] = []
     first: dict[str, int] = {}
     nics: Counter[str] = Counter()
@@ -92,7 +92,7 @@ def expected_subnet(plan: Plan, fabric: str) -> Expected:
             panel = panels[device.model].get(slot, {})
             called = (chip.name, f"{device.name}/{inside[slot]}") if inside else (chip.name,)
             sites.append(
-                Site(called, device, chip.guid, known, True, chip.ports, panel, device.name, slot, device.rail)
+                ExpectedNode(called, device, chip.guid, known, True, chip.ports, panel, device.name, slot, device.rail)
             )
         at = first[device.name]
         links.extend(
@@ -120,9 +120,11 @@ def expected_subnet(plan: Plan, fabric: str) -> Expected:
             names = tuple(f"{low.name} {name}" for name in nic_names.get((low.model, nic), (nic,)))
             known = (low.name, nic) in scanned
             slot = nics[low.name] = nics[low.name] + 1
-            sites.append(Site(names, low, cable.a.guid, known, False, 1, {1: nic}, low.name, slot, cable.a.rail))
+            sites.append(
+                ExpectedNode(names, low, cable.a.guid, known, False, 1, {1: nic}, low.name, slot, cable.a.rail)
+            )
         links.append(ExpectedLink(a, a_port, b, b_port, cable.speed_gbps, required))
-    return Expected(tuple(sites), tuple(links))
+    return ExpectedSubnet(tuple(sites), tuple(links))
 
 
 def _panels(ports: Mapping[str, tuple[int, int]]) -> dict[int, dict[int, str]]:

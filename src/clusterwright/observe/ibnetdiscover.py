@@ -33,7 +33,7 @@ MAX_PORT = 254  # InfiniBand architecture: port numbers are 8 bits, 255 is reser
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ReportedNode:
     """A node as it answered: ``kind`` is ``switch``, ``adapter`` or ``router``.
 
     ``vendor`` is its 24-bit vendor ID, 0 if it has none, ``line`` is where its record starts, from 1.
@@ -47,7 +47,7 @@ class Node:
     line: int
 
 
-class Link(NamedTuple):
+class ReportedLink(NamedTuple):
     """A link as the node ``guid`` reports it. Port GUIDs are 0 where the listing has none (switches have one GUID).
 
     ``width`` is the number of lanes and ``rate`` the name of a lane's speed (``HDR``); 0 and "" when not given.
@@ -69,15 +69,15 @@ class Scan:
     """One listing. ``duplicates`` are the GUIDs that ibnetdiscover itself met twice."""
 
     file: str
-    nodes: tuple[Node, ...]
-    links: tuple[Link, ...]
+    nodes: tuple[ReportedNode, ...]
+    links: tuple[ReportedLink, ...]
     duplicates: tuple[int, ...]
 
 
 def parse(text: str, file: str) -> Scan:
     """Parse a listing. Raises ClusterwrightError with file and line for what is no such listing."""
-    nodes: list[Node] = []
-    links: list[Link] = []
+    nodes: list[ReportedNode] = []
+    links: list[ReportedLink] = []
     duplicates: dict[int, None] = {}
     guid = ports = vendor = 0
     link, new_link = _LINK.match, links.append
@@ -88,7 +88,7 @@ def parse(text: str, file: str) -> Scan:
                 raise _error(file, number, line, "a link" if ports else "a link before any node")
             port, own, _, peer, peer_port, other, width, rate = found.groups()
             new_link(
-                Link(
+                ReportedLink(
                     guid, int(port), int(own, 16) if own else 0,
                     int(peer, 16), int(peer_port), int(other, 16) if other else 0,
                     int(width) if width else 0, rate or "", number,
@@ -100,7 +100,7 @@ def parse(text: str, file: str) -> Scan:
             ports, guid = int(head[2]), int(head[4], 16)
             if not 0 < ports <= MAX_PORT:
                 raise _error(file, number, line, f"a node with 1 to {MAX_PORT} ports")
-            nodes.append(Node(guid, _KINDS[head[3]], ports, head[5] or "", vendor, number))
+            nodes.append(ReportedNode(guid, _KINDS[head[3]], ports, head[5] or "", vendor, number))
             vendor = 0
         elif (field := _FIELD.match(line)) is not None:
             if field[1] == "vendid":
@@ -118,7 +118,7 @@ def parse(text: str, file: str) -> Scan:
     return Scan(file, tuple(nodes), tuple(links), tuple(duplicates))
 
 
-def _refuse_cut(nodes: Sequence[Node], links: Sequence[Link], text: str, file: str) -> None:
+def _refuse_cut(nodes: Sequence[ReportedNode], links: Sequence[ReportedLink], text: str, file: str) -> None:
     """Every node is listed that another one is linked to; where one is not, the end of the file is missing."""
     listed = {node.guid for node in nodes}
     for link in links:

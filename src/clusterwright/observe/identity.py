@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clusterwright.observe.expected import Expected
-from clusterwright.observe.subnet import PORT_BITS, PORT_MASK, Subnet
+from clusterwright.observe.expected import ExpectedSubnet
+from clusterwright.observe.subnet import PORT_BITS, PORT_MASK, DiscoveredSubnet
 
 # The description of a managed switch's chip: "MF0;NAME:MODEL/U1", and with its board in a director:
 # "MF0;NAME:MODEL/L15/U2".
@@ -36,7 +36,9 @@ class Identities:
         return self.owner.get(end & ~PORT_MASK) if found is None else found
 
 
-def settled(expected: Expected, subnet: Subnet, base: Mapping[int, int], renamed: tuple[int, ...] = ()) -> Identities:
+def settled(
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, base: Mapping[int, int], renamed: tuple[int, ...] = ()
+) -> Identities:
     """Identities from the bases of the sites that were seen."""
     unseen = len(subnet.nodes) << PORT_BITS
     sites = expected.sites
@@ -45,7 +47,9 @@ def settled(expected: Expected, subnet: Subnet, base: Mapping[int, int], renamed
     return Identities(bases, tuple(at in base for at in range(len(sites))), owner, renamed)
 
 
-def identify(expected: Expected, subnet: Subnet, names: Mapping[int, str], *, by_name: bool, domain: str) -> Identities:
+def identify(
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, names: Mapping[int, str], *, by_name: bool, domain: str
+) -> Identities:
     """Identities by GUID, then by name; with ``by_name`` the other way round.
 
     ``names`` are a node-name map's, by node GUID, and go before what nodes say of themselves; ``domain`` may follow a
@@ -65,7 +69,7 @@ def identify(expected: Expected, subnet: Subnet, names: Mapping[int, str], *, by
     return settled(expected, subnet, base, tuple(renamed))
 
 
-def planned_peers(expected: Expected, found: Identities) -> dict[int, int]:
+def planned_peers(expected: ExpectedSubnet, found: Identities) -> dict[int, int]:
     """The planned links in both directions, as ends of the scan."""
     base = found.base
     peers: dict[int, int] = {}
@@ -76,7 +80,7 @@ def planned_peers(expected: Expected, found: Identities) -> dict[int, int]:
     return peers
 
 
-def _by_guid(expected: Expected, subnet: Subnet) -> dict[int, int]:
+def _by_guid(expected: ExpectedSubnet, subnet: DiscoveredSubnet) -> dict[int, int]:
     """Bases by site: switches by node GUID, adapters by port GUID."""
     found: dict[int, int] = {}
     for at, site in enumerate(expected.sites):
@@ -90,7 +94,7 @@ def _by_guid(expected: Expected, subnet: Subnet) -> dict[int, int]:
 
 
 def _by_name(
-    expected: Expected, subnet: Subnet, names: Mapping[int, str], domain: str, taken: set[int]
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, names: Mapping[int, str], domain: str, taken: set[int]
 ) -> dict[int, int]:
     """Bases by site for the nodes whose base is not in ``taken``; a name that several answer to tells nothing."""
     called = {name: at for at, site in enumerate(expected.sites) for name in site.names}
@@ -115,7 +119,7 @@ def _by_name(
     return {at: base for at, base in found.items() if times[at] == 1}
 
 
-def _adapter_end(subnet: Subnet, node: int) -> int:
+def _adapter_end(subnet: DiscoveredSubnet, node: int) -> int:
     """The end of an adapter that is known by its node only: its first cabled port, or port 1."""
     first = (node << PORT_BITS) + 1
     if first in subnet.peer:

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from clusterwright.and_more import and_more
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.cabling import Edge, Move, repair
-from clusterwright.observe.difference import Difference, Kind, Place, in_walking_order
+from clusterwright.observe.difference import DifferenceKind, ObservedDifference, Place, in_rack_order
 from clusterwright.observe.lldp import Neighbour
 from clusterwright.plan.model import Plan
 
 _Port = tuple[str, str]
 
 
-def compare_neighbours(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> tuple[Difference, ...]:
+def compare_neighbours(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> tuple[ObservedDifference, ...]:
     """Every difference between the planned Ethernet cables and the dumps of the devices in ``heard``.
 
     A cable is judged when one of its devices was asked; what nobody was asked about is no difference. A cable that is
@@ -24,7 +24,7 @@ def compare_neighbours(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> 
     if unknown:
         raise ClusterwrightError(f"no device of {plan.name} is called {unknown[0]}; name each dump after its device")
     comparison = _Comparison(plan, heard)
-    return in_walking_order([*comparison.strangers(), *comparison.doubled(), *comparison.cables()])
+    return in_rack_order([*comparison.strangers(), *comparison.doubled(), *comparison.cables()])
 
 
 class _Comparison:
@@ -91,18 +91,18 @@ class _Comparison:
         device = self.plan.by_name[name]
         return Place(name, port, device.rack, device.unit)
 
-    def strangers(self) -> Iterator[Difference]:
+    def strangers(self) -> Iterator[ObservedDifference]:
         """Neighbours that no plan knows."""
         for (name, port), said in self.foreign:
             device = self.plan.by_name[name]
             what = f"{said.neighbour or 'a device without a name'} {said.neighbour_port}".rstrip()
-            yield Difference(
-                Kind.UNEXPECTED_DEVICE,
+            yield ObservedDifference(
+                DifferenceKind.UNEXPECTED_DEVICE,
                 Place(name, port, device.rack, device.unit),
                 f"{what} is cabled to {name} {port}, and no plan knows it",
             )
 
-    def doubled(self) -> Iterator[Difference]:
+    def doubled(self) -> Iterator[ObservedDifference]:
         """Ports that several others hear: nobody can tell from here who is cabled to them, so no cable is moved."""
         for there, rivals in self.rivals.items():
             listeners = sorted([self.observed.pop(there), *rivals])
@@ -112,9 +112,9 @@ class _Comparison:
                 f"{self.place(there)} is heard at {heard}: two devices call themselves {self.place(there).device}, or"
                 " something between them passes LLDP on; look which of the two it is"
             )
-            yield Difference(Kind.AMBIGUOUS, self.place(there), message)
+            yield ObservedDifference(DifferenceKind.AMBIGUOUS, self.place(there), message)
 
-    def cables(self) -> Iterator[Difference]:
+    def cables(self) -> Iterator[ObservedDifference]:
         """Cables to move, those that are missing, and those that are too many."""
         found = repair(self.planned, self.observed, self.optional, self.lower.__contains__)
         partners = {move.source: move for move in found.moves}
@@ -123,18 +123,20 @@ class _Comparison:
         for edge in found.missing:
             one, other = self._ordered(edge)
             message = f"no link between {one} and {other}: cable missing, loose or dead, or LLDP off at both ends"
-            yield Difference(Kind.MISSING_LINK, other, message, one)
+            yield ObservedDifference(DifferenceKind.MISSING_LINK, other, message, one)
         for edge in found.unexpected:
             one, other = self._ordered(edge)
             message = f"take out the cable between {one} and {other}: none is planned there"
-            yield Difference(Kind.UNEXPECTED_LINK, other, message, one)
+            yield ObservedDifference(DifferenceKind.UNEXPECTED_LINK, other, message, one)
 
-    def _move(self, move: Move, partners: Mapping[int, Move]) -> Difference:
+    def _move(self, move: Move, partners: Mapping[int, Move]) -> ObservedDifference:
         keep, source, target = (self.place(end) for end in (move.keep, move.source, move.target))
         advice = f"move {keep} from {source} to {target}"
         if move.ring == 2:
             advice += f" (exchanged with {self.place(partners[move.target].keep)})"
-        return Difference(Kind.SWAPPED if move.ring else Kind.WRONG_PORT, source, advice, keep, target)
+        return ObservedDifference(
+            DifferenceKind.SWAPPED if move.ring else DifferenceKind.WRONG_PORT, source, advice, keep, target
+        )
 
     def _ordered(self, edge: Edge) -> tuple[Place, Place]:
         low, high = sorted(edge, key=lambda end: (self.plan.by_name[self.ports[end][0]].tier, end))

@@ -10,18 +10,20 @@ from collections import defaultdict
 from collections.abc import Iterator, MutableMapping, Sequence, Set
 
 from clusterwright.and_more import and_more
-from clusterwright.observe.difference import Difference, Kind, Place
-from clusterwright.observe.expected import Expected
+from clusterwright.observe.difference import DifferenceKind, ObservedDifference, Place
+from clusterwright.observe.expected import ExpectedSubnet
 from clusterwright.observe.identity import Identities
 from clusterwright.observe.relocation import Relocation
 from clusterwright.observe.sentences import Speaker, stranger_name
-from clusterwright.observe.subnet import PORT_BITS, PORT_MASK, Subnet
+from clusterwright.observe.subnet import PORT_BITS, PORT_MASK, DiscoveredSubnet
 from clusterwright.plan.model import format_guid
 
 _Peers = MutableMapping[int, int]
 
 
-def relocated(expected: Expected, subnet: Subnet, relocations: Sequence[Relocation]) -> Iterator[Difference]:
+def relocated(
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, relocations: Sequence[Relocation]
+) -> Iterator[ObservedDifference]:
     """Exchanged devices, devices in the place of absent ones, and strangers that stand where somebody is planned."""
     by_unit = {name: site for site in expected.sites for name in (site.unit, site.names[0])}
     goes = {item.seen: item.place for item in relocations if item.seen is not None}
@@ -31,7 +33,7 @@ def relocated(expected: Expected, subnet: Subnet, relocations: Sequence[Relocati
             guid = format_guid(subnet.nodes[item.node].guid)
             stranger = stranger_name(subnet, item.node)
             message = f"{stranger} is cabled as {item.place}: give {item.place} the GUID {guid} in the spec"
-            yield Difference(Kind.OTHER_GUID, place.place(), message)
+            yield ObservedDifference(DifferenceKind.OTHER_GUID, place.place(), message)
             continue
         here = by_unit[item.seen]
         # Of a director all chips say the same, once.
@@ -42,23 +44,29 @@ def relocated(expected: Expected, subnet: Subnet, relocations: Sequence[Relocati
             first, second = sorted((ours, theirs))
             device = min(here.device, place.device, key=lambda found: found.name)
             spot = Place(device.name, "", device.rack, device.unit)
-            yield Difference(
-                Kind.EXCHANGED_DEVICES, spot, f"{first} and {second} are exchanged: each has the other's cables"
+            yield ObservedDifference(
+                DifferenceKind.EXCHANGED_DEVICES,
+                spot,
+                f"{first} and {second} are exchanged: each has the other's cables",
             )
         elif item.place in goes:
-            yield Difference(
-                Kind.EXCHANGED_DEVICES, place.place(), f"{ours} stands in the place of {theirs}, with its cables"
+            yield ObservedDifference(
+                DifferenceKind.EXCHANGED_DEVICES,
+                place.place(),
+                f"{ours} stands in the place of {theirs}, with its cables",
             )
         else:
-            yield Difference(
-                Kind.DISPLACED_DEVICE,
+            yield ObservedDifference(
+                DifferenceKind.DISPLACED_DEVICE,
                 place.place(),
                 f"{ours} answers in the place of {theirs}, and nobody answers as {theirs}:"
                 " it stands there, or both have the same GUID",
             )
 
 
-def internal_faults(expected: Expected, found: Identities, planned: _Peers, observed: _Peers) -> Iterator[Difference]:
+def internal_faults(
+    expected: ExpectedSubnet, found: Identities, planned: _Peers, observed: _Peers
+) -> Iterator[ObservedDifference]:
     """Traces inside directors that are down; strikes all of them, since nobody moves a trace."""
     for link in expected.links:
         if link.speed_gbps:
@@ -71,12 +79,12 @@ def internal_faults(expected: Expected, found: Identities, planned: _Peers, obse
         elif link.required and found.seen[link.a] and found.seen[link.b]:
             leaf, spine = expected.sites[link.a], expected.sites[link.b]
             message = f"the link inside {leaf.device.name} between {leaf.names[0]} and {spine.names[0]} is down"
-            yield Difference(Kind.INTERNAL_LINK, leaf.place(), message)
+            yield ObservedDifference(DifferenceKind.INTERNAL_LINK, leaf.place(), message)
 
 
 def twins(
-    expected: Expected, subnet: Subnet, found: Identities, planned: _Peers, observed: _Peers
-) -> Iterator[Difference]:
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, found: Identities, planned: _Peers, observed: _Peers
+) -> Iterator[ObservedDifference]:
     """GUIDs that more than one node has, as far as the scan shows where."""
     silent = [
         at for at, site in enumerate(expected.sites)
@@ -93,29 +101,33 @@ def twins(
         text = f"GUID {format_guid(guid)}, planned for {site.names[0]}, is answered by more than one adapter"
         if meant is not None and meant != at and not found.seen[meant]:
             other = expected.sites[meant]
-            yield Difference(Kind.DUPLICATE_GUID, other.place(), f"{text}: also where {other.names[0]} is planned")
+            yield ObservedDifference(
+                DifferenceKind.DUPLICATE_GUID, other.place(), f"{text}: also where {other.names[0]} is planned"
+            )
             for struck in (end, found.base[meant] + 1):
                 _strike(planned, struck)
             _strike(observed, end)
         elif len(silent) == 1:
             other = expected.sites[silent[0]]
             message = f"{text}: the other one can only be {other.names[0]}, as which nobody answers"
-            yield Difference(Kind.DUPLICATE_GUID, other.place(), message)
+            yield ObservedDifference(DifferenceKind.DUPLICATE_GUID, other.place(), message)
             _strike(planned, found.base[silent[0]] + 1)
         else:
-            yield Difference(Kind.DUPLICATE_GUID, site.place(), f"{text}: look among the adapters that do not answer")
+            yield ObservedDifference(
+                DifferenceKind.DUPLICATE_GUID, site.place(), f"{text}: look among the adapters that do not answer"
+            )
     for node, ends in _contested(subnet).items():
         guid = subnet.nodes[node].guid
         shown = Speaker(expected, subnet, found)
         places = [shown.place(end) for end in ends]
         listed = and_more([str(place) for place in places], 4)
         message = f"GUID {format_guid(guid)} is answered by more than one node: also at {listed}"
-        yield Difference(Kind.DUPLICATE_GUID, places[0], message)
+        yield ObservedDifference(DifferenceKind.DUPLICATE_GUID, places[0], message)
         for end in ends:
             _strike(planned, end)
 
 
-def _contested(subnet: Subnet) -> dict[int, list[int]]:
+def _contested(subnet: DiscoveredSubnet) -> dict[int, list[int]]:
     found: dict[int, list[int]] = defaultdict(list)
     for end, others in subnet.contested.items():
         found[end >> PORT_BITS].extend(others)
@@ -123,8 +135,13 @@ def _contested(subnet: Subnet) -> dict[int, list[int]]:
 
 
 def doubled_switches(
-    expected: Expected, subnet: Subnet, found: Identities, planned: _Peers, observed: _Peers, told: set[str]
-) -> Iterator[Difference]:
+    expected: ExpectedSubnet,
+    subnet: DiscoveredSubnet,
+    found: Identities,
+    planned: _Peers,
+    observed: _Peers,
+    told: set[str],
+) -> Iterator[ObservedDifference]:
     """Switches that are silent while another one answers with their cables beside its own; adds them to ``told``.
 
     ibnetdiscover takes two switches with one GUID for a single one, and of two cables at the same port number it lists
@@ -155,14 +172,16 @@ def doubled_switches(
             f" {'it' if len(claimed) == 1 else 'them'}, or both switches answer as GUID {guid}; look which of the two"
             " it is"
         )
-        yield Difference(Kind.AMBIGUOUS, site.place(), message)
+        yield ObservedDifference(DifferenceKind.AMBIGUOUS, site.place(), message)
         told.add(silent)
         for end in claimed:
             _strike(observed, end)
             _strike(planned, end)
 
 
-def absent_switches(expected: Expected, found: Identities, planned: _Peers, told: Set[str]) -> Iterator[Difference]:
+def absent_switches(
+    expected: ExpectedSubnet, found: Identities, planned: _Peers, told: Set[str]
+) -> Iterator[ObservedDifference]:
     """Switches and directors' chips that do not answer; strikes their cables. ``told`` are units told already."""
     chips: dict[str, list[int]] = defaultdict(list)
     for at, site in enumerate(expected.sites):
@@ -179,14 +198,18 @@ def absent_switches(expected: Expected, found: Identities, planned: _Peers, told
             continue
         if len(news) == len(sites):
             place = Place(name, "", device.rack, device.unit)
-            yield Difference(Kind.MISSING_DEVICE, place, f"{name} ({device.model}) is not there: it does not answer")
+            yield ObservedDifference(
+                DifferenceKind.MISSING_DEVICE, place, f"{name} ({device.model}) is not there: it does not answer"
+            )
             continue
         for at in news:
             chip = expected.sites[at]
-            yield Difference(Kind.MISSING_DEVICE, chip.place(), f"{chip.names[0]} does not answer")
+            yield ObservedDifference(DifferenceKind.MISSING_DEVICE, chip.place(), f"{chip.names[0]} does not answer")
 
 
-def absent_hosts(expected: Expected, found: Identities, planned: _Peers, told: Set[str]) -> Iterator[Difference]:
+def absent_hosts(
+    expected: ExpectedSubnet, found: Identities, planned: _Peers, told: Set[str]
+) -> Iterator[ObservedDifference]:
     """Hosts of which no adapter answers; strikes their cables. A host with one cable is told by its cable instead."""
     hosts: dict[str, list[int]] = defaultdict(list)
     for at, site in enumerate(expected.sites):
@@ -201,12 +224,14 @@ def absent_hosts(expected: Expected, found: Identities, planned: _Peers, told: S
             _strike(planned, end)
         if device.state == "active" and name not in told:
             place = Place(name, "", device.rack, device.unit)
-            yield Difference(
-                Kind.MISSING_DEVICE, place, f"{name} is not there: none of its {len(ends)} adapters answers"
+            yield ObservedDifference(
+                DifferenceKind.MISSING_DEVICE, place, f"{name} is not there: none of its {len(ends)} adapters answers"
             )
 
 
-def strangers(subnet: Subnet, found: Identities, observed: _Peers, speaker: Speaker) -> Iterator[Difference]:
+def strangers(
+    subnet: DiscoveredSubnet, found: Identities, observed: _Peers, speaker: Speaker
+) -> Iterator[ObservedDifference]:
     """Nodes that no plan explains, by the first place where they are cabled."""
     for node in subnet.by_guid.values():
         ends = [end for end in subnet.ends_of(node) if end in observed] if node << PORT_BITS not in found.owner else []
@@ -218,9 +243,13 @@ def strangers(subnet: Subnet, found: Identities, observed: _Peers, speaker: Spea
         if neighbours:
             at = speaker.place(neighbours[0])
             more = f" and has {len(unknown) - 1} more cables" if len(unknown) > 1 else ""
-            yield Difference(Kind.UNEXPECTED_DEVICE, at, f"{name} is cabled to {at}{more}, and no plan knows it")
+            yield ObservedDifference(
+                DifferenceKind.UNEXPECTED_DEVICE, at, f"{name} is cabled to {at}{more}, and no plan knows it"
+            )
         else:
-            yield Difference(Kind.UNEXPECTED_DEVICE, speaker.place(unknown[0]), f"no plan knows {name}")
+            yield ObservedDifference(
+                DifferenceKind.UNEXPECTED_DEVICE, speaker.place(unknown[0]), f"no plan knows {name}"
+            )
 
 
 def _strike(peers: _Peers, end: int) -> None:

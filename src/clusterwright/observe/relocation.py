@@ -12,9 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from clusterwright.observe.expected import Expected, Site
+from clusterwright.observe.expected import ExpectedNode, ExpectedSubnet
 from clusterwright.observe.identity import Identities, planned_peers, settled
-from clusterwright.observe.subnet import PORT_BITS, PORT_MASK, Subnet
+from clusterwright.observe.subnet import PORT_BITS, PORT_MASK, DiscoveredSubnet
 
 _FEWEST_LINKS = 3  # two exchanged cables are cheaper to move than any device
 # What an adapter says of itself before its host has given it a name: nothing, or its model.
@@ -40,7 +40,9 @@ class _Proposal:
     votes: int
 
 
-def relocate(expected: Expected, subnet: Subnet, found: Identities) -> tuple[Identities, tuple[Relocation, ...]]:
+def relocate(
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, found: Identities
+) -> tuple[Identities, tuple[Relocation, ...]]:
     """Identities with every relocated unit in the place where it stands, and the relocations in the order of places."""
     units: dict[str, list[int]] = defaultdict(list)
     for at, site in enumerate(expected.sites):
@@ -69,8 +71,8 @@ def relocate(expected: Expected, subnet: Subnet, found: Identities) -> tuple[Ide
 
 
 def _proposals(
-    expected: Expected,
-    subnet: Subnet,
+    expected: ExpectedSubnet,
+    subnet: DiscoveredSubnet,
     found: Identities,
     units: Mapping[str, Sequence[int]],
     excluded: set[str],
@@ -100,8 +102,8 @@ def _proposals(
 
 
 def _known(
-    expected: Expected,
-    subnet: Subnet,
+    expected: ExpectedSubnet,
+    subnet: DiscoveredSubnet,
     found: Identities,
     units: Mapping[str, Sequence[int]],
     planned: Mapping[int, int],
@@ -143,7 +145,7 @@ def _known(
 
 
 def _stranger(
-    expected: Expected, subnet: Subnet, found: Identities, planned: Mapping[int, int], node: int
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, found: Identities, planned: Mapping[int, int], node: int
 ) -> _Proposal | None:
     switch = subnet.nodes[node].kind == "switch"
     votes: Counter[int] = Counter()
@@ -166,13 +168,13 @@ def _stranger(
     return _Proposal((base,), (target,), count)
 
 
-def _may_be(description: str, site: Site) -> bool:
+def _may_be(description: str, site: ExpectedNode) -> bool:
     """Whether an adapter can be the planned one: it names no host, or the right one."""
     host = description.partition(" ")[0].partition(".")[0]
     return host == site.device.name or _UNNAMED.match(description) is not None
 
 
-def _agreed(proposals: dict[str, _Proposal], expected: Expected, found: Identities) -> dict[str, _Proposal]:
+def _agreed(proposals: dict[str, _Proposal], expected: ExpectedSubnet, found: Identities) -> dict[str, _Proposal]:
     """The proposals that fit together: one for each place, and no place whose own unit stays in it."""
     best: dict[tuple[int, ...], str] = {}
     for name, proposal in sorted(proposals.items()):

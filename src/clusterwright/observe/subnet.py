@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from clusterwright.observe.ibnetdiscover import Link, Node, Scan
+from clusterwright.observe.ibnetdiscover import ReportedLink, ReportedNode, Scan
 
 PORT_BITS = 8
 PORT_MASK = (1 << PORT_BITS) - 1
@@ -17,14 +17,14 @@ _AGGREGATION = "Aggregation Node"
 
 
 @dataclass(frozen=True, slots=True)
-class Subnet:
+class DiscoveredSubnet:
     """What was seen. ``peer`` has every link in both directions; ``by_port_guid`` finds an adapter's end.
 
     ``rates`` gives lanes and lane speed by end; ``contested`` lists ends that two others claim as their peer, with the
     ends that lost; ``duplicates`` are GUIDs that ibnetdiscover itself met twice.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[ReportedNode, ...]
     by_guid: Mapping[int, int]
     by_port_guid: Mapping[int, int]
     peer: Mapping[int, int]
@@ -38,7 +38,7 @@ class Subnet:
         return [base + port for port in range(1, PORT_MASK) if base + port in self.peer]
 
 
-def merge(scans: Sequence[Scan]) -> Subnet:
+def merge(scans: Sequence[Scan]) -> DiscoveredSubnet:
     """Merge scans of the same subnet; what several of them have is counted once.
 
     A link that only one side lists is believed, unless it contradicts another one.
@@ -75,14 +75,14 @@ def merge(scans: Sequence[Scan]) -> Subnet:
     duplicates = tuple(dict.fromkeys(guid for scan in scans for guid in scan.duplicates))
     losers = {end: tuple(others) for end, others in contested.items()}
     seen = tuple(nodes)
-    return Subnet(
+    return DiscoveredSubnet(
         seen, {g: at for g, at in by_guid.items() if at not in aside}, by_port_guid, peer, rates, losers, duplicates
     )
 
 
-def _nodes(scans: Sequence[Scan]) -> tuple[list[Node], dict[int, int]]:
+def _nodes(scans: Sequence[Scan]) -> tuple[list[ReportedNode], dict[int, int]]:
     """Every node once, and its index by GUID."""
-    nodes: list[Node] = []
+    nodes: list[ReportedNode] = []
     by_guid: dict[int, int] = {}
     for scan in scans:
         for node in scan.nodes:
@@ -92,6 +92,6 @@ def _nodes(scans: Sequence[Scan]) -> tuple[list[Node], dict[int, int]]:
     return nodes, by_guid
 
 
-def _links(scans: Iterable[Scan]) -> Iterable[Link]:
+def _links(scans: Iterable[Scan]) -> Iterable[ReportedLink]:
     for scan in scans:
         yield from scan.links

@@ -23,7 +23,7 @@ from clusterwright.packets.filters import (
 )
 from clusterwright.packets.nft_match import MatchReader
 from clusterwright.packets.ranges import Ranges
-from clusterwright.packets.tokens import Reader, Unreadable, shown, words_of
+from clusterwright.packets.tokens import Reader, Unreadable, shown, tokens_of
 
 # nft(8), "Standard priority names"
 PRIORITIES = {"raw": -300, "mangle": -150, "dstnat": -100, "filter": 0, "security": 50, "srcnat": 100}
@@ -43,7 +43,7 @@ _CONNECTION_TRACKING = -200  # NF_IP_PRI_CONNTRACK: before it no packet has a st
 
 def read_nft(text: str, interfaces: InterfaceNumbers) -> Ruleset:
     """The rule set of a file. Raises Unreadable."""
-    return _FileReader(Reader(words_of(text)), interfaces).file()
+    return _FileReader(Reader(tokens_of(text)), interfaces).file()
 
 
 class _FileReader:

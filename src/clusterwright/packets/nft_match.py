@@ -188,10 +188,10 @@ class MatchReader:
     def _origin(self) -> Ranges:
         """What the routing table says of the source: whether the address is the machine's own, and where it leads."""
         line = self.reader.line
-        words = [self.reader.next().text for _ in range(2)]
+        tokens = [self.reader.next().text for _ in range(2)]
         while self.reader.take("."):
-            words += [".", self.reader.next().text]
-        question = " ".join((*words, self.reader.next().text))
+            tokens += [".", self.reader.next().text]
+        question = " ".join((*tokens, self.reader.next().text))
         negated = self.reader.take("!=")
         self.reader.take("==")
         value = self.reader.next().text

@@ -52,7 +52,7 @@ def version_of(packet: Packet) -> int:
     return 4 if packet[FAMILY] == 0 else 6
 
 
-def packet_words(packet: Packet, usual_origin: int) -> str:
+def packet_phrase(packet: Packet, usual_origin: int) -> str:
     """A packet as ``TCP SYN 10.0.0.1:49152 to 10.0.0.2:22``, with whatever is unusual about it.
 
     ``usual_origin`` is what the source of an honest packet is to the machine that judges it.
@@ -85,7 +85,7 @@ def count(number: int, what: str) -> str:
     return f"{number:,} {what}{ending}"
 
 
-def idle_words(where: str, idle: Idle) -> str:
+def idle_phrase(where: str, idle: Idle) -> str:
     """Why a rule decides about nothing."""
     rule = f"rule {idle.name}" if idle.name else "this rule"
     if not idle.by:

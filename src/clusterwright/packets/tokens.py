@@ -22,7 +22,7 @@ class Unreadable(Exception):
         self.line = line
 
 
-class Word(NamedTuple):
+class Token(NamedTuple):
     """A word, a sign or a quoted text; ``quoted`` texts come without their quotes."""
 
     text: str
@@ -30,9 +30,9 @@ class Word(NamedTuple):
     quoted: bool = False
 
 
-def words_of(text: str) -> list[Word]:
+def tokens_of(text: str) -> list[Token]:
     """The words of a file; the end of a line is a word of its own. Raises Unreadable."""
-    found: list[Word] = []
+    found: list[Token] = []
     at, line = 0, 1
     while at < len(text):
         match = _WORD.match(text, at)
@@ -40,9 +40,9 @@ def words_of(text: str) -> list[Word]:
             raise Unreadable(line, f"{text[at]!r} cannot be read")
         value = match[0]
         if match.lastgroup == "text":
-            found.append(Word(value[1:-1], line, quoted=True))
+            found.append(Token(value[1:-1], line, quoted=True))
         elif match.lastgroup != "skip":
-            found.append(Word(value, line))
+            found.append(Token(value, line))
         line += value.count("\n")
         at = match.end()
     return found
@@ -51,26 +51,26 @@ def words_of(text: str) -> list[Word]:
 class Reader:
     """Walks over words. Every method raises Unreadable at the line where something else stands than was asked for."""
 
-    def __init__(self, words: list[Word]) -> None:
-        self._words = words
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
         self._at = 0
 
     @property
     def line(self) -> int:
         """The line of the next word."""
-        return self._words[min(self._at, len(self._words) - 1)].line if self._words else 1
+        return self._tokens[min(self._at, len(self._tokens) - 1)].line if self._tokens else 1
 
     def peek(self, ahead: int = 0) -> str:
         """The text of a word to come, "" at the end."""
         at = self._at + ahead
-        return self._words[at].text if at < len(self._words) else ""
+        return self._tokens[at].text if at < len(self._tokens) else ""
 
-    def next(self) -> Word:
+    def next(self) -> Token:
         """The next word."""
-        if self._at >= len(self._words):
+        if self._at >= len(self._tokens):
             raise Unreadable(self.line, "the file ends in the middle of a statement")
         self._at += 1
-        return self._words[self._at - 1]
+        return self._tokens[self._at - 1]
 
     def skip(self, *texts: str) -> None:
         """Passes over any number of these words."""

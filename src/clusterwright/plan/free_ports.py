@@ -79,21 +79,21 @@ def _free(
     if tier is None:
         return {}
     depth = fabric.tiers.index(tier)
-    offered = _offered(tier, speed_gbps)
-    left = {number: offered for number, seat in enumerate(seats) if seat.tier == depth}
+    capacity_below = _capacity_below(tier, speed_gbps)
+    left = {number: capacity_below for number, seat in enumerate(seats) if seat.tier == depth}
     for attachment in found:
         if attachment.seat in left:
             left[attachment.seat] -= 1
     return left
 
 
-def _offered(tier: Tier, speed_gbps: int) -> int:
+def _capacity_below(tier: Tier, speed_gbps: int) -> int:
     """Ports of one switch for links from below, at one speed: what the uplinks and the spare ones leave."""
     model, up = tier.model, tier.up
     reserved = up.side.blocks if up is not None else ()
     blocks = tier.down.blocks or tuple(block.name for block in model.blocks if block.name not in reserved)
-    offered = capacity(model, blocks, speed_gbps, tier.down.mode)
+    capacity_below = capacity(model, blocks, speed_gbps, tier.down.mode)
     if up is not None and not reserved:
         elsewhere = capacity(model, (), up.speed_gbps, up.side.mode) - capacity(model, blocks, up.speed_gbps)
-        offered -= max(0, up.links - elsewhere)
-    return offered - tier.down.spare
+        capacity_below -= max(0, up.links - elsewhere)
+    return capacity_below - tier.down.spare

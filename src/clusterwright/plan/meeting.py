@@ -17,7 +17,7 @@ from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.spec.model import ClusterSpec
 
 
-class End(NamedTuple):
+class AttachedEnd(NamedTuple):
     """A device's port at a switch of the fabric: a node's NIC, or a management port."""
 
     device: str
@@ -33,7 +33,7 @@ class Wiring:
     """A fabric as joints alone: the switches right above each switch, and the ends that are attached."""
 
     above: Mapping[str, frozenset[str]]
-    ends: tuple[End, ...]
+    ends: tuple[AttachedEnd, ...]
 
     @cached_property
     def piece_of(self) -> Mapping[str, int]:
@@ -58,14 +58,14 @@ class Wiring:
         return {switch: found.get(switch, -1) for switch in joined}
 
     @cached_property
-    def pieces(self) -> tuple[tuple[End, ...], ...]:
+    def pieces(self) -> tuple[tuple[AttachedEnd, ...], ...]:
         """The ends of each piece that has any."""
-        found: dict[int, list[End]] = {}
+        found: dict[int, list[AttachedEnd]] = {}
         for end in self.ends:
             found.setdefault(self.piece_of[end.switch], []).append(end)
         return tuple(map(tuple, found.values()))
 
-    def apart(self, one: int = 0, other: int = 1) -> tuple[End, End]:
+    def apart(self, one: int = 0, other: int = 1) -> tuple[AttachedEnd, AttachedEnd]:
         """A port of each of two pieces, of different devices where that can be. Raises IndexError for one piece."""
         near = self.pieces[one][0]
         return near, next((end for end in self.pieces[other] if end.device != near.device), self.pieces[other][0])
@@ -92,7 +92,7 @@ class Wiring:
         return {switch: over[switch] or bit[switch] for switch in over}
 
     @cached_property
-    def parted(self) -> tuple[End, End] | None:
+    def parted(self) -> tuple[AttachedEnd, AttachedEnd] | None:
         """Two devices that never meet by any of their ports, each by one of them; None where all devices meet.
 
         Devices at different switches of the uppermost tier are ``beside`` each other and not meant.
@@ -104,7 +104,7 @@ class Wiring:
         return pair
 
     @cached_property
-    def beside(self) -> tuple[End, End] | None:
+    def beside(self) -> tuple[AttachedEnd, AttachedEnd] | None:
         """Two devices at uppermost switches that others below join: a way would go down and climb again."""
         return self._search(self.ends) if self.parted is None and len(self.pieces) == 1 else None
 
@@ -113,30 +113,30 @@ class Wiring:
         """The piece of every switch that has uplinks: two ends at such switches of one piece are meant to meet."""
         return {switch: self.piece_of[switch] for switch, uppers in self.above.items() if uppers}
 
-    def torn(self, joined: Mapping[str, int]) -> tuple[End, End] | None:
+    def torn(self, joined: Mapping[str, int]) -> tuple[AttachedEnd, AttachedEnd] | None:
         """Two ends of one piece that never meet; None where all do.
 
         ``joined`` says which pieces there are: this wiring's own, or those that it has with everything in service.
         """
-        pieces: dict[int, dict[int, End]] = {}
+        pieces: dict[int, dict[int, AttachedEnd]] = {}
         for end in self.ends:
             if end.switch in joined:
                 pieces.setdefault(joined[end.switch], {}).setdefault(self.tops[end.switch], end)
         return next((pair for kinds in pieces.values() if (pair := _apart(kinds)) is not None), None)
 
-    def _search(self, ends: Iterable[End]) -> tuple[End, End] | None:
+    def _search(self, ends: Iterable[AttachedEnd]) -> tuple[AttachedEnd, AttachedEnd] | None:
         tops: dict[str, int] = {}
-        first: dict[str, End] = {}
+        first: dict[str, AttachedEnd] = {}
         for end in ends:
             tops[end.device] = tops.get(end.device, 0) | self.tops[end.switch]
             first.setdefault(end.device, end)
-        kinds: dict[int, End] = {}
+        kinds: dict[int, AttachedEnd] = {}
         for device, own in tops.items():
             kinds.setdefault(own, first[device])
         return _apart(kinds)
 
 
-def _apart(kinds: Mapping[int, End]) -> tuple[End, End] | None:
+def _apart(kinds: Mapping[int, AttachedEnd]) -> tuple[AttachedEnd, AttachedEnd] | None:
     """Two ends with nothing in common above them, by the bits of what lies there."""
     if _common(kinds):
         return None
@@ -164,7 +164,7 @@ def wiring_of_cables(cables: Iterable[Cable]) -> Wiring:
         if cable.a.side == "up":
             above.setdefault(cable.a.device, set()).add(cable.b.device)
         else:
-            ends.append(End(cable.a.device, cable.a.port, cable.b.device))
+            ends.append(AttachedEnd(cable.a.device, cable.a.port, cable.b.device))
     return Wiring({switch: frozenset(found) for switch, found in above.items()}, tuple(ends))
 
 
@@ -179,10 +179,10 @@ def wiring_of_skeleton(spec: ClusterSpec, layout: Layout, skeleton: FabricSkelet
     ends = []
     for item in skeleton.attachments:
         if item.node < 0:
-            ends.append(End(item.switch, item.port, names[item.seat]))
+            ends.append(AttachedEnd(item.switch, item.port, names[item.seat]))
         else:
             node = layout.nodes[item.node]
-            ends.append(End(node.name, ports[node.node_group][item.nic], names[item.seat]))
+            ends.append(AttachedEnd(node.name, ports[node.node_group][item.nic], names[item.seat]))
     return Wiring({switch: frozenset(found) for switch, found in above.items()}, tuple(ends))
 
 

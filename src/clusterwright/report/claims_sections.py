@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.finding import Finding, Severity
-from clusterwright.report.page import Block, Cell, Section, Table, code, figure
+from clusterwright.report.page import Block, Cell, PageTable, Section, code, figure
 from clusterwright.spec.text.document import format_path
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
                 Cell(expectation.source or f"assumed: {expectation.assumed}"),
             )
         )
-    table = Table(
+    table = PageTable(
         "expectation-list",
         "Expected, and counted in the plan",
         ("Figure", "Expected", "Tolerance", "Planned", "Result", "Source"),
@@ -59,7 +59,7 @@ def findings_section(findings: tuple[Finding, ...]) -> Section:
         return Section("findings", "Findings", (Block("", "Lint has nothing to say about this spec."),))
     counts = Counter(finding.severity for finding in findings)
     text = ", ".join(f"{counts[severity]:,} × {severity.label}" for severity in sorted(counts, reverse=True))
-    table = Table(
+    table = PageTable(
         "finding-list",
         "Findings",
         ("Severity", "Rule", "Place", "What is wrong", "How to mend it"),
@@ -92,7 +92,9 @@ def exceptions_section(plan: Plan) -> Section:
         )
         for exception in plan.spec.exceptions
     )
-    table = Table("exception-list", "What differs from its group", ("Where", "Port", "State", "Image", "Reason"), rows)
+    table = PageTable(
+        "exception-list", "What differs from its group", ("Where", "Port", "State", "Image", "Reason"), rows
+    )
     return Section("exceptions", "Exceptions", (Block("", "", (), (table,)), *added))
 
 
@@ -107,7 +109,7 @@ def _added_config(plan: Plan) -> tuple[Block, ...]:
         )
         for added in plan.spec.extra_config
     )
-    table = Table("extra-config", "Configuration beyond what is derived", ("Where", "File", "What", "Reason"), rows)
+    table = PageTable("extra-config", "Configuration beyond what is derived", ("Where", "File", "What", "Reason"), rows)
     return (Block("", "", (), (table,)),) if rows else ()
 
 
@@ -121,7 +123,7 @@ def assumptions_section(plan: Plan) -> Section:
         rows += [(Cell("catalogue"), code(name), Cell(reason)) for reason in plan.spec.catalogue[name].assumed]
     if not rows:
         return Section("assumptions", "Assumptions", (Block("", "Nothing in the spec or its hardware is assumed."),))
-    table = Table("assumption-list", "Assumptions", ("Where", "Of what", "Assumed, and why"), tuple(rows))
+    table = PageTable("assumption-list", "Assumptions", ("Where", "Of what", "Assumed, and why"), tuple(rows))
     return Section("assumptions", "Assumptions", (Block("", "", (), (table,)),))
 
 

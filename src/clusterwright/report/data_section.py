@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clusterwright.report.page import Block, Cell, Section, Table, code
+from clusterwright.report.page import Block, Cell, PageTable, Section, code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,46 +21,46 @@ def data_section(plan: Plan) -> Section | None:
     """Every table that the spec has something for; None when there is none."""
     spec = plan.spec
     tables = (
-        Table(
+        PageTable(
             "promises",
             "Promises",
             ("Promise", "Which", "In the owner's words"),
             tuple((Cell(each.name), code(each.promise), Cell(each.says)) for each in spec.promises),
             note="`clusterwright explain CW533` lists the checks behind each.",
         ),
-        Table(
+        PageTable(
             "mounts",
             "Mounts",
             ("Mount", "Where", "On nodes of", "Served by", "Protection", "Why nothing protects it"),
             tuple(_mount(each) for each in spec.mounts),
         ),
-        Table(
+        PageTable(
             "node-keys",
             "Files and realms that nodes prove themselves with",
             ("What", "Value"),
             tuple((Cell(what), code(value)) for what, value in _proofs(spec.encryption)),
         ),
-        Table(
+        PageTable(
             "collectors",
             "Collectors of telemetry",
             ("Common name of its certificate",),
             tuple((code(name),) for name in (spec.site.telemetry.collectors if spec.site.telemetry else ())),
             note="SONiC lets these names read and nothing more; EOS authorizes every request through AAA.",
         ),
-        Table(
+        PageTable(
             "datasets",
             "Datasets",
             ("Dataset", "Mount", "Owner", "Reviewed by", "On", "Record", "Holds until", "Key", "GPUDirect Storage"),
             tuple(_dataset(each) for each in spec.datasets),
         ),
-        Table(
+        PageTable(
             "keys",
             "Keys",
             ("Key", "Kind", "Owner", "New after", "Destroyed after", "Wrapped by", "Certificate"),
             tuple(_key(each) for each in spec.keys),
             frozenset({"New after", "Destroyed after"}),
         ),
-        Table(
+        PageTable(
             "secrets",
             "Secrets, and where they come from",
             ("Secret", "Source", "Under", "File", "Version"),

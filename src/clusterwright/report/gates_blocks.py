@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.report.page import Block, Cell, Table, code, number
+from clusterwright.report.page import Block, Cell, PageTable, code, number
 
 if TYPE_CHECKING:
-    from clusterwright.report.rollout_history import Attempt, Question, Rollout
+    from clusterwright.report.rollout_history import Attempt, GateRecord, Rollout
 
 _SHOWN = 20  # complaints of a rollout; the record has all
 _LONGEST = 200  # characters of one: a node that lacks its GPUs has a page of them
@@ -33,7 +33,7 @@ def gates_block(rollout: Rollout) -> Block | None:
     return Block(f"Between the waves of {rollout.name}", text, tables=tuple(tables))
 
 
-def _gates(rollout: Rollout, questions: tuple[Question, ...]) -> Table:
+def _gates(rollout: Rollout, questions: tuple[GateRecord, ...]) -> PageTable:
     asked = tuple(
         (
             code(each.gate),
@@ -50,7 +50,7 @@ def _gates(rollout: Rollout, questions: tuple[Question, ...]) -> Table:
         (code(gate), Cell(f"not asked: {why}", "warning"), nothing, nothing, nothing, nothing)
         for gate, why in rollout.left_out
     )
-    return Table(
+    return PageTable(
         f"gates-{rollout.name}",
         "What was asked after each wave",
         ("Gate", "Asks", "Within", "May fail in a wave", "Devices asked", "Not well"),
@@ -59,8 +59,8 @@ def _gates(rollout: Rollout, questions: tuple[Question, ...]) -> Table:
     )
 
 
-def _waves(rollout: Rollout, questions: tuple[Question, ...], attempts: tuple[Attempt, ...]) -> Table:
-    return Table(
+def _waves(rollout: Rollout, questions: tuple[GateRecord, ...], attempts: tuple[Attempt, ...]) -> PageTable:
+    return PageTable(
         f"gate-waves-{rollout.name}",
         "Answers wave by wave",
         ("Wave", "Layer", "Devices", *(each.gate for each in questions), "Seconds", "Then"),
@@ -104,10 +104,10 @@ def _complaints(attempt: Attempt) -> Iterator[tuple[Cell, ...]]:
             yield wave, code(gate), Cell(_NOTHING), _IS_TOLD, _short(line)
 
 
-def _complaint_table(rollout: Rollout, rows: list[tuple[Cell, ...]]) -> Table:
+def _complaint_table(rollout: Rollout, rows: list[tuple[Cell, ...]]) -> PageTable:
     left = max(len(rows) - _SHOWN, 0)
     more = f"{left:,} more, and all" if left else "All"
-    return Table(
+    return PageTable(
         f"complaints-{rollout.name}",
         "Devices that were not well, and what was told",
         ("Wave", "Gate", "Device", "Counts", "What"),

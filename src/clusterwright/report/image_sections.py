@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.plan.boot import servers_by_rack
 from clusterwright.platforms.image.fleet import Fetched, fetched, planned_macs
-from clusterwright.report.page import Block, Cell, Section, Table, code, number, plural
+from clusterwright.report.page import Block, Cell, PageTable, Section, code, number, plural
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
@@ -30,7 +30,7 @@ def images_section(plan: Plan) -> Section | None:
     return Section("images", "Images", (Block("", text, (), (_image_table(images), _server_table(plan))),))
 
 
-def _image_table(images: tuple[Fetched, ...]) -> Table:
+def _image_table(images: tuple[Fetched, ...]) -> PageTable:
     rows = tuple(
         (
             code(f"{each.identity.name} {each.identity.version}"),
@@ -45,7 +45,7 @@ def _image_table(images: tuple[Fetched, ...]) -> Table:
         for each in images
     )
     names = ("Image", "Nodes", "Packages", "Rendered files", "Image and kernel", "Overlay", "Script", "A node fetches")
-    return Table(
+    return PageTable(
         "images-fetched",
         "Bytes that a node fetches",
         names,
@@ -56,12 +56,12 @@ def _image_table(images: tuple[Fetched, ...]) -> Table:
     )
 
 
-def _server_table(plan: Plan) -> Table:
+def _server_table(plan: Plan) -> PageTable:
     racks = servers_by_rack(plan)
     first = Counter(servers[0] for servers in racks.values())
     second = Counter(servers[1] for servers in racks.values() if len(servers) > 1)
     rows = tuple((code(name), number(first[name]), number(second[name])) for name in sorted({*first, *second}))
-    return Table(
+    return PageTable(
         "boot-servers",
         "Boot servers",
         ("Server", "Racks that ask it first", "Racks that ask it second"),

@@ -8,7 +8,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.place.placement import linear, place, shuffled
 from clusterwright.place.room import NODE, Room, room_for
 from clusterwright.platforms.nccl.files import settings_by_node
-from clusterwright.report.page import Block, Cell, Section, Table, code, long_code, number
+from clusterwright.report.page import Block, Cell, PageTable, Section, code, long_code, number
 from clusterwright.spec.model import CLUSTER
 from clusterwright.spec.text.document import format_path
 
@@ -37,7 +37,7 @@ def nccl_section(plan: Plan) -> Section | None:
     return Section("nccl", "NCCL and PyTorch", (Block("", text, (), tables),))
 
 
-def _settings_table(plan: Plan, settings: tuple[Setting, ...], name: str, node: str) -> Table:
+def _settings_table(plan: Plan, settings: tuple[Setting, ...], name: str, node: str) -> PageTable:
     document = plan.spec.document
     rows = tuple(
         (
@@ -51,7 +51,7 @@ def _settings_table(plan: Plan, settings: tuple[Setting, ...], name: str, node: 
         for each in settings
     )
     columns = ("Variable", "Value", "Written to", "Why", "From", "Line")
-    return Table(name, f"As on {node}", columns, rows)
+    return PageTable(name, f"As on {node}", columns, rows)
 
 
 def jobs_section(plan: Plan) -> Section | None:
@@ -69,7 +69,7 @@ def _job_block(plan: Plan, job: Job) -> Block:
     except ClusterwrightError as error:
         return Block(job.name, str(error))
     columns = ("Layer", "Planned, GB", "Linear, GB", "Random, GB")
-    table = Table(
+    table = PageTable(
         f"job-{job.name}",
         "Bytes of a step by the highest layer that they cross",
         columns,

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.enforcement import ZoneEnforcement, zone_enforcement
-from clusterwright.report.page import Block, Cell, Section, Table, bandwidth, code, number, plural
+from clusterwright.report.page import Block, Cell, PageTable, Section, bandwidth, code, number, plural
 from clusterwright.report.topology_svg import links_text, topology_drawing
 from clusterwright.spec.zone_reach import members_of
 
@@ -66,7 +66,7 @@ def addresses_section(plan: Plan) -> Section:
                     Cell(_percent(count / network.num_addresses), "number"),
                 )
             )
-    table = Table(
+    table = PageTable(
         "pools",
         "Address pools",
         ("Fabric", "Pool", "Prefix", "Addresses used", "Addresses in the pool", "Use"),
@@ -81,7 +81,7 @@ def isolation_section(plan: Plan) -> Section:
     """Zones with who enforces them, and which zone may speak to which; what is not listed is denied."""
     zones = plan.spec.zones
     enforced = {each.zone: enforced_by(each) for each in zone_enforcement(plan)}
-    zone_table = Table(
+    zone_table = PageTable(
         "zones",
         "Zones",
         ("Zone", "Kind", "Closed to the internet", "Node groups", "Fabrics", "Prefixes outside", "Enforced by"),
@@ -99,7 +99,7 @@ def isolation_section(plan: Plan) -> Section:
         ),
         note=_WHO_ENFORCES,
     )
-    matrix = Table(
+    matrix = PageTable(
         "flow-matrix",
         "From (rows) to (columns)",
         ("From \\ to", *(zone.name for zone in zones)),
@@ -115,7 +115,7 @@ def isolation_section(plan: Plan) -> Section:
         ),
         note="Whatever is not listed is denied.",
     )
-    flows = Table(
+    flows = PageTable(
         "flows",
         "Allowed flows",
         ("Flow", "From", "To", "Protocol", "Ports", "Reason", "Owner", "Wanted until"),
@@ -151,7 +151,7 @@ def enforced_by(found: ZoneEnforcement) -> str:
 
 def _fabric_block(plan: Plan, fabric: Fabric, tiers: tuple[TierTotals, ...]) -> Block:
     here = [tier for tier in tiers if tier.fabric == fabric.name]
-    table = Table(
+    table = PageTable(
         f"tiers-{fabric.name}",
         f"Tiers of {fabric.name}",
         (

@@ -24,7 +24,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PageTable:
     """A table: ``numeric`` names the columns whose heads stand right, over their figures. ``note`` stands below it."""
 
     name: str
@@ -47,7 +47,7 @@ class Block:
     heading: str
     text: str = ""
     drawings: tuple[Drawing, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[PageTable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from clusterwright.report.page import Block, Cell, Section, Table, code, distance, number, plural, power
+from clusterwright.report.page import Block, Cell, PageTable, Section, code, distance, number, plural, power
 from clusterwright.report.rack_svg import rack_drawing
 from clusterwright.report.totals import CableTotals, RackKind, cable_totals
 
@@ -28,7 +28,7 @@ def racks_section(plan: Plan, kinds: tuple[RackKind, ...]) -> Section:
     text = "The most frequent kinds of rack, from the front." + (
         f" {plural(more, 'further kind')} of rack {'is' if more == 1 else 'are'} in the table." if more else ""
     )
-    kind_table = Table(
+    kind_table = PageTable(
         "rack-kinds",
         "Kinds of rack",
         ("First one", "Racks", "Contents", "Power of one", "Weight of one", "Power together", "Basis"),
@@ -54,7 +54,7 @@ def cabling_section(plan: Plan) -> Section:
     bill = cable_totals(plan)
     rows = [_cable_row(cables) for cables in bill]
     out_of_service = sum(not cable.in_service for cable in plan.cables)
-    table = Table(
+    table = PageTable(
         "cable-list",
         "Bill of cabling",
         ("Fabric", "Medium", "Speed", "Length", "Cables", "Length together"),
@@ -91,7 +91,7 @@ def _cable_row(cables: CableTotals) -> tuple[Cell, ...]:
     )
 
 
-def _places_table(plan: Plan) -> Table:
+def _places_table(plan: Plan) -> PageTable:
     """Rack by rack, or pod by pod where there are too many racks to read."""
     racks = {device.rack for device in plan.devices if device.rack}
     by_rack = len(racks) <= _MOST_RACK_ROWS
@@ -113,7 +113,7 @@ def _places_table(plan: Plan) -> Table:
         )
         for place, counts in devices.items()
     )
-    return Table(
+    return PageTable(
         "places",
         "Racks" if by_rack else "Pods and other outermost groups",
         ("Rack" if by_rack else "Group", "Racks", "Devices", "Power"),
@@ -123,7 +123,7 @@ def _places_table(plan: Plan) -> Table:
     )
 
 
-def _models_table(plan: Plan) -> Table:
+def _models_table(plan: Plan) -> PageTable:
     counts = Counter((device.role, device.model) for device in plan.devices)
     rows = []
     for (role, name), count in counts.items():
@@ -140,7 +140,7 @@ def _models_table(plan: Plan) -> Table:
                 Cell("; ".join(_cages(model)) or "–"),
             )
         )
-    return Table(
+    return PageTable(
         "models",
         "Devices by role and model",
         (

@@ -12,7 +12,7 @@ _KNOWN = {word: word for word in ("removed", "kept", "as given", "differs", "gon
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class GateRecord:
     """A gate of a rollout as it was approved; ``asks`` is "" in a record that was written before gates were in it.
 
     ``asked`` counts devices and ``wrong`` those not well by it, over every wave that was gone through.
@@ -84,13 +84,13 @@ class Rollout:
         return tuple(_attempt(entry, planned) for entry in self.entries if entry["event"] == "wave")
 
     @property
-    def questions(self) -> tuple[Question, ...]:
+    def questions(self) -> tuple[GateRecord, ...]:
         """The gates of every approval, and those that answered, in the order in which they are asked."""
         known = {each["gate"]: each for entry in self._approvals for each in entry.get("gates", ())}
         answers = [(name, said) for attempt in self.attempts for name, said in attempt.gates.items()]
         nothing = {"asks": "", "deadline_s": None, "budget": None}
         return tuple(
-            Question(
+            GateRecord(
                 name,
                 **{field: known.get(name, nothing)[field] for field in nothing},
                 asked=sum(said["asked"] for gate, said in answers if gate == name),

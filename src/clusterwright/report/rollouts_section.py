@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.and_more import and_more
 from clusterwright.report.gates_blocks import gates_block
-from clusterwright.report.page import Block, Cell, Section, Table, plural
+from clusterwright.report.page import Block, Cell, PageTable, Section, plural
 
 if TYPE_CHECKING:
     from clusterwright.report.rollout_history import Rollout
@@ -22,7 +22,7 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
     if not rollouts:
         return None
     newest = rollouts[::-1]
-    table = Table(
+    table = PageTable(
         "rollouts",
         "Rollouts, newest first",
         _COLUMNS,
@@ -34,7 +34,7 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
         for rollout in newest
         for each in rollout.answers
     )
-    overridden = Table("overrides", "What somebody answered for", ("Rollout", "What", "Why", "Who"), answers)
+    overridden = PageTable("overrides", "What somebody answered for", ("Rollout", "What", "Why", "Who"), answers)
     warned = [
         (Cell(rollout.name, "code"), Cell(where), Cell(and_more(units, 1)), Cell(line))
         for rollout in newest
@@ -42,7 +42,7 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
     ]
     left = max(len(warned) - _WARNINGS, 0)
     note = f"{left:,} more: clusterwright audit show ROOT ROLLOUT" if left else ""
-    warnings = Table(
+    warnings = PageTable(
         "warnings", "What was warned of", ("Rollout", "Where", "About", "What"), tuple(warned[:_WARNINGS]), note=note
     )
     text = f"{plural(len(rollouts), 'rollout')} in the audit log, whose chain is unbroken."

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.hashing import hashed_fields
-from clusterwright.report.page import Block, Cell, Section, Table, number, plural
+from clusterwright.report.page import Block, Cell, PageTable, Section, number, plural
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
-    from clusterwright.simulate.network import Network
+    from clusterwright.simulate.network import FabricGraph
     from clusterwright.spec.job import NcclProfile
 
 _SEEDS = (0, 1, 2)
@@ -43,8 +43,8 @@ def simulation_section(plan: Plan) -> Section | None:
 
 def _block(plan: Plan, nccl: NcclProfile) -> Block:
     # numpy is paid for only by reports that simulate.
-    from clusterwright.simulate.collective import Question, compare
-    from clusterwright.simulate.flows import Transport
+    from clusterwright.simulate.collective import Simulation, compare
+    from clusterwright.simulate.flows import FlowTransport
     from clusterwright.simulate.hashing import ECMP, RENDERED, layers_of
     from clusterwright.simulate.network import build_network
     from clusterwright.simulate.summary import range_of
@@ -57,10 +57,10 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
     ranks = sum(node.gpus for node in together)
     everywhere = all(layer.queue_pairs for layer in layers_of(network, RENDERED))
     transports = (
-        Transport(ECMP, 1),
-        *(Transport(RENDERED, qps) for qps in sorted({*_QUEUE_PAIRS, nccl.qps_per_connection})),
+        FlowTransport(ECMP, 1),
+        *(FlowTransport(RENDERED, qps) for qps in sorted({*_QUEUE_PAIRS, nccl.qps_per_connection})),
     )
-    question = Question(Traffic("all-gather", "ring"), transports[0], ranks, node_group=nccl.nodes)
+    question = Simulation(Traffic("all-gather", "ring"), transports[0], ranks, node_group=nccl.nodes)
     rows = []
     for transport, outcomes in zip(transports, compare(network, question, transports, _SEEDS), strict=True):
         share = range_of([outcome.share for outcome in outcomes])
@@ -76,7 +76,7 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
                 Cell("the profile's", "good") if chosen else Cell("–"),
             )
         )
-    table = Table(
+    table = PageTable(
         "queue-pairs",
         f"All-gather in a ring of {plural(len(together), 'node')} ({ranks:,} ranks), share of the ideal",
         ("Hash", "Queue pairs", "Median", "Lowest to highest", "Average connection", "Chosen"),
@@ -87,7 +87,7 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
     return Block("", _HOW_TO_READ, (), (table, _tiers(network)))
 
 
-def _tiers(network: Network) -> Table:
+def _tiers(network: FabricGraph) -> PageTable:
     """What the switches of each tier are told to hash, and why the queue pair is not among it."""
     rows = tuple(
         (
@@ -99,7 +99,7 @@ def _tiers(network: Network) -> Table:
         )
         for each in network.hashing
     )
-    return Table(
+    return PageTable(
         "hashing",
         "What each tier chooses among equal paths by, from the bottom",
         ("Tier", "Model", "Hashes", "Function", "Why not queue pairs"),

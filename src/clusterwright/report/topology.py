@@ -19,7 +19,7 @@ Speeds = tuple[tuple[int, int], ...]  # (speed in Gb/s, links), the fastest firs
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TopologyCell:
     """What one column holds in one row: (role, model, how many), kinds of device, and the links going up from it."""
 
     members: tuple[tuple[str, str, int], ...]
@@ -38,7 +38,7 @@ class Column:
 
     name: str
     level: str
-    cells: tuple[Cell, ...]
+    cells: tuple[TopologyCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Topology:
 
     runs: tuple[Run, ...]
     rows_per_column: int
-    shared: tuple[Cell, ...]
+    shared: tuple[TopologyCell, ...]
 
 
 def topology(plan: Plan, fabric: Fabric) -> Topology:
@@ -71,11 +71,11 @@ def topology(plan: Plan, fabric: Fabric) -> Topology:
             lower = plan.by_name[cable.a.device]
             uplinks[lower.tier + 1 if cable.a.side == "up" else 0, lower.pod][cable.speed_gbps] += 1
 
-    def cell(row: int, devices: list[Device], pod: str) -> Cell:
+    def cell(row: int, devices: list[Device], pod: str) -> TopologyCell:
         counts = Counter((device.role, device.model) for device in devices)
         members = tuple((role, model, count) for (role, model), count in counts.items())
         kinds = frozenset(device.kind for device in devices)
-        return Cell(members, kinds, tuple(sorted(uplinks[row, pod].items(), reverse=True)))
+        return TopologyCell(members, kinds, tuple(sorted(uplinks[row, pod].items(), reverse=True)))
 
     shared_from = next((row for row in range(1, len(rows)) if not any(device.pod for device in rows[row])), len(rows))
     columns: dict[str, list[list[Device]]] = {}

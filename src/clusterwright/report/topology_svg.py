@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.report.drawing import Drawing, Shape, label, line, rectangle, text_width
-from clusterwright.report.topology import Cell, Column, Run, Speeds, Topology, topology
+from clusterwright.report.topology import Column, Run, Speeds, Topology, TopologyCell, topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +94,7 @@ def topology_drawing(plan: Plan, fabric: Fabric) -> Drawing:
     return Drawing(
         name=f"fabric-{fabric.name}",
         title=f"Topology of the {fabric.name} fabric",
-        description=_in_words(view),
+        description=_told(view),
         width=round(right + _MARGIN),
         height=round(rows.frame_bottom + _MARGIN),
         shapes=tuple(shapes),
@@ -151,16 +151,16 @@ def _run_title(run: Run) -> str:
     return _title(first) if run.count == 1 else f"{first.level} {first.name} – {last.name}"
 
 
-def _box_width(cell: Cell) -> float:
+def _box_width(cell: TopologyCell) -> float:
     return max(text_width(_name(cell), _NAME_SIZE), text_width(_detail(cell), _SMALL_SIZE)) + 12
 
 
-def _name(cell: Cell) -> str:
+def _name(cell: TopologyCell) -> str:
     roles = {role for role, _, _ in cell.members}
     return f"{cell.count:,} × {min(roles)}" if len(roles) == 1 else f"{cell.count:,} devices"
 
 
-def _detail(cell: Cell) -> str:
+def _detail(cell: TopologyCell) -> str:
     """The model where there is one, else the roles; a list too long to read becomes its length."""
     roles = list(dict.fromkeys(role for role, _, _ in cell.members))
     models = list(dict.fromkeys(model for _, model, _ in cell.members))
@@ -194,12 +194,12 @@ def _frame(slot: _Slot, column: Column, rows: _Rows, joins_shared: bool) -> Iter
         yield from _box(slot.x + _PADDING, y, slot.width - 2 * _PADDING, cell)
 
 
-def _bundle_text(slot: _Slot, cell: Cell) -> str:
+def _bundle_text(slot: _Slot, cell: TopologyCell) -> str:
     text = links_text(cell.uplinks)
     return f"{text} each" if text and slot.stands_for > 1 else text
 
 
-def _box(x: float, y: float, width: float, cell: Cell) -> Iterator[Shape]:
+def _box(x: float, y: float, width: float, cell: TopologyCell) -> Iterator[Shape]:
     style = "box endpoint" if any(kind == "node" for kind in cell.kinds) else "box"
     yield rectangle(x, y, width, _BOX_HEIGHT, style)
     yield label(x + width / 2, y + 24, _name(cell), "box-name")
@@ -254,14 +254,14 @@ def _sum_name(members: Counter[str]) -> str:
     return f"{members.total():,} {min(members)}" if len(members) == 1 else f"{members.total():,} devices"
 
 
-def _in_words(view: Topology) -> str:
+def _told(view: Topology) -> str:
     parts = []
     for run in view.runs:
-        rows = "; ".join(_cell_in_words(cell) for cell in run.columns[0].cells if cell.members)
+        rows = "; ".join(_cell_told(cell) for cell in run.columns[0].cells if cell.members)
         parts.append(f"{run.count:,} × {run.columns[0].level or 'outside the groups'}, each with {rows}.")
-    parts += [f"Above: {_cell_in_words(cell)}." for cell in view.shared]
+    parts += [f"Above: {_cell_told(cell)}." for cell in view.shared]
     return " ".join(parts)
 
 
-def _cell_in_words(cell: Cell) -> str:
+def _cell_told(cell: TopologyCell) -> str:
     return _name(cell) + (f", {links_text(cell.uplinks)} upwards" if cell.uplinks else "")

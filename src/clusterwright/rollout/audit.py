@@ -28,7 +28,7 @@ FOLDER, FILE = "audit", "rollouts.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RecordedOverride:
     """Somebody answers for what the policy or a proof would refuse: ``what`` it is, why, and who."""
 
     what: str
@@ -64,7 +64,7 @@ class Approval:
     base: str
     text: str
     waves: tuple[Wave, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[RecordedOverride, ...]
     gates: tuple[Asked, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 

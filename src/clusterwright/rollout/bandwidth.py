@@ -55,7 +55,7 @@ class FabricWays:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Ways:
+class RackWays:
     """All fabrics' ways, over the same racks."""
 
     racks: tuple[str, ...]
@@ -87,14 +87,14 @@ class Ways:
         return {self.racks[at]: float(least[at]) for at in np.flatnonzero(least < 1 - 1e-9)}
 
 
-def ways_of(plan: Plan) -> Ways:
+def ways_of(plan: Plan) -> RackWays:
     """The ways from every rack with nodes to the top of every fabric, over the cables that are in service."""
     racks = tuple(dict.fromkeys(device.rack for device in plan.devices if device.kind == "node" and device.rack))
     cables: dict[str, list[Cable]] = defaultdict(list)
     for cable in plan.cables:
         if cable.in_service:
             cables[cable.fabric].append(cable)
-    return Ways(racks, tuple(_fabric_ways(plan, name, found, racks) for name, found in cables.items()))
+    return RackWays(racks, tuple(_fabric_ways(plan, name, found, racks) for name, found in cables.items()))
 
 
 def _fabric_ways(plan: Plan, fabric: str, cables: list[Cable], racks: tuple[str, ...]) -> FabricWays:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan
-from clusterwright.rollout.bandwidth import Ways, ways_of
+from clusterwright.rollout.bandwidth import RackWays, ways_of
 from clusterwright.rollout.preview.capacity import kept_after
 from clusterwright.rollout.running_jobs import RunningJob
 from clusterwright.rollout.waves import Effect, Wave
@@ -94,7 +94,7 @@ def disturbance(
 
 
 def _impact(
-    plan: Plan, ways: Ways, number: int, wave: Wave, effects: Mapping[str, Effect], drained: frozenset[str]
+    plan: Plan, ways: RackWays, number: int, wave: Wave, effects: Mapping[str, Effect], drained: frozenset[str]
 ) -> WaveImpact:
     away = tuple(name for name in wave.devices if effects.get(name, Effect.LIVE) > Effect.LIVE)
     cables = {

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.deploy.pulumi.automation import Engine, Given, Ran
-from clusterwright.deploy.pulumi.events import Event, Kind, Listener
+from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
 from clusterwright.deploy.pulumi.order import drive_stacks
 from clusterwright.deploy.pulumi.units import UPPER, Stack
 from clusterwright.finding import ClusterwrightError
@@ -24,13 +24,13 @@ from clusterwright.rollout import ledger
 from clusterwright.rollout.gates.health import Checked, Gate, ask, look
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.prepare import Prepared
-from clusterwright.rollout.stack_change import Said
+from clusterwright.rollout.stack_change import UnitReports
 from clusterwright.rollout.waves import Effect, Wave
 
 _TOLD = 5  # lines of a gate about what does not count; the record has all
 
 
-class End(Enum):
+class UpdateEnd(Enum):
     """How an update ended."""
 
     DONE = "done"
@@ -63,7 +63,7 @@ class Result:
     ``warned`` are the warnings about units of ``stacks``, as ``WaveResult`` has them.
     """
 
-    end: End
+    end: UpdateEnd
     waves: tuple[WaveResult, ...]
     stacks: tuple[Ran, ...]
     text: str = ""
@@ -110,18 +110,18 @@ class Execution:
         rollout = replace(self.prepared.rollout, paused="")
         ledger.save(self.root, rollout)
         end, text = self._run(rollout)
-        if end is End.DONE:
+        if end is UpdateEnd.DONE:
             ledger.clear(self.root)
         return Result(end, tuple(self._waves), tuple(self._stacks), text, self._warned)
 
-    def _run(self, rollout: UnderWay) -> tuple[End, str]:
+    def _run(self, rollout: UnderWay) -> tuple[UpdateEnd, str]:
         # A layer above the pods that nothing runs on yet goes before any wave that leans on it.
         new_upper = [stack for stack in self.prepared.stacks if stack.layer == UPPER and self._is_first(stack)]
         rest = [stack for stack in self.prepared.stacks if stack not in new_upper]
         stopped = self._whole(new_upper) or self._all_waves(rollout) or self._whole(rest)
-        return stopped or (End.DONE, "")
+        return stopped or (UpdateEnd.DONE, "")
 
-    def _all_waves(self, rollout: UnderWay) -> tuple[End, str] | None:
+    def _all_waves(self, rollout: UnderWay) -> tuple[UpdateEnd, str] | None:
         """The waves that are left, then more for the devices within the budget that did not take their trees."""
         rollout, stopped = self._waves_of(rollout)
         if stopped or not self._untaken:
@@ -131,19 +131,19 @@ class Execution:
         _, stopped = self._waves_of(rollout)
         if stopped or not self._untaken:
             return stopped
-        return End.STOPPED, f"did not take what they are to have: {', '.join(sorted(self._untaken))}"
+        return UpdateEnd.STOPPED, f"did not take what they are to have: {', '.join(sorted(self._untaken))}"
 
     def _is_first(self, stack: Stack) -> bool:
         return stack.name in self.prepared.first
 
-    def _whole(self, stacks: list[Stack]) -> tuple[End, str] | None:
+    def _whole(self, stacks: list[Stack]) -> tuple[UpdateEnd, str] | None:
         ran = drive_stacks(stacks, self._update, self.orders.at_once, is_stopped=self.orders.is_aborted)
         self._stacks += ran
         if failed := [each.stack for each in ran if not each.ok]:
-            return End.STOPPED, f"{', '.join(failed)} failed"
+            return UpdateEnd.STOPPED, f"{', '.join(failed)} failed"
         if len(ran) < len(stacks):
             left = [stack.name for stack in stacks if stack.name not in {each.stack for each in ran}]
-            return End.ABORTED, f"not started: {', '.join(left)}"
+            return UpdateEnd.ABORTED, f"not started: {', '.join(left)}"
         return None
 
     def _update(self, stack: Stack) -> Ran:
@@ -152,7 +152,7 @@ class Execution:
 
     def _run_stack(self, stack: Stack, units: tuple[str, ...] = ()) -> tuple[Ran, Mapping[str, tuple[str, ...]]]:
         """How the engine fared with a stack, or some of its units, and the warnings about units meanwhile."""
-        warned = Said("warning")
+        warned = UnitReports("warning")
 
         def heard(event: Event) -> None:
             warned(event)
@@ -161,27 +161,27 @@ class Execution:
         ran = self.engine.run("up", stack, heard, units, self.prepared.manifests[stack.name].digest)
         return ran, warned.of(stack.name)
 
-    def _waves_of(self, rollout: UnderWay) -> tuple[UnderWay, tuple[End, str] | None]:
+    def _waves_of(self, rollout: UnderWay) -> tuple[UnderWay, tuple[UpdateEnd, str] | None]:
         for number, wave in rollout.left:
             following = f"wave {number} of {len(rollout.waves)} is next"
             if self.orders.is_aborted():
-                return rollout, (End.ABORTED, following)
+                return rollout, (UpdateEnd.ABORTED, following)
             if not self.orders.goes_on(number, wave):
                 return rollout, self._pause(rollout, following)
             result = self._wave(number, wave, len(rollout.waves))
             self._waves.append(result)
             self.note(result)
             if result.reason:
-                return rollout, (End.ABORTED if self.orders.is_aborted() else End.STOPPED, result.reason)
+                return rollout, (UpdateEnd.ABORTED if self.orders.is_aborted() else UpdateEnd.STOPPED, result.reason)
             rollout = rollout.with_finished(number)
             ledger.save(self.root, rollout)
             if number in self.orders.pause_after and rollout.left:
                 return rollout, self._pause(rollout, f"wave {rollout.left[0][0]} of {len(rollout.waves)} is next")
         return rollout, None
 
-    def _pause(self, rollout: UnderWay, text: str) -> tuple[End, str]:
+    def _pause(self, rollout: UnderWay, text: str) -> tuple[UpdateEnd, str]:
         ledger.save(self.root, replace(rollout, paused=text))
-        return End.PAUSED, text
+        return UpdateEnd.PAUSED, text
 
     def _wave(self, number: int, wave: Wave, waves: int) -> WaveResult:
         stack = next(stack for stack in self.prepared.stacks if stack.layer == wave.layer)
@@ -190,7 +190,7 @@ class Execution:
         effect = wave.effect.name.lower()
         text = f"wave {number} of {waves}: {len(wave.units)} {wave.kind} of {wave.layer}, {effect}"
         details = {**about, "effect": effect, "devices": list(wave.devices)}
-        self.listen(Event(Kind.WAVE_STARTED, stack.name, text=text, details=details))
+        self.listen(Event(EventKind.WAVE_STARTED, stack.name, text=text, details=details))
         started = time.monotonic()
         try:
             before = look(self.gates, wave)
@@ -242,7 +242,7 @@ def _took(name: str, trees: Mapping[str, str], given: Given) -> bool:
 
 
 def _finished(stack: Stack, result: WaveResult, about: Mapping[str, object]) -> Event:
-    kind = Kind.WAVE_FAILED if result.reason else Kind.WAVE_FINISHED
+    kind = EventKind.WAVE_FAILED if result.reason else EventKind.WAVE_FINISHED
     text = "\n".join(_lines(result))
     details = {**about, **({"failed": dict(result.failed)} if result.failed else {})}
     if result.checked:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.deploy.pulumi.automation import Given, Ran
-from clusterwright.deploy.pulumi.events import Event, Kind
+from clusterwright.deploy.pulumi.events import Event, EventKind
 
 MOST_LINES = 400
 """Lines about one stack that the record keeps: what devices say themselves has no end."""
@@ -35,7 +35,7 @@ class StackChange:
     reason: str
 
 
-class Said:
+class UnitReports:
     """Keeps what is said of the units of each stack while they are driven; with a ``severity``, only that."""
 
     def __init__(self, severity: str = "") -> None:
@@ -44,7 +44,7 @@ class Said:
 
     def __call__(self, event: Event) -> None:
         """Hear ``event``."""
-        if event.kind is Kind.MESSAGE and event.unit and self._severity in ("", event.severity):
+        if event.kind is EventKind.MESSAGE and event.unit and self._severity in ("", event.severity):
             self._lines[event.stack][event.unit] += event.text.splitlines()
 
     def of(self, stack: str) -> dict[str, tuple[str, ...]]:
@@ -58,13 +58,13 @@ class Said:
         return found
 
 
-def refreshed(before: Given, after: Given | None, ran: Ran, said: Said) -> StackChange:
+def refreshed(before: Given, after: Given | None, ran: Ran, said: UnitReports) -> StackChange:
     """``before`` and ``after`` are what the state said that devices hold; None: it could not be read."""
     devices = {name: _found(name, after, is_read=ran.ok) for name in sorted(before.trees)}
     return _change(before, ran, said, devices)
 
 
-def destroyed(before: Given, after: Given | None, ran: Ran, said: Said) -> StackChange:
+def destroyed(before: Given, after: Given | None, ran: Ran, said: UnitReports) -> StackChange:
     """As ``refreshed``; a device that is in the state still was not cleared."""
     return _change(before, ran, said, {name: _left(name, after) for name in sorted(before.trees)})
 
@@ -85,7 +85,7 @@ def _found(name: str, after: Given | None, *, is_read: bool) -> str:
     return AS_GIVEN if is_read else NOT_KNOWN
 
 
-def _change(before: Given, ran: Ran, said: Said, devices: Mapping[str, str]) -> StackChange:
+def _change(before: Given, ran: Ran, said: UnitReports, devices: Mapping[str, str]) -> StackChange:
     return StackChange(
         ran.stack, ran.ok, before.manifest, devices, said.of(ran.stack), dict(ran.counts), ran.duration_s, ran.reason
     )

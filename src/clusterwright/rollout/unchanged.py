@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from clusterwright.deploy.pulumi.automation import Engine
-from clusterwright.deploy.pulumi.cache import Question, recall
+from clusterwright.deploy.pulumi.cache import TargetLayer, recall
 from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.deploy.targets import Chosen
@@ -20,7 +20,7 @@ def recalled(spec: Path, layers: Iterable[str], target: Chosen) -> tuple[Manifes
     """What each of ``layers`` of ``spec`` is to have on ``target``; None where one of them has to be rendered."""
     found = []
     for layer in layers:
-        manifest = recall(Question(spec, layer, target))
+        manifest = recall(TargetLayer(spec, layer, target))
         if manifest is None:
             return None
         found.append(manifest)

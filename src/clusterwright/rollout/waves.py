@@ -18,7 +18,7 @@ from clusterwright.deploy.pulumi.units import Stack, Unit
 
 if TYPE_CHECKING:  # a plan is there, and ways through it are counted, only where something changes
     from clusterwright.plan.model import Plan
-    from clusterwright.rollout.bandwidth import Ways
+    from clusterwright.rollout.bandwidth import RackWays
     from clusterwright.spec.rollout import RolloutPolicy
 
 EPSILON = 1e-9
@@ -100,7 +100,7 @@ def _signature(plan: Plan, unit: Unit, changes: Mapping[str, Effect]) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _OpenWave:
     """A wave that is being filled: who is away, which racks change, how many members of which services are away."""
 
     units: tuple[Unit, ...]
@@ -118,7 +118,7 @@ class _Packing:
         self._policy = policy
         from clusterwright.rollout.bandwidth import ways_of
 
-        self._ways: Ways = ways_of(plan)
+        self._ways: RackWays = ways_of(plan)
         self._members = Counter(
             device.node_group for device in plan.devices if device.kind == "node" and device.state == "active"
         )
@@ -132,9 +132,9 @@ class _Packing:
             for opened in self._pack(members):
                 yield self._closed(layer, kind, opened, is_canary=is_canary)
 
-    def _pack(self, units: list[Unit]) -> list[_Open]:
-        full: list[_Open] = []  # with a unit that breaks a promise on its own, which nothing joins
-        found: list[_Open] = []
+    def _pack(self, units: list[Unit]) -> list[_OpenWave]:
+        full: list[_OpenWave] = []  # with a unit that breaks a promise on its own, which nothing joins
+        found: list[_OpenWave] = []
         for unit in units:
             alone = self._wave((unit,))
             if self._broken(alone):
@@ -152,7 +152,7 @@ class _Packing:
         place = {unit.name: at for at, unit in enumerate(units)}
         return sorted([*found, *full], key=lambda wave: place[wave.units[0].name])
 
-    def _wave(self, units: tuple[Unit, ...]) -> _Open:
+    def _wave(self, units: tuple[Unit, ...]) -> _OpenWave:
         """Those of ``units`` whose change is more than live are away for a while."""
         away = [
             (unit, name)
@@ -161,7 +161,7 @@ class _Packing:
             if self._changes.get(name, Effect.LIVE) > Effect.LIVE
         ]
         members = [self._plan.by_name[name] for _, name in away]
-        return _Open(
+        return _OpenWave(
             units,
             frozenset(name for _, name in away),
             frozenset(unit.name for unit, _ in away if unit.kind == "rack"),
@@ -169,7 +169,7 @@ class _Packing:
             Counter(device.node_group for device in members if device.kind == "node" and device.role != COMPUTE),
         )
 
-    def _broken(self, wave: _Open) -> str:
+    def _broken(self, wave: _OpenWave) -> str:
         """Which promise the wave breaks, "" when it keeps all."""
         for group, count in sorted(wave.services.items()):
             members = self._members[group]
@@ -181,7 +181,7 @@ class _Packing:
             return f"{rack} keeps {left:.0%} of its way up on {fabric}, below {floor:.0%}, however it is cut"
         return ""
 
-    def _closed(self, layer: str, kind: str, wave: _Open, *, is_canary: bool) -> Wave:
+    def _closed(self, layer: str, kind: str, wave: _OpenWave, *, is_canary: bool) -> Wave:
         devices = tuple(name for unit in wave.units for name in unit.devices if name in self._changes)
         left, rack, fabric = self._ways.worst(wave.down, wave.racks)
         return Wave(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.finding import Finding, Severity, SpecError
 from clusterwright.rules.registry import all_rules
-from clusterwright.rules.rule import Rule, Subject
+from clusterwright.rules.rule import LintRule, Subject
 from clusterwright.rules.suppression import Suppressed, suppress
 from clusterwright.spec.hardware.load import load_models
 from clusterwright.spec.load import load_spec, type_document
@@ -147,12 +147,12 @@ def lint_document(document: Document, day: date | None = None) -> LintResult:
     return LintResult(tuple(sorted(kept, key=Finding.sort_key)), suppressed, document.files, _by_cause(unjudged))
 
 
-def _turn(rule: Rule) -> tuple[bool, bool, str]:
+def _turn(rule: LintRule) -> tuple[bool, bool, str]:
     """The order in which rules are judged: others stop at what those found that come first."""
     return not rule.relied_on, not rule.leaves_no_plan, rule.code
 
 
-def run_rule(subject: Subject, rule: Rule) -> tuple[list[Finding], Finding | None]:
+def run_rule(subject: Subject, rule: LintRule) -> tuple[list[Finding], Finding | None]:
     """What ``rule`` objects to in ``subject``, each with its position in the spec; and the finding that stopped it,
     where it came to read what is in doubt.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from clusterwright.rules.rule import Rule
+from clusterwright.rules.rule import LintRule
 
 _MAX_OUTPUT = 30
 
@@ -26,7 +26,7 @@ _JUDGING = (
 )
 
 
-def page(rule: Rule, example: Example) -> str:
+def page(rule: LintRule, example: Example) -> str:
     """The page of ``rule``, as ``clusterwright explain`` prints it."""
     parts = [
         f"# {rule.code}: {rule.title}",
@@ -43,7 +43,7 @@ def page(rule: Rule, example: Example) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def index(rules: Iterable[Rule]) -> str:
+def index(rules: Iterable[LintRule]) -> str:
     """The table of all rules."""
     rows = [
         f"| [{rule.code}]({rule.code}.md) | {rule.severity.label} | {rule.title} | {rule.family} |" for rule in rules

@@ -1,4 +1,4 @@
-"""All rules by code: every ``Rule`` that stands at the top level of a module of this package and its families."""
+"""All rules by code: every ``LintRule`` that stands at the top level of a module of this package and its families."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from clusterwright import rules
-from clusterwright.rules.rule import Rule
+from clusterwright.rules.rule import LintRule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 @cache
-def all_rules() -> Mapping[str, Rule]:
+def all_rules() -> Mapping[str, LintRule]:
     """Every rule, in the order of the codes. Raises ValueError when two rules share a code."""
-    found: dict[str, Rule] = {}
+    found: dict[str, LintRule] = {}
     for module in walk_packages(rules.__path__, f"{rules.__name__}."):
         for value in vars(import_module(module.name)).values():
-            if not isinstance(value, Rule):
+            if not isinstance(value, LintRule):
                 continue
             if found.setdefault(value.code, value) is not value:
                 raise ValueError(f"two rules have the code {value.code}: {found[value.code].title}, {value.title}")

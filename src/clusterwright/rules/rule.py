@@ -13,7 +13,7 @@ A rule lives in a module of this package named for its family and is written so:
     def too_few_ports(subject: Subject) -> Iterator[Problem]:
         ...
 
-The decorator gives back a ``Rule``; the registry finds it by looking through the package's modules.
+The decorator gives back a ``LintRule``; the registry finds it by looking through the package's modules.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ Check = Callable[[Subject], Iterator[Problem]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LintRule:
     """A stable code and all that is said about it. ``check`` is None where reading or the schema gives the finding out.
 
     What the findings of a rule that is ``relied_on`` stand at is in doubt, and no other rule reads it. With a finding
@@ -169,6 +169,6 @@ def rule(
     docs: str = "",
     relied_on: bool = False,
     leaves_no_plan: bool = False,
-) -> Callable[[Check], Rule]:
+) -> Callable[[Check], LintRule]:
     """Makes a Rule of a check function; ``docs`` is Markdown for the rule's page, beside its examples."""
-    return lambda check: Rule(code, severity, title, why, mend, docs, check, relied_on, leaves_no_plan)
+    return lambda check: LintRule(code, severity, title, why, mend, docs, check, relied_on, leaves_no_plan)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from clusterwright.finding import Severity
-from clusterwright.rules.rule import Rule
+from clusterwright.rules.rule import LintRule
 
-UNREADABLE = Rule(
+UNREADABLE = LintRule(
     "CW101",
     Severity.ERROR,
     "the file cannot be read",
@@ -13,14 +13,14 @@ UNREADABLE = Rule(
     "Mend the text at the place shown; the parser stops at the first fault, so there may be another behind it.",
     "Files of more than 4 MiB are refused before they are read: a spec states counts, not each thing by itself.",
 )
-DUPLICATE_KEY = Rule(
+DUPLICATE_KEY = LintRule(
     "CW102",
     Severity.ERROR,
     "a key is given twice",
     "YAML readers keep one of the two in silence, and not all of them the same one.",
     "Keep the one that is meant.",
 )
-PLAIN_YAML = Rule(
+PLAIN_YAML = LintRule(
     "CW103",
     Severity.ERROR,
     "a YAML feature that specs do not use",
@@ -30,14 +30,14 @@ PLAIN_YAML = Rule(
     "Words such as `yes`, `no`, `on` and `off`, dates and `12:30` are text; truth is written `true` and `false`.\n\n"
     "Limits: 32 levels of nesting, 100,000 values, integers of 64 bits.",
 )
-EXTENDS_CYCLE = Rule(
+EXTENDS_CYCLE = LintRule(
     "CW104",
     Severity.ERROR,
     "extends: goes in a circle, or through too many files",
     "A spec that builds on itself has no beginning; one that builds on more than seven others cannot be reviewed.",
     "Break the circle at the file named, or merge some of the files.",
 )
-EXTENDS_MISSING = Rule(
+EXTENDS_MISSING = LintRule(
     "CW105",
     Severity.ERROR,
     "what a spec builds on is not there",
@@ -46,49 +46,49 @@ EXTENDS_MISSING = Rule(
     "Mappings merge key by key. Lists of items with a `name` (or `role`, `figure`, `level`, `device`) merge item by"
     " item; new ones are appended, and `remove: true` takes one away. All else is replaced.",
 )
-UNKNOWN_KEY = Rule(
+UNKNOWN_KEY = LintRule(
     "CW110",
     Severity.ERROR,
     "unknown key",
     "A misspelt key would be ignored, and the cluster built with a default that nobody chose.",
     "Take the suggestion, or one of the keys that are listed.",
 )
-MISSING_KEY = Rule(
+MISSING_KEY = LintRule(
     "CW111",
     Severity.ERROR,
     "a key is missing",
     "The value cannot be derived from the rest of the spec.",
     "Add the key; the message says what it is for.",
 )
-WRONG_TYPE = Rule(
+WRONG_TYPE = LintRule(
     "CW112",
     Severity.ERROR,
     "a value is of another type than expected",
     'A quoted number is text, `3.0` is no count, and `yes` is the word "yes".',
     "Write a value of the type that the message names.",
 )
-NOT_ALLOWED = Rule(
+NOT_ALLOWED = LintRule(
     "CW113",
     Severity.ERROR,
     "a value or a combination of keys that is not allowed",
     "Only the words that are listed mean something here.",
     "Take the suggestion, or one of the values that are listed; of keys that exclude each other keep one.",
 )
-OUT_OF_BOUNDS = Rule(
+OUT_OF_BOUNDS = LintRule(
     "CW114",
     Severity.ERROR,
     "a value out of bounds",
     "A number beyond its range or a name with characters that no device accepts would fail late, on the device.",
     "Keep to the range or pattern in the message.",
 )
-TOO_MANY = Rule(
+TOO_MANY = LintRule(
     "CW119",
     Severity.NOTE,
     "more findings of the schema than are shown",
     "Fifty findings in one file usually have one cause, such as a wrong indentation near the top.",
     "Mend the first ones and lint again.",
 )
-NO_REASON = Rule(
+NO_REASON = LintRule(
     "CW120",
     Severity.ERROR,
     "a suppression without a reason",
@@ -97,63 +97,63 @@ NO_REASON = Rule(
     "A suppression stands on the line of the finding, or alone on the line before it. Findings of reading, schema"
     " and references (CW1xx) cannot be suppressed, nor can those that leave no plan, such as too few ports (CW201).",
 )
-UNUSED = Rule(
+UNUSED = LintRule(
     "CW121",
     Severity.WARNING,
     "a suppression that nothing needs",
     "It would hide the next finding of that code on the line, one that nobody has looked at.",
     "Remove it, or move it to the line of the finding.",
 )
-UNKNOWN_CODE = Rule(
+UNKNOWN_CODE = LintRule(
     "CW122",
     Severity.ERROR,
     "a suppression of a code that does not exist",
     "It suppresses nothing, though its author believed that it does.",
     "Name the code that the finding shows; findings of reading, schema and references (CW1xx) cannot be suppressed.",
 )
-DUPLICATE_MODEL = Rule(
+DUPLICATE_MODEL = LintRule(
     "CW130",
     Severity.ERROR,
     "two hardware models share a name",
     "A spec that names the model would get one of the two by chance.",
     "Rename one, or remove it.",
 )
-INCONSISTENT_MODEL = Rule(
+INCONSISTENT_MODEL = LintRule(
     "CW131",
     Severity.ERROR,
     "a hardware model contradicts itself",
     "Its ports, speeds or interfaces do not fit each other, and every plan that uses the model would be wrong.",
     "Correct the figure that the message names against the data sheet.",
 )
-UNKNOWN_MODEL = Rule(
+UNKNOWN_MODEL = LintRule(
     "CW140",
     Severity.ERROR,
     "a hardware model that is not in the catalogue",
     "Ports, speeds and power come from the catalogue, so nothing can be planned with an unknown model.",
     "Take the suggestion, or describe the model in a file named under `hardware:`.",
 )
-BAD_PREFIX = Rule(
+BAD_PREFIX = LintRule(
     "CW141",
     Severity.ERROR,
     "a prefix that is no network, or text that is no address",
     "Bits are set behind the prefix length, or the text is no address: what was meant is a guess.",
     "Write the network's first address and its length.",
 )
-BAD_RANGE = Rule(
+BAD_RANGE = LintRule(
     "CW142",
     Severity.ERROR,
     "a range that runs backwards or too far",
     "It holds nothing, or values that the protocol does not have.",
     "Write the lower bound first, and both within the limits.",
 )
-BAD_DATE = Rule(
+BAD_DATE = LintRule(
     "CW147",
     Severity.ERROR,
     "a date that no calendar has",
     "A flow whose last day cannot be read would never be reported as expired.",
     "Write the day as year, month and day, such as 2026-12-31.",
 )
-MORE_THAN_A_LINE = Rule(
+MORE_THAN_A_LINE = LintRule(
     "CW172",
     Severity.ERROR,
     "a text with a line end or another control character",
@@ -163,7 +163,7 @@ MORE_THAN_A_LINE = Rule(
     " begins with `>-`; `>` and `|` leave a line end behind it. What else a text may hold depends on its kind:"
     " docs/spec.md lists the kinds under strings.",
 )
-BAD_CHIP_FILE = Rule(
+BAD_CHIP_FILE = LintRule(
     "CW433",
     Severity.ERROR,
     "a vendor's file that holds no chip settings",

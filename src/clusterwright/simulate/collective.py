@@ -13,27 +13,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clusterwright.simulate.flows import FlowMaker, Transport, flow_maker
+from clusterwright.simulate.flows import FlowMaker, FlowTransport, flow_maker
 from clusterwright.simulate.loads import flows_on_links, slowest_on_path, spread_evenly
-from clusterwright.simulate.network import HOST, Floats, Network
-from clusterwright.simulate.placement import Placement, place
-from clusterwright.simulate.routing import Routes, build_routes
+from clusterwright.simulate.network import HOST, FabricGraph, Floats
+from clusterwright.simulate.placement import NicPlacement, place
+from clusterwright.simulate.routing import EqualCostGroups, build_routes
 from clusterwright.simulate.traffic import Phase, Traffic, phases
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Simulation:
     """What to simulate: a collective of ``ranks`` GPUs on nodes of ``node_group`` (None: of any), placed as told."""
 
     traffic: Traffic
-    transport: Transport
+    transport: FlowTransport
     ranks: int
     placement: str = "linear"
     node_group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SeedResult:
     """One seed's result.
 
     ``seconds`` is the time of the whole collective when each NIC has one gigabit for each peer of a phase (2^k in the
@@ -72,12 +72,12 @@ class Outcome:
 class _Prepared:
     """What does not depend on hashes: routes, phases, and what each phase loads when spread evenly."""
 
-    routes: Routes
+    routes: EqualCostGroups
     phases: tuple[Phase, ...]
     evenly: tuple[Floats, ...]
 
 
-def simulate(network: Network, question: Question, seeds: Sequence[int]) -> tuple[Outcome, ...]:
+def simulate(network: FabricGraph, question: Simulation, seeds: Sequence[int]) -> tuple[SeedResult, ...]:
     """One outcome a seed; a seed draws queue pair numbers and placement. Switches hash as they are told.
 
     Raises ClusterwrightError for a job that the cluster cannot hold, for nodes that no path joins and for what switches
@@ -87,14 +87,14 @@ def simulate(network: Network, question: Question, seeds: Sequence[int]) -> tupl
 
 
 def compare(
-    network: Network, question: Question, transports: Sequence[Transport], seeds: Sequence[int]
-) -> tuple[tuple[Outcome, ...], ...]:
+    network: FabricGraph, question: Simulation, transports: Sequence[FlowTransport], seeds: Sequence[int]
+) -> tuple[tuple[SeedResult, ...], ...]:
     """The outcomes of a question under each of ``transports`` instead of its own; what they share is done once.
 
     Raises ClusterwrightError as ``simulate`` does.
     """
     makers = [flow_maker(network, transport) for transport in transports]
-    done: list[list[Outcome]] = [[] for _ in makers]
+    done: list[list[SeedResult]] = [[] for _ in makers]
     prepared: _Prepared | None = None
     for seed in seeds:
         if prepared is None or question.placement != "linear":
@@ -105,7 +105,7 @@ def compare(
     return tuple(tuple(outcomes) for outcomes in done)
 
 
-def _prepare(network: Network, traffic: Traffic, placement: Placement) -> _Prepared:
+def _prepare(network: FabricGraph, traffic: Traffic, placement: NicPlacement) -> _Prepared:
     involved = np.concatenate([placement.job.ravel(), placement.neighbour.ravel()])
     routes = build_routes(network, np.unique(network.nics.switch[involved]))
     every = phases(traffic, placement)
@@ -113,7 +113,7 @@ def _prepare(network: Network, traffic: Traffic, placement: Placement) -> _Prepa
     return _Prepared(routes, every, evenly)
 
 
-def _run(maker: FlowMaker, prepared: _Prepared, seed: int) -> Outcome:
+def _run(maker: FlowMaker, prepared: _Prepared, seed: int) -> SeedResult:
     network = maker.network
     links = len(network.head)
     load, job_load, even_load = np.zeros(links), np.zeros(links), np.zeros(links)
@@ -130,10 +130,10 @@ def _run(maker: FlowMaker, prepared: _Prepared, seed: int) -> Outcome:
         load += everything
         job_load += job
         even_load += even
-    return Outcome(seed, seconds, ideal, line, average, load, even_load, job_load)
+    return SeedResult(seed, seconds, ideal, line, average, load, even_load, job_load)
 
 
-def _phase_loads(maker: FlowMaker, routes: Routes, phase: Phase, seed: int) -> tuple[Floats, Floats]:
+def _phase_loads(maker: FlowMaker, routes: EqualCostGroups, phase: Phase, seed: int) -> tuple[Floats, Floats]:
     """The job's load of each link in a phase, and everybody's."""
     job, other = np.zeros(len(maker.network.head)), np.zeros(len(maker.network.head))
     for is_job, flows in maker.flows(phase, seed):
@@ -146,7 +146,7 @@ def _phase_loads(maker: FlowMaker, routes: Routes, phase: Phase, seed: int) -> t
     return job * each, (job + other) * each
 
 
-def _average(maker: FlowMaker, routes: Routes, phase: Phase, seed: int, busy: Floats) -> float:
+def _average(maker: FlowMaker, routes: EqualCostGroups, phase: Phase, seed: int, busy: Floats) -> float:
     """The mean over the job's connections of how long the slowest of their flows takes."""
     total = 0.0
     for is_job, flows in maker.flows(phase, seed):

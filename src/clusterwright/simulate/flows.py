@@ -20,7 +20,7 @@ from clusterwright.simulate.hashing import (
     switch_chooser,
 )
 from clusterwright.simulate.loads import Flows
-from clusterwright.simulate.network import Ints, Network
+from clusterwright.simulate.network import FabricGraph, Ints
 from clusterwright.simulate.queue_pairs import (
     FIXED,
     occurrence,
@@ -35,7 +35,7 @@ _FLOWS_AT_ONCE = 1 << 21  # bounds memory
 
 
 @dataclass(frozen=True, slots=True)
-class Transport:
+class FlowTransport:
     """How data travels: what switches ``hash``, ``qps`` queue pairs a connection, where ``source_port`` comes from."""
 
     hash: str
@@ -47,8 +47,8 @@ class Transport:
 class FlowMaker:
     """Makes flows on ``network``, whose switches are ``chooser``; ``fields`` is None where they hash nothing."""
 
-    network: Network
-    transport: Transport
+    network: FabricGraph
+    transport: FlowTransport
     chooser: Chooser
     fields: FieldHashes | None
 
@@ -75,7 +75,7 @@ class FlowMaker:
         return self.fields.keys(source, target, ports, remote)
 
 
-def flow_maker(network: Network, transport: Transport) -> FlowMaker:
+def flow_maker(network: FabricGraph, transport: FlowTransport) -> FlowMaker:
     """Prepare a network's switches and NICs for hashing.
 
     Raises ClusterwrightError for what its switches cannot hash, or where nothing is known of how they do.

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.hashing import TierHashing
-from clusterwright.simulate.network import Bytes, Ints, Network
+from clusterwright.simulate.network import Bytes, FabricGraph, Ints
 from clusterwright.spec.hardware.systems import Crc
 
 Hashes = npt.NDArray[np.uint16]
@@ -33,7 +33,7 @@ _NO_CHOICE = Crc(16, 0x1021, "low")  # for switches that never have more than on
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class SimulatedHashing:
     """How the switches of a tier hash: by which CRC from which seed, with the destination queue pair or without."""
 
     crc: Crc
@@ -41,7 +41,7 @@ class Layer:
     queue_pairs: bool
 
 
-def layers_of(network: Network, asked: str) -> tuple[Layer, ...]:
+def layers_of(network: FabricGraph, asked: str) -> tuple[SimulatedHashing, ...]:
     """The hashing of every tier: as rendered, or with queue pairs nowhere (``ecmp``) or everywhere (``e-ecmp``).
 
     Raises ClusterwrightError for switches of which nothing is known, or that cannot hash the queue pairs asked for.
@@ -49,19 +49,19 @@ def layers_of(network: Network, asked: str) -> tuple[Layer, ...]:
     return tuple(_layer(each, asked) for each in network.hashing)
 
 
-def _layer(tier: TierHashing, asked: str) -> Layer:
+def _layer(tier: TierHashing, asked: str) -> SimulatedHashing:
     role = tier.tier.role
     if tier.function is None:
         if tier.chooses:
             raise ClusterwrightError(f"How {role} chooses among equal paths cannot be simulated: {tier.reason}.")
-        return Layer(_NO_CHOICE, 0, queue_pairs=False)
+        return SimulatedHashing(_NO_CHOICE, 0, queue_pairs=False)
     if asked == E_ECMP and tier.without and tier.chooses:
         raise ClusterwrightError(
             f"{role} ({tier.tier.model.name}) cannot hash queue pairs, as e-ecmp asks: {tier.without}. Ask for "
             "`--hash rendered`, which is what its switches are told."
         )
     pairs = {RENDERED: tier.queue_pairs, ECMP: False, E_ECMP: True}[asked]
-    return Layer(tier.function.crc, tier.function.seed, pairs)
+    return SimulatedHashing(tier.function.crc, tier.function.seed, pairs)
 
 
 def crc(kind: Crc, message: Bytes, seed: int = 0) -> Hashes:
@@ -121,7 +121,7 @@ class FieldHashes:
         return found
 
 
-def field_hashes(network: Network, layers: Sequence[Layer]) -> FieldHashes:
+def field_hashes(network: FabricGraph, layers: Sequence[SimulatedHashing]) -> FieldHashes:
     """Hash every NIC's address and every port and byte value once for each layer."""
     address = network.nics.address
     width = address.shape[1]
@@ -137,7 +137,7 @@ def field_hashes(network: Network, layers: Sequence[Layer]) -> FieldHashes:
     )
 
 
-def switch_chooser(network: Network, layers: Sequence[Layer]) -> Chooser:
+def switch_chooser(network: FabricGraph, layers: Sequence[SimulatedHashing]) -> Chooser:
     """The switches of a network, each with the seed and the polynomial of its tier."""
     length = 2 * network.nics.address.shape[1] + 4
     masks = [
@@ -147,17 +147,17 @@ def switch_chooser(network: Network, layers: Sequence[Layer]) -> Chooser:
     return Chooser(network.tier, np.concatenate(masks)[network.tier])
 
 
-def pinned_chooser(network: Network) -> Chooser:
+def pinned_chooser(network: FabricGraph) -> Chooser:
     """Path pinning: every switch picks by the destination's slice, which is then the key on every layer."""
     return Chooser(np.zeros(len(network.switches), np.int64), np.zeros(len(network.switches), np.uint16))
 
 
-def pinned_keys(network: Network, target: Ints) -> Hashes:
+def pinned_keys(network: FabricGraph, target: Ints) -> Hashes:
     """The slice of each flow's destination as its key."""
     return network.nics.slice[target].astype(np.uint16)[None, :]
 
 
-def _added(layer: Layer, field: Bytes, behind: int, *, pair: bool = False) -> Hashes:
+def _added(layer: SimulatedHashing, field: Bytes, behind: int, *, pair: bool = False) -> Hashes:
     """What a field with ``behind`` bytes and perhaps the queue pair after it adds; nothing where it is not hashed."""
     if pair and not layer.queue_pairs:
         return np.zeros(len(field), np.uint16)

@@ -9,8 +9,8 @@ import numpy as np
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.simulate.hashing import Chooser, Hashes
-from clusterwright.simulate.network import HOST, Floats, Ints, Network
-from clusterwright.simulate.routing import Routes
+from clusterwright.simulate.network import HOST, FabricGraph, Floats, Ints
+from clusterwright.simulate.routing import EqualCostGroups
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Flows:
     keys: Hashes
 
 
-def flows_on_links(network: Network, routes: Routes, chooser: Chooser, flows: Flows) -> Ints:
+def flows_on_links(network: FabricGraph, routes: EqualCostGroups, chooser: Chooser, flows: Flows) -> Ints:
     """How many of the flows cross each link. Raises ClusterwrightError where a flow finds no way."""
     links = len(network.head)
     counts = np.zeros(links, np.int64)
@@ -31,7 +31,9 @@ def flows_on_links(network: Network, routes: Routes, chooser: Chooser, flows: Fl
     return counts
 
 
-def slowest_on_path(network: Network, routes: Routes, chooser: Chooser, flows: Flows, busy: Floats) -> Floats:
+def slowest_on_path(
+    network: FabricGraph, routes: EqualCostGroups, chooser: Chooser, flows: Flows, busy: Floats
+) -> Floats:
     """The largest of ``busy`` (a figure for each link) on each flow's path."""
     slowest = np.zeros(len(flows.source))
     for flow, link in _hops(network, routes, chooser, flows):
@@ -39,7 +41,7 @@ def slowest_on_path(network: Network, routes: Routes, chooser: Chooser, flows: F
     return slowest
 
 
-def _hops(network: Network, routes: Routes, chooser: Chooser, flows: Flows) -> Iterator[tuple[Ints, Ints]]:
+def _hops(network: FabricGraph, routes: EqualCostGroups, chooser: Chooser, flows: Flows) -> Iterator[tuple[Ints, Ints]]:
     """Every step that flows take: which flows, and the link that each of them takes."""
     nics = network.nics
     flow = np.arange(len(flows.source))
@@ -60,7 +62,7 @@ def _hops(network: Network, routes: Routes, chooser: Chooser, flows: Flows) -> I
         at = network.head[link]
 
 
-def spread_evenly(network: Network, routes: Routes, source: Ints, target: Ints, amount: float) -> Floats:
+def spread_evenly(network: FabricGraph, routes: EqualCostGroups, source: Ints, target: Ints, amount: float) -> Floats:
     """The load of each link when every switch spreads each flow evenly over its group: the fabric's own limit.
 
     Raises ClusterwrightError where a flow finds no way.
@@ -82,7 +84,9 @@ def spread_evenly(network: Network, routes: Routes, source: Ints, target: Ints, 
     return load
 
 
-def _pass_on(network: Network, routes: Routes, demand: Floats, load: Floats, switch: int, *, downwards: bool) -> None:
+def _pass_on(
+    network: FabricGraph, routes: EqualCostGroups, demand: Floats, load: Floats, switch: int, *, downwards: bool
+) -> None:
     """Move one switch's demand over its upward or its downward groups; in place."""
     wanted = np.flatnonzero(demand[switch])
     groups = routes.group[switch, wanted]
@@ -103,7 +107,7 @@ def _pass_on(network: Network, routes: Routes, demand: Floats, load: Floats, swi
         demand[switch, columns] = 0
 
 
-def _no_way(network: Network, switch: int, goal: int) -> ClusterwrightError:
+def _no_way(network: FabricGraph, switch: int, goal: int) -> ClusterwrightError:
     return ClusterwrightError(
         f"From {network.switches[switch].name} no cable in service leads on to {network.switches[goal].name}, which "
         "the job needs: put a path back in service, or place the job elsewhere."

@@ -33,7 +33,7 @@ class Nics:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SimulatedNode:
     """A node that can take part in a job, with the number of its GPUs and the indexes of its NICs in rail order."""
 
     device: Device
@@ -42,7 +42,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class FabricGraph:
     """One fabric. ``tail`` and ``head`` are the switches at a link's ends, HOST where a node is; ``gbps`` its speed.
 
     ``hashing`` is how the switches of each tier are told to choose among equal paths.
@@ -56,7 +56,7 @@ class Network:
     head: Ints
     gbps: Floats
     nics: Nics
-    nodes: tuple[Node, ...]
+    nodes: tuple[SimulatedNode, ...]
     hashing: tuple[TierHashing, ...]
 
     def link_name(self, link: int) -> str:
@@ -95,7 +95,7 @@ def fabric_to_simulate(plan: Plan, name: str | None) -> str:
     return name
 
 
-def build_network(plan: Plan, fabric: str) -> Network:
+def build_network(plan: Plan, fabric: str) -> FabricGraph:
     """The fabric as arrays. Nodes that are drained, have no GPUs or lack one of their NICs' cables are left out.
 
     Raises KeyError when the fabric has no addresses.
@@ -119,7 +119,7 @@ def build_network(plan: Plan, fabric: str) -> Network:
             b"".join((cable.a.address or 0).to_bytes(size, "big") for _, cable in hosts), np.uint8
         ).reshape(-1, size),
     )
-    return Network(
+    return FabricGraph(
         fabric=fabric,
         switches=switches,
         tier=np.array([device.tier for device in switches], np.int64),
@@ -144,7 +144,7 @@ def _slices(planned: list[Cable]) -> dict[tuple[str, str], int]:
     return found
 
 
-def _nodes(plan: Plan, planned: list[Cable], hosts: list[Cable]) -> tuple[Node, ...]:
+def _nodes(plan: Plan, planned: list[Cable], hosts: list[Cable]) -> tuple[SimulatedNode, ...]:
     wanted: dict[str, int] = {}
     for cable in planned:
         if cable.a.side == "host":
@@ -157,5 +157,5 @@ def _nodes(plan: Plan, planned: list[Cable], hosts: list[Cable]) -> tuple[Node, 
         device = plan.by_name[name]
         gpus = plan.spec.catalogue[device.model].gpus
         if gpus is not None and device.state == "active" and len(own) == wanted[name]:
-            found.append(Node(device, gpus.count, tuple(own)))
+            found.append(SimulatedNode(device, gpus.count, tuple(own)))
     return tuple(found)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.simulate.network import Ints, Network
+from clusterwright.simulate.network import FabricGraph, Ints
 from clusterwright.simulate.scramble import scrambled
 
 PLACEMENTS = ("linear", "random", "fragmented")
@@ -20,14 +20,14 @@ _ORDER = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class NicPlacement:
     """NIC indexes by [node in rank order, rail]: the job's, and its neighbour's (no rows when it has none)."""
 
     job: Ints
     neighbour: Ints
 
 
-def place(network: Network, node_group: str | None, ranks: int, kind: str, seed: int) -> Placement:
+def place(network: FabricGraph, node_group: str | None, ranks: int, kind: str, seed: int) -> NicPlacement:
     """Place a job of ``ranks`` GPUs on nodes of ``node_group`` (None: any).
 
     Raises ClusterwrightError when the ranks are not whole nodes, or more than the cluster has in service.
@@ -54,12 +54,12 @@ def place(network: Network, node_group: str | None, ranks: int, kind: str, seed:
     nics = np.array([node.nics for node in nodes], np.int64)
     nobody = nics[:0]
     if kind == "linear":
-        return Placement(nics[:wanted], nobody)
+        return NicPlacement(nics[:wanted], nobody)
     if kind == "random":
-        return Placement(nics[np.argsort(scrambled(seed, _ORDER, len(nodes)))[:wanted]], nobody)
+        return NicPlacement(nics[np.argsort(scrambled(seed, _ORDER, len(nodes)))[:wanted]], nobody)
     region = nics[: 2 * wanted]
     if len(region) == wanted:
         raise ClusterwrightError("A job on every node cannot be fragmented: ask for fewer ranks.")
     drawn = np.argsort(scrambled(seed, _ORDER, len(region)))
     rest = region[np.sort(drawn[wanted:])]
-    return Placement(region[np.sort(drawn[:wanted])], rest if len(rest) > 1 else nobody)
+    return NicPlacement(region[np.sort(drawn[:wanted])], rest if len(rest) > 1 else nobody)

@@ -13,10 +13,10 @@ from statistics import mean
 import numpy as np
 
 from clusterwright.plan.model import Plan
-from clusterwright.simulate.collective import Outcome, Question, simulate
-from clusterwright.simulate.flows import Transport, flow_maker
+from clusterwright.simulate.collective import SeedResult, Simulation, simulate
+from clusterwright.simulate.flows import FlowTransport, flow_maker
 from clusterwright.simulate.loads import Flows, flows_on_links
-from clusterwright.simulate.network import HOST, Network, build_network, fabric_to_simulate
+from clusterwright.simulate.network import HOST, FabricGraph, build_network, fabric_to_simulate
 from clusterwright.simulate.queue_pairs import source_ports
 from clusterwright.simulate.routing import build_routes
 from clusterwright.simulate.scramble import scrambled
@@ -53,8 +53,8 @@ def comparisons(large: Plan, small: Plan) -> tuple[Comparison, ...]:
     bench = build_network(small, fabric_to_simulate(small, None))
 
     @cache
-    def ask(hashing: str, qps: int, placement: str = "linear", ranks: int = JOB) -> tuple[Outcome, ...]:
-        question = Question(Traffic("all-gather", "ring"), Transport(hashing, qps), ranks, placement)
+    def ask(hashing: str, qps: int, placement: str = "linear", ranks: int = JOB) -> tuple[SeedResult, ...]:
+        question = Simulation(Traffic("all-gather", "ring"), FlowTransport(hashing, qps), ranks, placement)
         return simulate(network, question, SEEDS if ranks <= JOB else SEEDS[:3])
 
     return (
@@ -69,7 +69,7 @@ def comparisons(large: Plan, small: Plan) -> tuple[Comparison, ...]:
     )
 
 
-def spread_over_uplinks(network: Network, flows: int, seed: int) -> float:
+def spread_over_uplinks(network: FabricGraph, flows: int, seed: int) -> float:
     """The largest load over the mean load of one rack switch's uplinks under so many flows to other racks."""
     nics = network.nics
     rack = int(nics.switch[0])
@@ -78,7 +78,7 @@ def spread_over_uplinks(network: Network, flows: int, seed: int) -> float:
     source = near[(drawn[0] % np.uint64(len(near))).astype(np.int64)]
     target = far[(drawn[1] % np.uint64(len(far))).astype(np.int64)]
     local, remote = (drawn[2:] & np.uint64(0xFFFFFF)).astype(np.int64)
-    maker = flow_maker(network, Transport("ecmp", 1))
+    maker = flow_maker(network, FlowTransport("ecmp", 1))
     if maker.fields is None:
         raise AssertionError("ECMP hashes fields")
     keys = maker.fields.keys(source, target, source_ports(local, remote), remote)
@@ -88,7 +88,7 @@ def spread_over_uplinks(network: Network, flows: int, seed: int) -> float:
     return float(uplinks.max() / uplinks.mean())
 
 
-def _sixteen_links(network: Network) -> Comparison:
+def _sixteen_links(network: FabricGraph) -> Comparison:
     spreads = [spread_over_uplinks(network, _FLOWS, seed) for seed in range(_DRAWS)]
     return Comparison(
         "1,000 flows hashed over 16 links: fullest link over the mean",
@@ -101,7 +101,7 @@ def _sixteen_links(network: Network) -> Comparison:
     )
 
 
-def _before_tuning(outcomes: list[Outcome]) -> Comparison:
+def _before_tuning(outcomes: list[SeedResult]) -> Comparison:
     found = range_of([outcome.share for outcome in outcomes])
     average = range_of([outcome.average_share for outcome in outcomes])
     return Comparison(
@@ -117,7 +117,7 @@ def _before_tuning(outcomes: list[Outcome]) -> Comparison:
     )
 
 
-def _after_tuning(outcomes: list[Outcome]) -> Comparison:
+def _after_tuning(outcomes: list[SeedResult]) -> Comparison:
     found = range_of([outcome.share for outcome in outcomes])
     return Comparison(
         "The same after tuning (E-ECMP, 16 queue pairs, whole racks)",
@@ -131,7 +131,7 @@ def _after_tuning(outcomes: list[Outcome]) -> Comparison:
     )
 
 
-def _nearer(one: tuple[Outcome, ...], four: tuple[Outcome, ...], sixteen: tuple[Outcome, ...]) -> Comparison:
+def _nearer(one: tuple[SeedResult, ...], four: tuple[SeedResult, ...], sixteen: tuple[SeedResult, ...]) -> Comparison:
     shares = [range_of([outcome.share for outcome in each]).median for each in (one, four, sixteen)]
     return Comparison(
         "ECMP, then E-ECMP with 4 and with 16 queue pairs, share of the ideal",
@@ -144,7 +144,7 @@ def _nearer(one: tuple[Outcome, ...], four: tuple[Outcome, ...], sixteen: tuple[
     )
 
 
-def _gain(before: tuple[Outcome, ...], after: tuple[Outcome, ...]) -> Comparison:
+def _gain(before: tuple[SeedResult, ...], after: tuple[SeedResult, ...]) -> Comparison:
     slowest = mean(o.share for o in after) / mean(o.share for o in before) - 1
     average = mean(o.average_share for o in after) / mean(o.average_share for o in before) - 1
     return Comparison(
@@ -160,7 +160,7 @@ def _gain(before: tuple[Outcome, ...], after: tuple[Outcome, ...]) -> Comparison
     )
 
 
-def _pinning(whole: tuple[Outcome, ...], fragmented: tuple[Outcome, ...]) -> Comparison:
+def _pinning(whole: tuple[SeedResult, ...], fragmented: tuple[SeedResult, ...]) -> Comparison:
     loss = 1 - mean(o.share for o in fragmented) / mean(o.share for o in whole)
     average = 1 - mean(o.average_share for o in fragmented) / mean(o.average_share for o in whole)
     return Comparison(
@@ -175,7 +175,7 @@ def _pinning(whole: tuple[Outcome, ...], fragmented: tuple[Outcome, ...]) -> Com
     )
 
 
-def _four_queue_pairs(outcomes: tuple[Outcome, ...]) -> Comparison:
+def _four_queue_pairs(outcomes: tuple[SeedResult, ...]) -> Comparison:
     slowest, average = _over_roofline(outcomes)
     return Comparison(
         "E-ECMP with 4 queue pairs, fragmented: time over the roofline",
@@ -189,7 +189,7 @@ def _four_queue_pairs(outcomes: tuple[Outcome, ...]) -> Comparison:
     )
 
 
-def _more_queue_pairs(four: tuple[Outcome, ...], many: tuple[Outcome, ...]) -> Comparison:
+def _more_queue_pairs(four: tuple[SeedResult, ...], many: tuple[SeedResult, ...]) -> Comparison:
     slowest, average = _over_roofline(many)
     slowest_of_four, average_of_four = _over_roofline(four)
     return Comparison(
@@ -203,7 +203,7 @@ def _more_queue_pairs(four: tuple[Outcome, ...], many: tuple[Outcome, ...]) -> C
     )
 
 
-def _over_roofline(outcomes: tuple[Outcome, ...]) -> tuple[float, float]:
+def _over_roofline(outcomes: tuple[SeedResult, ...]) -> tuple[float, float]:
     return (
         mean(1 / outcome.share for outcome in outcomes) - 1,
         mean(1 / outcome.average_share for outcome in outcomes) - 1,

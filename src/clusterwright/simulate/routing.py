@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from clusterwright.simulate.network import HOST, Ints, Network
+from clusterwright.simulate.network import HOST, FabricGraph, Ints
 
 _NO_WAY = 100  # hops; more than any fabric has, and small enough for int8 sums
 
 
 @dataclass(frozen=True, slots=True)
-class Routes:
+class EqualCostGroups:
     """Equal-cost groups. ``column`` maps a switch to its column as a destination (-1: none); ``group[switch, column]``
     is a group, whose links are ``members[start : start + size]`` in port order; group 0 is empty."""
 
@@ -29,7 +29,7 @@ class Routes:
     members: Ints
 
 
-def build_routes(network: Network, destinations: Ints) -> Routes:
+def build_routes(network: FabricGraph, destinations: Ints) -> EqualCostGroups:
     """Groups of the switches between the bottom switches ``destinations`` (indexes, each once), and theirs."""
     count = len(network.switches)
     column = np.full(count, -1, np.int64)
@@ -61,10 +61,10 @@ def build_routes(network: Network, destinations: Ints) -> Routes:
             sizes.append(len(found))
             members.append(found)
             filled += len(found)
-    return Routes(column, group, np.array(starts), np.array(sizes), np.concatenate(members))
+    return EqualCostGroups(column, group, np.array(starts), np.array(sizes), np.concatenate(members))
 
 
-def _distances(network: Network, destinations: Ints) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+def _distances(network: FabricGraph, destinations: Ints) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
     """Hops from every switch to every destination: going down only, and by the best valley-free path."""
     down = np.full((len(network.switches), len(destinations)), _NO_WAY, np.int16)
     down[destinations, np.arange(len(destinations))] = 0
@@ -92,7 +92,7 @@ def _shorten(distance: npt.NDArray[np.int16], switch: Ints, neighbour: Ints, whi
     distance[rows] = np.minimum(distance[rows], np.minimum(offered, _NO_WAY))
 
 
-def _outgoing(network: Network) -> list[Ints]:
+def _outgoing(network: FabricGraph) -> list[Ints]:
     """The links from each switch to other switches, in cabling order."""
     between = np.flatnonzero((network.tail != HOST) & (network.head != HOST))
     order = between[np.argsort(network.tail[between], kind="stable")]

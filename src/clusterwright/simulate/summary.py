@@ -8,8 +8,8 @@ from statistics import median
 
 import numpy as np
 
-from clusterwright.simulate.collective import Outcome
-from clusterwright.simulate.network import Network
+from clusterwright.simulate.collective import SeedResult
+from clusterwright.simulate.network import FabricGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def range_of(values: Sequence[float]) -> Range:
     return Range(min(values), median(values), max(values))
 
 
-def summarise(network: Network, outcomes: Sequence[Outcome], links: int = 10) -> Summary:
+def summarise(network: FabricGraph, outcomes: Sequence[SeedResult], links: int = 10) -> Summary:
     """The summary of outcomes on ``network``, with so many of the worst links over all seeds."""
     return Summary(
         range_of([outcome.share for outcome in outcomes]),
@@ -71,7 +71,7 @@ def summarise(network: Network, outcomes: Sequence[Outcome], links: int = 10) ->
     )
 
 
-def _layers(network: Network, outcomes: Sequence[Outcome]) -> tuple[Layer, ...]:
+def _layers(network: FabricGraph, outcomes: Sequence[SeedResult]) -> tuple[Layer, ...]:
     used = np.flatnonzero(np.any([outcome.even_load > 0 for outcome in outcomes], axis=0))
     members: dict[tuple[int, int, str], list[int]] = {}
     for link in used:
@@ -86,7 +86,7 @@ def _layers(network: Network, outcomes: Sequence[Outcome]) -> tuple[Layer, ...]:
     return tuple(found)
 
 
-def _worst(network: Network, outcomes: Sequence[Outcome], count: int) -> tuple[CrowdedLink, ...]:
+def _worst(network: FabricGraph, outcomes: Sequence[SeedResult], count: int) -> tuple[CrowdedLink, ...]:
     found: dict[int, CrowdedLink] = {}
     for outcome in outcomes:
         busy = np.where(outcome.job_load > 0, outcome.load / network.gbps, 0)

@@ -18,7 +18,7 @@ import numpy as np
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.simulate.network import Ints
-from clusterwright.simulate.placement import Placement
+from clusterwright.simulate.placement import NicPlacement
 
 COLLECTIVES = ("all-gather", "all-reduce", "all-to-all")
 ALGORITHMS = ("ring", "recursive-doubling", "pairwise")
@@ -59,7 +59,7 @@ def algorithm_for(collective: str, asked: str | None) -> str:
     return asked or fits[0]
 
 
-def phases(traffic: Traffic, placement: Placement) -> tuple[Phase, ...]:
+def phases(traffic: Traffic, placement: NicPlacement) -> tuple[Phase, ...]:
     """The collective's phases, one after the other. Raises ClusterwrightError when the nodes are no power of two."""
     job, neighbour = placement.job, placement.neighbour
     if traffic.algorithm == "ring":

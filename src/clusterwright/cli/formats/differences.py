@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from clusterwright.observe.difference import Difference, Place
+from clusterwright.observe.difference import ObservedDifference, Place
 
 VERSION = 1
 
 
-def render_text(differences: Sequence[Difference]) -> str:
+def render_text(differences: Sequence[ObservedDifference]) -> str:
     """One line a difference, in walking order, after the place to go to; then how many there are."""
     lines = [f"{_where(item.stop)}: {item.message}\n" for item in differences]
     moves = sum(item.target is not None for item in differences)
@@ -27,7 +27,7 @@ def render_text(differences: Sequence[Difference]) -> str:
     return "".join(lines)
 
 
-def render_json(differences: Sequence[Difference], cluster: str, fabric: str) -> str:
+def render_json(differences: Sequence[ObservedDifference], cluster: str, fabric: str) -> str:
     """``{"version", "cluster", "fabric", "differences", "summary"}``; the summary counts by kind.
 
     A difference has kind, message and place, and where a cable is meant its staying end ``cable`` and the port
@@ -52,7 +52,7 @@ def render_json(differences: Sequence[Difference], cluster: str, fabric: str) ->
     return json.dumps(report, indent=2) + "\n"
 
 
-def render_csv(differences: Sequence[Difference]) -> str:
+def render_csv(differences: Sequence[ObservedDifference]) -> str:
     """RFC 4180: a row a difference, in walking order."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")

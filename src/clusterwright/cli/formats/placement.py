@@ -18,7 +18,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PlacementComparison:
     """A job's placement beside two that know nothing of the topology."""
 
     cluster: str
@@ -51,7 +51,7 @@ def hostfile(room: Room, placement: Placement) -> str:
     return "".join(f"{room.nodes[node]}\n" for node in placement.node_of.tolist())
 
 
-def text(found: Comparison) -> str:
+def text(found: PlacementComparison) -> str:
     """The whole comparison for people."""
     job, room = found.job, found.room
     used = nodes_of(room, found.planned)
@@ -70,7 +70,7 @@ def text(found: Comparison) -> str:
     return "\n".join(lines)
 
 
-def as_document(found: Comparison) -> dict[str, Any]:
+def as_document(found: PlacementComparison) -> dict[str, Any]:
     """The same for programs; ``ranks`` has node and GPU of each rank, runs of ranks on one node in one entry."""
     job, room = found.job, found.room
     return {
@@ -111,7 +111,7 @@ def _domains(room: Room, placement: Placement) -> str:
     return ", ".join(reversed(parts)) or "one switch for all"
 
 
-def _axes(found: Comparison) -> list[str]:
+def _axes(found: PlacementComparison) -> list[str]:
     """Each axis: ranks, bytes of one rank, and the share of its traffic that climbs to each layer."""
     sent = {each.axis: each.sent_bytes * (2 if each.both_ways else 1) for each in streams(found.job)}
     rows = [["axis", "ranks", "sent by a rank", *(_layer(name) for name in found.room.layers)]]
@@ -122,7 +122,7 @@ def _axes(found: Comparison) -> list[str]:
     return ["What travels along each axis in a step, and the layer that it climbs to", *_table(rows)]
 
 
-def _layer_rows(found: Comparison) -> list[list[str]]:
+def _layer_rows(found: PlacementComparison) -> list[list[str]]:
     rows = [["layer", *(name if name != "random" else f"random ({found.seed})" for name, _ in found.placements)]]
     columns = [placement.bytes_by_layer() for _, placement in found.placements]
     for number, name in enumerate(found.room.layers):

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clusterwright.rules.engine import LintResult, NotJudged
-    from clusterwright.rules.rule import Rule
+    from clusterwright.rules.rule import LintRule
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {Severity.NOTE: "note", Severity.WARNING: "warning", Severity.ERROR: "error"}
 
 
-def render_sarif(result: LintResult, rules: Mapping[str, Rule]) -> str:
+def render_sarif(result: LintResult, rules: Mapping[str, LintRule]) -> str:
     """One run with every finding as a result, suppressed ones marked so, and the ``rules`` that they name."""
     found = [*result.findings, *(item.finding for item in result.suppressed)]
     named = sorted({finding.code for finding in found})
@@ -59,7 +59,7 @@ def render_sarif(result: LintResult, rules: Mapping[str, Rule]) -> str:
     return json.dumps(log, indent=2, ensure_ascii=True) + "\n"
 
 
-def _rule(code: str, rule: Rule | None) -> dict[str, Any]:
+def _rule(code: str, rule: LintRule | None) -> dict[str, Any]:
     if rule is None:
         return {"id": code}
     return {

@@ -16,7 +16,7 @@ from clusterwright.cli.stacks.judged import note_gone
 from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
-    Site,
+    ChosenStacks,
     interruptible,
     open_site,
     stack_options,
@@ -29,9 +29,9 @@ from clusterwright.deploy.pulumi.order import drive_stacks, require_none_left
 from clusterwright.deploy.pulumi.units import Stack, cut
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout.audit import Approval, Trail, revision_of, who
-from clusterwright.rollout.execution import End, Result
+from clusterwright.rollout.execution import Result, UpdateEnd
 from clusterwright.rollout.ledger import rollout_name
-from clusterwright.rollout.stack_change import AS_GIVEN, Said, StackChange, destroyed, refreshed
+from clusterwright.rollout.stack_change import AS_GIVEN, StackChange, UnitReports, destroyed, refreshed
 
 _SHOWN = 5
 
@@ -90,7 +90,7 @@ def destroy(*, reason: str, yes: bool, **options: Any) -> int:
         return status
 
 
-def _deployed(site: Site, known: frozenset[str]) -> Site:
+def _deployed(site: ChosenStacks, known: frozenset[str]) -> ChosenStacks:
     """The site with those of its stacks that are deployed; the others are named."""
     absent = [stack.name for stack in site.stacks if stack.name not in known]
     if absent:
@@ -98,7 +98,7 @@ def _deployed(site: Site, known: frozenset[str]) -> Site:
     return replace(site, stacks=tuple(stack for stack in site.stacks if stack.name in known))
 
 
-def _confirm(site: Site) -> None:
+def _confirm(site: ChosenStacks) -> None:
     devices = sum(len(unit.devices) for stack in site.stacks for unit in stack.units)
     told = f"This removes what was deployed on {devices} devices of {site.plan.name} in {len(site.stacks)} stacks."
     click.echo(told, err=True)
@@ -115,14 +115,14 @@ def _asked_why() -> str:
     return str(click.prompt("Why (for the audit log)", err=True))
 
 
-def _drive(action: str, site: Site, engine: Engine, reason: str, options: dict[str, Any]) -> int:
+def _drive(action: str, site: ChosenStacks, engine: Engine, reason: str, options: dict[str, Any]) -> int:
     """The action over every stack, with its record: what each had, what was found or removed, how it ended."""
     click.echo(f"{action}: {', '.join(stack.name for stack in site.stacks)}", err=True)
     before = engine.all_given(site.stacks)
     approval = _approval(action, site, reason, before)
     trail = Trail(site.root, rollout_name(approval.base))
     trail.approved(approval, resumes=False)
-    said = Said()
+    said = UnitReports()
     with shown(options["events"]) as listen, interruptible(engine) as is_stopped:
 
         def heard(event: Event) -> None:
@@ -168,7 +168,7 @@ def _after(engine: Engine, stack: Stack) -> Given | None:
         return None
 
 
-def _approval(action: str, site: Site, reason: str, before: Mapping[str, Given]) -> Approval:
+def _approval(action: str, site: ChosenStacks, reason: str, before: Mapping[str, Given]) -> Approval:
     """What was asked for; its manifest stands for what the stacks were deployed from, its base for what devices had."""
     user, host = who()
     path = site.deployment.spec
@@ -196,5 +196,7 @@ def _digest(values: Mapping[str, str]) -> str:
 def _result(ran: tuple[Ran, ...], *, is_stopped: bool) -> Result:
     failed = [each.stack for each in ran if not each.ok]
     if is_stopped:
-        return Result(End.ABORTED, (), ran, "interrupted")
-    return Result(End.STOPPED, (), ran, f"{', '.join(failed)} failed") if failed else Result(End.DONE, (), ran)
+        return Result(UpdateEnd.ABORTED, (), ran, "interrupted")
+    return (
+        Result(UpdateEnd.STOPPED, (), ran, f"{', '.join(failed)} failed") if failed else Result(UpdateEnd.DONE, (), ran)
+    )

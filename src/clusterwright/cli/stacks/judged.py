@@ -14,8 +14,8 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout.gates.selection import GATES
 
 if TYPE_CHECKING:  # where nothing changes, nothing is judged: the proofs are imported when something is
-    from clusterwright.cli.stacks.options import Site
-    from clusterwright.rollout.audit import Answer
+    from clusterwright.cli.stacks.options import ChosenStacks
+    from clusterwright.rollout.audit import RecordedOverride
     from clusterwright.rollout.gates.selection import Gates
     from clusterwright.rollout.guard import Override
     from clusterwright.rollout.prepare import Prepared
@@ -75,7 +75,7 @@ class Judging:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedPreview:
     """A preview with the answers that somebody gave for what it breaks."""
 
     preview: Preview
@@ -103,13 +103,15 @@ class Judged:
         return dump_lines(document(self.preview, gates, self.overrides)).decode()
 
     @property
-    def answers(self) -> tuple[Answer, ...]:
+    def answers(self) -> tuple[RecordedOverride, ...]:
         """The overrides of what is refuted, for the audit log."""
-        from clusterwright.rollout.audit import Answer
+        from clusterwright.rollout.audit import RecordedOverride
 
         refuted = {proof.check for proof in self.preview.guarded.refusals}
         return tuple(
-            Answer(f"refuted: {each.check}", each.reason, each.who) for each in self.overrides if each.check in refuted
+            RecordedOverride(f"refuted: {each.check}", each.reason, each.who)
+            for each in self.overrides
+            if each.check in refuted
         )
 
     def require_held(self) -> None:
@@ -121,7 +123,7 @@ class Judged:
             raise ClusterwrightError(f"this change breaks proofs, and nothing was touched.\n{lines}")
 
 
-def judge(site: Site, prepared: Prepared, judging: Judging) -> Judged:
+def judge(site: ChosenStacks, prepared: Prepared, judging: Judging) -> JudgedPreview:
     """The preview of ``prepared`` with the answers of the command line. Raises ClusterwrightError."""
     from clusterwright.rollout.preview.preview import Change, preview
     from clusterwright.rollout.running_jobs import running_jobs
@@ -139,10 +141,10 @@ def judge(site: Site, prepared: Prepared, judging: Judging) -> Judged:
         versions=site.target.secret_versions(),
         next_wave=len(prepared.rollout.finished) + 1,
     )
-    return Judged(preview(change, site.root, running), overrides)
+    return JudgedPreview(preview(change, site.root, running), overrides)
 
 
-def note_done(site: Site, prepared: Prepared) -> None:
+def note_done(site: ChosenStacks, prepared: Prepared) -> None:
     """Notes what the stacks hold now that every device took its tree: the next preview compares with it."""
     from clusterwright.rollout.deployed import record
 
@@ -150,7 +152,7 @@ def note_done(site: Site, prepared: Prepared) -> None:
         record(site.root, stack, site.spec, prepared.manifests[stack.name].trees)
 
 
-def note_gone(site: Site) -> None:
+def note_gone(site: ChosenStacks) -> None:
     """Drops the notes about stacks that were destroyed."""
     from clusterwright.rollout.deployed import forget
 

@@ -84,7 +84,7 @@ def stack_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ChosenStacks:
     """A spec with the stacks that were asked for, where they go, and what the spec was read from."""
 
     spec: ClusterSpec
@@ -122,7 +122,7 @@ def chosen_target(options: dict[str, Any]) -> Chosen:
     return Chosen(options["target"], options["root"], options["access"], options["secrets"])
 
 
-def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> Site | None:
+def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStacks | None:
     """The site that the options name; None after the spec's errors were printed. Raises ClusterwrightError."""
     from clusterwright.cli.planning import sound_spec
     from clusterwright.deploy.pulumi.rendering import Source
@@ -146,7 +146,7 @@ def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> Site | None
         )
 
         require_secrets(plan, target, stacks)
-    return Site(spec, plan, stacks, Deployment(path, target), Source(path, read))
+    return ChosenStacks(spec, plan, stacks, Deployment(path, target), Source(path, read))
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from clusterwright.deploy.pulumi.events import Event, Kind, Listener
+from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
 
 _MARKS = {"create": "+", "update": "~", "delete": "-", "refresh": "~"}
 _DONE = {"create": "created", "update": "updated", "delete": "deleted", "same": "unchanged", "refresh": "read"}
@@ -52,27 +52,27 @@ class Lines:
         """Write what is complete with ``event``."""
         key = event.stack, event.unit
         match event.kind:
-            case Kind.MESSAGE if event.unit:
+            case EventKind.MESSAGE if event.unit:
                 self._said[key].append(event)
-            case Kind.UNIT_FINISHED | Kind.UNIT_FAILED:
+            case EventKind.UNIT_FINISHED | EventKind.UNIT_FAILED:
                 said = self._said.pop(key, [])
-                failed = event.kind is Kind.UNIT_FAILED
+                failed = event.kind is EventKind.UNIT_FAILED
                 if failed or said or event.operation in _MARKS:
                     mark = "!" if failed else _MARKS.get(event.operation, " ")
                     self._block(f"{event.stack}: {mark} {self._what(event)} {event.unit_kind} {event.unit}", said)
-            case Kind.STACK_FINISHED | Kind.STACK_FAILED:
+            case EventKind.STACK_FINISHED | EventKind.STACK_FAILED:
                 for stack, unit in [key for key in self._said if key[0] == event.stack]:
                     self._block(f"{stack}: {unit}", self._said.pop((stack, unit)))
                 self._write(f"{event.stack}: {_ending(event)}")
-            case Kind.STACK_STARTED:
+            case EventKind.STACK_STARTED:
                 self._actions[event.stack] = event.operation
-            case Kind.UNIT_STARTED:
+            case EventKind.UNIT_STARTED:
                 pass
             case _ if event.text:
                 self._block("", [event])
 
     def _what(self, event: Event) -> str:
-        if self._actions.get(event.stack) == "refresh" and event.kind is Kind.UNIT_FINISHED:
+        if self._actions.get(event.stack) == "refresh" and event.kind is EventKind.UNIT_FINISHED:
             return _FOUND.get(event.operation, event.operation)
         return event.operation
 
@@ -88,7 +88,7 @@ class Lines:
 def _ending(event: Event) -> str:
     counts = counted(event.operation, event.counts)
     took = f" ({event.duration_s:.1f} s)" if event.duration_s is not None else ""
-    if event.kind is Kind.STACK_FAILED:
+    if event.kind is EventKind.STACK_FAILED:
         text = f": {event.text}" if event.text else ""
         return f"{event.operation} failed{text}; {counts or 'nothing was done'}{took}"
     return f"{counts or 'nothing to do'}{took}"
@@ -141,18 +141,18 @@ class LiveView:
     def __call__(self, event: Event) -> None:
         """Show ``event``."""
         bar = self._bars.get(event.stack)
-        if event.kind is Kind.STACK_STARTED:
+        if event.kind is EventKind.STACK_STARTED:
             if bar is not None:
                 self._progress.remove_task(bar)
             total = event.details.get("units")
             title = f"{event.operation} {event.stack}"
             self._bars[event.stack] = self._progress.add_task(title, total=total, now="")
-        elif bar is not None and event.kind is Kind.UNIT_STARTED:
+        elif bar is not None and event.kind is EventKind.UNIT_STARTED:
             self._progress.update(bar, now=event.unit)
-        elif bar is not None and event.kind in (Kind.UNIT_FINISHED, Kind.UNIT_FAILED):
+        elif bar is not None and event.kind in (EventKind.UNIT_FINISHED, EventKind.UNIT_FAILED):
             self._progress.update(bar, advance=1, now=event.unit)
-        elif bar is not None and event.kind in (Kind.STACK_FINISHED, Kind.STACK_FAILED):
-            self._progress.update(bar, now="failed" if event.kind is Kind.STACK_FAILED else "done")
+        elif bar is not None and event.kind in (EventKind.STACK_FINISHED, EventKind.STACK_FAILED):
+            self._progress.update(bar, now="failed" if event.kind is EventKind.STACK_FAILED else "done")
             self._progress.stop_task(bar)
         self._show_wave(event)
         self._lines(event)
@@ -160,16 +160,16 @@ class LiveView:
     def _show_wave(self, event: Event) -> None:
         wave = event.details.get("wave", 0)
         match event.kind:
-            case Kind.ROLLOUT_STARTED if event.details.get("waves"):
+            case EventKind.ROLLOUT_STARTED if event.details.get("waves"):
                 self._waves = self._progress.add_task("waves", total=event.details["waves"], now="")
-            case Kind.WAVE_STARTED if self._waves is not None:
+            case EventKind.WAVE_STARTED if self._waves is not None:
                 total = event.details["waves"]  # waves for those that are tried once more come behind the others
                 self._progress.update(self._waves, total=total, completed=wave - 1, now=f"wave {wave}, {event.stack}")
-            case Kind.WAVE_FINISHED if self._waves is not None:
+            case EventKind.WAVE_FINISHED if self._waves is not None:
                 self._progress.update(self._waves, completed=wave, now=f"wave {wave} is well")
-            case Kind.WAVE_FAILED if self._waves is not None:
+            case EventKind.WAVE_FAILED if self._waves is not None:
                 self._progress.update(self._waves, now=f"stopped in wave {wave}")
-            case Kind.ROLLOUT_FINISHED | Kind.ROLLOUT_STOPPED if self._waves is not None:
+            case EventKind.ROLLOUT_FINISHED | EventKind.ROLLOUT_STOPPED if self._waves is not None:
                 self._progress.stop_task(self._waves)
 
     def _print(self, text: str) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 import click
 
-from clusterwright.cli.stacks.judged import Judged, Judging, judge, judging_options, note_done
+from clusterwright.cli.stacks.judged import JudgedPreview, Judging, judge, judging_options, note_done
 from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
     EXIT_PAUSED,
     EXIT_STOPPED,
-    Site,
+    ChosenStacks,
     interruptible,
     open_site,
     stack_options,
@@ -27,21 +27,26 @@ from clusterwright.cli.stacks.options import (
 from clusterwright.cli.stacks.progress import shown
 from clusterwright.cli.stacks.waves import waves_text
 from clusterwright.deploy.pulumi.automation import Engine
-from clusterwright.deploy.pulumi.events import Event, Kind, Listener
+from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.target import Target
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout import ledger
 from clusterwright.rollout.approval import load_approval, require_approved
-from clusterwright.rollout.audit import Answer, Approval, Trail, revision_of, who
-from clusterwright.rollout.execution import End, Execution, Orders, Result
-from clusterwright.rollout.gates.health import Gate, HoldsTree, Probe, Verdicts
+from clusterwright.rollout.audit import Approval, RecordedOverride, Trail, revision_of, who
+from clusterwright.rollout.execution import Execution, Orders, Result, UpdateEnd
+from clusterwright.rollout.gates.health import Gate, HoldsTree, SiteProbe, Verdicts
 from clusterwright.rollout.gates.selection import Gates, device_gates
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.prepare import Prepared, prepare_update
 from clusterwright.rollout.waves import Wave, plan_waves
 
-_STATUS = {End.DONE: 0, End.PAUSED: EXIT_PAUSED, End.STOPPED: EXIT_STOPPED, End.ABORTED: EXIT_INTERRUPTED}
+_STATUS = {
+    UpdateEnd.DONE: 0,
+    UpdateEnd.PAUSED: EXIT_PAUSED,
+    UpdateEnd.STOPPED: EXIT_STOPPED,
+    UpdateEnd.ABORTED: EXIT_INTERRUPTED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ def up(
         return _up(site, engine, wishes, options["events"], options["parallel"])
 
 
-def _up(site: Site, engine: Engine, wishes: Wishes, events: Path | None, at_once: int) -> int:
+def _up(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None, at_once: int) -> int:
     before = ledger.load(site.root)
     prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before)
     rollout = prepared.rollout
@@ -150,9 +155,9 @@ def _up(site: Site, engine: Engine, wishes: Wishes, events: Path | None, at_once
         again = partial(plan_waves, site.plan, site.stacks, policy=site.spec.rollout)
         orders = Orders(budget, at_once, wishes.pause_after, is_aborted, _asks(wishes), again)
         execution = Execution(site.root, engine, prepared, orders, gates.asked, listen, trail.wave)
-        listen(Event(Kind.ROLLOUT_STARTED, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
+        listen(Event(EventKind.ROLLOUT_STARTED, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
         result = execution.run()
-        if result.end is End.DONE:
+        if result.end is UpdateEnd.DONE:
             note_done(site, prepared)
         _tell_end(listen, rollout, result)
     trail.ended(result)
@@ -165,7 +170,7 @@ def _at(rollout: UnderWay) -> str:
     return " behind its waves" if rollout.waves else ""
 
 
-def _require_allowed(site: Site, wishes: Wishes, prepared: Prepared, *, is_resumed: bool) -> None:
+def _require_allowed(site: ChosenStacks, wishes: Wishes, prepared: Prepared, *, is_resumed: bool) -> None:
     """Raises ClusterwrightError when this is not what was approved, or breaks the policy and nobody answers for it."""
     if wishes.approved and not is_resumed:
         require_approved(load_approval(wishes.approved), prepared, Store(site.root / "objects"))
@@ -201,7 +206,7 @@ def _asks(wishes: Wishes) -> Callable[[int, Wave], bool]:
     return asks if wishes.interactive else lambda _number, _wave: True
 
 
-def _gates(site: Site, wishes: Wishes, prepared: Prepared) -> Gates:
+def _gates(site: ChosenStacks, wishes: Wishes, prepared: Prepared) -> Gates:
     """Everything that is asked between waves: files, what devices say of themselves, what the site says of them."""
     devices, skipped = site.target.devices(), wishes.judging.skipped
     found = device_gates(site.plan, devices, prepared.effects, prepared.rollout, site.root, skipped)
@@ -214,18 +219,24 @@ def _gates(site: Site, wishes: Wishes, prepared: Prepared) -> Gates:
     if wishes.verdicts:
         gates.append(Verdicts(wishes.verdicts))
     if wishes.probe:
-        gates.append(Probe(tuple(shlex.split(wishes.probe))))
+        gates.append(SiteProbe(tuple(shlex.split(wishes.probe))))
     return Gates(tuple(gates), found.unasked)
 
 
 def _approval(
-    site: Site, wishes: Wishes, prepared: Prepared, reason: str, text: str, judged: Judged | None, gates: Gates
+    site: ChosenStacks,
+    wishes: Wishes,
+    prepared: Prepared,
+    reason: str,
+    text: str,
+    judged: JudgedPreview | None,
+    gates: Gates,
 ) -> Approval:
     user, host = who()
     path = site.deployment.spec
     shown_then = load_approval(wishes.approved).text if wishes.approved else text
-    policy = (Answer(f"policy: {wave.breaks}", wishes.accept, user) for wave in prepared.breaks)
-    left_out = (Answer(f"gate not asked: {name}", why, user) for name, why in wishes.judging.skipped.items())
+    policy = (RecordedOverride(f"policy: {wave.breaks}", wishes.accept, user) for wave in prepared.breaks)
+    left_out = (RecordedOverride(f"gate not asked: {name}", why, user) for name, why in wishes.judging.skipped.items())
     return Approval(
         action="up",
         cluster=site.plan.name,
@@ -246,13 +257,13 @@ def _approval(
 
 
 def _tell_end(listen: Listener, rollout: UnderWay, result: Result) -> None:
-    kind = Kind.ROLLOUT_FINISHED if result.end is End.DONE else Kind.ROLLOUT_STOPPED
+    kind = EventKind.ROLLOUT_FINISHED if result.end is UpdateEnd.DONE else EventKind.ROLLOUT_STOPPED
     text = f"{result.end.value}: {result.text}" if result.text else ""
     listen(Event(kind, text=text, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
 
 
-def _tell(site: Site, result: Result) -> int:
-    if result.end is End.DONE:
+def _tell(site: ChosenStacks, result: Result) -> int:
+    if result.end is UpdateEnd.DONE:
         changed = sum(len(each.wave.devices) - len(each.failed) for each in result.waves)
         if changed:
             click.echo(f"{len(result.waves)} waves: {changed} devices changed", err=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clusterwright.deploy.ansible.transport import Places
+from clusterwright.deploy.ansible.transport import PlaybookPlaces
 from clusterwright.deploy.target import DeviceTree, Outcome, Status, tree_digest
 
 PATH = "mnt/flash/startup-config"
@@ -89,7 +89,7 @@ class EapiTransport:
         """See ``Transport``."""
         return tree[0].content
 
-    def inventory(self, devices: Collection[str], places: Places, *, reading: bool) -> Mapping[str, Any]:
+    def inventory(self, devices: Collection[str], places: PlaybookPlaces, *, reading: bool) -> Mapping[str, Any]:
         """See ``Transport``."""
         access = self.access
         named = {"ca": access.ca, "certificate": access.certificate, "key": access.key}
@@ -112,6 +112,6 @@ class EapiTransport:
         hosts = {device: {"ansible_host": access.addresses[device]} for device in devices}
         return {"all": {"vars": variables, "hosts": hosts}}
 
-    def environment(self, places: Places) -> Mapping[str, str]:
+    def environment(self, places: PlaybookPlaces) -> Mapping[str, str]:
         """See ``Transport``."""
         return {"ANSIBLE_LOCAL_TEMP": places.scratch, "ANSIBLE_REMOTE_TEMP": places.scratch}

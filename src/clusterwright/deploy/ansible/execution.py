@@ -17,7 +17,7 @@ from clusterwright.spec.execution import LOST_AFTER_S, MESH_TLS, SILENT_AFTER_S
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionNode:
+class MeshNode:
     """``name`` is its identity on the mesh; ``pods`` come to it first, all others to whoever has least to do."""
 
     name: str
@@ -25,7 +25,7 @@ class ExecutionNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class ConnectedMesh:
     """The execution nodes of a cluster, as the control node sees them.
 
     ``control_socket`` is that of the control node's own receptor. ``pods`` maps each device to its pod, for the whole
@@ -35,7 +35,7 @@ class Execution:
     """
 
     control_socket: Path
-    nodes: tuple[ExecutionNode, ...]
+    nodes: tuple[MeshNode, ...]
     pods: Mapping[str, str]
     tls: str = MESH_TLS
     lost_after_s: float = LOST_AFTER_S
@@ -53,12 +53,12 @@ class Execution:
         return {name: tuple(share) for name, share in shares.items()}
 
 
-def read_execution(path: Path) -> Execution:
+def read_execution(path: Path) -> ConnectedMesh:
     """The file that the control node's tree has of its execution nodes. Raises ClusterwrightError."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        nodes = tuple(ExecutionNode(str(name), tuple(pods)) for name, pods in found["nodes"].items())
-        execution = Execution(
+        nodes = tuple(MeshNode(str(name), tuple(pods)) for name, pods in found["nodes"].items())
+        execution = ConnectedMesh(
             path.parent / found["control_socket"],
             nodes,
             dict(found["pods"]),
@@ -76,7 +76,7 @@ def read_execution(path: Path) -> Execution:
     return execution
 
 
-def home_of_pods(sizes: Mapping[str, int], nodes: Sequence[ExecutionNode]) -> dict[str, str]:
+def home_of_pods(sizes: Mapping[str, int], nodes: Sequence[MeshNode]) -> dict[str, str]:
     """Pod -> the one of ``nodes`` (at least one) that works for it. ``sizes`` counts the devices of each pod.
 
     Pods that a node names come to it, the others, largest first, to the node with the fewest devices: where none are

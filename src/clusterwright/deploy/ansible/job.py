@@ -17,7 +17,7 @@ from typing import IO, Any
 from clusterwright import data_files
 from clusterwright.deploy.ansible.folder import RunFolder
 from clusterwright.deploy.ansible.transcript import Transcript
-from clusterwright.deploy.ansible.transport import Places, Transport
+from clusterwright.deploy.ansible.transport import PlaybookPlaces, Transport
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.finding import ClusterwrightError
 
@@ -27,7 +27,7 @@ _CONFIGURATION = "ansible.cfg"
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PlaybookJob:
     """``shard`` maps device to tree; None instead of a tree: the device is only read."""
 
     transport: Transport
@@ -41,7 +41,7 @@ class Job:
         import ansible_runner
 
         files = {meaning: str(path.resolve()) for meaning, path in self.transport.files.items()}
-        places = Places(str(private.bundles), str(private.path / "tmp"), files)
+        places = PlaybookPlaces(str(private.bundles), str(private.path / "tmp"), files)
         arguments = self._arguments(private, places)
         arguments["envvars"]["PATH"] = _search_path()
         run = ansible_runner.run(
@@ -61,10 +61,10 @@ class Job:
             copy.write_bytes(path.read_bytes())
             copy.chmod(0o600)
             files[meaning] = f"{{{{ playbook_dir }}}}/../{private.access.name}/{copy.name}"
-        places = Places(f"{{{{ playbook_dir }}}}/../{private.bundles.name}", "{{ playbook_dir }}/../tmp", files)
+        places = PlaybookPlaces(f"{{{{ playbook_dir }}}}/../{private.bundles.name}", "{{ playbook_dir }}/../tmp", files)
         ansible_runner.run(**self._arguments(private, places), streamer="transmit", _output=stream)
 
-    def _arguments(self, private: RunFolder, places: Places) -> dict[str, Any]:
+    def _arguments(self, private: RunFolder, places: PlaybookPlaces) -> dict[str, Any]:
         for device, tree in self.shard.items():
             if tree is not None:
                 (private.bundles / device).write_bytes(self.transport.payload(tree))

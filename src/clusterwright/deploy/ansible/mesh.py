@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from clusterwright.deploy.ansible.execution import Execution
+from clusterwright.deploy.ansible.execution import ConnectedMesh
 from clusterwright.deploy.ansible.folder import RunFolder, abandoned_units, run_folder
-from clusterwright.deploy.ansible.job import Job
+from clusterwright.deploy.ansible.job import PlaybookJob
 from clusterwright.deploy.ansible.receptor import Receptor, ReceptorError
 from clusterwright.deploy.ansible.transcript import Transcript
 from clusterwright.deploy.ansible.worker_stream import StreamError, WorkerStream
@@ -41,7 +41,7 @@ class Mesh:
     lost.
     """
 
-    def __init__(self, execution: Execution, folder: Path, jobs_at_once: int) -> None:
+    def __init__(self, execution: ConnectedMesh, folder: Path, jobs_at_once: int) -> None:
         self._execution = execution
         self._folder = folder
         self._receptor = Receptor(execution.control_socket)
@@ -61,7 +61,7 @@ class Mesh:
         self._wait_for_nodes()
         return self._execution.partition(devices)
 
-    def run(self, job: Job, home: str, given_up: threading.Event) -> Transcript:
+    def run(self, job: PlaybookJob, home: str, given_up: threading.Event) -> Transcript:
         """Runs ``job`` on ``home``, or on whoever has least to do. Raises nothing for one device's sake."""
         before = Transcript()
         tried = {home: self._lost[home]} if home in self._lost else {}
@@ -127,8 +127,8 @@ class _Attempt:
     """One job on one node; ``begun`` when something may have reached its devices."""
 
     receptor: Receptor
-    execution: Execution
-    job: Job
+    execution: ConnectedMesh
+    job: PlaybookJob
     node: str
     transcript: Transcript = field(default_factory=Transcript)
     begun: bool = False
@@ -153,7 +153,7 @@ class _Attempt:
 
     def _listen(self, unit: str, given_up: threading.Event) -> None:
         stream = WorkerStream(len(self.job.shard))
-        watch = _Watch(self.receptor, self.execution, self.node, self.job.timeout_s + _MARGIN_S)
+        watch = _NodeWatch(self.receptor, self.execution, self.node, self.job.timeout_s + _MARGIN_S)
         over = ""
         while not given_up.is_set():
             position = stream.received_bytes
@@ -176,7 +176,7 @@ class _Attempt:
             self.transcript.complaints.append(stream.explanation)
 
     def _take(
-        self, stream: WorkerStream, receive: Callable[[], bytes], watch: _Watch, given_up: threading.Event
+        self, stream: WorkerStream, receive: Callable[[], bytes], watch: _NodeWatch, given_up: threading.Event
     ) -> bool:
         """Takes in what comes until the connection ends. True: the worker has said its last word."""
         while not stream.ended and not given_up.is_set():
@@ -193,10 +193,10 @@ class _Attempt:
         return stream.ended
 
 
-class _Watch:
+class _NodeWatch:
     """Whether a node is still at work, as far as one can tell from here."""
 
-    def __init__(self, receptor: Receptor, execution: Execution, node: str, limit_s: float) -> None:
+    def __init__(self, receptor: Receptor, execution: ConnectedMesh, node: str, limit_s: float) -> None:
         self._receptor, self._execution, self._node = receptor, execution, node
         self._heard = self._reached = time.monotonic()
         self._deadline = self._heard + limit_s

@@ -48,7 +48,7 @@ print(json.dumps(answer))
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RemoteCommand:
     """A program to run on a device, with its arguments, and how long it may take there."""
 
     command: tuple[str, ...]
@@ -56,7 +56,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandResult:
     """How a program ended, by its exit status (124 for one that took too long, 127 for one that is not there)."""
 
     status: int
@@ -86,7 +86,7 @@ class Devices:
         """Those that can be asked a command of EOS."""
         return frozenset(self.access.eapi.addresses if self.access.eapi else ())
 
-    def run(self, questions: Mapping[str, Question]) -> Mapping[str, Answer | Unreachable]:
+    def run(self, questions: Mapping[str, RemoteCommand]) -> Mapping[str, CommandResult | Unreachable]:
         """The answer of each device over SSH; every device has one. Raises ClusterwrightError without a key file."""
         for path in (self.access.private_key, self.access.known_hosts):
             if questions and not path.is_file():
@@ -104,7 +104,7 @@ class Devices:
             answers = pool.map(lambda name: _show(eapi, context, headers, name, command), devices)
             return dict(zip(devices, answers, strict=True))
 
-    def _run(self, device: str, question: Question) -> Answer | Unreachable:
+    def _run(self, device: str, question: RemoteCommand) -> CommandResult | Unreachable:
         address = self.access.addresses.get(device)
         if address is None:
             return Unreachable("the access file has no address for it")
@@ -130,7 +130,7 @@ class Devices:
         except (ValueError, IndexError, TypeError):
             lines = done.stderr.strip().splitlines()
             return Unreachable(lines[-1] if lines else f"ssh to {address} ended with status {done.returncode}")
-        return Answer(status, output, said)
+        return CommandResult(status, output, said)
 
     def _ssh(self, address: str) -> list[str]:
         access = self.access

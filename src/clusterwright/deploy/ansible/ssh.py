@@ -9,8 +9,8 @@ from typing import Any
 
 from clusterwright.deploy.ansible.bundle import bundle
 from clusterwright.deploy.ansible.eapi import EapiAccess
-from clusterwright.deploy.ansible.execution import Execution
-from clusterwright.deploy.ansible.transport import Places
+from clusterwright.deploy.ansible.execution import ConnectedMesh
+from clusterwright.deploy.ansible.transport import PlaybookPlaces
 from clusterwright.deploy.target import DeviceTree, Outcome
 
 _PRIVATE_KEY, _KNOWN_HOSTS = "private key", "known hosts"
@@ -37,7 +37,7 @@ class Access:
     trial_s: int = 20
     switch_overs: tuple[Mapping[str, Any], ...] = ()
     eapi: EapiAccess | None = None
-    execution: Execution | None = None
+    execution: ConnectedMesh | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class SshTransport:
         """See ``Transport``."""
         return bundle(tree)
 
-    def inventory(self, devices: Collection[str], places: Places, *, reading: bool) -> Mapping[str, Any]:
+    def inventory(self, devices: Collection[str], places: PlaybookPlaces, *, reading: bool) -> Mapping[str, Any]:
         """See ``Transport``."""
         access = self.access
         variables: dict[str, Any] = {
@@ -97,7 +97,7 @@ class SshTransport:
         hosts = {device: {"ansible_host": access.addresses[device]} for device in devices}
         return {"all": {"vars": variables, "hosts": hosts}}
 
-    def environment(self, places: Places) -> Mapping[str, str]:
+    def environment(self, places: PlaybookPlaces) -> Mapping[str, str]:
         """See ``Transport``."""
         del places
         return {"ANSIBLE_HOST_KEY_CHECKING": "True", "ANSIBLE_PIPELINING": "True"}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from clusterwright.deploy.ansible.eapi import EapiTransport
 from clusterwright.deploy.ansible.folder import run_folder
-from clusterwright.deploy.ansible.job import Job
+from clusterwright.deploy.ansible.job import PlaybookJob
 from clusterwright.deploy.ansible.mesh import Mesh
 from clusterwright.deploy.ansible.ssh import Access, SshTransport
 from clusterwright.deploy.ansible.transcript import Transcript, holding_of, outcome_of
@@ -80,7 +80,7 @@ class AnsibleTarget:
     def _run(self, batch: Mapping[str, DeviceTree | None], *, check: bool = False) -> Mapping[str, Transcript]:
         """What was heard of each device that has an address. A device with None instead of a tree is only read."""
         mesh = None if self.access.execution is None else Mesh(self.access.execution, self.folder, self.shards_at_once)
-        jobs: list[tuple[Job, str | None]] = []
+        jobs: list[tuple[PlaybookJob, str | None]] = []
         for transport in self._transports():
             names = [device for device in batch if device in transport.addresses]
             if not names:
@@ -90,7 +90,7 @@ class AnsibleTarget:
             for place, share in shares.items():
                 for first in range(0, len(share), self.shard_hosts):
                     shard = {name: batch[name] for name in share[first : first + self.shard_hosts]}
-                    jobs.append((Job(transport, shard, check, self.forks, self.run_timeout_s), place))
+                    jobs.append((PlaybookJob(transport, shard, check, self.forks, self.run_timeout_s), place))
         given_up = threading.Event()
         # Never in the main thread: there ansible-runner would take over SIGINT and SIGTERM for good.
         here = ThreadPoolExecutor(self.shards_at_once, "ansible")
@@ -109,7 +109,7 @@ class AnsibleTarget:
                 given_up.set()
         return {name: transcript for (job, _), transcript in zip(jobs, heard, strict=True) for name in job.shard}
 
-    def _run_here(self, job: Job, given_up: threading.Event) -> Transcript:
+    def _run_here(self, job: PlaybookJob, given_up: threading.Event) -> Transcript:
         transcript = Transcript()
         if not given_up.is_set():
             with run_folder(self.folder) as private:

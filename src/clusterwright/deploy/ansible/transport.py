@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class PlaybookPlaces:
     """Where a playbook finds what it needs on the machine that runs it, as text that Ansible fills in.
 
     ``bundles`` is the folder of payloads, ``scratch`` one for temporary files, ``files`` has those of
@@ -56,10 +56,10 @@ class Transport(Protocol):
         """The file that the playbook finds for a device."""
         ...
 
-    def inventory(self, devices: Collection[str], places: Places, *, reading: bool) -> Mapping[str, Any]:
+    def inventory(self, devices: Collection[str], places: PlaybookPlaces, *, reading: bool) -> Mapping[str, Any]:
         """The hosts of one run and nothing else: Ansible's start-up time grows with its inventory."""
         ...
 
-    def environment(self, places: Places) -> Mapping[str, str]:
+    def environment(self, places: PlaybookPlaces) -> Mapping[str, str]:
         """Ansible's settings beyond those of every run."""
         ...

@@ -28,7 +28,7 @@ from pulumi.automation._stack import StackInitMode
 from pulumi.automation.errors import create_command_error
 
 from clusterwright.deploy.locks import Busy, StackLocks, clear_way, owners_in
-from clusterwright.deploy.pulumi.events import Event, Kind, Listener, for_people, translate
+from clusterwright.deploy.pulumi.events import Event, EventKind, Listener, for_people, translate
 from clusterwright.deploy.pulumi.manifest import VARIABLE
 from clusterwright.deploy.pulumi.project import (
     PROJECT,
@@ -38,7 +38,7 @@ from clusterwright.deploy.pulumi.project import (
     write_project,
 )
 from clusterwright.deploy.pulumi.units import KINDS, UPPER, Stack, Unit
-from clusterwright.deploy.pulumi.upper_layer import ACCEPTED, Offers
+from clusterwright.deploy.pulumi.upper_layer import ACCEPTED, Downlinks
 from clusterwright.finding import ClusterwrightError
 
 ACTIONS = ("preview", "up", "refresh", "destroy")
@@ -68,13 +68,13 @@ class Ran:
 class Given:
     """What devices were given last: the digest of each one's tree, "" where it is known to hold something else.
 
-    ``failed`` says why devices did not take what they were to have last; ``offers`` is what a stack of the upper layer
-    offers pods. ``manifest`` is the digest of what a stack was deployed from, "" where that is not known.
+    ``failed`` says why devices did not take what they were to have last; ``downlinks`` is what a stack of the upper
+    layer offers pods. ``manifest`` is the digest of what a stack was deployed from, "" where that is not known.
     """
 
     trees: Mapping[str, str]
     failed: Mapping[str, str]
-    offers: Offers = field(default_factory=dict)
+    downlinks: Downlinks = field(default_factory=dict)
     manifest: str = ""
 
 
@@ -179,11 +179,11 @@ class _Watch:
             counts = Counter({str(getattr(kind, "value", kind)): count for kind, count in found.items()})
             self.counts = Counter({kind: count for kind, count in counts.items() if kind != "read"})  # references
         for said in translate(self.stack, event):
-            if said.kind is Kind.MESSAGE:
+            if said.kind is EventKind.MESSAGE:
                 if (said.unit, said.text) in self.said:  # the engine has a unit compared more than once
                     continue
                 self.said.add((said.unit, said.text))
-            if said.kind is Kind.MESSAGE and said.severity == "error":
+            if said.kind is EventKind.MESSAGE and said.severity == "error":
                 self.errors.append(said.text)
             self.listen(said)
 
@@ -198,7 +198,7 @@ class Engine:
         self._command = OwnGroup(self._environment)
         self._opening = threading.Lock()
         self._locks = StackLocks(deployment.target.root / "locks")
-        self._offered: Offers | None = None  # by the upper layer when it was first asked
+        self._upper_downlinks: Downlinks | None = None  # by the upper layer when it was first asked
         self._seen: set[str] = set()  # the stacks whose state was read
 
     def interrupt(self) -> None:
@@ -229,8 +229,8 @@ class Engine:
             raise ClusterwrightError(f"the state of {stack.name} could not be read: {_reason(error)}") from None
         self._seen.add(stack.name)
         found = read_given(json.loads(said.stdout).get("deployment") or {})
-        if stack.layer == UPPER and self._offered is None:
-            self._offered = found.offers
+        if stack.layer == UPPER and self._upper_downlinks is None:
+            self._upper_downlinks = found.downlinks
         return found
 
     def all_given(self, stacks: Iterable[Stack]) -> dict[str, Given]:
@@ -254,7 +254,9 @@ class Engine:
         wrong in a stack: the answer says it.
         """
         watch = _Watch(stack.name, listen)
-        listen(Event(Kind.STACK_STARTED, stack.name, operation=action, details={"units": len(units or stack.units)}))
+        listen(
+            Event(EventKind.STACK_STARTED, stack.name, operation=action, details={"units": len(units or stack.units)})
+        )
         started, reason = time.monotonic(), ""
         try:
             is_seen = action == "preview" and stack.name in self._seen
@@ -266,7 +268,7 @@ class Engine:
         except Busy as error:
             reason = str(error)
         ran = Ran(stack.name, not reason, dict(watch.counts), time.monotonic() - started, reason)
-        kind, severity = (Kind.STACK_FAILED, "error") if reason else (Kind.STACK_FINISHED, "")
+        kind, severity = (EventKind.STACK_FAILED, "error") if reason else (EventKind.STACK_FINISHED, "")
         text = "" if watch.errors else reason  # what was said already is not said twice
         listen(
             Event(
@@ -284,8 +286,10 @@ class Engine:
     def _told(self, stack: Stack, manifest: str) -> dict[str, str]:
         """What the stack's program is told beside its configuration."""
         told = {VARIABLE: manifest} if manifest else {}
-        if self._offered is not None and stack.layer != UPPER:
-            own = {name: {stack.pod: pods[stack.pod]} for name, pods in self._offered.items() if stack.pod in pods}
+        if self._upper_downlinks is not None and stack.layer != UPPER:
+            own = {
+                name: {stack.pod: pods[stack.pod]} for name, pods in self._upper_downlinks.items() if stack.pod in pods
+            }
             told[ACCEPTED] = json.dumps(own)
         return told
 
@@ -364,7 +368,7 @@ def read_given(state: Mapping[str, Any]) -> Given:
     """What a stack's state says of its devices; ``state`` is the deployment that Pulumi exports."""
     trees: dict[str, str] = {}
     failed: dict[str, str] = {}
-    offers: dict[str, Mapping[str, str]] = {}
+    downlinks: dict[str, Mapping[str, str]] = {}
     manifest = ""
     for resource in state.get("resources", []):
         outputs = resource.get("outputs", {})
@@ -373,8 +377,8 @@ def read_given(state: Mapping[str, Any]) -> Given:
         if resource.get("custom") and isinstance(outputs.get("devices"), dict):
             trees |= outputs["devices"]
             failed |= outputs.get("failed", {})
-            offers |= dict.fromkeys(outputs["devices"], outputs.get("offers", {}))
-    return Given(trees, failed, offers, manifest)
+            downlinks |= dict.fromkeys(outputs["devices"], outputs.get("downlinks", {}))
+    return Given(trees, failed, downlinks, manifest)
 
 
 def _reason(error: automation.CommandError) -> str:

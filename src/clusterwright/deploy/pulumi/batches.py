@@ -1,4 +1,4 @@
-"""Gathering what the engine asks for one resource at a time into the batches that targets are good at.
+"""Joining what the engine asks for one resource at a time into the batches that targets are good at.
 
 One run of Ansible costs seconds whatever it does, and the engine updates racks independently of each other. Whatever
 arrives while a run is under way, or within a moment of the first request, becomes the next run.
@@ -15,7 +15,7 @@ MOMENT_S = 0.05
 """Long enough for the engine's parallel requests to arrive, short beside any deployment."""
 
 
-class Gathering:
+class BatchingTarget:
     """``Target.apply`` for many callers at once, none of which names a device that another one names."""
 
     def __init__(self, target: Target) -> None:

@@ -31,7 +31,7 @@ _FOLDERS = ("templates", "roles", "inventory/hardware", "inventory/schema", "inv
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TargetLayer:
     """A layer of a spec on a target: what a note is about."""
 
     spec: Path
@@ -45,7 +45,7 @@ class Question:
         return self.target.root / "manifests" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
 
 
-def recall(question: Question, read: ReadFiles | None = None) -> Manifest | None:
+def recall(question: TargetLayer, read: ReadFiles | None = None) -> Manifest | None:
     """The manifest that a stack was rendered to; None where it has to be rendered.
 
     ``read`` is what the spec was read from in this process: then that counts, whatever its files hold by now.
@@ -67,7 +67,7 @@ def recall(question: Question, read: ReadFiles | None = None) -> Manifest | None
     return manifest if manifest.layer == question.layer and not store.lacks(_objects(store, manifest)) else None
 
 
-def remember(question: Question, read: ReadFiles, manifest: Manifest) -> None:
+def remember(question: TargetLayer, read: ReadFiles, manifest: Manifest) -> None:
     """Notes what a stack was rendered to from the files that were ``read``.
 
     Nothing is noted where a file changed meanwhile. Raises ClusterwrightError when the disk does not take it.
@@ -109,7 +109,7 @@ def _as_noted(read: ReadFiles) -> dict[str, str]:
     return {str(path): digest for path, digests in outer for digest in digests}
 
 
-def _ingredients(question: Question) -> dict[str, object]:
+def _ingredients(question: TargetLayer) -> dict[str, object]:
     access, secrets = question.target.access, question.target.secrets
     return {
         "form": _FORM,
@@ -138,7 +138,7 @@ def _libraries() -> Iterator[tuple[str, str]]:
 def _objects(store: Store, manifest: Manifest) -> set[str]:
     """The digests of everything that a manifest stands for. Raises MissingObject."""
     files = {file["sha256"] for tree in set(manifest.trees.values()) for file in json.loads(store.get(tree))}
-    return files | {offer.rpartition(", ")[2] for pods in manifest.offers.values() for offer in pods.values()}
+    return files | {downlink.rpartition(", ")[2] for pods in manifest.downlinks.values() for downlink in pods.values()}
 
 
 def _file_digest(path: Path) -> str:

@@ -23,7 +23,7 @@ _NO_ROOM_FOR_STATE = re.compile(r"\.pulumi/.*(no space left on device|disk quota
 _SEALED = re.compile(r"incorrect passphrase")
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     """What an event says."""
 
     ROLLOUT_STARTED = "rollout-started"
@@ -50,7 +50,7 @@ class Event:
     are resources of a stack by operation; ``details`` is whatever else the kind carries.
     """
 
-    kind: Kind
+    kind: EventKind
     stack: str = ""
     unit: str = ""
     unit_kind: str = ""
@@ -85,11 +85,11 @@ Listener = Callable[[Event], None]
 def translate(stack: str, event: EngineEvent) -> Iterator[Event]:
     """What an event of Pulumi's engine says about a stack's units; nothing for its other resources."""
     if event.resource_pre_event:
-        yield from _step(stack, Kind.UNIT_STARTED, event.resource_pre_event.metadata)
+        yield from _step(stack, EventKind.UNIT_STARTED, event.resource_pre_event.metadata)
     elif event.res_outputs_event:
-        yield from _step(stack, Kind.UNIT_FINISHED, event.res_outputs_event.metadata)
+        yield from _step(stack, EventKind.UNIT_FINISHED, event.res_outputs_event.metadata)
     elif event.res_op_failed_event:
-        yield from _step(stack, Kind.UNIT_FAILED, event.res_op_failed_event.metadata)
+        yield from _step(stack, EventKind.UNIT_FAILED, event.res_op_failed_event.metadata)
     elif event.diagnostic_event:
         yield from _message(stack, event.diagnostic_event)
 
@@ -109,7 +109,7 @@ def for_people(text: str) -> str:
     return text
 
 
-def _step(stack: str, kind: Kind, step: StepEventMetadata) -> Iterator[Event]:
+def _step(stack: str, kind: EventKind, step: StepEventMetadata) -> Iterator[Event]:
     if step.type in _UNIT_TYPES:
         unit = step.urn.rpartition("::")[2]
         yield Event(kind, stack, unit, _UNIT_TYPES[step.type], operation=step.op.value)
@@ -122,4 +122,4 @@ def _message(stack: str, said: DiagnosticEvent) -> Iterator[Event]:
     kind, _, unit = (said.urn or "").rpartition("::")
     unit_kind = _UNIT_TYPES.get(kind.rpartition("::")[2].rpartition("$")[2], "")
     severity = "info" if said.severity == "info#err" else said.severity
-    yield Event(Kind.MESSAGE, stack, unit if unit_kind else "", unit_kind, severity=severity, text=text)
+    yield Event(EventKind.MESSAGE, stack, unit if unit_kind else "", unit_kind, severity=severity, text=text)

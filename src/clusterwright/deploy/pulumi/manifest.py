@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from clusterwright.deploy.pulumi.units import Stack
-from clusterwright.deploy.pulumi.upper_layer import Offers
+from clusterwright.deploy.pulumi.upper_layer import Downlinks
 from clusterwright.deploy.store import Store
 
 VARIABLE = "CLUSTERWRIGHT_MANIFEST"
@@ -33,7 +33,7 @@ class ManifestUnit:
 class Manifest:
     """What one stack is to bring about; units without devices are left out.
 
-    ``offers`` are what the upper layer offers pods: in its own manifest to all of them, in a pod's what that leans on.
+    ``downlinks`` are what the upper layer offers pods: in its own manifest to all, in a pod's what that leans on.
     """
 
     cluster: str
@@ -41,7 +41,7 @@ class Manifest:
     layer: str
     pod: str
     units: tuple[ManifestUnit, ...]
-    offers: Offers = field(default_factory=dict)
+    downlinks: Downlinks = field(default_factory=dict)
 
     @property
     def trees(self) -> dict[str, str]:
@@ -58,14 +58,16 @@ class Manifest:
         return hashlib.sha256(self.content()).hexdigest()
 
 
-def manifest_of(cluster: str, stack: Stack, trees: Mapping[str, str], offers: Offers) -> Manifest:
+def manifest_of(cluster: str, stack: Stack, trees: Mapping[str, str], downlinks: Downlinks) -> Manifest:
     """The manifest of ``stack`` when ``trees`` has the digest of each device that the target reaches."""
     units = (
         ManifestUnit(unit.name, unit.kind, {name: trees[name] for name in unit.devices if name in trees})
         for unit in stack.units
     )
     # An unmanaged switch has no files of its own, and the target may not reach every device.
-    return Manifest(cluster, stack.name, stack.layer, stack.pod, tuple(unit for unit in units if unit.devices), offers)
+    return Manifest(
+        cluster, stack.name, stack.layer, stack.pod, tuple(unit for unit in units if unit.devices), downlinks
+    )
 
 
 def load_manifest(store: Store, digest: str) -> Manifest:
@@ -73,7 +75,7 @@ def load_manifest(store: Store, digest: str) -> Manifest:
     data = json.loads(store.get(digest))
     units = tuple(ManifestUnit(unit["name"], unit["kind"], unit["devices"]) for unit in data["units"])
     return Manifest(
-        data["cluster"], data["stack"], data["layer"], data["pod"], units, data.get("offers", {})
+        data["cluster"], data["stack"], data["layer"], data["pod"], units, data.get("downlinks", {})
     )  # earlier ones had none
 
 

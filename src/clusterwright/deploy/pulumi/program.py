@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pulumi
 
-from clusterwright.deploy.pulumi.cache import Question, recall
+from clusterwright.deploy.pulumi.cache import TargetLayer, recall
 from clusterwright.deploy.pulumi.manifest import VARIABLE, Manifest, load_manifest
 from clusterwright.deploy.pulumi.quiet_sdk import leave_out_call_stacks, leave_out_debug_messages
 from clusterwright.deploy.pulumi.units import KINDS, UPPER
-from clusterwright.deploy.pulumi.upper_layer import ACCEPTED, Offers, require_offers
+from clusterwright.deploy.pulumi.upper_layer import ACCEPTED, Downlinks, require_downlinks
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import DIRECTORY, Chosen
 from clusterwright.finding import ClusterwrightError
@@ -50,16 +50,21 @@ class TargetProvider(pulumi.ProviderResource):
 class UnitResource(pulumi.CustomResource):
     """A unit; ``trees`` maps its devices to the digests of their trees in the object store.
 
-    ``offers`` is what the unit, a switch of the upper layer, offers each pod. Its output says what the switch holds: a
-    switch that kept its previous configuration offers what it did before.
+    ``downlinks`` is what the unit, a switch of the upper layer, offers each pod. Its output says what the switch holds:
+    a switch that kept its previous configuration offers what it did before.
     """
 
-    offers: pulumi.Output[Mapping[str, str]]
+    downlinks: pulumi.Output[Mapping[str, str]]
 
     def __init__(
-        self, kind: str, name: str, trees: Mapping[str, str], offers: Mapping[str, str], options: pulumi.ResourceOptions
+        self,
+        kind: str,
+        name: str,
+        trees: Mapping[str, str],
+        downlinks: Mapping[str, str],
+        options: pulumi.ResourceOptions,
     ) -> None:
-        properties = {"devices": dict(trees), **({"offers": dict(offers)} if offers else {})}
+        properties = {"devices": dict(trees), **({"downlinks": dict(downlinks)} if downlinks else {})}
         super().__init__(f"clusterwright:index:{KINDS[kind]}", name, properties, options)
 
 
@@ -100,7 +105,7 @@ def declare(settings: Settings) -> None:
                 f"the manifest {digest[:12]} is of {manifest.layer}, this stack is {settings.layer}"
             )
     else:
-        manifest = recall(Question(settings.spec, settings.layer, settings.target)) or _rendered(settings)
+        manifest = recall(TargetLayer(settings.spec, settings.layer, settings.target)) or _rendered(settings)
     reference = _upper_of(manifest, Store(settings.target.root / "objects"))
     _register(manifest, TargetProvider(settings.target), reference)
 
@@ -125,18 +130,18 @@ def _upper_of(manifest: Manifest, store: Store) -> pulumi.StackReference | None:
     Raises UnmetReferenceError.
     """
     upper = f"{manifest.cluster}-{UPPER}"
-    if not manifest.offers or manifest.stack == upper:
+    if not manifest.downlinks or manifest.stack == upper:
         return None
-    deployed = _deployed_offers(upper)
+    deployed = _deployed_downlinks(upper)
     if deployed is None:
         pulumi.log.warn(f"{upper} is not deployed, or not to its end: uplinks of {manifest.pod} stay down until then")
         return None
     accepted = json.loads(os.environ.get(ACCEPTED, "null"))
-    require_offers(manifest.offers, deployed, accepted, upper, store)
+    require_downlinks(manifest.downlinks, deployed, accepted, upper, store)
     return pulumi.StackReference(upper)
 
 
-def _deployed_offers(upper: str) -> Offers | None:
+def _deployed_downlinks(upper: str) -> Downlinks | None:
     """What the upper layer's stack exports; None when there is no such stack, or nothing in it.
 
     Asked before the reference is made: one to a stack that is not there would end the program.
@@ -147,9 +152,11 @@ def _deployed_offers(upper: str) -> Offers | None:
         if "unknown stack" in str(error):
             return None
         raise ClusterwrightError(f"{upper}, on which this stack leans, cannot be read: {error}") from None
-    offers = found["outputs"].get("offers")
+    downlinks = found["outputs"].get("downlinks")
     # What a switch offers is not known to Pulumi after an update of it that failed.
-    return None if offers is None else {name: of if isinstance(of, Mapping) else {} for name, of in offers.items()}
+    return (
+        None if downlinks is None else {name: of if isinstance(of, Mapping) else {} for name, of in downlinks.items()}
+    )
 
 
 def _register(manifest: Manifest, provider: pulumi.ProviderResource, reference: pulumi.StackReference | None) -> None:
@@ -159,16 +166,16 @@ def _register(manifest: Manifest, provider: pulumi.ProviderResource, reference: 
         below = pulumi.ResourceOptions(parent=parent)
         parent = pulumi.ComponentResource("clusterwright:index:Pod", manifest.pod, None, below)
     of_unit = pulumi.ResourceOptions(parent=parent, depends_on=[reference] if reference else [])
-    offers: dict[str, pulumi.Output[Mapping[str, str]]] = {}
+    downlinks: dict[str, pulumi.Output[Mapping[str, str]]] = {}
     for unit in manifest.units:
-        own = {} if manifest.pod else manifest.offers.get(unit.name, {})
+        own = {} if manifest.pod else manifest.downlinks.get(unit.name, {})
         resource = UnitResource(unit.kind, unit.name, unit.devices, own, of_unit)
         if own:
-            offers[unit.name] = resource.offers
+            downlinks[unit.name] = resource.downlinks
     pulumi.export("units", len(manifest.units))
     pulumi.export("devices", len(manifest.trees))
     pulumi.export("manifest", manifest.digest)
-    if offers:
-        pulumi.export("offers", offers)
+    if downlinks:
+        pulumi.export("downlinks", downlinks)
     if reference:
         pulumi.export("upper", reference.get_output("manifest"))

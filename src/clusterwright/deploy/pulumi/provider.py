@@ -32,7 +32,7 @@ from pulumi.provider.experimental.provider import (
     UpdateResponse,
 )
 
-from clusterwright.deploy.pulumi.batches import Gathering
+from clusterwright.deploy.pulumi.batches import BatchingTarget
 from clusterwright.deploy.pulumi.changes import bounded, changed_lines, drift_lines
 from clusterwright.deploy.pulumi.serving import EngineLog, PartialFailure
 from clusterwright.deploy.secrets.versions import version_changes
@@ -73,7 +73,7 @@ class ClusterwrightProvider(Provider):
         self._log = log
         self._store: Store | None = None
         self._target: Target | None = None
-        self._gathering: Gathering | None = None
+        self._batching: BatchingTarget | None = None
 
     async def configure(self, request: ConfigureRequest) -> ConfigureResponse:
         """Opens the store and the target that the stack's configuration names."""
@@ -87,7 +87,7 @@ class ClusterwrightProvider(Provider):
             stack = PulumiStack(Path(text_of(request.args, "project")), text_of(request.args, "stack"))
             chosen = replace(chosen, secrets=Path(secrets), stack=stack)
         self._target = chosen.open()
-        self._gathering = Gathering(self._target)
+        self._batching = BatchingTarget(self._target)
         return ConfigureResponse(accept_secrets=False, supports_preview=True, accept_resources=False)
 
     async def diff_config(self, request: DiffRequest) -> DiffResponse:
@@ -106,8 +106,10 @@ class ClusterwrightProvider(Provider):
         failed = map_of(request.old_state, "failed")
         changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name) or name in failed]
         if not changed:
-            offers = (map_of(properties, "offers") for properties in (request.old_state, request.new_inputs))
-            return DiffResponse(changes=len({tuple(sorted(each.items())) for each in offers}) > 1, diffs=["offers"])
+            downlinks = (map_of(properties, "downlinks") for properties in (request.old_state, request.new_inputs))
+            return DiffResponse(
+                changes=len({tuple(sorted(each.items())) for each in downlinks}) > 1, diffs=["downlinks"]
+            )
         lines = await asyncio.to_thread(self._all_lines, {name: (old.get(name), new.get(name)) for name in changed})
         await self._log.info(request.urn, "\n".join(lines))
         return DiffResponse(
@@ -149,7 +151,7 @@ class ClusterwrightProvider(Provider):
             shown = await asyncio.to_thread(self._drift_lines, wanted, drift)
             await self._log.info(request.urn, "\n".join(shown))
         held = {name: "" if name in drift else digest for name, digest in wanted.items()}
-        state = {"devices": as_map(held), **_offers(request.properties)}
+        state = {"devices": as_map(held), **_downlinks(request.properties)}
         return ReadResponse(request.resource_id, state, state)
 
     def _compare(self, wanted: Mapping[str, str]) -> Mapping[str, Outcome] | None:
@@ -175,15 +177,15 @@ class ClusterwrightProvider(Provider):
             await self._log.warning(urn, notice)
 
     async def _bring_about(self, urn: str, news: Properties, olds: Properties) -> dict[str, PropertyValue]:
-        store, _, gathering = self._opened()
+        store, _, batching = self._opened()
         wanted, before = map_of(news, "devices"), map_of(olds, "devices")
         batch = {name: store.get_tree(name, digest) for name, digest in wanted.items()}
         batch |= {name: () for name in before if name not in wanted}
-        outcomes = await gathering.apply(batch)
+        outcomes = await batching.apply(batch)
         await self._warn(urn, outcomes)
         failed = {name: _complaint(outcome) for name, outcome in outcomes.items() if not outcome.ok}
         if not failed:
-            return {"devices": as_map(wanted), **_offers(news)}
+            return {"devices": as_map(wanted), **_downlinks(news)}
         # A device that kept its previous configuration keeps its previous digest: the next diff starts from there.
         kept = {name: before.get(name, "") if name in failed else digest for name, digest in wanted.items()}
         kept |= {name: before[name] for name in failed if name not in wanted}
@@ -193,7 +195,7 @@ class ClusterwrightProvider(Provider):
             f"{len(failed)} of {len(batch)} devices of {unit} did not reach the wanted state: {told}. "
             "The others did. Mend the cause and run the same command again.",
             unit,
-            {"devices": as_map(kept), "failed": as_map(failed), **_offers(olds)},
+            {"devices": as_map(kept), "failed": as_map(failed), **_downlinks(olds)},
         )
 
     def _all_lines(self, changed: Mapping[str, tuple[str | None, str | None]]) -> list[str]:
@@ -221,15 +223,15 @@ class ClusterwrightProvider(Provider):
         lines = (line for name, found in sorted(drift.items()) for line in drift_lines(name, found, given[name]))
         return bounded(lines, SHOWN_LINES)
 
-    def _opened(self) -> tuple[Store, Target, Gathering]:
-        if self._store is None or self._target is None or self._gathering is None:
+    def _opened(self) -> tuple[Store, Target, BatchingTarget]:
+        if self._store is None or self._target is None or self._batching is None:
             raise ClusterwrightError("the provider was not configured: the stack names no target")
-        return self._store, self._target, self._gathering
+        return self._store, self._target, self._batching
 
 
-def _offers(properties: Properties) -> dict[str, PropertyValue]:
+def _downlinks(properties: Properties) -> dict[str, PropertyValue]:
     """What a switch of the upper layer offers pods; a unit that offers has that one device, and keeps or takes it."""
-    return {"offers": properties["offers"]} if "offers" in properties else {}
+    return {"downlinks": properties["downlinks"]} if "downlinks" in properties else {}
 
 
 def _kind(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> PropertyDiff:

@@ -9,10 +9,10 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from clusterwright.deploy.pulumi.cache import Question, ReadFiles, recall, remember
+from clusterwright.deploy.pulumi.cache import ReadFiles, TargetLayer, recall, remember
 from clusterwright.deploy.pulumi.manifest import Manifest, manifest_of
 from clusterwright.deploy.pulumi.units import Stack
-from clusterwright.deploy.pulumi.upper_layer import offers_of
+from clusterwright.deploy.pulumi.upper_layer import downlinks_of
 from clusterwright.deploy.secrets.versions import Versions, labelled
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import Chosen
@@ -40,7 +40,7 @@ def make_manifests(
     """
     if source is None:
         return _rendered(plan, target, stacks)
-    asked = {stack.name: Question(source.spec, stack.layer, target) for stack in stacks}
+    asked = {stack.name: TargetLayer(source.spec, stack.layer, target) for stack in stacks}
     known = {name: recall(question, source.read) for name, question in asked.items()}
     made = _rendered(plan, target, [stack for stack in stacks if known[stack.name] is None])
     for name, manifest in made.items():
@@ -65,8 +65,8 @@ def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[str
     else:
         prepare(plan)
         trees = dict(fan_out(work, shares_of(plan, names, count)))
-    offers = offers_of(plan, target, stacks)
-    found = {stack.name: manifest_of(plan.name, stack, trees, offers[stack.name]) for stack in stacks}
+    downlinks = downlinks_of(plan, target, stacks)
+    found = {stack.name: manifest_of(plan.name, stack, trees, downlinks[stack.name]) for stack in stacks}
     for manifest in found.values():
         store.put(manifest.content())
     return found

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clusterwright.intent.switch_links import Link
     from clusterwright.plan.model import Device, Plan
 
-Offers = Mapping[str, Mapping[str, str]]
+Downlinks = Mapping[str, Mapping[str, str]]
 """Switch of the upper layer to pod to offer: ``27 of 28 ports, 2,700 Gb/s, AS 65000, SHA-256``."""
 
 ACCEPTED = "CLUSTERWRIGHT_UPPER_ACCEPTED"
@@ -38,7 +38,7 @@ class UnmetReferenceError(ClusterwrightError):
     """The upper layer that is deployed is not the one that a pod was planned against."""
 
 
-def offers_of(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[str, Offers]:
+def downlinks_of(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[str, Downlinks]:
     """By stack: for the upper layer what it offers every pod, for a pod what it is offered.
 
     Left out are switches without files of their own and those that the target does not reach: nothing is deployed on
@@ -63,20 +63,22 @@ def offers_of(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[str
             pod = link.peer_device.pod
             if pod and ("" in pods or pod in pods):
                 links[pod].append(link)
-        found[device.name] = {pod: _offer(plan, store, device, of_pod) for pod, of_pod in sorted(links.items())}
+        found[device.name] = {pod: _downlink(plan, store, device, of_pod) for pod, of_pod in sorted(links.items())}
     return {stack.name: _own(found, stack.pod) for stack in stacks}
 
 
-def require_offers(planned: Offers, deployed: Offers, accepted: Offers | None, upper: str, store: Store) -> None:
+def require_downlinks(
+    planned: Downlinks, deployed: Downlinks, accepted: Downlinks | None, upper: str, store: Store
+) -> None:
     """Raises UnmetReferenceError when ``deployed`` is neither what was ``planned`` nor ``accepted`` instead (None: no).
 
     A switch that failed in a rollout over both is that rollout's to judge, by its budget: it offers nothing then.
     """
     wrong = [
-        (name, pod, offer, _of(deployed, name, pod))
+        (name, pod, downlink, _of(deployed, name, pod))
         for name, pods in planned.items()
-        for pod, offer in pods.items()
-        if _of(deployed, name, pod) != offer
+        for pod, downlink in pods.items()
+        if _of(deployed, name, pod) != downlink
         and (accepted is None or _of(deployed, name, pod) not in ("", _of(accepted, name, pod)))
     ]
     if not wrong:
@@ -92,14 +94,14 @@ def require_offers(planned: Offers, deployed: Offers, accepted: Offers | None, u
     )
 
 
-def _own(found: Offers, pod: str) -> Offers:
+def _own(found: Downlinks, pod: str) -> Downlinks:
     """What is offered to ``pod``, or by the upper layer ("") to all of them."""
     if not pod:
         return {name: pods for name, pods in found.items() if pods}
     return {name: {pod: pods[pod]} for name, pods in found.items() if pod in pods}
 
 
-def _offer(plan: Plan, store: Store, device: Device, links: list[Link]) -> str:
+def _downlink(plan: Plan, store: Store, device: Device, links: list[Link]) -> str:
     ports = [_port_of(plan, link) for link in links]
     document = {"asn": device.asn, "loopback": device.loopback, "state": device.state, "ports": ports}
     digest = store.put(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
@@ -128,8 +130,8 @@ def _port_of(plan: Plan, link: Link) -> dict[str, Any]:
     }
 
 
-def _of(offers: Offers, name: str, pod: str) -> str:
-    return offers.get(name, {}).get(pod, "")
+def _of(downlinks: Downlinks, name: str, pod: str) -> str:
+    return downlinks.get(name, {}).get(pod, "")
 
 
 def _told(store: Store, name: str, pod: str, planned: str, deployed: str) -> Iterator[str]:
@@ -150,8 +152,8 @@ def _told(store: Store, name: str, pod: str, planned: str, deployed: str) -> Ite
         yield f"  and {len(different) - _SHOWN_PORTS} more ports"
 
 
-def _brief(offer: str) -> str:
-    text, _, digest = offer.rpartition(", ")
+def _brief(downlink: str) -> str:
+    text, _, digest = downlink.rpartition(", ")
     return f"{text} ({digest[:12]})"
 
 

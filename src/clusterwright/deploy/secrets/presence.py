@@ -24,7 +24,7 @@ def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None
     for stack in stacks:
         known = checked(target.of_stack(stack.name).fetch_secrets())
         carried = target.carries([name for unit in stack.units for name in unit.devices])
-        contents = frozenset(artifact.content for artifact in _asking(plan, carried))
+        contents = frozenset(artifact.content for artifact in _with_secrets(plan, carried))
         named = {name for content in contents for name in names_in(content)}
         if lacking := sorted(named - known.keys()):
             names = ", ".join(f'secret "{name}"' for name in lacking)
@@ -39,7 +39,7 @@ def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None
             raise SecretError(f"{stack.name}: {error}. Nothing was changed.") from None
 
 
-def _asking(plan: Plan, names: Iterable[str]) -> Iterator[Artifact]:
+def _with_secrets(plan: Plan, names: Iterable[str]) -> Iterator[Artifact]:
     """The files of devices in which secrets can stand: all of a switch, and those of a node that are made for them."""
     devices = [plan.by_name[name] for name in names]
     yield from render_devices(plan, [device.name for device in devices if device.kind == "switch"])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.lab.isolation.expectation import EVERY_PLACE, INPUT, LISTS, OUTPUT, Expectation, Trip
+from clusterwright.lab.isolation.expectation import EVERY_PLACE, INPUT, LISTS, OUTPUT, PacketExpectation, Trip
 from clusterwright.lab.isolation.members import Stage, set_stage
 from clusterwright.lab.isolation.node_rules import booting, judging, opened
 from clusterwright.lab.isolation.probes import (
@@ -18,11 +18,11 @@ from clusterwright.lab.isolation.probes import (
     Probe,
     answer_of,
     matrix,
-    probe_words,
+    probe_phrase,
     unjudged_pairs,
 )
 from clusterwright.lab.isolation.raw_packets import ACK, RST, TCP, UDP
-from clusterwright.lab.isolation.traffic import Seen, Traffic, listening
+from clusterwright.lab.isolation.traffic import Seen, StageSockets, listening
 from clusterwright.lab.isolation.visitors import clear, load_lists, visiting
 from clusterwright.lab.isolation.ways import routes_outside
 from clusterwright.lab.twin import Twin
@@ -46,7 +46,7 @@ _NUMBERS = {"tcp": TCP, "udp": UDP}
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class StrayPacket:
     """A packet that fared otherwise than declared."""
 
     packet: str
@@ -77,7 +77,7 @@ class IsolationResult:
     without_flow: Mapping[str, int]
     unjudged: tuple[tuple[str, str], ...]
     routes: tuple[str, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[StrayPacket, ...]
 
     @property
     def is_as_declared(self) -> bool:
@@ -116,21 +116,21 @@ def compare(twin: Twin, tree: RenderedTree) -> IsolationResult:
     lists = 0
     probes: list[Probe] = []
     whole: list[Probe] = []
-    differences: list[Difference] = []
+    differences: list[StrayPacket] = []
     with visiting(stage), listening(stage) as traffic, judging(stage, tree):
         with opened(stage, (OUTPUT, INPUT)):
-            control = list(matrix(stage, Expectation(stage, RUNNING), 0, first))
+            control = list(matrix(stage, PacketExpectation(stage, RUNNING), 0, first))
             differences += [_uncarried(probe) for probe in _missing(traffic, control)]
         for at, (places, answers) in enumerate(_PHASES, start=1):
             if LISTS in places and not lists:
                 lists = load_lists(stage)
             with opened(stage, {OUTPUT, INPUT} - places):
-                expectation, port = Expectation(stage, RUNNING, places), first + at * _PORTS_OF_A_PHASE
+                expectation, port = PacketExpectation(stage, RUNNING, places), first + at * _PORTS_OF_A_PHASE
                 own, found = _phase(traffic, expectation, len(control) + len(probes), port, answers=answers)
             probes, differences, whole = [*probes, *own], [*differences, *found], own
         if any(member.booting is not None for member in stage.members):
             with booting(stage, tree):
-                expectation, port = Expectation(stage, BOOTING), first + (1 + len(_PHASES)) * _PORTS_OF_A_PHASE
+                expectation, port = PacketExpectation(stage, BOOTING), first + (1 + len(_PHASES)) * _PORTS_OF_A_PHASE
                 own, found = _phase(traffic, expectation, len(control) + len(probes), port, answers=True)
             probes, differences = [*probes, *own], [*differences, *found]
     return IsolationResult(
@@ -150,8 +150,8 @@ def compare(twin: Twin, tree: RenderedTree) -> IsolationResult:
 
 
 def _phase(
-    traffic: Traffic, expectation: Expectation, number: int, port: int, *, answers: bool
-) -> tuple[list[Probe], list[Difference]]:
+    traffic: StageSockets, expectation: PacketExpectation, number: int, port: int, *, answers: bool
+) -> tuple[list[Probe], list[StrayPacket]]:
     """Requests first, then answers to what has arrived, if they are asked for."""
     probes = list(matrix(traffic.stage, expectation, number, port))
     seen = _exchange(traffic, probes)
@@ -174,7 +174,7 @@ def _phase(
     return [*probes, *refusals, *replies], differences
 
 
-def _exchange(traffic: Traffic, probes: list[Probe]) -> Seen:
+def _exchange(traffic: StageSockets, probes: list[Probe]) -> Seen:
     """Everything once; what should have arrived and did not is tried again."""
     seen = traffic.exchange(probes)
     for _ in range(_ATTEMPTS - 1):
@@ -196,7 +196,7 @@ def _is_call(probe: Probe) -> bool:
     return probe.kind == PORT and probe.trip.packet.protocol == TCP and not probe.trip.past_filter
 
 
-def _missing(traffic: Traffic, probes: list[Probe]) -> list[Probe]:
+def _missing(traffic: StageSockets, probes: list[Probe]) -> list[Probe]:
     """Those that do not arrive in some attempts."""
     missing = probes
     for _ in range(_ATTEMPTS):
@@ -207,7 +207,7 @@ def _missing(traffic: Traffic, probes: list[Probe]) -> list[Probe]:
     return missing
 
 
-def _refusal(probe: Probe, expectation: Expectation) -> Probe:
+def _refusal(probe: Probe, expectation: PacketExpectation) -> Probe:
     """What the receiver's kernel answers to a connection to a port where nobody listens."""
     trip, packet = probe.trip, probe.trip.packet
     back = replace(
@@ -222,7 +222,7 @@ def _refusal(probe: Probe, expectation: Expectation) -> Probe:
     return Probe(probe.number, ANSWER, way, expectation.stopped_at(way) or "")
 
 
-def _differences(probes: Iterable[Probe], arrived: set[int]) -> list[Difference]:
+def _differences(probes: Iterable[Probe], arrived: set[int]) -> list[StrayPacket]:
     found = []
     for probe in probes:
         if (probe.number in arrived) is bool(probe.stopped):
@@ -232,12 +232,12 @@ def _differences(probes: Iterable[Probe], arrived: set[int]) -> list[Difference]
     return found
 
 
-def _uncarried(probe: Probe) -> Difference:
+def _uncarried(probe: Probe) -> StrayPacket:
     return _difference(probe, "carried while nothing is filtered", "did not arrive, so nothing can be said of filters")
 
 
-def _difference(probe: Probe, expected: str, happened: str) -> Difference:
-    return Difference(probe_words(probe), probe.trip.sender.name, probe.trip.receiver.name, expected, happened)
+def _difference(probe: Probe, expected: str, happened: str) -> StrayPacket:
+    return StrayPacket(probe_phrase(probe), probe.trip.sender.name, probe.trip.receiver.name, expected, happened)
 
 
 def _has_flow(stage: Stage, probe: Probe) -> bool:

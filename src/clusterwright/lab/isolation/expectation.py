@@ -63,7 +63,7 @@ class Trip:
     is_answer: bool = False
 
 
-class Expectation:
+class PacketExpectation:
     """Says of packets where they should be stopped, while these ``places`` judge and all others are open.
 
     ``phase`` is the file of rules that the nodes have loaded.

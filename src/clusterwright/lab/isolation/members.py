@@ -62,7 +62,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Border:
+class BorderPort:
     """Where the outside joins the fabric: a switch, the zones behind it and the lists of its port, where it has any.
 
     ``name`` is "" for a way in that no spec declares.
@@ -83,10 +83,10 @@ class Stage:
     declared: DeclaredIsolation
     numbers: InterfaceNumbers
     members: tuple[Member, ...]
-    borders: tuple[Border, ...]
+    borders: tuple[BorderPort, ...]
     lists: tuple[PortFilter, ...]
 
-    def border_of(self, member: Member) -> Border | None:
+    def border_of(self, member: Member) -> BorderPort | None:
         """The border that a member outside stands behind."""
         return next((each for each in self.borders if set(member.zones) & each.zones), None)
 
@@ -189,7 +189,7 @@ def _outside(twin: Twin, declared: DeclaredIsolation) -> Iterator[Member]:
         yield Member(name, tuple(zones), namespace, "", dict(each), None, is_real=False)
 
 
-def _borders(twin: Twin, declared: DeclaredIsolation, lists: Sequence[PortFilter]) -> Iterator[Border]:
+def _borders(twin: Twin, declared: DeclaredIsolation, lists: Sequence[PortFilter]) -> Iterator[BorderPort]:
     """The spec's borders on this fabric; whoever lies behind none of them has to come through the first.
 
     Without any, the outside joins at a switch of the highest tier, unfiltered.
@@ -202,7 +202,7 @@ def _borders(twin: Twin, declared: DeclaredIsolation, lists: Sequence[PortFilter
         outward = _list(lists, BORDER_OUT, border.switch, border.port)
         zones = frozenset(left & set(border.zones)) | (strangers if at == 0 else frozenset())
         left -= zones
-        yield Border(border.name, border.switch, zones, inward, outward)
+        yield BorderPort(border.name, border.switch, zones, inward, outward)
     if not own:
         top = max(twin.views, key=lambda view: (view.device.tier, -view.device.index))
-        yield Border("", top.device.name, frozenset(left), None, None)
+        yield BorderPort("", top.device.name, frozenset(left), None, None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from clusterwright.lab.isolation.expectation import Expectation, Trip
+from clusterwright.lab.isolation.expectation import PacketExpectation, Trip
 from clusterwright.lab.isolation.members import Member, Stage
 from clusterwright.lab.isolation.raw_packets import (
     ACK,
@@ -66,7 +66,7 @@ def number_in(content: bytes) -> int | None:
     return int.from_bytes(content[at + len(_MARK) : at + len(_MARK) + 6], "big") if at >= 0 else None
 
 
-def matrix(stage: Stage, expectation: Expectation, first: int, port: int) -> Iterator[Probe]:
+def matrix(stage: Stage, expectation: PacketExpectation, first: int, port: int) -> Iterator[Probe]:
     """Every packet of the matrix that some place judges, numbered from ``first``.
 
     ``port`` is the first of the ports that stand for none of a service; each packet between two members has its own,
@@ -83,7 +83,7 @@ def matrix(stage: Stage, expectation: Expectation, first: int, port: int) -> Ite
                     number += 1
 
 
-def answer_of(probe: Probe, number: int, expectation: Expectation) -> Probe:
+def answer_of(probe: Probe, number: int, expectation: PacketExpectation) -> Probe:
     """The answer to a datagram that has arrived."""
     asked = probe.trip.packet
     packet = RawPacket(
@@ -118,7 +118,7 @@ def _is_open(stage: Stage, sender: Member, receiver: Member) -> bool:
     return (border is None or border.inward is None) and receiver.running is None and receiver.own_list is None
 
 
-def _pairs(stage: Stage, expectation: Expectation) -> Iterator[tuple[Member, Member]]:
+def _pairs(stage: Stage, expectation: PacketExpectation) -> Iterator[tuple[Member, Member]]:
     for sender in stage.members:
         for receiver in stage.members:
             here = sender is not receiver and not (sender.is_outside and receiver.is_outside)
@@ -210,7 +210,7 @@ def _marked(packet: RawPacket, number: int, port: int, kind: str) -> RawPacket:
     )
 
 
-def probe_words(probe: Probe) -> str:
+def probe_phrase(probe: Probe) -> str:
     """A probe in words: ``TCP 10.0.0.1:20000 to 10.0.0.2:22``."""
     packet = probe.trip.packet
     ends = [address(packet.version, each) for each in (packet.source, packet.target)]

@@ -77,10 +77,10 @@ def _rule(rule: Rule) -> Iterator[str]:
     for each in rule.matches:
         for family, version in _WHOLE_FAMILIES:
             if each[FAMILY] & family:
-                yield from (f"{words} counter {rule.verdict}" for words in _words(each, version))
+                yield from (f"{words} counter {rule.verdict}" for words in _terms(each, version))
 
 
-def _words(found: Box, version: int) -> Iterator[str]:
+def _terms(found: Box, version: int) -> Iterator[str]:
     """The matches for one IP version: one of them, or two where a packet may be whole or a first fragment."""
     limited = {at for at, (own, whole) in enumerate(zip(found, WHOLE, strict=True)) if own != whole}
     if limited - _UNDERSTOOD:

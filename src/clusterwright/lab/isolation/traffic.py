@@ -34,7 +34,7 @@ class Seen:
     refused: set[int] = field(default_factory=set)
 
 
-class Traffic:
+class StageSockets:
     """Open sockets of all members of a stage."""
 
     def __init__(self, stage: Stage) -> None:
@@ -151,9 +151,9 @@ class Traffic:
 
 
 @contextmanager
-def listening(stage: Stage) -> Iterator[Traffic]:
+def listening(stage: Stage) -> Iterator[StageSockets]:
     """Within, packets can be sent and seen in all namespaces of a stage."""
-    traffic = Traffic(stage)
+    traffic = StageSockets(stage)
     try:
         traffic.open()
         yield traffic

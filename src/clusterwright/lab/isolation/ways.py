@@ -53,7 +53,7 @@ def lead_everywhere(stage: Stage) -> None:
         _add_twins_of_addresses(stage)
     for switch in twin.view_of:
         lines = [
-            (version, _route_words(twin, version, number, *hop))
+            (version, _route_arguments(twin, version, number, *hop))
             for member in stage.members
             if (hop := _hop_to(stage, switch, member, links)) is not None
             for version, number in sorted(member.addresses.items())
@@ -64,7 +64,7 @@ def lead_everywhere(stage: Stage) -> None:
         if member.cable is not None:
             gateway = _gateway(twin, member)
             lines = [
-                (version, _route_words(twin, version, number, gateway, member.interface))
+                (version, _route_arguments(twin, version, number, gateway, member.interface))
                 for target in stage.members
                 for version, number in sorted(target.addresses.items())
                 if target is not member and (version != twin.version or target.is_outside or not member.is_real)
@@ -97,7 +97,7 @@ def _add_twins_of_addresses(stage: Stage) -> None:
         run_ip("".join(lines), namespace)
 
 
-def _route_words(twin: Twin, version: int, number: int, gateway: str, interface: str) -> str:
+def _route_arguments(twin: Twin, version: int, number: int, gateway: str, interface: str) -> str:
     if twin.version == 6:
         gateway = f"inet6 {gateway}"
     elif version == 6 and ":" not in gateway:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
-from clusterwright.intent.nccl_settings import TOPOLOGY_LINK, TUNER_TABLE, Setting, Wiring, settings, wiring_of
+from clusterwright.intent.nccl_settings import TOPOLOGY_LINK, TUNER_TABLE, NcclCabling, Setting, settings, wiring_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
@@ -54,7 +54,7 @@ def tuner_line(row: TunerRow) -> str:
 
 
 @per_plan
-def _files(plan: Plan, node_group: str, model: str, wiring: Wiring) -> tuple[tuple[str, bytes, int], ...]:
+def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tuple[tuple[str, bytes, int], ...]:
     nccl = plan.spec.nccl
     if nccl is None:
         return ()

@@ -26,7 +26,7 @@ class TreeSwitch:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TopologyBlock:
     """A line of topology.conf for the block plugin."""
 
     name: str
@@ -63,9 +63,9 @@ def _parent(plan: Plan, name: str, boundaries: set[str]) -> str:
     return above or CLUSTER
 
 
-def blocks(plan: Plan, scheduler: Scheduler) -> tuple[Block, ...]:
+def blocks(plan: Plan, scheduler: Scheduler) -> tuple[TopologyBlock, ...]:
     """One block for each group of the leaf level."""
-    return tuple(Block(name, hostlist(nodes)) for name, nodes in _leaves(plan, scheduler).items())
+    return tuple(TopologyBlock(name, hostlist(nodes)) for name, nodes in _leaves(plan, scheduler).items())
 
 
 def _leaves(plan: Plan, scheduler: Scheduler) -> dict[str, list[str]]:

@@ -173,7 +173,7 @@ def _judge_tls(judging: _Judging, device: str, path: str, options: Mapping[str, 
     before = unit.get("ExecStartPre", "")
     if "x509.crl" in section and not re.search(r"^/bin/grep .* x509\.crl /usr/sbin/tlshd$", before, re.MULTILINE):
         judging.blame("P3", device, TLSHD_UNIT, "", "a tlshd without x509.crl would start and take what is withdrawn")
-    if "tlshd.service" not in _wanted(judging, device):
+    if "tlshd.service" not in _units_at_boot(judging, device):
         judging.blame("P3", device, WANTS, "", "nothing starts tlshd at boot")
 
 
@@ -190,7 +190,7 @@ def _client(text: str) -> Mapping[str, str]:
     return found
 
 
-def _wanted(judging: _Judging, device: str) -> list[str]:
+def _units_at_boot(judging: _Judging, device: str) -> list[str]:
     """The units that a node starts at boot for its encryption."""
     return unit_of(judging.tree.text(device, WANTS) or "").get("Wants", "").split()
 
@@ -239,7 +239,7 @@ def _judge_memory(judging: _Judging, device: str, known: frozenset[str]) -> None
     """Nothing takes decrypted pages to a disk, or data past the host that decrypts."""
     before = len(judging.found)
     off = unit_of(judging.tree.text(device, NO_SWAP) or "").get("ExecStart", "")
-    if off != "/sbin/swapoff --all" or "no-swap.service" not in _wanted(judging, device):
+    if off != "/sbin/swapoff --all" or "no-swap.service" not in _units_at_boot(judging, device):
         judging.blame("P7", device, NO_SWAP, "", "memory may be swapped to a disk in clear")
     if unit_of(judging.tree.text(device, COREDUMP) or "").get("Storage") != "none":
         judging.blame("P7", device, COREDUMP, "^Storage=", "core dumps would hold decrypted data")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 
-from clusterwright.plan.meeting import End, Wiring
+from clusterwright.plan.meeting import AttachedEnd, Wiring
 from clusterwright.platforms.linux.reader.network import NETWORKS
 from clusterwright.platforms.router import Router, apply_policy
 from clusterwright.proofs.check import Counterexample, Fact, example
@@ -75,7 +75,7 @@ def _is_one(part: RoutedFabric, other: RoutedFabric) -> bool:
 
 def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: set[str]) -> Wiring:
     above: dict[str, set[str]] = {}
-    ends: list[End] = []
+    ends: list[AttachedEnd] = []
     for part in parts:
         idle = {at for at, router in enumerate(part.routers) if router.device in stopped or is_silent(router)}
         trunks: set[tuple[int, str]] = set()
@@ -90,7 +90,7 @@ def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: set[str])
                 device, _, name = port.peer.partition(" ")
                 known = device not in filed or (device, name) in nics
                 if name and known and device not in stopped and (at, port.name) not in trunks:
-                    ends.append(End(device, name, router.device))
+                    ends.append(AttachedEnd(device, name, router.device))
     return Wiring({switch: frozenset(found) for switch, found in above.items()}, tuple(ends))
 
 

@@ -98,7 +98,7 @@ class PortGroup:
 
     def filters(self) -> Iterator[PortFilter]:
         """Ports with equal rules together; none where no zone asks for a filter. Raises VerifyError."""
-        wanted = self._wanted()
+        wanted = self._permitted()
         if wanted is None:
             return
         alike: dict[object, tuple[list[str], Ruleset]] = {}
@@ -112,7 +112,7 @@ class PortGroup:
             whole = PacketSet(tuple(merged(wanted.boxes)))
             yield PortFilter(self.device, self.file, self.what, self.fabric, tuple(ports), ruleset, whole, self.local)
 
-    def _wanted(self) -> PacketSet | None:
+    def _permitted(self) -> PacketSet | None:
         if self.border is not None:
             return border_passes(self.declared, self.border, outward=self.what == BORDER_OUT)
         if self.what == HOSTS:

@@ -14,7 +14,7 @@ from clusterwright.packets.boxes import FOREIGN
 from clusterwright.packets.filters import InterfaceNumbers, Ruleset
 from clusterwright.packets.nft_file import read_nft
 from clusterwright.packets.passage import base_chains, passing
-from clusterwright.packets.phrases import count, idle_words, packet_words
+from clusterwright.packets.phrases import count, idle_phrase, packet_phrase
 from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
@@ -101,12 +101,12 @@ def _node(ruleset: Ruleset) -> Iterator[tuple[int, str]]:
             continue
         result = passing(ruleset, hook, STATEFUL_PACKETS)
         if hook == "forward" and result.packets:
-            packet = packet_words(result.packets.witness(), FOREIGN)
+            packet = packet_phrase(result.packets.witness(), FOREIGN)
             yield chains[0][1].line, f"{packet} is forwarded: a node is no router."
         if hook != "forward" and not STATEFUL_PACKETS - result.packets:
             yield chains[0][1].line, f"{hook} stops nothing."
         for idle in result.idle:
-            yield idle.line, idle_words(hook, idle)
+            yield idle.line, idle_phrase(hook, idle)
 
 
 def _switches(tree: RenderedTree) -> Iterator[Counterexample]:
@@ -130,7 +130,7 @@ def _switches(tree: RenderedTree) -> Iterator[Counterexample]:
                     for each in idle:
                         if (each.line, each.name) not in told:
                             told.add((each.line, each.name))
-                            yield Counterexample(device, file, each.line, idle_words(f"port {port}", each))
+                            yield Counterexample(device, file, each.line, idle_phrase(f"port {port}", each))
             except Unreadable as error:
                 raise unreadable(device, file, error) from None
 

@@ -50,7 +50,7 @@ def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
             passes = _passes(text)
         except Unreadable as error:
             raise unreadable(device, ZONE_FILE, error) from None
-        found = list(_differences(declared, passes, _wanted(declared, fabric), text))
+        found = list(_differences(declared, passes, _permitted(declared, fabric), text))
         if not found:
             clean.add((fabric, text))
         yield from (Counterexample(device, ZONE_FILE, line, message) for line, message in found)
@@ -66,7 +66,7 @@ def _unbound(tree: RenderedTree, device: str, profiles: Iterable[str]) -> Iterat
             yield Counterexample(device, path, 0, message)
 
 
-def _wanted(declared: DeclaredIsolation, fabric: str) -> PacketSet:
+def _permitted(declared: DeclaredIsolation, fabric: str) -> PacketSet:
     version = declared.fabric[fabric].version
     found: list[Box] = []
     for holder in holders(declared, fabric):

@@ -21,7 +21,7 @@ from clusterwright.packets.boxes import (
 )
 from clusterwright.packets.filters import InterfaceNumbers
 from clusterwright.packets.passage import Idle
-from clusterwright.packets.phrases import count, idle_words, packet_words, version_of
+from clusterwright.packets.phrases import count, idle_phrase, packet_phrase, version_of
 from clusterwright.packets.ranges import EMPTY, Ranges, values
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
@@ -189,7 +189,7 @@ def _node(places: FilterPlaces, own: NodeFilter) -> Iterator[Counterexample]:
             )
             yield Counterexample(device, own.file, decision.line, message)
         for idle in judged.idle:
-            yield Counterexample(device, own.file, idle.line, f"{idle_words(judged.hook, idle)}{also}")
+            yield Counterexample(device, own.file, idle.line, f"{idle_phrase(judged.hook, idle)}{also}")
 
 
 def _nics(places: FilterPlaces, device: str, hook: str) -> Iterator[Box]:
@@ -259,7 +259,7 @@ def _port(places: FilterPlaces, own: PortFilter, passes: PacketSet) -> Iterator[
 
 
 def _port_idle(own: PortFilter, idle: Idle) -> Counterexample:
-    return Counterexample(own.device, own.file, idle.line, idle_words(f"{own.what} {own.ports[0]}", idle))
+    return Counterexample(own.device, own.file, idle.line, idle_phrase(f"{own.what} {own.ports[0]}", idle))
 
 
 def _differences(
@@ -297,7 +297,7 @@ def _what(places: FilterPlaces, one: _Difference, usual_origin: int) -> str:
     pair = [declared.zone_at(version, one.packet[side]) for side in (SRC, DST)]
     verb = "passes" if one.extra else "is stopped"
     reason = "no flow allows it" if one.extra else "it is declared"
-    return f"{packet_words(one.packet, usual_origin)} {verb}, {pair[0]} to {pair[1]}: {reason}. "
+    return f"{packet_phrase(one.packet, usual_origin)} {verb}, {pair[0]} to {pair[1]}: {reason}. "
 
 
 def _has_filters(tree: RenderedTree) -> bool:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import durable
-from clusterwright.deploy.ansible.query import Answer, Devices, Question
+from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
 from clusterwright.platforms.slurm.hostlist import hostlist
-from clusterwright.rollout.gates.health import Said, until_well
+from clusterwright.rollout.gates.health import GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
 from clusterwright.spec.rollout import BootPolicy
 
@@ -81,7 +81,7 @@ class SlurmBoots:
         known = self.note.add({name: boot for name, boot in found.items() if boot}) if due else noted
         return {name: known[name] for name in wave.devices if name in known}
 
-    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``. Nodes that booted since they were noted are not booted again."""
         due = [name for name in trees if name in self.waiting or name in before]
         unknown = {name: "did not say in which boot it was, and is not booted" for name in due if name not in before}
@@ -93,14 +93,16 @@ class SlurmBoots:
             return {name: f"{why}{refused}" for name, why in self._not_booted(names, before).items()}
 
         wrong = until_well(asked, self.policy.deadline_s, complaints, POLL_S)
-        return Said(len(due), {**wrong, **unknown}, tuple(f"{name} booted" for name in asked if name not in wrong))
+        return GateAnswer(
+            len(due), {**wrong, **unknown}, tuple(f"{name} booted" for name in asked if name not in wrong)
+        )
 
     def _order(self, names: Sequence[str]) -> str:
         """Have Slurm boot the nodes; what it said against it, "" for nothing."""
         reason = f"reason=clusterwright {self.rollout}"
         command = ("scontrol", "reboot", "ASAP", "nextstate=RESUME", reason, hostlist(names))
-        answer = self.devices.run({self.controller: Question(command, _LIMIT_S)})[self.controller]
-        if isinstance(answer, Answer):
+        answer = self.devices.run({self.controller: RemoteCommand(command, _LIMIT_S)})[self.controller]
+        if isinstance(answer, CommandResult):
             return "" if answer.status == 0 else f"; Slurm says: {answer.said}"
         return f"; Slurm could not be told: {answer.message}"
 
@@ -115,6 +117,8 @@ class SlurmBoots:
 
     def _boots(self, names: Iterable[str]) -> Mapping[str, str]:
         """The boot that each node is in, "" where it does not answer."""
-        answers = self.devices.run(dict.fromkeys(names, Question(_BOOT_ID, _LIMIT_S)))
-        is_told = {name: answer for name, answer in answers.items() if isinstance(answer, Answer) and not answer.status}
+        answers = self.devices.run(dict.fromkeys(names, RemoteCommand(_BOOT_ID, _LIMIT_S)))
+        is_told = {
+            name: answer for name, answer in answers.items() if isinstance(answer, CommandResult) and not answer.status
+        }
         return {name: is_told[name].output.strip() if name in is_told else "" for name in answers}

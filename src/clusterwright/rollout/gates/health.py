@@ -27,7 +27,7 @@ POLL_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class GateAnswer:
     """A gate's answer: ``asked`` counts devices, ``wrong`` are those not well, ``told`` is what does not count."""
 
     asked: int
@@ -61,7 +61,7 @@ class Gate(Protocol):
         """How things are before the wave, to be compared with afterwards."""
         ...
 
-    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """What is not well after the wave; ``trees`` are the devices to be asked, with the digests they were given."""
         ...
 
@@ -71,7 +71,7 @@ class Checked:
     """What a gate said of one wave, for the record."""
 
     gate: str
-    said: Said
+    said: GateAnswer
     duration_s: float
 
 
@@ -93,7 +93,7 @@ class HoldsTree:
     def before(self, wave: Wave) -> None:
         """See ``Gate``."""
 
-    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
         wrong: dict[str, str] = {}
         with_secrets: dict[str, DeviceTree] = {}
@@ -110,7 +110,7 @@ class HoldsTree:
         for name, outcome in (target.apply(with_secrets, check=True) if with_secrets else {}).items():
             if outcome.ok and not outcome.changed:
                 del wrong[name]
-        return Said(len(trees), wrong)
+        return GateAnswer(len(trees), wrong)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +132,11 @@ class Verdicts:
     def before(self, wave: Wave) -> None:
         """See ``Gate``."""
 
-    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
         try:
             found = json.loads(self.path.read_bytes())["unhealthy"]
-            return Said(len(trees), {name: str(found[name]) for name in trees if name in found})
+            return GateAnswer(len(trees), {name: str(found[name]) for name in trees if name in found})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ClusterwrightError(
                 f'{self.path}: not a file of health verdicts ({error}); it needs {{"unhealthy": {{device: why}}}}'
@@ -144,7 +144,7 @@ class Verdicts:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class SiteProbe:
     """A program of the site: standard input is the wave as JSON, each line of its output ``device: why`` a complaint.
 
     Another exit status than 0 without such a line counts against every device of the wave.
@@ -162,9 +162,9 @@ class Probe:
     def before(self, wave: Wave) -> None:
         """See ``Gate``."""
 
-    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
-        return Said(len(trees), self._complaints(wave, trees))
+        return GateAnswer(len(trees), self._complaints(wave, trees))
 
     def _complaints(self, wave: Wave, trees: Mapping[str, str]) -> Mapping[str, str]:
         told = {"layer": wave.layer, "kind": wave.kind, "units": wave.units, "devices": list(trees)}

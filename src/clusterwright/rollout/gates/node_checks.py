@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clusterwright.deploy.ansible.query import Answer, Devices, Question
+from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
 from clusterwright.deploy.target import Unreachable
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.linux.writer.health import PACKAGE as NODE_HEALTH
 from clusterwright.platforms.linux.writer.program_archive import archive_path
 from clusterwright.platforms.linux.writer.watch import PACKAGE as NODE_WATCH
 from clusterwright.rollout.gates.device_gate import DeviceGate
-from clusterwright.rollout.gates.health import Said, until_well
+from clusterwright.rollout.gates.health import GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
 
 _VERDICT_LIMIT_S, _LOOK_LIMIT_S = 60, 120  # as the units that start the same programs on a timer have it
@@ -56,7 +56,7 @@ class NodeVerdicts(DeviceGate):
         verdicts = self._verdicts(self._asked(wave.devices))
         return {name: frozenset(_failed(found)) for name, found in verdicts.items() if isinstance(found, dict)}
 
-    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
         asked, told = self._asked(trees), dict[str, str]()
 
@@ -79,7 +79,7 @@ class NodeVerdicts(DeviceGate):
         boots = sorted(name for name in trees if name in self.waiting)
         if boots:
             told[""] = f"{_counted(boots)} to be booted before the files count: no verdict was asked"
-        return Said(len(asked), wrong, tuple(told.values()))
+        return GateAnswer(len(asked), wrong, tuple(told.values()))
 
     def _asked(self, names: Iterable[str]) -> list[str]:
         return [name for name in _nodes(self.plan, self.devices, names) if name not in self.waiting]
@@ -87,7 +87,7 @@ class NodeVerdicts(DeviceGate):
     def _verdicts(self, names: Collection[str]) -> Mapping[str, dict[str, Any] | str]:
         """Each node's verdict, or why there is none."""
         limit_s = min(_VERDICT_LIMIT_S, self.policy.deadline_s)
-        answers = self.devices.run(dict.fromkeys(names, Question(_VERDICT, limit_s)))
+        answers = self.devices.run(dict.fromkeys(names, RemoteCommand(_VERDICT, limit_s)))
         return {name: _verdict(name, answer) for name, answer in answers.items()}
 
 
@@ -107,15 +107,15 @@ class NodeIsolation(DeviceGate):
     def before(self, wave: Wave) -> None:
         """See ``Gate``. A node that was open before the wave counts: the wave was to close it."""
 
-    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
         asked = _nodes(self.plan, self.devices, trees)
-        return Said(len(asked), until_well(asked, self.policy.deadline_s, self._complaints))
+        return GateAnswer(len(asked), until_well(asked, self.policy.deadline_s, self._complaints))
 
     def _complaints(self, names: Sequence[str]) -> Mapping[str, str]:
         limit_s = min(_LOOK_LIMIT_S, self.policy.deadline_s)
         command = (self.devices.access.python, "-I", "-c", _LOOK)
-        answers = self.devices.run(dict.fromkeys(names, Question(command, limit_s)))
+        answers = self.devices.run(dict.fromkeys(names, RemoteCommand(command, limit_s)))
         return {name: why for name, answer in answers.items() if (why := _open(answer))}
 
 
@@ -131,7 +131,7 @@ def _nodes(plan: Plan, devices: Devices, names: Iterable[str]) -> list[str]:
     ]
 
 
-def _verdict(name: str, answer: Answer | Unreachable) -> dict[str, Any] | str:
+def _verdict(name: str, answer: CommandResult | Unreachable) -> dict[str, Any] | str:
     if isinstance(answer, Unreachable):
         return f"gives no verdict: {answer.message}"
     try:
@@ -148,7 +148,7 @@ def _failed(verdict: Mapping[str, Any]) -> dict[str, str]:
     return {str(each["name"]): str(each["reason"]) for each in verdict["checks"] if not each["ok"]}
 
 
-def _open(answer: Answer | Unreachable) -> str:
+def _open(answer: CommandResult | Unreachable) -> str:
     """Why a node is not known to be closed, "" when it is."""
     if isinstance(answer, Unreachable):
         return f"cannot be asked whether it is closed: {answer.message}"

@@ -14,12 +14,12 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 from clusterwright.and_more import and_more
-from clusterwright.deploy.ansible.query import Answer, Question
+from clusterwright.deploy.ansible.query import CommandResult, RemoteCommand
 from clusterwright.deploy.target import Unreachable
 from clusterwright.intent.switch_links import links_of
 from clusterwright.intent.switch_sessions import sessions_of
 from clusterwright.rollout.gates.device_gate import DeviceGate
-from clusterwright.rollout.gates.health import Said, until_well
+from clusterwright.rollout.gates.health import GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
 
 EOS, FBOSS, SONIC = "eos", "fboss", "sonic"
@@ -39,7 +39,7 @@ States = Mapping[str, str]
 """State of each session of a switch, by the neighbour's address."""
 
 
-class Expected(NamedTuple):
+class ExpectedSession(NamedTuple):
     """A session as one of its ends has it: ``device`` speaks with ``neighbour`` at address ``remote``."""
 
     device: str
@@ -65,7 +65,7 @@ class Sessions(DeviceGate):
         """The states of every session at the changed switches and at their neighbours, or why they are not known."""
         return self._read({end.device for end in self._ends(wave.devices)})
 
-    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
         changed = [name for name in trees if any(self._own(name))]
         later = self._later(wave)
@@ -85,13 +85,13 @@ class Sessions(DeviceGate):
             return wrong
 
         wrong = until_well(changed, self.policy.deadline_s, complaints)
-        return Said(len({end.device for end in self._ends(changed)}), wrong, tuple(told))
+        return GateAnswer(len({end.device for end in self._ends(changed)}), wrong, tuple(told))
 
     def _later(self, wave: Wave) -> frozenset[str]:
         at = self.waves.index(wave) if wave in self.waves else len(self.waves)
         return frozenset(name for each in self.waves[at + 1 :] for name in each.devices)
 
-    def _ends(self, names: Iterable[str]) -> Iterator[Expected]:
+    def _ends(self, names: Iterable[str]) -> Iterator[ExpectedSession]:
         """Both ends of every session of these switches, as far as somebody can be asked there."""
         for name in names:
             for mine, other in self._own(name):
@@ -100,12 +100,15 @@ class Sessions(DeviceGate):
                 if other.device in self._askable:
                     yield other
 
-    def _own(self, name: str) -> Iterator[tuple[Expected, Expected]]:
+    def _own(self, name: str) -> Iterator[tuple[ExpectedSession, ExpectedSession]]:
         device = self.plan.by_name.get(name)
         if device is None or device.kind != "switch" or device.asn is None or device.state == "out-of-service":
             return
         for session in sessions_of(self.plan, device, links_of(self.plan, device)):
-            yield Expected(name, session.remote, session.neighbour), Expected(session.neighbour, session.local, name)
+            yield (
+                ExpectedSession(name, session.remote, session.neighbour),
+                ExpectedSession(session.neighbour, session.local, name),
+            )
 
     @cached_property
     def _askable(self) -> frozenset[str]:
@@ -123,13 +126,14 @@ class Sessions(DeviceGate):
     def _read(self, names: Iterable[str]) -> dict[str, States | str]:
         systems = {name: self._system(name) for name in sorted(names)}
         arista = [name for name, system in systems.items() if system == EOS]
-        questions = {name: Question(_COMMANDS[own], _LIMIT_S) for name, own in systems.items() if own in _COMMANDS}
+        questions = {name: RemoteCommand(_COMMANDS[own], _LIMIT_S) for name, own in systems.items() if own in _COMMANDS}
         answers = {**self.devices.show(arista, _EOS_COMMAND), **self.devices.run(questions)}
         return {name: read_states(systems[name], answer) for name, answer in answers.items()}
 
 
 def read_states(system: str, answer: Any) -> States | str:
-    """The states that a switch reports, or why it reports none; ``answer`` is JSON from EOS, an ``Answer`` from others.
+    """The states that a switch reports, or why it reports none; ``answer`` is JSON from EOS, a ``CommandResult`` from
+    all others.
 
     Addresses are as Python writes them, states as RFC 4271 does.
     """
@@ -138,7 +142,7 @@ def read_states(system: str, answer: Any) -> States | str:
     try:
         if system == EOS:
             return dict(_eos(answer))
-        if isinstance(answer, Answer) and answer.status != 0:
+        if isinstance(answer, CommandResult) and answer.status != 0:
             return answer.said
         return dict((_frr if system == SONIC else _fboss)(json.loads(answer.output)))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -178,7 +182,7 @@ def _address(name: str) -> str:
 
 def _compare(
     name: str,
-    ends: Iterable[Expected],
+    ends: Iterable[ExpectedSession],
     before: Mapping[str, States | str],
     now: Mapping[str, States | str],
     later: frozenset[str],

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from clusterwright.and_more import and_more
-from clusterwright.deploy.ansible.query import Question
+from clusterwright.deploy.ansible.query import RemoteCommand
 from clusterwright.deploy.target import Unreachable
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.compare import compare
-from clusterwright.observe.difference import Difference
+from clusterwright.observe.difference import ObservedDifference
 from clusterwright.observe.ibnetdiscover import parse
 from clusterwright.platforms.opensm.writer.configuration import managed_fabric
 from clusterwright.rollout.gates.device_gate import DeviceGate
-from clusterwright.rollout.gates.health import Said, until_well
+from clusterwright.rollout.gates.health import GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
 
 _LIMIT_S = 120  # a scan of 26,500 nodes takes half a minute
@@ -49,7 +49,7 @@ class SubnetScan(DeviceGate):
         """What each fabric that the wave changes differs in from the plan, or why it cannot be scanned."""
         return {fabric: self._scanned(fabric) for fabric in self._fabrics(wave.devices)}
 
-    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> Said:
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
         wrong: dict[str, str] = {}
         told: list[str] = []
@@ -67,7 +67,7 @@ class SubnetScan(DeviceGate):
                 told.append(
                     f"{fabric} differed from the plan in {len(known)} places before the wave: they do not count"
                 )
-        return Said(sum(len(changed) for changed in fabrics.values()), wrong, tuple(told))
+        return GateAnswer(sum(len(changed) for changed in fabrics.values()), wrong, tuple(told))
 
     def _complaints(self, fabric: str, changed: Sequence[str], known: Differences | str) -> Mapping[str, str]:
         """What is new against each changed device; what names none of them is held against all."""
@@ -105,7 +105,7 @@ class SubnetScan(DeviceGate):
         why = f"no host of {fabric} has an address in the access file"
         for host, adapter in _first(self._hosts(fabric), _HOSTS):
             command = ("ibnetdiscover", "--Ca", adapter) if adapter else ("ibnetdiscover",)
-            answer = self.devices.run({host: Question(command, min(_LIMIT_S, self.policy.deadline_s))})[host]
+            answer = self.devices.run({host: RemoteCommand(command, min(_LIMIT_S, self.policy.deadline_s))})[host]
             if isinstance(answer, Unreachable):
                 why = f"{host}: {answer.message}"
             elif answer.status != 0:
@@ -135,7 +135,7 @@ class SubnetScan(DeviceGate):
         return next((nic.rdma_device or "" for nic in nics if nic.interface == port), "")
 
 
-def _key(difference: Difference) -> tuple[str, str]:
+def _key(difference: ObservedDifference) -> tuple[str, str]:
     return difference.place.device, difference.message
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from clusterwright.rollout.disturbance import Disturbance, JobImpact, WaveImpact
 from clusterwright.rollout.gates.selection import Gates
 from clusterwright.rollout.guard import Guarded, Override, Proof, unanswered
-from clusterwright.rollout.preview.grouping import Group
+from clusterwright.rollout.preview.grouping import DeviceGroup
 from clusterwright.rollout.preview.preview import Preview
 
 VERSION = 1
@@ -39,7 +39,7 @@ def document(found: Preview, gates: Gates, overrides: Sequence[Override] = ()) -
     }
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: DeviceGroup) -> dict[str, Any]:
     return {
         "devices": list(group.devices),
         "role": group.role,

@@ -30,7 +30,7 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class DeviceGroup:
     """Devices that change alike: by the same lines, to the same effect.
 
     ``status`` is ``changed``, ``new`` (nothing held), ``removed`` (all files go) or ``drifted`` (something unknown is
@@ -45,10 +45,10 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class GroupKind:
     """Groups whose lines differ in numbers, addresses and names alone; ``place`` is where all their devices are."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[DeviceGroup, ...]
     place: str
 
     @property
@@ -57,15 +57,17 @@ class Kind:
         return tuple(name for group in self.groups for name in group.devices)
 
 
-def kinds_of(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str, Effect]) -> tuple[Kind, ...]:
+def kinds_of(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str, Effect]) -> tuple[GroupKind, ...]:
     """Every device that changes, in the plan's order of each kind's first. ``before`` is what was deployed."""
-    found: dict[tuple[object, ...], list[Group]] = {}
+    found: dict[tuple[object, ...], list[DeviceGroup]] = {}
     for group in _groups(plan, before, trees, happens):
         found.setdefault((group.role, group.status, group.effect, _shape(group.files)), []).append(group)
     kinds = []
     for (_, status, _, _), groups in found.items():
         names = [name for group in groups for name in group.devices]
-        kinds.append(Kind(tuple(groups), place_of(before if status == REMOVED and before is not None else plan, names)))
+        kinds.append(
+            GroupKind(tuple(groups), place_of(before if status == REMOVED and before is not None else plan, names))
+        )
     return tuple(kinds)
 
 
@@ -81,7 +83,7 @@ def _signed(lines: Sequence[str]) -> Iterator[str]:
     return (line for line in lines if line[:1] in "+-")
 
 
-def _groups(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str, Effect]) -> Iterator[Group]:
+def _groups(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str, Effect]) -> Iterator[DeviceGroup]:
     names = trees.changed
     found = _compare(trees, [name for name in names if name in trees.held and name in trees.files])
     diffs = {name: (key, files) for name, key, files in found}
@@ -94,7 +96,7 @@ def _groups(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str,
         together.setdefault((role, status, happens.get(name, Effect.LIVE), key), []).append(name)
     for (role, status, effect, _), members in together.items():
         files = diffs[members[0]][1] if members[0] in diffs else ()
-        yield Group(tuple(members), role, status, effect, files)
+        yield DeviceGroup(tuple(members), role, status, effect, files)
 
 
 def _status(trees: Trees, name: str) -> str:

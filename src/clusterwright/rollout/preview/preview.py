@@ -17,7 +17,7 @@ from clusterwright.proofs.declaration import declaration_of
 from clusterwright.rollout.deployed import Deployed, in_force, kept_plan, recorded
 from clusterwright.rollout.disturbance import Disturbance, disturbance
 from clusterwright.rollout.guard import Guarded, guard
-from clusterwright.rollout.preview.grouping import Kind, kinds_of
+from clusterwright.rollout.preview.grouping import GroupKind, kinds_of
 from clusterwright.rollout.preview.sentences import Sentence, sentences
 from clusterwright.rollout.preview.spec_lines import SpecChange, spec_changes
 from clusterwright.rollout.running_jobs import RunningJob, planned_jobs
@@ -41,7 +41,7 @@ class Preview:
     devices: int
     spec: tuple[SpecChange, ...]
     sentences: tuple[Sentence, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[GroupKind, ...]
     waves: tuple[Wave, ...]
     disturbance: Disturbance
     guarded: Guarded

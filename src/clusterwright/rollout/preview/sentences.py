@@ -66,7 +66,7 @@ def place_of(plan: Plan, names: Iterable[str]) -> str:
     if group.node_group != main:  # others are counted from 0 too
         pod = f"{group.node_group} {pod}"
     if len(racks) == 1:
-        return (f"{pod} {_rack_words(plan, racks[0])}" if racks[0] != pods[0] else pod) + above
+        return (f"{pod} {_rack_phrase(plan, racks[0])}" if racks[0] != pods[0] else pod) + above
     return f"{pod}, {len(racks)} racks{above}" if racks else pod + above
 
 
@@ -76,7 +76,7 @@ def _rack(plan: Plan, device: Device) -> str:
     return inner if inner and plan.group_by_name[inner].level == "rack" else ""
 
 
-def _rack_words(plan: Plan, name: str) -> str:
+def _rack_phrase(plan: Plan, name: str) -> str:
     return f"{plan.group_by_name[name].level} {plan.group_by_name[name].index}"
 
 
@@ -133,7 +133,7 @@ def _cables(before: Plan, after: Plan, changes: CableChanges) -> Iterator[Senten
             low, high = plan.by_name[cable.a.device], plan.by_name[cable.b.device]
             by_tier[low.role, high.role, cable.a.side].append(cable)
         for (role, upper, side), own in by_tier.items():
-            yield _cable_words(plan, one, many, (role, upper, side, changes.fabric), own)
+            yield _cable_phrase(plan, one, many, (role, upper, side, changes.fabric), own)
     if changes.moved:
         old, new = changes.moved[0].before, changes.moved[0].after
         several = len(changes.moved) > 1
@@ -148,7 +148,9 @@ def _cables(before: Plan, after: Plan, changes: CableChanges) -> Iterator[Senten
         yield Sentence(text, _ends([each.after for each in changes.replaced]))
 
 
-def _cable_words(plan: Plan, one: str, many: str, kind: tuple[str, str, str, str], cables: Sequence[Cable]) -> Sentence:
+def _cable_phrase(
+    plan: Plan, one: str, many: str, kind: tuple[str, str, str, str], cables: Sequence[Cable]
+) -> Sentence:
     role, upper, side, fabric = kind
     link = "uplink" if side == "up" else "link"
     lower = [cable.a.device for cable in cables]
@@ -187,11 +189,11 @@ def _images(before: Plan, after: Plan) -> Iterator[Sentence]:
         if old is None or not nodes:
             continue
         who = f"{_number(len(nodes), 'node')} of image {new.name}"
-        for text in _image_words(old, new):
+        for text in _image_phrases(old, new):
             yield Sentence(f"{who}: {text}", frozenset(nodes))
 
 
-def _image_words(old: Image, new: Image) -> Iterator[str]:
+def _image_phrases(old: Image, new: Image) -> Iterator[str]:
     for field in fields(Image):
         was, now = getattr(old, field.name), getattr(new, field.name)
         if field.name == "path" or _plain(was) == _plain(now):

@@ -15,7 +15,7 @@ from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.rollout.disturbance import Disturbance, JobImpact, WaveImpact
 from clusterwright.rollout.guard import Guarded, Override, Proof, unanswered
 from clusterwright.rollout.preview.file_text import file_lines
-from clusterwright.rollout.preview.grouping import CHANGED, DRIFTED, NEW, REMOVED, Kind
+from clusterwright.rollout.preview.grouping import CHANGED, DRIFTED, NEW, REMOVED, GroupKind
 from clusterwright.rollout.preview.preview import Preview
 from clusterwright.rollout.preview.sentences import Sentence
 from clusterwright.rollout.waves import Effect, Wave
@@ -118,7 +118,7 @@ def _cluster_wide(found: Preview, limits: Bounds) -> Iterator[str]:
         yield from _more(own, limits.items, "changes")
 
 
-def _kind(found: Preview, kind: Kind, limits: Bounds) -> Iterator[str]:
+def _kind(found: Preview, kind: GroupKind, limits: Bounds) -> Iterator[str]:
     group, names = kind.groups[0], kind.devices
     many = len(names) > 1
     count = f"{len(names):,} × " if many else ""

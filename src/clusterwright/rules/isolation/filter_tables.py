@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.intent.edge_filters import TablesWanted, too_full
+from clusterwright.intent.edge_filters import TablesShort, too_full
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.hardware.systems import system_of
 
@@ -36,7 +36,7 @@ def too_many_entries(subject: Subject) -> Iterator[Problem]:
         return
     plan = subject.plan
     flows = {flow.name: flow for flow in spec.flows}
-    fullest: dict[str, TablesWanted] = {}
+    fullest: dict[str, TablesShort] = {}
     count: Counter[str] = Counter()
     for wanted in too_full(plan):
         fabric = plan.by_name[wanted.switch].fabric

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from clusterwright.finding import Severity
-from clusterwright.rules.rule import Problem, Rule, Subject, rule
+from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.distribution import distribution_of, known_distributions
 
-NOT_A_MAC = Rule(
+NOT_A_MAC = LintRule(
     "CW149",
     Severity.ERROR,
     "a line that holds no MAC address",

@@ -8,13 +8,13 @@ from difflib import get_close_matches
 from clusterwright.finding import Severity
 from clusterwright.plan.chips import chip_names
 from clusterwright.plan.skeleton import FabricSkeleton
-from clusterwright.rules.rule import Problem, Rule, Subject, rule
+from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 
 # As many unknown devices as somebody reads before noticing that the file belongs to another cluster.
 MOST_UNKNOWN = 20
 _PREFIX_SHIFT = 40
 
-NOT_A_LABEL = Rule(
+NOT_A_LABEL = LintRule(
     "CW143",
     Severity.ERROR,
     "a line that holds no GUID",

@@ -7,7 +7,7 @@ from math import inf
 
 from clusterwright.finding import Severity
 from clusterwright.plan.bandwidth import oversubscription
-from clusterwright.plan.meeting import End, Wiring, wiring_of_cables
+from clusterwright.plan.meeting import AttachedEnd, Wiring, wiring_of_cables
 from clusterwright.plan.model import Cable, Device, Plan
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.model import SpecException
@@ -49,7 +49,7 @@ def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
         )
 
 
-def _cut(left: Wiring, whole: Wiring) -> tuple[End, End] | None:
+def _cut(left: Wiring, whole: Wiring) -> tuple[AttachedEnd, AttachedEnd] | None:
     """Two devices that do not meet by what is left, or two ports that did when all was in service."""
     return left.parted or left.torn(whole.joined)
 

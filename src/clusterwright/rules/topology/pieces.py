@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.plan.meeting import End, Wiring
+from clusterwright.plan.meeting import AttachedEnd, Wiring
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.text.document import Path
@@ -144,7 +144,7 @@ def nic_in_different_planes(subject: Subject) -> Iterator[Problem]:
         fabric = skeleton.fabric
         if not fabric.planes or len(wiring.pieces) < 2 or wiring.parted is not None:
             continue
-        first: dict[tuple[int, str], End] = {}
+        first: dict[tuple[int, str], AttachedEnd] = {}
         for end in wiring.ends:
             if end.device not in group_of:
                 continue

@@ -15,7 +15,7 @@ from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
 from clusterwright.spec.text.document import Path
 
 
-class Wanted(NamedTuple):
+class AttachedSpeed(NamedTuple):
     """A speed that ports of a node group are to be attached at: ``what`` names them, ``path`` is where that is said."""
 
     what: str
@@ -81,8 +81,8 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
         for attach in fabric.attach:
             for group in spec.node_groups if attach.is_management else (groups.get(attach.nodes or ""),):
                 tier = attached_tier(fabric, attach, group) if group else None
-                wanted = _wanted(attach, group) if group else None
-                if tier and wanted and not _offers(fabric, tier, tier.down, wanted.speed_gbps):
+                wanted = _attached_speed(attach, group) if group else None
+                if tier and wanted and not _has_speed(fabric, tier, tier.down, wanted.speed_gbps):
                     yield Problem(
                         wanted.path,
                         f"{wanted.what} run at {wanted.speed_gbps}G, which the ports of {tier.role} "
@@ -95,7 +95,7 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
             ends = [(tier, tier.up.side)]
             ends += [(upper, upper.down) for upper in fabric.tiers[depth + 1 : depth + 2]]
             for end, side in ends:
-                if not _offers(fabric, end, side, tier.up.speed_gbps):
+                if not _has_speed(fabric, end, side, tier.up.speed_gbps):
                     yield Problem(
                         (*tier.up.path, "speed_gbps"),
                         f"Uplinks of {tier.role} run at {tier.up.speed_gbps}G, which the ports of {end.role} "
@@ -116,16 +116,16 @@ def home_tier(fabric: Fabric, group: NodeGroup) -> Tier | None:
     return next((tier for tier in fabric.tiers if tier.per in levels), None)
 
 
-def _wanted(attach: Attach, group: NodeGroup) -> Wanted | None:
+def _attached_speed(attach: Attach, group: NodeGroup) -> AttachedSpeed | None:
     if attach.is_management:
         port = group.model.management
-        return Wanted(f"Management ports of {group.name}", port.speed_gbps, attach.path) if port else None
+        return AttachedSpeed(f"Management ports of {group.name}", port.speed_gbps, attach.path) if port else None
     nics = group.model.nic_group(attach.nics or "")
     what = f"{attach.nics} NICs of {group.name} ({group.model.name})"
-    return Wanted(what, nics.speed_gbps, (*attach.path, "nics")) if nics else None
+    return AttachedSpeed(what, nics.speed_gbps, (*attach.path, "nics")) if nics else None
 
 
-def _offers(fabric: Fabric, tier: Tier, side: Side, speed_gbps: int) -> bool:
+def _has_speed(fabric: Fabric, tier: Tier, side: Side, speed_gbps: int) -> bool:
     """Whether a port has the speed; True too where model, blocks or mode are wrong, which is a finding of its own."""
     if fabric.technology not in tier.model.technology:
         return True

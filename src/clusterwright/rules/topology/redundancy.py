@@ -17,7 +17,7 @@ _PAIRS_AT_MOST = 100_000  # of kinds of switches: beyond, only what cuts off one
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class UpwardPaths:
     """The ways up through one fabric, without switches that are drained or gone; switches by their seat.
 
     ``parents`` are the switches above each, ``roots`` are bits of the uppermost ones that each can climb to, and
@@ -32,7 +32,7 @@ class Ways:
     leaves: tuple[int, ...]
 
 
-def ways_up(fabric: FabricSkeleton, states: Mapping[str, str]) -> Ways:
+def ways_up(fabric: FabricSkeleton, states: Mapping[str, str]) -> UpwardPaths:
     """The ways up of ``fabric``, whose switches have these ``states`` by name."""
     live = {number for number, seat in enumerate(fabric.seats) if states[seat.name] == ACTIVE}
     above: dict[int, dict[int, None]] = {number: {} for number in live}
@@ -52,10 +52,12 @@ def ways_up(fabric: FabricSkeleton, states: Mapping[str, str]) -> Ways:
         common = reduce(lambda found, at: found & needed[at], climbing[1:], needed[climbing[0]]) if climbing else 0
         needed[number] = common | 1 << number
     leaves = sorted({attachment.seat for attachment in fabric.attachments} & live)
-    return Ways(fabric, {number: tuple(uppers) for number, uppers in above.items()}, roots, needed, tuple(leaves))
+    return UpwardPaths(
+        fabric, {number: tuple(uppers) for number, uppers in above.items()}, roots, needed, tuple(leaves)
+    )
 
 
-def parting(ways: Ways) -> tuple[int, int, int] | None:
+def parting(ways: UpwardPaths) -> tuple[int, int, int] | None:
     """Two switches with nodes that meet at the top, and a third whose failure ends that; None where there is none."""
     kinds = list({(ways.roots[leaf], ways.needed[leaf], ways.parents[leaf]): leaf for leaf in ways.leaves}.values())
     if len(kinds) ** 2 > _PAIRS_AT_MOST:
@@ -73,7 +75,7 @@ def parting(ways: Ways) -> tuple[int, int, int] | None:
     return None
 
 
-def _needed_for(ways: Ways, tops: int) -> Mapping[int, int]:
+def _needed_for(ways: UpwardPaths, tops: int) -> Mapping[int, int]:
     """For each switch, bits of those that every way up from it to one of ``tops`` leads through."""
     found: dict[int, int] = {}
     for number in sorted(ways.roots, key=lambda at: -ways.fabric.seats[at].tier):

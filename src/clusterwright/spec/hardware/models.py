@@ -53,7 +53,7 @@ class PortBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class ManagementPort:
+class OutOfBandPort:
     """The out-of-band port of a device (a switch's management port, a node's BMC)."""
 
     name: str
@@ -184,7 +184,7 @@ class HardwareModel:
     power_w: int
     weight_kg: float
     blocks: tuple[PortBlock, ...]
-    management: ManagementPort | None
+    management: OutOfBandPort | None
     nic_groups: tuple[NicGroup, ...]
     gpus: Gpus | None
     chips: Chips | None

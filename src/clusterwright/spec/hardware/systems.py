@@ -29,7 +29,7 @@ class Crc:
 
 
 @dataclass(frozen=True, slots=True)
-class HashFunction:
+class HashAlgorithm:
     """A hash function of a switch: an algorithm by the system's ``name`` for it and its ``seed``.
 
     ``written`` is the word that selects the seed in the system's configuration, "" where nothing is written for it;
@@ -53,7 +53,7 @@ class Hashing:
     asics: tuple[str, ...]
     queue_pairs: bool
     reason: str
-    functions: tuple[HashFunction, ...]
+    functions: tuple[HashAlgorithm, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def _hashing(data: Mapping[str, Any]) -> Hashing:
         queue_pairs=data["queue_pairs"],
         reason=data.get("reason", ""),
         functions=tuple(
-            HashFunction(each["name"], each["seed"], each.get("written", ""), _crc(each["crc"]))
+            HashAlgorithm(each["name"], each["seed"], each.get("written", ""), _crc(each["crc"]))
             for each in data["functions"]
         ),
     )

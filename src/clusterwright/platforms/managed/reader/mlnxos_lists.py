@@ -71,15 +71,15 @@ class MlnxOsLists:
             tables.append(Table(family, word, line, {"": chain}))
         return Ruleset(tuple(tables), flushes=True)
 
-    def _command(self, words: list[str], line: int) -> None:
-        is_off = words[0] == "no"
-        word, _, *rest = words[1:] if is_off else words
+    def _command(self, tokens: list[str], line: int) -> None:
+        is_off = tokens[0] == "no"
+        word, _, *rest = tokens[1:] if is_off else tokens
         if rest == ["enable"]:
             self._enabled[word] = not is_off
         elif not is_off and rest[:2] == ["chain", "input"]:
             self._input(word, rest[2:], line)
         elif is_off or rest[:2] not in (["chain", "output"], ["chain", "forward"]):
-            raise Unreadable(line, f'"{" ".join(words)}" is a command of the filter that is not known here')
+            raise Unreadable(line, f'"{" ".join(tokens)}" is a command of the filter that is not known here')
 
     def _input(self, word: str, rest: list[str], line: int) -> None:
         if rest == ["clear"]:
@@ -95,10 +95,10 @@ class MlnxOsLists:
         else:
             raise Unreadable(line, f'"{" ".join(rest)}" is a command of the input chain that is not known here')
 
-    def _match(self, word: str, words: list[str]) -> Box:
+    def _match(self, word: str, tokens: list[str]) -> Box:
         family, version = _FAMILIES[word]
         fields: dict[str, Ranges] = {"family": family}
-        left = iter(words)
+        left = iter(tokens)
         for name in left:
             if name == "dup-delete":
                 continue

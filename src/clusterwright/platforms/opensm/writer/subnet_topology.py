@@ -26,7 +26,7 @@ ADAPTER_TYPE = "ADAPTER"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TopologyNode:
     """A chip or adapter in a system: ``ports`` are lines of number and what it leads to."""
 
     kind: str
@@ -37,7 +37,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class TopologySystem:
     """A device of the topology with its cables, each as local port, far system type, far system and far port."""
 
     type: str
@@ -74,7 +74,7 @@ def _files(plan: Plan, fabric: str) -> tuple[tuple[str, bytes], ...]:
     return tuple(found)
 
 
-def _systems(plan: Plan, fabric: str) -> tuple[System, ...]:
+def _systems(plan: Plan, fabric: str) -> tuple[TopologySystem, ...]:
     """Every device of the fabric, each cable at its upper end only."""
     cables: dict[str, list[tuple[str, str, str, str]]] = {}
     for cable in cabled(plan, fabric):
@@ -84,7 +84,7 @@ def _systems(plan: Plan, fabric: str) -> tuple[System, ...]:
             (port_name(cable.b.port), far.model, far.name, port_name(cable.a.port))
         )
     return tuple(
-        System(device.model, device.name, tuple(cables[device.name]))
+        TopologySystem(device.model, device.name, tuple(cables[device.name]))
         for device in plan.devices
         if device.name in cables
     )
@@ -95,7 +95,7 @@ def port_name(port: str) -> str:
     return f"P{port}" if port[0].isdigit() else port
 
 
-def _adapters(plan: Plan, fabric: str, model: HardwareModel) -> list[Node]:
+def _adapters(plan: Plan, fabric: str, model: HardwareModel) -> list[TopologyNode]:
     """The adapters of a node model on this fabric: each a node of one port, called by its interface."""
     groups = {
         attach.nics
@@ -106,14 +106,14 @@ def _adapters(plan: Plan, fabric: str, model: HardwareModel) -> list[Node]:
         and group.model.name == model.name
     }
     return [
-        Node("CA", 1, ADAPTER_TYPE, nic.interface, (f"1 -> {nic.interface}",))
+        TopologyNode("CA", 1, ADAPTER_TYPE, nic.interface, (f"1 -> {nic.interface}",))
         for nics in model.nic_groups
         if nics.name in groups
         for nic in nics.nics
     ]
 
 
-def _chips(model: HardwareModel, *, split: bool) -> list[Node]:
+def _chips(model: HardwareModel, *, split: bool) -> list[TopologyNode]:
     """The chips of a switch: front ports by their panel names, and the traces inside a director."""
     inside = model.chips
     names = ["U1"]
@@ -126,6 +126,8 @@ def _chips(model: HardwareModel, *, split: bool) -> list[Node]:
         ports[link.leaf][link.leaf_port] = f"{link.leaf_port} -> {names[link.spine]} {link.spine_port}"
         ports[link.spine].setdefault(link.spine_port, "")
     return [
-        Node("SW", max(ports[at]), SWITCH_TYPE, name, tuple(line for _, line in sorted(ports[at].items()) if line))
+        TopologyNode(
+            "SW", max(ports[at]), SWITCH_TYPE, name, tuple(line for _, line in sorted(ports[at].items()) if line)
+        )
         for at, name in enumerate(names)
     ]

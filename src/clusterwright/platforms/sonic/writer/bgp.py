@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.intent.switch_sessions import GRACEFUL_RESTART_S, HOLD_TIME_S, KEEPALIVE_S, Session, route_limit
+from clusterwright.intent.switch_sessions import (
+    GRACEFUL_RESTART_S,
+    HOLD_TIME_S,
+    KEEPALIVE_S,
+    PlannedSession,
+    route_limit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +57,7 @@ def bgp_tables(view: SwitchView) -> dict[str, Any]:
     }
 
 
-def _of_side(view: SwitchView, side: str) -> list[Session]:
+def _of_side(view: SwitchView, side: str) -> list[PlannedSession]:
     return [session for session in view.sessions if session.side.upper() == side]
 
 
@@ -76,7 +82,7 @@ def _group_family(view: SwitchView, side: str) -> dict[str, Any]:
     return entry
 
 
-def _neighbour(session: Session) -> dict[str, str]:
+def _neighbour(session: PlannedSession) -> dict[str, str]:
     return {
         "asn": str(session.remote_as),
         "local_addr": session.local,

@@ -13,8 +13,8 @@ import pytest
 from clusterwright import chain
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.automation import Given, Ran
-from clusterwright.deploy.pulumi.events import Event, Kind
-from clusterwright.rollout.stack_change import MOST_LINES, Said, destroyed, refreshed
+from clusterwright.deploy.pulumi.events import Event, EventKind
+from clusterwright.rollout.stack_change import MOST_LINES, UnitReports, destroyed, refreshed
 
 COMMAND = str(Path(sys.executable).parent / "clusterwright")
 SPEC = folder("inventory") / "lab-roce.yaml"
@@ -73,21 +73,21 @@ def test_what_a_refresh_found_is_told_device_by_device() -> None:
     after = Given({"a": "1", "b": ""}, {})
     ran = Ran("s", True, {}, 1.0)
 
-    assert refreshed(BEFORE, after, ran, Said()).devices == {"a": "as given", "b": "differs", "c": "gone"}
-    assert set(refreshed(BEFORE, None, ran, Said()).devices.values()) == {"not known"}
+    assert refreshed(BEFORE, after, ran, UnitReports()).devices == {"a": "as given", "b": "differs", "c": "gone"}
+    assert set(refreshed(BEFORE, None, ran, UnitReports()).devices.values()) == {"not known"}
 
 
 def test_what_was_not_removed_is_told_with_its_reason() -> None:
     after = Given({"b": "2", "c": "3"}, {"c": "unreachable"})
     ran = Ran("s", False, {}, 1.0, "b and c failed")
 
-    assert destroyed(BEFORE, after, ran, Said()).devices == {"a": "removed", "b": "kept", "c": "unreachable"}
+    assert destroyed(BEFORE, after, ran, UnitReports()).devices == {"a": "removed", "b": "kept", "c": "unreachable"}
 
 
 def test_lines_in_the_record_are_bounded_and_counted() -> None:
-    said = Said()
+    said = UnitReports()
     for unit in ("r1", "r2"):
-        said(Event(Kind.MESSAGE, "s", unit, text="\n".join(map(str, range(MOST_LINES - 10)))))
+        said(Event(EventKind.MESSAGE, "s", unit, text="\n".join(map(str, range(MOST_LINES - 10)))))
 
     found = said.of("s")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.deploy.test_ansible_fleet import fleet_of
 
 from clusterwright.deploy.ansible import query as asking
-from clusterwright.deploy.ansible.query import Answer, Devices, Question
+from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.target import Unreachable
 
@@ -24,7 +24,7 @@ def test_a_program_runs_as_root_by_the_documented_line_of_sudoers_alone() -> Non
         address = {"n0": fleet.hosts["n0"].address}
         devices = Devices(Access(address, fleet.private_key, fleet.known_hosts, user="deploy"))
 
-        assert devices.run({"n0": Question(("id", "-un"), 5)}) == {"n0": Answer(0, "root\n", "")}
+        assert devices.run({"n0": RemoteCommand(("id", "-un"), 5)}) == {"n0": CommandResult(0, "root\n", "")}
 
 
 def test_who_does_not_answer_is_given_up_and_the_others_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,15 +36,19 @@ def test_who_does_not_answer_is_given_up_and_the_others_are_asked(monkeypatch: p
         command = ("sh", "-c", "echo begun; sleep 613")
 
         found = devices.run(
-            {"n0": Question(("echo", "here"), 1), "cut": Question(("id",), 1), "hung": Question(("id",), 1)}
+            {
+                "n0": RemoteCommand(("echo", "here"), 1),
+                "cut": RemoteCommand(("id",), 1),
+                "hung": RemoteCommand(("id",), 1),
+            }
         )
-        late = devices.run({"n0": Question(command, 1)})
+        late = devices.run({"n0": RemoteCommand(command, 1)})
 
-        assert found["n0"] == Answer(0, "here\n", "")
+        assert found["n0"] == CommandResult(0, "here\n", "")
         assert isinstance(found["cut"], Unreachable)
         assert isinstance(found["hung"], Unreachable)
         assert "timed out" in found["hung"].message or found["hung"].message.startswith("no answer from 127.0.0.8")
-        assert late["n0"] == Answer(124, "", "sh did not end within 1 s")
+        assert late["n0"] == CommandResult(124, "", "sh did not end within 1 s")
         assert fleet.run("n0", "sh", "-c", "pgrep -f '^sleep 613' || true") == "", (
             "nothing is left behind on the device"
         )

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from clusterwright.deploy.pulumi.batches import Gathering
+from clusterwright.deploy.pulumi.batches import BatchingTarget
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable
 from clusterwright.finding import ClusterwrightError
 
@@ -35,11 +35,11 @@ def test_what_arrives_together_and_what_arrives_during_a_run_are_one_batch_each(
     target = Recorder()
 
     async def scenario() -> list[Mapping[str, Outcome]]:
-        gathering = Gathering(target)
-        first = [asyncio.create_task(gathering.apply({name: ()})) for name in ("a", "b")]
+        batching = BatchingTarget(target)
+        first = [asyncio.create_task(batching.apply({name: ()})) for name in ("a", "b")]
         while not target.batches:
             await asyncio.sleep(0.01)
-        second = [asyncio.create_task(gathering.apply({name: ()})) for name in ("c", "d", "e")]
+        second = [asyncio.create_task(batching.apply({name: ()})) for name in ("c", "d", "e")]
         await asyncio.sleep(0.01)
         target.go.set()
         return list(await asyncio.gather(*first, *second))
@@ -56,9 +56,9 @@ def test_a_run_that_could_not_start_fails_its_own_callers_only() -> None:
     target.go.set()
 
     async def scenario() -> Mapping[str, Outcome]:
-        gathering = Gathering(target)
+        batching = BatchingTarget(target)
         with pytest.raises(ClusterwrightError, match="nothing could be tried"):
-            await gathering.apply({"down": ()})
-        return await gathering.apply({"a": ()})
+            await batching.apply({"down": ()})
+        return await batching.apply({"a": ()})
 
     assert asyncio.run(scenario())["a"].status is Status.APPLIED
