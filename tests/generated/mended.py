@@ -99,15 +99,21 @@ def _mend(spec: Data, error: Finding) -> bool:
         tier["count"] *= 2
     elif error.code == "CW207" and tier["count"] > 1:
         tier["count"] -= max(1, tier["count"] // 4)
-    elif error.code == "CW223" and fabric is not None:
-        return _in_modes(fabric["tiers"], error.hint)
-    elif error.code == "CW214" and fabric is not None:
-        return _joined(fabric["tiers"])
+    elif error.code in {"CW214", "CW221", "CW223"} and fabric is not None:
+        return _fabric_mended(fabric, error)
     elif error.code == "CW309":
         tier["asn"]["per"] = "switch"
     else:
         return False
     return True
+
+
+def _fabric_mended(fabric: Data, error: Finding) -> bool:
+    """Whether what concerns several tiers changed: how they are joined, their modes, or what is accepted of them."""
+    if error.code == "CW221":
+        fabric["accepts_single_failures"] = "A small cluster, with one way up in places."
+        return True
+    return _joined(fabric["tiers"]) if error.code == "CW214" else _in_modes(fabric["tiers"], error.hint)
 
 
 def _joined(tiers: list[Data]) -> bool:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import itertools
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.platforms.plans import plan_with
 from tests.proofs.ethernet_trees import EOS, tree, verdict
 
+from clusterwright.output.engine import render_kinds
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.ethernet.failures import ETHERNET_FAILURES
 from clusterwright.proofs.ethernet.jobs import RoutedUnit, job_sizes, leaf_cables_after, left_after
 from clusterwright.proofs.ethernet.network import RoutedFabric, network_of_tree
 from clusterwright.proofs.ethernet.uplinks import FabricUplinks, Failure, sampled_doubles, single_cables, uplinks_of
+from clusterwright.proofs.infiniband.failures import FAILURES
+from clusterwright.proofs.tree import tree_of
+from clusterwright.rules.engine import lint_path
 
 
 def backend() -> RoutedFabric:
@@ -104,3 +112,40 @@ def test_the_sample_is_stated_and_always_the_same() -> None:
     assert "rtsw-ctsw-atsw: two fail at once, 500 samples, 500 cases: bandwidth left for a rack" in facts
     assert facts["rtsw-ctsw-atsw: any cable fails: left for a job of 3 to 4 nodes"] == 0.9375
     assert facts["rtsw-ctsw-atsw: any switch fails: left for a job of 5 to 8 nodes"] == 0.5
+
+
+ONE_SPINE = """fabrics:
+  - name: frontend
+    accepts_single_failures: Training runs on while the frontend is away.
+    tiers: [{role: ssw, count: 1}]
+"""
+
+
+def test_what_the_spec_accepts_is_noted_and_not_refuted(tmp_path: Path) -> None:
+    """Lint and the proof agree: an error and a counterexample without the reason, a note of each with it."""
+    accepted = {True: ONE_SPINE, False: "\n".join(line for line in ONE_SPINE.splitlines() if "accepts" not in line)}
+    for is_accepted, overlay in accepted.items():
+        plan = plan_with(tmp_path, "lab-roce", overlay)
+        found = ETHERNET_FAILURES.run(
+            tree_of(plan.name, tuple(render_kinds(plan, ETHERNET_FAILURES.kinds)), declaration_of(plan))
+        )
+        assert found.is_proven is is_accepted
+        assert any("ssw-00" in note and "Training runs on" in note for note in found.notes) is is_accepted
+        assert [each.code for each in lint_path(tmp_path / "overlay.yaml").findings] == [
+            "CW251" if is_accepted else "CW221"
+        ]
+
+
+def test_infiniband_failures_are_accepted_likewise(tmp_path: Path) -> None:
+    overlay = """fabrics:
+  - name: backend
+    accepts_single_failures: A lab with a single spine of its own.
+    tiers: [{role: leaf, up: {links: 2}}, {role: spine, count: 1}]
+expect:
+  - {figure: oversubscription.backend.leaf, value: 4, assumed: "A single spine."}
+"""
+    plan = plan_with(tmp_path, "lab-ib", overlay)
+    assert {each.code for each in lint_path(tmp_path / "overlay.yaml").findings} == {"CW251"}
+    found = FAILURES.run(tree_of(plan.name, tuple(render_kinds(plan, FAILURES.kinds)), declaration_of(plan)))
+    assert found.is_proven, found.counterexamples
+    assert any("A lab with a single spine" in note for note in found.notes)

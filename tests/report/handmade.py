@@ -162,6 +162,7 @@ def _spec(*, pods: int, racks: int, uplinks: int, upper: int, title: str) -> Clu
         None,
         (),
         WATCHDOG,
+        None,
         (),
     )
     return ClusterSpec(

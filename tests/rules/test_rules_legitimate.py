@@ -309,6 +309,8 @@ ONE_MANAGEMENT_SPINE = (
 )
 
 
-def test_a_management_network_with_one_spine_is_legitimate_and_told(tmp_path: Path) -> None:
+def test_a_management_network_with_one_spine_is_legitimate_where_the_spec_accepts_it(tmp_path: Path) -> None:
     """Two would be apart, as both have devices of the upper layer; with one its racks hang on it."""
     assert [each.code for each in findings_of(tmp_path, ONE_MANAGEMENT_SPINE, "lab-roce")] == ["CW221"]
+    accepted = ONE_MANAGEMENT_SPINE + "    accepts_single_failures: Jobs run on without the management network.\n"
+    assert [each.code for each in findings_of(tmp_path, accepted, "lab-roce")] == ["CW251"]

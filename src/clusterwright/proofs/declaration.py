@@ -47,6 +47,7 @@ class Declaration:
     management port whose cable is out of service. ``nccl_nodes`` are the nodes that its NCCL profile is for,
     ``railed`` the fabrics whose lowest tier has switches for each rail. ``roles`` are those of the switches,
     ``joined`` by Ethernet fabric the planes in which switches with uplinks meet while all is in service.
+    ``accepted`` is by fabric why one switch or cable may cut off nodes.
     """
 
     ports: Mapping[str, frozenset[int]]
@@ -71,6 +72,7 @@ class Declaration:
     railed: frozenset[str] = frozenset()
     roles: Mapping[str, str] = field(default_factory=dict)
     joined: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    accepted: Mapping[str, str] = field(default_factory=dict)
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -142,6 +144,7 @@ def declaration_of(plan: Plan) -> Declaration:
         frozenset(fabric.name for fabric in plan.spec.fabrics if fabric.tiers[0].join == "rail"),
         {device.name: device.role for device in plan.devices if device.kind == "switch"},
         _joined(plan),
+        {f.name: f.accepts_single_failures for f in plan.spec.fabrics if f.accepts_single_failures is not None},
     )
 
 

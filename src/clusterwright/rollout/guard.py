@@ -29,7 +29,7 @@ _INTENT: Mapping[str, tuple[str, ...]] = {
     _ENCRYPTION: ("encrypted_links",),
     _PARTITIONS: ("ports", "partitions", "open_default"),
 }
-_CABLING = ("drained", "ratios", "shares", "ports")
+_CABLING = ("drained", "ratios", "shares", "ports", "accepted")
 # Proofs about what devices agree on: half of them changed may break what both ends of a rollout keep.
 _ON_THE_WAY = frozenset({"bgp-sessions", "reachability", _ISOLATION, _PARTITIONS})
 # What may not be open even for a minute; a session that waits for its other end is only told.

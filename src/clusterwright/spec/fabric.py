@@ -132,7 +132,8 @@ class TrafficClass:
 @dataclass(frozen=True, slots=True)
 class Fabric:
     """One network: NICs attached at the lowest tier, tiers from the bottom up. ``technology`` is ``roce``, ``ethernet``
-    or ``infiniband``; ``vrf`` names its routing instance on Ethernet devices and NICs."""
+    or ``infiniband``; ``vrf`` names its routing instance on Ethernet devices and NICs. ``accepts_single_failures`` says
+    why one switch or cable may cut off nodes, None where none may."""
 
     name: str
     technology: str
@@ -145,6 +146,7 @@ class Fabric:
     guids: GuidFile | None
     classes: tuple[TrafficClass, ...]
     pfc_watchdog: PfcWatchdog
+    accepts_single_failures: str | None
     path: Path
 
     @property

@@ -35,6 +35,7 @@ def fabric(reading: Reading, data: Mapping[str, Any], path: Path) -> Fabric:
         guids=_guids(reading, (*path, "guids")) if "guids" in data else None,
         classes=reading.each(data, "classes", partial(_traffic_class, reading), path),
         pfc_watchdog=ethernet_load.pfc_watchdog(data.get("pfc_watchdog", {})),
+        accepts_single_failures=data.get("accepts_single_failures"),
         path=path,
     )
 

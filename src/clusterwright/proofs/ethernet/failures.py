@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from clusterwright.proofs.accepted import unaccepted
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
+from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.jobs import JobSize, job_sizes, worst_job
 from clusterwright.proofs.ethernet.network import KINDS, Integers, has_network, network_of_tree
 from clusterwright.proofs.ethernet.uplinks import (
@@ -36,6 +38,7 @@ _AT_ONCE = 2000  # columns, to bound the memory
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    notes: list[str] = []
     tried = 0
     for fabric in network_of_tree(tree).fabrics:
         if not fabric.links:
@@ -44,6 +47,7 @@ def _run(tree: RenderedTree) -> Verdict:
         tried += len(fabric.links)
         healthy = _shares(uplinks, [Failure()])[:, 0]
         sizes = job_sizes(uplinks)
+        own: list[Counterexample] = []
         for title, failures in (
             ("any cable fails", single_cables(uplinks)),
             ("any switch fails", single_switches(uplinks)),
@@ -60,9 +64,13 @@ def _run(tree: RenderedTree) -> Verdict:
                 for leaf, column in others:
                     router = fabric.routers[leaf]
                     message = f"is cut off when {name_of(fabric, failures[column])} fails"
-                    found.append(example(tree, router.device, router.ports_file, (), message))
-            found += _jobs(tree, sizes, name, failures, facts, may_end=not is_single)
-    return Verdict(tuple(facts), tuple(found), Cases("cables between switches", tried))
+                    own.append(example(tree, router.device, router.ports_file, (), message))
+            own += _jobs(tree, sizes, name, failures, facts, may_end=not is_single)
+        planned = declared(tree, fabric)
+        refuting, noted = unaccepted(tree, planned.name if planned is not None else None, own)
+        found += refuting
+        notes += noted
+    return Verdict(tuple(facts), tuple(found), Cases("cables between switches", tried), tuple(notes))
 
 
 def _jobs(
@@ -167,7 +175,7 @@ def _shares(uplinks: FabricUplinks, failures: list[Failure]) -> Shares:
 
 ETHERNET_FAILURES = ProofCheck(
     "ethernet-failures",
-    "No single cable or switch cuts off hosts of other switches.",
+    "No single cable or switch cuts off hosts of other switches, but where the spec accepts it.",
     KINDS,
     has_network,
     _run,

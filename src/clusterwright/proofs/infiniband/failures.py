@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clusterwright.platforms.opensm.reader.fabric import Integers
+from clusterwright.proofs.accepted import unaccepted
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.idle import excused
 from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, ManagedSubnet, has_subnet, subnets
@@ -56,11 +57,19 @@ def _run(tree: RenderedTree) -> Verdict:
         healthy = _shares(subnet, np.zeros((len(gone), 1), bool))
         left = _shares(subnet, gone)[subnet.leaves] / np.maximum(healthy[subnet.leaves], 1e-9)
         facts += _worst_cases(subnet, units, failures, left)
-        refuting, noted, why = excused(tree, subnet, list(_cut_off(subnet, failures, gone, left)))
+        short, accepted = unaccepted(tree, _fabric(tree, subnet), list(_cut_off(subnet, failures, gone, left)))
+        refuting, noted, why = excused(tree, subnet, short)
         found += refuting
-        notes += noted
+        notes += [*accepted, *noted]
         unjudged = unjudged or why
     return Verdict(tuple(facts), tuple(found), Cases("failures that reach others", tried), tuple(notes), unjudged)
+
+
+def _fabric(tree: RenderedTree, subnet: ManagedSubnet) -> str | None:
+    declaration = tree.declaration
+    if declaration is None:
+        return None
+    return declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters)
 
 
 def _failures(subnet: ManagedSubnet) -> Iterator[_Failure]:
@@ -188,7 +197,8 @@ def _without(up: csr_array, chips: tuple[int, ...]) -> csr_array:
 
 FAILURES = ProofCheck(
     "ib-failures",
-    "No single switch or director takes down more than the adapters that are cabled to it.",
+    "No single switch or director takes down more than the adapters that are cabled to it, but where the spec accepts"
+    " it.",
     KINDS,
     has_subnet,
     _run,

@@ -1,4 +1,4 @@
-"""CW221: do nodes reach each other when one switch or cable fails?"""
+"""CW221, CW250 to CW252: do nodes reach each other when one switch or cable fails, and may it be otherwise?"""
 
 from __future__ import annotations
 
@@ -90,55 +90,119 @@ def _needed_for(ways: UpwardPaths, tops: int) -> Mapping[int, int]:
 
 @rule(
     code="CW221",
-    severity=Severity.WARNING,
+    severity=Severity.ERROR,
     title="nodes that one failure cuts off",
     why="When that switch or cable fails, all nodes below it stop, and with them every job that has one of them.",
-    mend="Give the tier above a second switch, and its lower neighbours uplinks to both.",
-    docs="Every way up from a switch with nodes must not lead through one and the same other switch. The nodes"
-    " of a switch"
-    " that fails itself are lost with it, which is not counted here. Switches that an exception drains or takes out of"
-    " service lead nowhere, so that the finding also tells that a drain leaves no second way.\n\n"
-    "A small cluster may be built so on purpose: suppress the finding with the reason. `verify` then says that"
-    " `ethernet-failures` or `ib-failures` is refuted, because it is.",
+    mend="Give the tier above a second switch, and its lower neighbours uplinks to both; or say why it may be so.",
+    docs="Every way up from a switch with nodes must not lead through one and the same other switch. The nodes of a"
+    " switch that fails itself are lost with it, which is not counted here.\n\n"
+    "A small cluster may be built so on purpose. Its fabric then says why: `accepts_single_failures: Jobs run on while"
+    " the management network is away.` The finding is a note (CW251) from then on, and `verify` proves"
+    " `ethernet-failures` or `ib-failures` of everything else and notes what was accepted. A comment that suppresses"
+    " this finding quietens lint alone: the proof stays refuted. What only exceptions bring about is CW250.",
 )
 def single_failures(subject: Subject) -> Iterator[Problem]:
-    """Switches with nodes all of whose ways up need one other switch, once for each tier that they stand in."""
-    subject.require_plan()
+    """Fabrics, with everything in service, in which one failure cuts off nodes, and that do not accept it."""
+    for fabric in _judged(subject):
+        if fabric.fabric.accepts_single_failures is None:
+            for path, message, hint in _cuts(_whole(fabric)):
+                accept = f"Or say under `accepts_single_failures` of {fabric.fabric.name} why it may be so."
+                yield Problem(path, message, f"{hint} {accept}")
+
+
+@rule(
+    code="CW250",
+    severity=Severity.WARNING,
+    title="exception that leaves one way",
+    why="While it stands, one failure more cuts off all nodes below a switch, and ends every job that has one of them.",
+    mend="Keep it short, leave a second way in service, or drain the nodes behind the last one.",
+    docs="With everything in service a second way is there; switches that are drained or out of service lead nowhere."
+    " `verify` says that `ethernet-failures` is refuted or `ib-failures` not proven for as long, because it is so.",
+)
+def single_failures_left(subject: Subject) -> Iterator[Problem]:
+    """Fabrics in which one failure cuts off nodes because of exceptions alone, and that do not accept it."""
     states = device_states(subject.spec, subject.skeleton)
-    for fabric in subject.skeleton.fabrics:
-        ways = ways_up(fabric, states)
-        told: set[int] = set()
-        for leaf in ways.leaves:
-            tier = fabric.seats[leaf].tier
-            others = ways.needed[leaf] & ~(1 << leaf)
-            if not others or not ways.roots[leaf] or tier in told:
-                continue
-            told.add(tier)
-            seat, upper = fabric.seats[leaf], fabric.seats[others.bit_length() - 1]
-            count = sum(1 for at in ways.leaves if fabric.seats[at].tier == tier and ways.needed[at] & ~(1 << at))
-            role = fabric.fabric.tiers[tier].role
-            yield Problem(
-                _cause(subject, fabric, leaf, (*fabric.fabric.tiers[upper.tier].path, "role")),
-                f"When {upper.name} fails, {seat.name} and its nodes are cut off; so it is with {count:,}"
-                f" {role} switches.",
-                f"Let each {role} have uplinks to two {fabric.fabric.tiers[upper.tier].role} switches.",
-            )
-        pair = parting(ways) if not told else None
-        if pair is not None:
-            one, other, upper = (fabric.seats[at] for at in pair)
-            tier_above = fabric.fabric.tiers[upper.tier]
-            yield Problem(
-                _cause(subject, fabric, None, (*tier_above.path, "role")),
-                f"When {upper.name} fails, the nodes of {one.name} no longer reach those of {other.name}.",
-                f"Let both have a way up past {upper.name}: more uplinks below {tier_above.role}, or other counts.",
-            )
-
-
-def _cause(subject: Subject, fabric: FabricSkeleton, leaf: int | None, designed: Path) -> Path:
-    """Where it comes from: ``designed`` in the fabric, or an exception without which there would be a second way."""
     stopped = [item for item in subject.spec.exceptions if item.state is not None and item.port is None]
-    if not stopped:
-        return designed
-    whole = ways_up(fabric, dict.fromkeys((seat.name for seat in fabric.seats), ACTIVE))
-    is_designed = whole.needed[leaf] & ~(1 << leaf) if leaf is not None else parting(whole)
-    return designed if is_designed else (*stopped[0].path, "state")
+    for fabric in _judged(subject) if stopped else ():
+        if fabric.fabric.accepts_single_failures is None and not any(_cuts(_whole(fabric))):
+            for _, message, _ in _cuts(ways_up(fabric, states)):
+                yield Problem((*stopped[0].path, "state"), message, "Keep it short, or drain the nodes behind it too.")
+
+
+@rule(
+    code="CW251",
+    severity=Severity.NOTE,
+    title="single failure that the spec accepts",
+    why="Whoever reads the findings should meet it before the switch fails.",
+    mend="Nothing, as long as the reason holds.",
+    docs="`accepts_single_failures` of the fabric gives the reason (CW221).",
+)
+def accepted_failures(subject: Subject) -> Iterator[Problem]:
+    """Single failures in fabrics that accept them, with the reason."""
+    states = device_states(subject.spec, subject.skeleton)
+    for fabric in _judged(subject):
+        reason = fabric.fabric.accepts_single_failures
+        for _, message, hint in _cuts(ways_up(fabric, states)) if reason is not None else ():
+            yield Problem((*fabric.fabric.path, "accepts_single_failures"), f"{message} Accepted: {reason}", hint)
+
+
+@rule(
+    code="CW252",
+    severity=Severity.WARNING,
+    title="accepted failure that cannot happen",
+    why="The acceptance would keep the next change that leaves a single way from being told.",
+    mend="Take `accepts_single_failures` away.",
+)
+def idle_acceptance(subject: Subject) -> Iterator[Problem]:
+    """Fabrics that accept single failures though none cuts off nodes."""
+    states = device_states(subject.spec, subject.skeleton)
+    for fabric in _judged(subject):
+        accepts = fabric.fabric.accepts_single_failures is not None
+        if accepts and not any(_cuts(_whole(fabric))) and not any(_cuts(ways_up(fabric, states))):
+            yield Problem(
+                (*fabric.fabric.path, "accepts_single_failures"),
+                f"No single failure cuts off nodes of {fabric.fabric.name}, and one is accepted:"
+                f" {fabric.fabric.accepts_single_failures}",
+                "Take it away.",
+            )
+
+
+def _judged(subject: Subject) -> tuple[FabricSkeleton, ...]:
+    subject.require_plan()
+    return subject.skeleton.fabrics
+
+
+def _whole(fabric: FabricSkeleton) -> UpwardPaths:
+    """The ways up with everything in service."""
+    return ways_up(fabric, dict.fromkeys((seat.name for seat in fabric.seats), ACTIVE))
+
+
+def _cuts(ways: UpwardPaths) -> Iterator[tuple[Path, str, str]]:
+    """Failures that cut off nodes, one for each tier of these, or else one that parts two of them: where the spec
+    causes it, what it is, and what to do.
+    """
+    fabric = ways.fabric
+    told: set[int] = set()
+    for leaf in ways.leaves:
+        tier = fabric.seats[leaf].tier
+        others = ways.needed[leaf] & ~(1 << leaf)
+        if not others or not ways.roots[leaf] or tier in told:
+            continue
+        told.add(tier)
+        seat, upper = fabric.seats[leaf], fabric.seats[others.bit_length() - 1]
+        count = sum(1 for at in ways.leaves if fabric.seats[at].tier == tier and ways.needed[at] & ~(1 << at))
+        role, above = fabric.fabric.tiers[tier].role, fabric.fabric.tiers[upper.tier]
+        yield (
+            (*above.path, "role"),
+            f"When {upper.name} fails, {seat.name} and its nodes are cut off; so it is with {count:,} {role} switches.",
+            f"Let each {role} have uplinks to two {above.role} switches.",
+        )
+    pair = parting(ways) if not told else None
+    if pair is not None:
+        one, other, upper = (fabric.seats[at] for at in pair)
+        above = fabric.fabric.tiers[upper.tier]
+        yield (
+            (*above.path, "role"),
+            f"When {upper.name} fails, the nodes of {one.name} no longer reach those of {other.name}.",
+            f"Let both have a way up past {upper.name}: more uplinks below {above.role}, or other counts.",
+        )
