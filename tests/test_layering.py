@@ -73,9 +73,9 @@ PLATFORMS: dict[str, str] = {
     "ufm": "opensm",
 }
 # What a reader of text may import beside its own package's readers: nothing that decided or wrote the text.
-READER_READS = ("packets", "platforms.reader", "platforms.router", "spec.hardware")
+READER_READS = ("packets", "platforms.reader", "platforms.router", "platforms.unread", "spec.hardware")
 
-READS_TEXT = re.compile(r"^platforms\.(readers?|router|\w+\.reader)\b")  # what of platforms/ reads
+READS_TEXT = re.compile(r"^platforms\.(readers?|router|unread|\w+\.reader)\b")  # what of platforms/ reads
 
 
 def module_of(path: Path) -> str:

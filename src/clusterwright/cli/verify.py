@@ -146,6 +146,16 @@ def _json(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) ->
                     for each in verdict.counterexamples
                 ],
                 "notes": list(verdict.notes),
+                "unread": [
+                    {
+                        "device": place.device,
+                        "file": f"/{place.what.file}",
+                        "line": place.what.line,
+                        "text": place.what.text,
+                        "because": place.because,
+                    }
+                    for place in verdict.unread
+                ],
             }
             for check, verdict in verdicts
         ],

@@ -48,11 +48,7 @@ def merge_patch(target: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _entries(plan: Plan, device: Device) -> list[ExtraConfig]:
-    return [
-        entry
-        for entry in plan.spec.extra_config
-        if device.name == entry.device or device.role == entry.role or device.fabric == entry.fabric
-    ]
+    return [entry for entry in plan.spec.extra_config if entry.concerns(device.name, device.role, device.fabric)]
 
 
 def _sections(lines: Sequence[str]) -> list[tuple[str, list[str]]]:

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 from clusterwright.packets.filters import Rule, Ruleset
 from clusterwright.platforms.router import Router
+from clusterwright.platforms.unread import Unread
 
 IN, OUT = "in", "out"
 Fault = tuple[int, str]
@@ -84,8 +85,8 @@ class SystemReader:
     """The reader of a system. A device runs it when it has the ``file``.
 
     ``kinds`` are the artifacts that its files belong to. ``router`` gives what forwards packets; ``lists`` the packet
-    filters; ``openings`` by file what takes packets past them, ``unknown`` what nobody here knows; ``services`` who may
-    speak to the switch; ``routes`` by file the routes that lead elsewhere. ``named`` finds the lines that name the
+    filters; ``openings`` by file what takes packets past them, ``unread`` by file what nobody here knows; ``services``
+    who may speak to the switch; ``routes`` by file the routes that lead elsewhere. ``named`` finds lines that name the
     addresses of interfaces and filters, ``policy_lines`` those that make BGP's policies. ``single_ports`` says that its
     filters know no ranges of ports, ``is_stateful`` that they know replies by their connection,
     ``has_host_firewall`` that the Linux under it guards the management port.
@@ -97,7 +98,7 @@ class SystemReader:
     router: Callable[[str, FileText], Router | None] | Unsupported
     lists: Callable[[str], Lists]
     openings: Mapping[str, Callable[[str, str, Planned | None], Iterator[Fault]]]
-    unknown: Callable[[str], Iterator[Fault]] | Unsupported
+    unread: Mapping[str, Callable[[str], tuple[Unread, ...]]]
     services: Callable[[str], Iterator[SwitchService]] | Unsupported
     routes: Mapping[str, Callable[[str, RouteJudge], Iterator[Fault]]]
     named: re.Pattern[str]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clusterwright.platforms.router import Mark, line_of
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.proofs.unread import UnreadPlace, left_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Verdict:
 
     ``facts`` hold where it is not refuted; ``notes`` say what it could not compare with. ``unjudged`` says in a
     few words why the claim itself could not be judged, "" where it was. A claim about no ``cases`` is true and says
-    nothing, so it is never called proven.
+    nothing, so it is never called proven. ``unread`` is what no reader takes in and could touch the claim.
     """
 
     facts: tuple[Fact, ...]
@@ -56,6 +57,7 @@ class Verdict:
     cases: Cases
     notes: tuple[str, ...] = ()
     unjudged: str = ""
+    unread: tuple[UnreadPlace, ...] = ()
 
     @property
     def is_refuted(self) -> bool:
@@ -87,15 +89,32 @@ class ProofCheck:
     """One proof.
 
     ``claim`` says in one sentence what is proven; ``kinds`` are the kinds of artifacts it reads. ``applies`` tells
-    whether a tree has what the check speaks about, ``run`` gives the verdict and raises VerifyError for text that does
-    not parse.
+    whether a tree has what the check speaks about, ``judge`` gives the verdict on what readers take in and raises
+    VerifyError for text that does not parse.
     """
 
     name: str
     claim: str
     kinds: frozenset[str]
     applies: Callable[[RenderedTree], bool]
-    run: Callable[[RenderedTree], Verdict]
+    judge: Callable[[RenderedTree], Verdict]
+
+    def run(self, tree: RenderedTree) -> Verdict:
+        """The verdict on all that stands in the tree: what no reader takes in leaves the claim not proven.
+
+        Raises VerifyError for text that does not parse.
+        """
+        verdict = self.judge(tree)
+        left = left_by(tree, self.name, self.kinds)
+        if not left.places:
+            return verdict
+        reasons = (verdict.unjudged, left.reason)
+        return replace(
+            verdict,
+            notes=(*verdict.notes, *left.notes),
+            unjudged="; ".join(reason for reason in reasons if reason),
+            unread=left.places,
+        )
 
 
 def example(tree: RenderedTree, device: str, file: str, mark: Mark, message: str) -> Counterexample:

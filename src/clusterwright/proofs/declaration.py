@@ -5,13 +5,14 @@ Made from the plan and not by the renderers' code, so that a mistake of theirs s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.meeting import wiring_of_cables
-from clusterwright.plan.model import Cable, Plan
+from clusterwright.plan.model import Cable, Device, Plan
 from clusterwright.proofs.infiniband.declared import DeclaredSubnet, declared_subnets
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
@@ -48,6 +49,8 @@ class Declaration:
     ``railed`` the fabrics whose lowest tier has switches for each rail. ``roles`` are those of the switches,
     ``joined`` by Ethernet fabric the planes in which switches with uplinks meet while all is in service.
     ``accepted`` is by fabric why one switch or cable may cut off nodes.
+    ``vouched`` are by device what the spec adds and no reader need know: the file, None for lines of text, and the
+    place, with the reason.
     """
 
     ports: Mapping[str, frozenset[int]]
@@ -73,6 +76,7 @@ class Declaration:
     roles: Mapping[str, str] = field(default_factory=dict)
     joined: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     accepted: Mapping[str, str] = field(default_factory=dict)
+    vouched: Mapping[str, Mapping[tuple[str | None, str], str]] = field(default_factory=dict)
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -145,6 +149,7 @@ def declaration_of(plan: Plan) -> Declaration:
         {device.name: device.role for device in plan.devices if device.kind == "switch"},
         _joined(plan),
         {f.name: f.accepts_single_failures for f in plan.spec.fabrics if f.accepts_single_failures is not None},
+        {device.name: added for device in plan.devices if (added := _vouched(plan, device))},
     )
 
 
@@ -157,6 +162,17 @@ def _idle(plan: Plan, fabric: Fabric) -> Iterator[str]:
             ends = (end for c in plan.cables_of.get(item.device, ()) for end in (c.a, c.b))
             if any(end.fabric == fabric.name and end.device == item.device for end in ends):
                 yield f"{item.device} port {item.port}"
+
+
+def _vouched(plan: Plan, device: Device) -> Mapping[tuple[str | None, str], str]:
+    """What somebody vouches for on a device; `router bgp` without a number is its own process there."""
+    return {
+        (entry.file, re.sub(r"^router bgp(?= / )", f"router bgp {device.asn}", place)): each.because
+        for entry in plan.spec.extra_config
+        if entry.concerns(device.name, device.role, device.fabric)
+        for each in entry.unread
+        for place in entry.places(each.line)
+    }
 
 
 def _nccl_nodes(plan: Plan) -> frozenset[str]:

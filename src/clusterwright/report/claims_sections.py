@@ -99,17 +99,19 @@ def exceptions_section(plan: Plan) -> Section:
 
 
 def _added_config(plan: Plan) -> tuple[Block, ...]:
-    """What people wrote for switches beyond what is derived, and why; no proof knows these lines' meaning."""
+    """What people wrote for switches beyond what is derived, and why, and what of it somebody vouches for."""
     rows = tuple(
         (
             code(added.device or added.role or added.fabric or ""),
             code(added.file or "–"),
             code("; ".join(added.lines) or json.dumps(added.merge)),
             Cell(added.reason),
+            Cell("; ".join(f"{each.line.strip()}: {each.because}" for each in added.unread) or "–"),
         )
         for added in plan.spec.extra_config
     )
-    table = PageTable("extra-config", "Configuration beyond what is derived", ("Where", "File", "What", "Reason"), rows)
+    heads = ("Where", "File", "What", "Reason", "Vouched for")
+    table = PageTable("extra-config", "Configuration beyond what is derived", heads, rows)
     return (Block("", "", (), (table,)),) if rows else ()
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from clusterwright.spec.text.document import Path
+
+BETWEEN = " / "  # the parts of a place in a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +29,19 @@ class PfcWatchdog:
 
 
 @dataclass(frozen=True, slots=True)
+class Vouched:
+    """An added ``line``, or the keys of a patch joined by `` / ``, that no reader need know, and why."""
+
+    line: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class ExtraConfig:
     """What one ``device``, or all switches of a ``role`` or ``fabric``, say beyond what is derived.
 
-    ``lines`` go into EOS text, ``merge`` is a JSON merge patch (RFC 7396) on the rendered ``file``.
+    ``lines`` go into EOS text, ``merge`` is a JSON merge patch (RFC 7396) on the rendered ``file``. ``unread`` are
+    those of them that no reader need know: somebody vouches that they touch nothing that is proven.
     """
 
     device: str | None
@@ -41,3 +52,30 @@ class ExtraConfig:
     file: str | None
     reason: str
     path: Path
+    unread: tuple[Vouched, ...] = ()
+
+    def concerns(self, device: str, role: str, fabric: str) -> bool:
+        """True for a switch that gets what is added."""
+        return device == self.device or role == self.role or fabric == self.fabric
+
+    def places(self, line: str) -> tuple[str, ...]:
+        """Where a vouched line stands among what is added: the line that opens its section and itself, or JSON's keys.
+
+        Joined as proofs name what they did not read; empty where it does not stand there.
+        """
+        found = []
+        header = ""
+        for each in self.lines:
+            header = header if each.startswith(" ") else each
+            if each.strip() == line.strip():
+                found.append(each if header == each else f"{header}{BETWEEN}{each.strip()}")
+        return (*found, *(place for place in _keys(self.merge, "") if place == line.strip()))
+
+
+def _keys(patch: Mapping[str, Any], above: str) -> Iterator[str]:
+    """The path of every key of a patch."""
+    for key, value in patch.items():
+        place = f"{above}{key}"
+        yield place
+        if isinstance(value, Mapping):
+            yield from _keys(value, f"{place}{BETWEEN}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clusterwright.spec.ethernet import ExtraConfig, Marking, PfcWatchdog
+from clusterwright.spec.ethernet import ExtraConfig, Marking, PfcWatchdog, Vouched
 from clusterwright.spec.text.document import Path
 
 # Unpublished for the reference clusters and chosen here: long beside a pause, short beside a job's timeout.
@@ -34,4 +34,5 @@ def extra_config(data: Mapping[str, Any], path: Path) -> ExtraConfig:
         file=data.get("file"),
         reason=data["reason"],
         path=path,
+        unread=tuple(Vouched(each["line"], each["because"]) for each in data.get("unread", ())),
     )

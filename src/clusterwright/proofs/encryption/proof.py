@@ -278,5 +278,5 @@ ENCRYPTION = ProofCheck(
     claim=" ".join(_claim()),
     kinds=frozenset({"mounts", "encryption", "node-system", "eos"}),
     applies=applies,
-    run=run,
+    judge=run,
 )

@@ -23,7 +23,7 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, Verdict
 from clusterwright.proofs.isolation.edges import addresses_in, behaviour, unreadable
 from clusterwright.proofs.isolation.expected import STATEFUL_PACKETS
 from clusterwright.proofs.isolation.nodes import BOOTING, NETWORKS, RUNNING, unloaded
-from clusterwright.proofs.isolation.openings import opening_faults, unknown_notes
+from clusterwright.proofs.isolation.openings import opening_faults
 from clusterwright.proofs.isolation.routes import route_faults
 from clusterwright.proofs.tree import RenderedTree
 
@@ -61,7 +61,7 @@ def folder_verdict(tree: RenderedTree) -> Verdict:
         facts,
         tuple(found),
         Cases("files with a filter", sum(int(fact.value) for fact in facts)),
-        (_NOTE, *unknown_notes(tree)),
+        (_NOTE,),
         UNJUDGED,
     )
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import VerifyError
-from clusterwright.packets.phrases import count
 from clusterwright.packets.tokens import Unreadable
-from clusterwright.platforms.reader import Unsupported
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
@@ -30,20 +28,3 @@ def opening_faults(tree: RenderedTree, declared: DeclaredIsolation | None) -> It
                 raise unreadable(device, file, error) from None
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise VerifyError(f"{device}:/{file}: it does not read ({error!r}). Render the spec again.") from None
-
-
-def unknown_notes(tree: RenderedTree) -> Iterator[str]:
-    """How much on switches is of a kind that nothing here knows, with the first of it."""
-    found = [
-        f"{device}:/{file}:{text.count(chr(10), 0, at) + 1}: {what}"
-        for file, read in ((reader.file, reader.unknown) for reader in READERS)
-        for device in tree.devices_with(file)
-        if not isinstance(read, Unsupported)
-        for text in (tree.text(device, file) or "",)
-        for at, what in read(text)
-    ]
-    if found:
-        yield (
-            f"{count(len(found), 'section')} of switches' files that this proof does not know, as {found[0]}. Whether "
-            "that opens anything is not judged."
-        )

@@ -48,7 +48,7 @@ from clusterwright.proofs.isolation.nodes import (
     node_filters,
     unloaded,
 )
-from clusterwright.proofs.isolation.openings import opening_faults, unknown_notes
+from clusterwright.proofs.isolation.openings import opening_faults
 from clusterwright.proofs.isolation.partition_pairs import CONFIG_FILES, PartitionVerdict, partition_verdict
 from clusterwright.proofs.isolation.routes import route_faults
 from clusterwright.proofs.isolation.services import service_faults
@@ -104,7 +104,7 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
         (*_facts(declared, nodes, ports), *partitions.facts),
         tuple(found),
         Cases("zones", len(declared.zones)),
-        (*enforcement_notes(tree, declared), *unknown_notes(tree), *uncarried_notes(tree, declared)),
+        (*enforcement_notes(tree, declared), *uncarried_notes(tree, declared)),
     )
 
 

@@ -1,4 +1,4 @@
-"""CW170, CW171: configuration that a network engineer adds by hand."""
+"""CW170, CW171, CW177: configuration that a network engineer adds by hand."""
 
 from __future__ import annotations
 
@@ -75,3 +75,22 @@ def _systems(subject: Subject, item: ExtraConfig) -> set[str]:
         or item.fabric == skeleton.fabric.name
         or (item.device and any(seat.name == item.device and seat.tier == depth for seat in skeleton.seats))
     }
+
+
+@rule(
+    code="CW177",
+    severity=Severity.ERROR,
+    title="word given for a line that is not added",
+    why="Somebody vouches for a line that stands elsewhere or nowhere: what is added instead nobody vouched for.",
+    mend="Copy the line from `lines`, or name the keys of `merge` from the outermost, as `PORT / Ethernet0 / novelty`.",
+    docs="`clusterwright verify` proves nothing of a switch that says what no reader knows. `unread` names those of the"
+    " added lines for which an engineer answers; every verdict that they could touch repeats line and reason.",
+)
+def vouched_for_nothing(subject: Subject) -> Iterator[Problem]:
+    """Lines and keys under `unread` that the same entry does not add."""
+    for item in subject.spec.extra_config:
+        for at, vouched in enumerate(item.unread):
+            if not item.places(vouched.line):
+                message = f"This entry does not add `{vouched.line.strip()}`."
+                what = "a line of `lines`" if item.lines else "keys of `merge`, the outermost first, with ` / ` between"
+                yield Problem((*item.path, "unread", at, "line"), message, f"Name {what}, as it stands there.")

@@ -1,7 +1,7 @@
 """What an EOS configuration says beside its lists that takes packets around them, or opens the switch itself.
 
 Lists on ports prove something only while packets take these ports and meet these lists. Everything here is looked for
-by name; a section of a name that is not known is told apart, so that nobody takes it for judged.
+by name; what no name fits is unread, and then nothing is proven.
 """
 
 from __future__ import annotations
@@ -45,14 +45,6 @@ _LINES = (
     (r"bgp listen range .*", "takes a session with whoever asks"),
     (r"authentication empty-passwords (?!deny).*|protocol (?:http|telnet)", _SERVICE),
 )
-_KNOWN = re.compile(
-    r"(?:aaa|banner|clock|dns|errdisable|hostname|interface|lldp|load-balance|logging|mac security|ntp|platform"
-    r"|port-channel load-balance|priority-flow-control|prompt|qos|queue-monitor|radius-server|route-map"
-    r"|router (?:bfd|bgp|general)|snmp-server|spanning-tree|tacacs-server|terminal|transceiver|username|vlan"
-    r"|vrf instance|service routing|hardware counter|management (?:api|ssh|security|console|accounts|defaults)"
-    r"|(?:ip|ipv6) (?:access-list|community-list|domain|load-sharing|name-server|prefix-list|radius|route|routing|ssh"
-    r"|tacacs|unicast-routing)|no (?:aaa root|(?:ip|ipv6) routing|logging|snmp-server vrf)|end)\b|!"
-)
 
 
 def _pattern(begins: str, sides: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
@@ -63,7 +55,6 @@ def _pattern(begins: str, sides: tuple[tuple[str, str], ...]) -> re.Pattern[str]
 # each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
 _AT_MARGIN = _pattern("", _SECTIONS)
 _INSIDE = _pattern(" ++", _LINES)
-_HEADERS = re.compile(r"\n([^\s!][^\n]*)")
 _PEER = re.compile(r"\n   +neighbor ([0-9a-f.:]*[.:][0-9a-f.:]*) (?:remote-as|peer group) ")
 _ANNOUNCED = re.compile(r"\n   +(network|aggregate-address) (\S+)")
 _ADDRESS = re.compile(r"^   ip(?:v6)? address (?:virtual )?(\S+)", re.M)
@@ -92,13 +83,6 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
         for found in _RELAY.finditer(lined) if "helper-address" in lined or "dhcp relay" in lined else ():
             if not declared.knows(found[1]):
                 yield found.start(), f"what hosts ask by DHCP goes to {found[1]}, which is on no planned network"
-
-
-def unknown_sections(text: str) -> Iterator[Fault]:
-    """Sections and lines at the margin of which nothing here knows what they do."""
-    for found in _HEADERS.finditer(f"\n{text}"):
-        if _KNOWN.match(found[1]) is None and _AT_MARGIN.match(f"\n{found[1]}\n") is None:
-            yield found.start(), found[1]
 
 
 def _vrfs(lists: EosLists) -> Iterator[Fault]:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 from clusterwright.platforms.eos.reader.configuration import PATH, read_eos
 from clusterwright.platforms.eos.reader.lists import read_eos_lists
-from clusterwright.platforms.eos.reader.openings import openings, unknown_sections
+from clusterwright.platforms.eos.reader.openings import openings
 from clusterwright.platforms.eos.reader.routes import routes
 from clusterwright.platforms.eos.reader.services import services
+from clusterwright.platforms.eos.reader.unread import unread
 from clusterwright.platforms.reader import SystemReader
 
 _POLICY_WORDS = (
@@ -36,7 +37,7 @@ READER = SystemReader(
     router=lambda device, text: read_eos(device, text(PATH)),
     lists=read_eos_lists,
     openings={PATH: openings},
-    unknown=unknown_sections,
+    unread={PATH: unread},
     services=services,
     routes={PATH: routes},
     named=re.compile(r"^ +(?:(?:ip|ipv6) address .*|\d+ (?:permit|deny) .*|seq \d+ permit .*)$", re.M),

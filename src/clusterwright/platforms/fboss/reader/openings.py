@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from clusterwright.platforms.fboss.reader.configuration import AGENT
 from clusterwright.platforms.reader import Fault, Planned
+from clusterwright.platforms.unread import BETWEEN, Unread
 
 _ELSEWHERE = "takes packets past the tables of their ports"
 _COPIES = "sends copies of packets elsewhere"
@@ -70,9 +72,11 @@ def session_openings(text: str, device: str, declared: Planned | None) -> Iterat
             yield found.start(), f"a BGP session with {found[1]}, which is on no planned link"
 
 
-def unknown_keys(text: str) -> Iterator[Fault]:
+def unread(text: str) -> tuple[Unread, ...]:
     """Keys of an agent.conf of which nothing here knows what they do."""
-    known = set(_KNOWN.split())
-    for found in _SWITCH_KEY.finditer(text):
-        if found[1] not in known and found[1] not in _OPEN:
-            yield found.start(1), found[1]
+    known = {*_KNOWN.split(), *_OPEN}
+    return tuple(
+        Unread(AGENT, text.count("\n", 0, found.start(1)) + 1, f"sw{BETWEEN}{found[1]}")
+        for found in _SWITCH_KEY.finditer(text)
+        if found[1] not in known
+    )

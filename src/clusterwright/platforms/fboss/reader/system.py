@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from clusterwright.platforms.fboss.reader.configuration import AGENT, BGP, read_fboss
 from clusterwright.platforms.fboss.reader.lists import FbossLists
-from clusterwright.platforms.fboss.reader.openings import openings, session_openings, unknown_keys
+from clusterwright.platforms.fboss.reader.openings import openings, session_openings, unread
 from clusterwright.platforms.fboss.reader.routes import routes
 from clusterwright.platforms.reader import SystemReader, Unsupported
 
@@ -25,7 +25,7 @@ READER = SystemReader(
     router=lambda device, text: read_fboss(device, text(AGENT), text(BGP)),
     lists=FbossLists,
     openings={AGENT: openings, BGP: session_openings},
-    unknown=unknown_keys,
+    unread={AGENT: unread},
     services=Unsupported("the firewall of the Linux under it says who reaches its services"),
     routes={AGENT: routes},
     named=re.compile(r'"(?:srcIp|dstIp)": "[^"]*"'),

@@ -12,7 +12,6 @@ from clusterwright.platforms.reader import SystemReader, Unsupported
 
 _KINDS = frozenset({"managed-switch"})
 _NO_ROUTER = Unsupported("a subnet manager says how it forwards")
-_NO_OPENINGS = Unsupported("packets of the fabric do not pass its CPU")
 _NO_SERVICES = Unsupported("the management port's list names the ports of services")
 
 MLNX_OS = SystemReader(
@@ -22,7 +21,7 @@ MLNX_OS = SystemReader(
     router=_NO_ROUTER,
     lists=MlnxOsLists,
     openings={},
-    unknown=_NO_OPENINGS,
+    unread={},
     services=_NO_SERVICES,
     routes={"text-configs/clusterwright": mlnxos_routes},
     named=re.compile(r"^(?:interface|(?:ip|ipv6) filter) .*$", re.M),
@@ -36,7 +35,7 @@ NVOS = SystemReader(
     router=_NO_ROUTER,
     lists=NvosLists,
     openings={},
-    unknown=_NO_OPENINGS,
+    unread={},
     services=_NO_SERVICES,
     routes={"etc/nvue.d/startup.yaml": nvos_routes},
     named=re.compile(r"^ +(?:(?:source|dest)-ip: .*|\"[0-9a-f.:]+/\d+\": \{\})$", re.M),

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.platforms.reader import Fault, Planned
+from clusterwright.platforms.sonic.reader.configuration import PATH
+from clusterwright.platforms.unread import Unread
 
 _ELSEWHERE = "takes packets past the tables of their ports"
 _COPIES = "sends copies of packets elsewhere"
@@ -78,7 +80,9 @@ def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: P
             yield text.find(f'"{key}"'), f"a BGP session with {peer}, which is on no planned link"
 
 
-def unknown_tables(text: str) -> Iterator[Fault]:
+def unread(text: str) -> tuple[Unread, ...]:
     """Tables of a config_db.json of which nothing here knows what they do."""
-    for name in sorted(json.loads(text).keys() - set(_KNOWN.split()) - _OPEN.keys()):
-        yield text.find(f'"{name}"'), name
+    return tuple(
+        Unread(PATH, text.count("\n", 0, text.find(f'"{name}"')) + 1, name)
+        for name in sorted(json.loads(text).keys() - set(_KNOWN.split()) - _OPEN.keys())
+    )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from clusterwright.platforms.reader import SystemReader
 from clusterwright.platforms.sonic.reader.configuration import PATH, read_sonic
 from clusterwright.platforms.sonic.reader.lists import SonicLists
-from clusterwright.platforms.sonic.reader.openings import openings, unknown_tables
+from clusterwright.platforms.sonic.reader.openings import openings, unread
 from clusterwright.platforms.sonic.reader.routes import routes
 from clusterwright.platforms.sonic.reader.services import services
 
@@ -30,7 +30,7 @@ READER = SystemReader(
     router=lambda device, text: read_sonic(device, text(PATH)),
     lists=SonicLists,
     openings={PATH: openings},
-    unknown=unknown_tables,
+    unread={PATH: unread},
     services=services,
     routes={PATH: routes},
     named=re.compile(r'"(?:(?:SRC|DST)_IP(?:V6)?": "|eth0\|)[^"]*"'),

@@ -1,0 +1,117 @@
+"""Which lines of an EOS configuration no reader takes in, and which claims those could touch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from clusterwright.platforms.eos.reader.known_lines import CLAIMS, IDLE, QOS, READ
+from clusterwright.platforms.eos.reader.sections import PATH
+from clusterwright.platforms.unread import BETWEEN, Unread
+
+_LEVEL = "   "
+_MOST = 1 << 16  # lines remembered of each kind of section
+# Of these a section has one each: readers take the first, EOS the last.
+_ONE = re.compile(
+    r" +(?:router-id|maximum-paths|graceful-restart restart-time|match (?:ip|ipv6|community)|set community"
+    r"|bandwidth percent|random-detect ecn minimum-threshold) "
+)
+_COUNTED = ("router-id", "match ", "bandwidth percent")  # what the sections have in their tables that have such lines
+_QUEUE = re.compile(r"   (?:uc-)?tx-queue \d+")
+_PROFILE = f"{_LEVEL}service-profile "
+
+
+class _LineKind:
+    """Sections whose lines have the same meaning; ``known`` are lines of theirs that were found accounted for."""
+
+    def __init__(self, patterns: Iterable[str], *, is_counted: bool) -> None:
+        self.known = {"", "   !", "      !"}
+        self.is_counted = is_counted
+        self._lines = re.compile("|".join(f"(?:{_LEVEL}(?:{pattern}))" for pattern in patterns) or "(?!)")
+
+    def accounts_for(self, line: str) -> bool:
+        if line in self.known:
+            return True
+        if self._lines.fullmatch(line) is None:
+            return False
+        if len(self.known) < _MOST:
+            self.known.add(line)
+        return True
+
+
+def unread(text: str) -> tuple[Unread, ...]:
+    """Every line that is neither understood nor known to be without influence."""
+    return tuple(
+        Unread(PATH, number, BETWEEN.join(filter(None, (header, line.strip()))), _claims(header or line))
+        for number, header, line in _unread(text.split("\n"))
+    )
+
+
+def _unread(lines: list[str]) -> Iterator[tuple[int, str, str]]:
+    """Number, the line of the margin above, and the line itself; "" above where it stands at the margin or nowhere."""
+    kind, header, queue = _NOWHERE, "", ""
+    headers: set[str] = set()
+    said: set[str] = set()
+    for at, line in enumerate(lines):
+        if line in kind.known and not kind.is_counted:
+            continue
+        if line[:1] == "!":
+            kind, header = _NOWHERE, ""
+        elif line[:1] not in (" ", "\t", ""):
+            kind, is_known = _kind_of(line)
+            if not is_known or line in headers:
+                yield at + 1, "", line
+            headers.add(line)
+            header, queue, said = line, "", set()
+        elif not kind.accounts_for(line):
+            if line.strip() and not (_OWN_QOS.accounts_for(line) and _has_no_profile(lines, at, header)):
+                yield at + 1, header, line
+        elif _QUEUE.fullmatch(line):
+            queue = line
+        elif (one := _ONE.match(line)) is not None:
+            if (key := f"{queue}{one[0]}") in said:
+                yield at + 1, header, line
+            said.add(key)
+
+
+def _has_no_profile(lines: list[str], at: int, header: str) -> bool:
+    """Whether a line stands in an Ethernet interface that has no profile: then its own words on classes are read."""
+    if not header.startswith("interface Ethernet"):
+        return False
+    first = last = at
+    while lines[first].startswith(" "):
+        first -= 1
+    while lines[last].startswith(" "):
+        last += 1
+    return not any(line.startswith(_PROFILE) for line in lines[first:last])
+
+
+@lru_cache(maxsize=1 << 16)
+def _kind_of(header: str) -> tuple[_LineKind, bool]:
+    """What a section's lines are matched with, and whether its first line is accounted for."""
+    own = tuple(at for at, (begins, _) in enumerate(_TABLE) if begins.fullmatch(header))
+    return _kind(own), bool(own)
+
+
+@lru_cache(maxsize=1024)
+def _kind(entries: tuple[int, ...]) -> _LineKind:
+    patterns = [pattern for at in entries for pattern in _TABLE[at][1]]
+    is_counted = any(word in pattern for pattern in patterns for word in _COUNTED)
+    return _LineKind(patterns, is_counted=is_counted)
+
+
+@lru_cache(maxsize=1024)
+def _claims(header: str) -> frozenset[str]:
+    return next((claims for begins, claims in CLAIMS if re.fullmatch(begins, header)), frozenset())
+
+
+def _patterns(lines: str) -> tuple[str, ...]:
+    return tuple(line for line in lines.split("\n") if line)
+
+
+_TABLE = tuple(
+    (re.compile(begins), _patterns(lines)) for begins, lines in (*READ, *((b, lines) for b, lines, _ in IDLE))
+)
+_NOWHERE = _LineKind((), is_counted=False)
+_OWN_QOS = _LineKind(_patterns(QOS), is_counted=False)

@@ -1,0 +1,98 @@
+"""Closed world: what no reader takes in makes the claims that it could touch not proven, wherever it stands.
+
+A line that the spec's ``extra_config`` vouches for does not, and every verdict that it could touch says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from clusterwright.and_more import and_more
+from clusterwright.platforms.readers import READERS
+from clusterwright.platforms.unread import Unread
+from clusterwright.proofs.tree import RenderedTree
+
+# By path on the device, what its platform says of the text of that file.
+UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
+    file: read for reader in READERS for file, read in reader.unread.items()
+}
+_SHOWN = 3  # different texts in one answer
+
+
+class UnreadPlace(NamedTuple):
+    """Something unread on a device; ``because`` is the reason by which the spec vouches for it, "" where none does."""
+
+    device: str
+    kind: str
+    what: Unread
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a check did not read: as a reason why it is not proven, "" where it has none, and as notes."""
+
+    places: tuple[UnreadPlace, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why nothing is proven, with the first places of the different texts."""
+        open_places = [place for place in self.places if not place.because]
+        if not open_places:
+            return ""
+        return f"not proven, because no reader knows {and_more(_told(open_places), _SHOWN, '; ')}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the spec vouches for, by reason."""
+        reasons: dict[str, list[UnreadPlace]] = {}
+        for place in self.places:
+            if place.because:
+                reasons.setdefault(place.because, []).append(place)
+        return tuple(
+            f"taken on the spec's word, because {because.rstrip('.')}: {and_more(_told(places), _SHOWN, '; ')}"
+            for because, places in reasons.items()
+        )
+
+
+def left_by(tree: RenderedTree, check: str, kinds: frozenset[str]) -> Left:
+    """What nothing reads in files of these ``kinds`` and could touch the check of that name."""
+    return Left(
+        tuple(
+            place
+            for place in _places(tree)
+            if place.kind in kinds and (not place.what.claims or check in place.what.claims)
+        )
+    )
+
+
+@lru_cache(maxsize=4)
+def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
+    vouched = tree.declaration.vouched if tree.declaration is not None else {}
+    found: list[UnreadPlace] = []
+    for path, read in UNREAD.items():
+        for device in tree.devices_with(path):
+            file = tree.files[device, path]
+            for what in read(file.read()):
+                reasons = vouched.get(device, {})
+                found.append(
+                    UnreadPlace(
+                        device, file.kind, what, reasons.get((path, what.text)) or reasons.get((None, what.text), "")
+                    )
+                )
+    return tuple(found)
+
+
+def _told(places: Iterable[UnreadPlace]) -> list[str]:
+    """Each text once, with its first place and how many other devices have it."""
+    by_text: dict[str, list[UnreadPlace]] = {}
+    for place in places:
+        by_text.setdefault(place.what.text, []).append(place)
+    return [
+        f'{own[0].device}:/{own[0].what.file}:{own[0].what.line}: "{text}"'
+        + (f" (as on {others:,} more)" if (others := len({place.device for place in own}) - 1) else "")
+        for text, own in by_text.items()
+    ]
