@@ -60,7 +60,6 @@ COMMANDS = (
 FORETOLD = {
     "CW245": ("ethernet-bisection",),
     "CW250": ("ethernet-failures",),
-    "CW323": ("ib-up-down",),
 }
 
 

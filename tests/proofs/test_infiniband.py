@@ -27,9 +27,11 @@ from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.declaration import Declaration, declaration_of
+from clusterwright.proofs.infiniband.routing import UP_DOWN
 from clusterwright.proofs.infiniband.subnet import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
+from clusterwright.rules.engine import lint_path
 
 LAB = "lab-ib"
 HOST = "gpu-s00r00n0"
@@ -337,3 +339,13 @@ def test_leaves_that_one_failure_parts() -> None:
     examples = refuted("ib-failures", FABRIC, lambda _: cables.text)
     assert places(examples) == {(FABRIC, line_of(cables.text, '# "spine-01"'))}
     assert "leaf-s00-04 and leaf-s01-04 have no up–down path left" in examples[0].message
+
+
+def test_an_engine_that_the_spec_asks_for_and_nothing_follows_is_not_proven_and_not_refuted(tmp_path: Path) -> None:
+    """dfsssp breaks credit loops by lanes that it assigns while it runs: the claim is not wrong, nobody can tell."""
+    overlay = "fabrics: [{name: backend, subnet_manager: {routing_engine: dfsssp}}]\n"
+    plan = plan_with(tmp_path, "lab-ib", overlay)
+    assert [each.code for each in lint_path(tmp_path / "overlay.yaml").findings] == ["CW323"]
+    found = UP_DOWN.run(tree_of(plan.name, tuple(render_kinds(plan, UP_DOWN.kinds)), declaration_of(plan)))
+    assert not found.is_refuted, found.counterexamples
+    assert found.word == "not proven, because what paths dfsssp takes is decided while it runs"

@@ -54,7 +54,10 @@ def _run(tree: RenderedTree) -> Verdict:
             Fact("channels in the dependency graph, without a cycle", 2 * len(subnet.fabric.trunks)),
         ]
         drained = tree.declaration.drained_chips if tree.declaration is not None else None
-        found += [*_engines(subnet), *_ranks(subnet, drained), *unreachable]
+        engine = _unfollowed(tree, subnet)
+        if engine:
+            unjudged = unjudged or f"not proven, because what paths {engine} takes is decided while it runs"
+        found += [*_engines(subnet, engine), *_ranks(subnet, drained), *unreachable]
         notes += _idle_notes(subnet, drained)
         if tree.declaration is not None:
             reached, crossed = drained_parts(subnet, tree.declaration)
@@ -72,11 +75,22 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), Cases("pairs of compute adapters", tried), tuple(notes), unjudged)
 
 
-def _engines(subnet: ManagedSubnet) -> Iterator[Counterexample]:
+def _unfollowed(tree: RenderedTree, subnet: ManagedSubnet) -> str:
+    """The engine that the spec asks for where it is none of those that keep to up–down paths, else ""."""
+    declaration = tree.declaration
+    if declaration is None:
+        return ""
+    fabric = declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters)
+    asked = declaration.subnets.get(fabric) if fabric is not None else None
+    return asked.engine if asked is not None and asked.engine not in _UP_DOWN_ENGINES else ""
+
+
+def _engines(subnet: ManagedSubnet, asked: str) -> Iterator[Counterexample]:
+    """Engines in the text that leave up–down paths, but for the one that the spec asks for."""
     option = subnet.options.get("routing_engine")
     engines = [word.strip() for word in option.value.split(",")] if option is not None else []
     for engine in engines:
-        if engine not in _UP_DOWN_ENGINES | {"no_fallback"}:
+        if engine not in _UP_DOWN_ENGINES | {"no_fallback", asked}:
             yield subnet.at_config(option, f"the engine {engine} does not keep to up–down paths")
     # NVIDIA's subnet manager documents no such word
     if subnet.is_open and "no_fallback" not in engines:

@@ -20,7 +20,8 @@ from clusterwright.spec.encryption import MUTUAL_TLS
     " one. `minhop`"
     " and `sssp` take no care of loops; `dfsssp`, `lash` and `nue` break them with virtual lanes that opensm"
     " assigns when"
-    " it runs. Whoever needs one of them suppresses this finding with the reason; `ib-up-down` stays refuted.",
+    " it runs. `verify` says that `ib-up-down` is not proven, because nobody knows those paths"
+    " before they are taken.",
 )
 def unproven_engine(subject: Subject) -> Iterator[Problem]:
     """Routing engines other than those that keep to up-down paths."""
