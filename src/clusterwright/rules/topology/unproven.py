@@ -1,4 +1,4 @@
-"""CW323 and CW325: what no proof can follow, so that `verify` would refute a spec that lint calls clean."""
+"""CW253, CW323 and CW325: what no proof can follow, so that `verify` would refute a spec that lint calls clean."""
 
 from __future__ import annotations
 
@@ -52,3 +52,36 @@ def without_withdrawal(subject: Subject) -> Iterator[Problem]:
     if mount is not None:
         message = f"{mount.mountpoint} is mounted with certificates, and none of them could be withdrawn."
         yield Problem(tls.path, message, "Add `crl: /path/on/the/node.pem`.")
+
+
+@rule(
+    code="CW253",
+    severity=Severity.ERROR,
+    title="GPU nodes at two tiers of an InfiniBand fabric",
+    why="Fat-tree routing counts ranks from the nodes: with some at a spine, paths between spines climb again.",
+    mend="Give all GPU nodes of the fabric switches of its lowest tier, or fabrics of their own.",
+    docs="A node is cabled to the lowest tier that stands around it: one without the level that the leaves stand in is"
+    " cabled to the spines. opensm's `ftree` wants all compute nodes at one rank; the failure of a leaf parts nodes at"
+    " different spines; and a spine carries all rails, of which it is to have nodes of one. `ib-up-down`,"
+    " `ib-rail-purity` and `ib-failures` would be refuted. Storage and managers may hang higher up.",
+)
+def nodes_at_two_tiers(subject: Subject) -> Iterator[Problem]:
+    """InfiniBand fabrics with GPU nodes at more than one tier."""
+    layout = subject.skeleton.layout
+    for fabric in subject.skeleton.fabrics:
+        if fabric.fabric.technology != "infiniband":
+            continue
+        groups: dict[int, str] = {}
+        for item in fabric.attachments:
+            group = subject.spec.node_groups[layout.nodes[item.node].node_group] if item.node >= 0 else None
+            if group is not None and group.model.gpus:
+                groups.setdefault(fabric.seats[item.seat].tier, group.name)
+        if len(groups) > 1:
+            low, high = (fabric.fabric.tiers[depth].role for depth in (min(groups), max(groups)))
+            name = groups[max(groups)]
+            attach = next(each for each in fabric.fabric.attach if each.nodes == name)
+            yield Problem(
+                (*attach.path, "nodes"),
+                f"{name} is cabled to {high}, {groups[min(groups)]} to {low}.",
+                f"Give {name} the level that {low} stands in, or a fabric of its own.",
+            )
