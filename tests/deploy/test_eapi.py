@@ -19,13 +19,14 @@ from tests.deploy.eapi_server import PASSWORD, USER, Pki, Switch
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.ansible.eapi import PATH, EapiAccess
+from clusterwright.deploy.ansible.eapi import EapiAccess
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.secrets.secrets import ResolvingTarget, names_in, resolve
 from clusterwright.deploy.target import DeviceTree, Holding, Status, Unreachable, tree_digest
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
+from clusterwright.platforms.eos.reader.configuration import PATH
 from clusterwright.spec.load import load_spec
 
 CONFIGURATION = """\

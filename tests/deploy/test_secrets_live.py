@@ -16,11 +16,11 @@ from tests.deploy.test_eapi import target_for as eapi_target
 from tests.deploy.test_eapi import tree as switch_tree
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.ansible.eapi import PATH
 from clusterwright.deploy.directory import DirectoryTarget
 from clusterwright.deploy.secrets.forms import in_form
 from clusterwright.deploy.secrets.secrets import ResolvingTarget, SecretError
 from clusterwright.deploy.target import DeviceTree, Status
+from clusterwright.platforms.eos.reader.configuration import PATH
 
 VALUES = {
     "snmp-auth": "MarkerOfTheAuthentication",

@@ -51,7 +51,7 @@ fabrics:
 """
 
 
-def _plan(folder: Path, model: str, node: str = "dgx-h100") -> Plan:
+def managed_plan(folder: Path, model: str, node: str = "dgx-h100") -> Plan:
     (folder / "managed.yaml").write_text(SPEC.format(model=model, node=node, key=KEY))
     return build_plan(load_spec(folder / "managed.yaml"))
 
@@ -66,13 +66,13 @@ def test_a_director_of_rsc_is_configured() -> None:
 
 
 def test_fixed_switches_of_both_generations_are_configured_alike(tmp_path: Path) -> None:
-    hdr = _text(_plan(tmp_path, "qm8700", "dgx-a100"), "leaf-00").splitlines()
-    ndr = _text(_plan(tmp_path, "qm9700"), "leaf-00").splitlines()
+    hdr = _text(managed_plan(tmp_path, "qm8700", "dgx-a100"), "leaf-00").splitlines()
+    ndr = _text(managed_plan(tmp_path, "qm9700"), "leaf-00").splitlines()
     assert hdr[1:] == ndr[1:]
 
 
 def test_mlnxos_listens_to_nothing_in_clear_and_runs_no_subnet_manager(tmp_path: Path) -> None:
-    lines = _text(_plan(tmp_path, "qm9700"), "leaf-00").splitlines()
+    lines = _text(managed_plan(tmp_path, "qm9700"), "leaf-00").splitlines()
     for line in ("no telnet-server enable", "no web http enable", "no snmp-server communities enable", "no ib sm"):
         assert line in lines
     assert "hostname leaf-00" in lines
@@ -83,13 +83,13 @@ def test_mlnxos_listens_to_nothing_in_clear_and_runs_no_subnet_manager(tmp_path:
 
 def test_an_snmp_password_that_nobody_filled_in_is_no_password(tmp_path: Path) -> None:
     """A word with a blank in it is two words to the switch's parser, which then refuses the line."""
-    text = _text(_plan(tmp_path, "qm9700"), "leaf-00")
+    text = _text(managed_plan(tmp_path, "qm9700"), "leaf-00")
     assert "auth sha <secret snmp-auth> priv aes-128 <secret snmp-privacy>" in text
     assert all(" " in slot for slot in re.findall(r"<([^>]*)>", text.split("refused.")[1]))
 
 
 def test_nvos_configuration_is_yaml_that_says_the_same(tmp_path: Path) -> None:
-    plan = _plan(tmp_path, "q3400")
+    plan = managed_plan(tmp_path, "q3400")
     (document,) = yaml.safe_load(_text(plan, "leaf-00"))
     system = document["set"]["system"]
     assert system["hostname"] == "leaf-00"
@@ -104,6 +104,6 @@ def test_nvos_configuration_is_yaml_that_says_the_same(tmp_path: Path) -> None:
 
 
 def test_unmanaged_switches_get_no_file(tmp_path: Path) -> None:
-    plan = _plan(tmp_path, "qm9790")
+    plan = managed_plan(tmp_path, "qm9790")
     assert not managed_switch.applies(plan, plan.by_name["leaf-00"])
     assert render_device(plan, "leaf-00") == ()

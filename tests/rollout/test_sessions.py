@@ -24,7 +24,9 @@ from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
 from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.rollout.gates.sessions import EOS, FBOSS, SONIC, Sessions, read_states
+from clusterwright.platforms.platform import SessionsProbe
+from clusterwright.platforms.registry import PLATFORMS
+from clusterwright.rollout.gates.sessions import Sessions, read_states
 from clusterwright.rollout.waves import Effect, Wave
 from clusterwright.spec.load import load_spec
 from clusterwright.spec.rollout import GatePolicy
@@ -196,20 +198,22 @@ FBOSS_ANSWER = {
 @pytest.mark.parametrize(
     ("system", "answer", "states"),
     [
-        (FBOSS, CommandResult(0, json.dumps(FBOSS_ANSWER), ""), {"fd00::3": "Established", "fd00::5": "Active"}),
-        (EOS, {"vrfs": {"default": {"peers": {"fd00::3": {"peerState": "Idle"}}}}}, {"fd00::3": "Idle"}),
-        (EOS, {}, {}),
-        (EOS, Unreachable("no answer from 10.0.0.1:443: timed out"), "no answer from 10.0.0.1:443: timed out"),
-        (SONIC, CommandResult(1, "", "vtysh: container bgp is not running"), "vtysh: container bgp is not running"),
-        (SONIC, CommandResult(0, "%", ""), "what it says of BGP cannot be read (JSONDecodeError"),
+        ("fboss", CommandResult(0, json.dumps(FBOSS_ANSWER), ""), {"fd00::3": "Established", "fd00::5": "Active"}),
+        ("eos", {"vrfs": {"default": {"peers": {"fd00::3": {"peerState": "Idle"}}}}}, {"fd00::3": "Idle"}),
+        ("eos", {}, {}),
+        ("eos", Unreachable("no answer from 10.0.0.1:443: timed out"), "no answer from 10.0.0.1:443: timed out"),
+        ("sonic", CommandResult(1, "", "vtysh: container bgp is not running"), "vtysh: container bgp is not running"),
+        ("sonic", CommandResult(0, "%", ""), "what it says of BGP cannot be read (JSONDecodeError"),
         (
-            FBOSS,
+            "fboss",
             CommandResult(0, '{"h": {"sessions": [{"peer_addr": 7}]}}', ""),
             "what it says of BGP cannot be read (TypeErr",
         ),
     ],
 )
 def test_what_a_switch_says_is_read_or_told(system: str, answer: Any, states: object) -> None:
-    found = read_states(system, answer)
+    probe = PLATFORMS[system].probes.sessions
+    assert isinstance(probe, SessionsProbe)
+    found = read_states(probe, answer)
 
     assert found == states or (isinstance(states, str) and str(found).startswith(states))

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from clusterwright.bringup.counters import bit_errors
 from clusterwright.bringup.steps import AcceptanceLimits, Command, Step, Threshold
 from clusterwright.bringup.unit import BringupUnit
 from clusterwright.plan.model import Plan
-
-# How a switch says what it sees and counts, by its operating system.
-NEIGHBOURS = {"eos": "show lldp neighbors | json", "fboss": "fboss2 show lldp"}
-COUNTERS = {
-    "eos": ("show interfaces counters errors", "show priority-flow-control counters"),
-    "fboss": ("fboss2 show interface errors", "fboss2 show interface counters"),
-}
+from clusterwright.platforms.platform import Platform
+from clusterwright.platforms.reader import Unsupported
+from clusterwright.platforms.registry import PLATFORMS
+from clusterwright.spec.hardware.systems import systems
 
 
 def first_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Iterator[Step]:
@@ -30,10 +27,19 @@ def last_step(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Step:
     return _counters(plan, unit, limits, "ports-after-load", "Error counters and flow control after the load")
 
 
-def _systems(plan: Plan, unit: BringupUnit) -> list[str]:
-    """The network operating systems of the unit's switches, in order."""
+def _platforms(plan: Plan, unit: BringupUnit) -> list[Platform]:
+    """The platforms of the unit's switches, by name."""
     found = {plan.spec.catalogue[switch.model].network_os or "" for switch in unit.switches}
-    return sorted(found & NEIGHBOURS.keys())
+    return [PLATFORMS[system] for system in sorted(found & PLATFORMS.keys())]
+
+
+def _asked(platform: Platform, commands: Iterable[str] | Unsupported) -> Iterator[Command]:
+    """What is typed on every switch of a platform, or why nothing is."""
+    who = f"every {systems()[platform.system].title} switch"
+    if isinstance(commands, Unsupported):
+        yield Command(who, f"# {commands.reason}")
+    else:
+        yield from (Command(who, line) for line in commands)
 
 
 def _interfaces(unit: BringupUnit) -> str:
@@ -42,7 +48,7 @@ def _interfaces(unit: BringupUnit) -> str:
 
 def _cabling(plan: Plan, unit: BringupUnit) -> Step:
     nics = sum(len(nics) for nics in unit.nics.values())
-    asked = [Command(f"every {system.upper()} switch", NEIGHBOURS[system]) for system in _systems(plan, unit)]
+    asked = [command for each in _platforms(plan, unit) for command in _asked(each, each.probes.neighbours)]
     return Step(
         key="cabling",
         title="Cabling",
@@ -88,9 +94,7 @@ def _counters(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits, key: str,
     never = ["rx_discards_phy", "tx_errors_phy", *(f"rx_prio{priority}_discards" for priority in lossless)]
     pauses = ", ".join(f"rx_prio{priority}_pause, tx_prio{priority}_pause" for priority in lossless)
     pattern = "|".join(["rx_crc_errors_phy", "rx_symbol_err_phy", *never, "prio[0-7]_pause"])
-    on_switches = [
-        Command(f"every {system.upper()} switch", line) for system in _systems(plan, unit) for line in COUNTERS[system]
-    ]
+    on_switches = [command for each in _platforms(plan, unit) for command in _asked(each, each.probes.counters)]
     told = (
         f"{pauses} are compared before and after: at rest they stand still, under load they may count" if pauses else ""
     )

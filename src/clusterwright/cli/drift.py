@@ -16,27 +16,21 @@ from clusterwright.observe.adoption import adoption
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.drift import OUTPUTS, Compare, Drift, drifts
-from clusterwright.platforms.eos.drift import (
-    compare_eos,
-    compare_lines,
-    compare_options,
-    compare_sysctl,
-    compare_variables,
-)
+from clusterwright.platforms.eos.drift import compare_lines, compare_options, compare_sysctl, compare_variables
 from clusterwright.platforms.json_drift import compare_json
 from clusterwright.platforms.linux.drift import compare_nft
+from clusterwright.platforms.registry import PLATFORMS
 
 FORMATS = ("text", "json", "prometheus")
 MAX_BYTES = 64 * 1024 * 1024
 VERSION = 1
 
 JUDGES: tuple[tuple[str, Compare], ...] = (
-    ("mnt/flash/startup-config", compare_eos),
+    *((file, compare) for platform in PLATFORMS.values() for file, compare in platform.drift.items()),
     ("etc/nftables*.conf", compare_nft),
     ("etc/sysctl.d/*.conf", compare_sysctl),
     ("etc/nccl.conf", compare_variables),
     ("*opensm.conf", compare_options),
-    ("etc/coop/*.conf", compare_json),
     ("*.json", compare_json),
     ("*", compare_lines),
 )

@@ -10,6 +10,7 @@ import yaml
 from clusterwright.known_secrets import SHOWN
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.drift import Difference, Drift
+from clusterwright.platforms.eos.reader.configuration import PATH as STARTUP
 
 _REASON = "found running; say why, and who decided"
 _NO_LESS = "no line of the spec takes it away on one device; change what it comes from, or revert"
@@ -28,7 +29,7 @@ def adoption(plan: Plan, found: Iterable[Drift]) -> str:
         why_not = _why_not(drift)
         if why_not:
             refused.append(f"# {drift.device} {drift.file}: {drift.message}: {why_not}")
-        elif drift.file == "mnt/flash/startup-config":
+        elif drift.file == STARTUP:
             lines.setdefault(drift.device, []).extend(_eos_lines(drift))
         elif drift.file.endswith(".json") or drift.file.startswith("etc/coop/"):
             patch = merges.setdefault((drift.device, drift.file), {})
@@ -55,12 +56,12 @@ def _why_not(drift: Drift) -> str:
     if drift.file.startswith("etc/nftables"):
         return _FILTER
     if drift.kind is Difference.MISSING and "sysctl" not in drift.file:
-        is_json = bool(drift.sections) and drift.file != "mnt/flash/startup-config"
+        is_json = bool(drift.sections) and drift.file != STARTUP
         if not is_json:
             return _NO_LESS
-    if any(key.startswith("[") for key in drift.sections) and drift.file != "mnt/flash/startup-config":
+    if any(key.startswith("[") for key in drift.sections) and drift.file != STARTUP:
         return _PINNED
-    if drift.file == "mnt/flash/startup-config" or drift.sections:
+    if drift.file == STARTUP or drift.sections:
         return ""
     if drift.file.startswith("etc/sysctl.d/") and drift.kind is Difference.CHANGED:
         return ""

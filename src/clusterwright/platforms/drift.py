@@ -17,6 +17,7 @@ from typing import Any
 from clusterwright.finding import ClusterwrightError
 from clusterwright.known_secrets import SHOWN, value_without_secrets, without_secrets
 from clusterwright.placeholder import PLACEHOLDER, around
+from clusterwright.platforms.eos.reader.configuration import PATH
 
 
 class Difference(StrEnum):
@@ -71,7 +72,7 @@ class Output:
 
 
 OUTPUTS: Mapping[str, Output] = {
-    "running-config": Output("mnt/flash/startup-config", "show running-config"),
+    "running-config": Output(PATH, "show running-config"),
     "nft-ruleset": Output("etc/nftables.conf", "nft list ruleset"),
     "sysctl": Output("etc/sysctl.d/*.conf", "sysctl -a"),
 }

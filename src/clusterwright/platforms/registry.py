@@ -1,16 +1,15 @@
-"""Which renderers there are, in the order in which a device's files are made."""
+"""Which platforms there are, and what writes files, in the order in which a device's files are made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from operator import attrgetter
-from typing import NamedTuple
 
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.boot import server as boot_server
-from clusterwright.platforms.eos.writer import configuration as eos
-from clusterwright.platforms.fboss.writer import configuration as fboss
+from clusterwright.platforms.eos.platform import PLATFORM as EOS
+from clusterwright.platforms.fboss.platform import PLATFORM as FBOSS
 from clusterwright.platforms.kueue import writer as kueue
 from clusterwright.platforms.linux.writer import encryption as node_encryption
 from clusterwright.platforms.linux.writer import health as node_health
@@ -22,51 +21,41 @@ from clusterwright.platforms.linux.writer import rdma as node_rdma
 from clusterwright.platforms.linux.writer import secrets as node_secrets
 from clusterwright.platforms.linux.writer import system as node_system
 from clusterwright.platforms.linux.writer import watch as node_watch
-from clusterwright.platforms.managed import writer as managed_switch
+from clusterwright.platforms.managed.platforms import MLNX_OS, NVOS
 from clusterwright.platforms.nccl import files as nccl
 from clusterwright.platforms.opensm.writer import configuration as opensm
 from clusterwright.platforms.opensm.writer import fabric as opensm_fabric
 from clusterwright.platforms.opensm.writer import subnet_topology
+from clusterwright.platforms.platform import Platform, Writer
 from clusterwright.platforms.receptor import writer as receptor
 from clusterwright.platforms.slurm import writer as slurm
-from clusterwright.platforms.sonic.writer import configuration as sonic
+from clusterwright.platforms.sonic.platform import PLATFORM as SONIC
 from clusterwright.platforms.ufm import writer as ufm
 
-Renderer = Callable[[Plan, Device], Iterator[Artifact]]
+PLATFORMS: Mapping[str, Platform] = {each.system: each for each in (EOS, FBOSS, SONIC, MLNX_OS, NVOS)}
+"""Every switch system, by its name in the hardware catalogue."""
 
-
-class Entry(NamedTuple):
-    """A renderer: the ``kind`` of its artifacts, which devices it ``applies`` to, and the function itself."""
-
-    kind: str
-    applies: Callable[[Plan, Device], bool]
-    render: Renderer
-
-
-DEVICE_RENDERERS: tuple[Entry, ...] = (
-    Entry(eos.KIND, eos.applies, eos.render),
-    Entry(fboss.KIND, fboss.applies, fboss.render),
-    Entry(sonic.KIND, sonic.applies, sonic.render),
-    Entry(managed_switch.KIND, managed_switch.applies, managed_switch.render),
-    Entry(node_network.KIND, node_network.applies, node_network.render),
-    Entry(node_system.KIND, node_system.applies, node_system.render),
-    Entry(node_logins.KIND, node_logins.applies, node_logins.render),
-    Entry(node_secrets.KIND, node_secrets.applies, node_secrets.render),
-    Entry(node_qos.KIND, node_qos.applies, node_qos.render),
-    Entry(node_rdma.KIND, node_rdma.applies, node_rdma.render),
-    Entry(mounts.KIND, mounts.applies, mounts.render),
-    Entry(node_encryption.KIND, node_encryption.applies, node_encryption.render),
-    Entry(nccl.KIND, nccl.applies, nccl.render),
-    Entry(nftables.KIND, nftables.applies, nftables.render),
-    Entry(node_health.KIND, node_health.applies, node_health.render),
-    Entry(node_watch.KIND, node_watch.applies, node_watch.render),
-    Entry(opensm.KIND, opensm.applies, opensm.render),
-    Entry(opensm_fabric.KIND, opensm_fabric.applies, opensm_fabric.render),
-    Entry(subnet_topology.KIND, subnet_topology.applies, subnet_topology.render),
-    Entry(ufm.KIND, ufm.applies, ufm.render),
-    Entry(slurm.KIND, slurm.applies, slurm.render),
-    Entry(receptor.KIND, receptor.applies, receptor.render),
-    Entry(kueue.KIND, kueue.applies, kueue.render),
+DEVICE_RENDERERS: tuple[Writer, ...] = (
+    *dict.fromkeys(platform.writer for platform in PLATFORMS.values()),
+    Writer(node_network.KIND, node_network.applies, node_network.render),
+    Writer(node_system.KIND, node_system.applies, node_system.render),
+    Writer(node_logins.KIND, node_logins.applies, node_logins.render),
+    Writer(node_secrets.KIND, node_secrets.applies, node_secrets.render),
+    Writer(node_qos.KIND, node_qos.applies, node_qos.render),
+    Writer(node_rdma.KIND, node_rdma.applies, node_rdma.render),
+    Writer(mounts.KIND, mounts.applies, mounts.render),
+    Writer(node_encryption.KIND, node_encryption.applies, node_encryption.render),
+    Writer(nccl.KIND, nccl.applies, nccl.render),
+    Writer(nftables.KIND, nftables.applies, nftables.render),
+    Writer(node_health.KIND, node_health.applies, node_health.render),
+    Writer(node_watch.KIND, node_watch.applies, node_watch.render),
+    Writer(opensm.KIND, opensm.applies, opensm.render),
+    Writer(opensm_fabric.KIND, opensm_fabric.applies, opensm_fabric.render),
+    Writer(subnet_topology.KIND, subnet_topology.applies, subnet_topology.render),
+    Writer(ufm.KIND, ufm.applies, ufm.render),
+    Writer(slurm.KIND, slurm.applies, slurm.render),
+    Writer(receptor.KIND, receptor.applies, receptor.render),
+    Writer(kueue.KIND, kueue.applies, kueue.render),
 )
 
 
@@ -83,7 +72,7 @@ def all_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
     return tuple(sorted((*own, *kept), key=_path)) if kept else own
 
 
-def _rendered(plan: Plan, device: Device, entries: tuple[Entry, ...]) -> tuple[Artifact, ...]:
+def _rendered(plan: Plan, device: Device, entries: tuple[Writer, ...]) -> tuple[Artifact, ...]:
     found = [item for entry in entries if entry.applies(plan, device) for item in entry.render(plan, device)]
     return tuple(sorted(found, key=_path))
 
@@ -91,5 +80,5 @@ def _rendered(plan: Plan, device: Device, entries: tuple[Entry, ...]) -> tuple[A
 _path = attrgetter("path")
 
 
-SERVER_RENDERERS = (Entry(boot_server.KIND, boot_server.applies, boot_server.over(device_files)),)
+SERVER_RENDERERS = (Writer(boot_server.KIND, boot_server.applies, boot_server.over(device_files)),)
 RENDERERS = (*DEVICE_RENDERERS, *SERVER_RENDERERS)

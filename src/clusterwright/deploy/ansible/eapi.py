@@ -15,8 +15,8 @@ from typing import Any
 
 from clusterwright.deploy.ansible.transport import PlaybookPlaces
 from clusterwright.deploy.target import DeviceTree, Outcome, Status, tree_digest
+from clusterwright.platforms.eos.reader.configuration import PATH
 
-PATH = "mnt/flash/startup-config"
 MARGIN_S = 120
 
 

@@ -26,6 +26,7 @@ from clusterwright.lab.isolation.traffic import Seen, StageSockets, listening
 from clusterwright.lab.isolation.visitors import clear, load_lists, visiting
 from clusterwright.lab.isolation.ways import routes_outside
 from clusterwright.lab.twin import Twin
+from clusterwright.platforms.readers import ROUTERS
 from clusterwright.platforms.registry import RENDERERS
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
@@ -41,7 +42,7 @@ _PHASES = (
     (EVERY_PLACE, True),
 )
 _PORTS_OF_A_PHASE = 1000  # twice as many as there are packets between two members
-_KINDS = frozenset({"nftables", "node-network", "eos", "fboss", "sonic"})
+_KINDS = frozenset({"nftables", "node-network"}).union(*(reader.kinds for reader in ROUTERS))
 _NUMBERS = {"tcp": TCP, "udp": UDP}
 
 

@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from clusterwright.platforms.eos.reader.configuration import PATH as STARTUP
 from clusterwright.platforms.eos.reader.macsec import macsec_of
+from clusterwright.platforms.eos.reader.system import READER as EOS
 from clusterwright.platforms.linux.reader.units import Unit, unit_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.tree import RenderedTree
@@ -26,7 +28,6 @@ WANTS = f"{UNITS}multi-user.target.d/91-encryption.conf"
 COREDUMP = "etc/systemd/coredump.conf.d/90-clusterwright.conf"
 MODPROBE = "etc/modprobe.d/90-encryption.conf"
 NO_SWAP = f"{UNITS}no-swap.service"
-STARTUP = "mnt/flash/startup-config"
 TLS_NEEDS = ("x509.truststore", "x509.certificate", "x509.private_key")
 ENCRYPTED = ("rpc-with-mtls", "rpc-with-tls", "krb5p", "client-side-aead")
 XPRTSEC = {"rpc-with-mtls": "mtls", "rpc-with-tls": "tls"}
@@ -276,7 +277,7 @@ def _claim() -> Iterator[str]:
 ENCRYPTION = ProofCheck(
     name="encryption",
     claim=" ".join(_claim()),
-    kinds=frozenset({"mounts", "encryption", "node-system", "eos"}),
+    kinds=EOS.kinds | {"mounts", "encryption", "node-system"},
     applies=applies,
     judge=run,
 )

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 from clusterwright.and_more import and_more
@@ -18,21 +17,15 @@ from clusterwright.deploy.ansible.query import CommandResult, RemoteCommand
 from clusterwright.deploy.target import Unreachable
 from clusterwright.intent.switch_links import links_of
 from clusterwright.intent.switch_sessions import sessions_of
+from clusterwright.platforms.platform import SessionsProbe
+from clusterwright.platforms.reader import Unsupported
+from clusterwright.platforms.registry import PLATFORMS
 from clusterwright.rollout.gates.device_gate import DeviceGate
 from clusterwright.rollout.gates.health import GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
 
-EOS, FBOSS, SONIC = "eos", "fboss", "sonic"
-_EOS_COMMAND = "show bgp summary vrf all"
-# FBOSS: the model of `show bgp summary` in its thrift form; SONiC's vtysh asks FRR in its container.
-_COMMANDS = {
-    FBOSS: ("fboss2", "--fmt", "json", "show", "bgp", "summary"),
-    SONIC: ("vtysh", "-c", "show bgp vrf all summary json"),
-}
 _LIMIT_S = 30
 _ESTABLISHED = "Established"
-# FBOSS's bgp_thrift.thrift, TBgpPeerState, as simple JSON writes it.
-_FBOSS_STATES = ("Idle", "Connect", "Active", "OpenSent", "OpenConfirm", _ESTABLISHED, "Closing", "Idle (Admin)")
 _SHOWN = 3
 
 States = Mapping[str, str]
@@ -112,72 +105,40 @@ class Sessions(DeviceGate):
 
     @cached_property
     def _askable(self) -> frozenset[str]:
-        return frozenset(device.name for device in self.plan.devices if self._system(device.name))
+        return frozenset(device.name for device in self.plan.devices if self._probe(device.name) is not None)
 
-    def _system(self, name: str) -> str:
-        """What a switch runs, "" where it cannot be asked."""
+    def _probe(self, name: str) -> SessionsProbe | None:
+        """How a switch is asked; None where it cannot be."""
         device = self.plan.by_name[name]
-        if device.kind != "switch":
-            return ""
-        found = self.plan.spec.catalogue[device.model].network_os or ""
-        over_ssh = found in _COMMANDS and name in self.devices.over_ssh
-        return found if over_ssh or (found == EOS and name in self.devices.over_eapi) else ""
+        platform = PLATFORMS.get(self.plan.spec.catalogue[device.model].network_os or "")
+        if device.kind != "switch" or platform is None or isinstance(platform.probes.sessions, Unsupported):
+            return None
+        probe = platform.probes.sessions
+        return probe if name in (self.devices.over_eapi if probe.is_eapi else self.devices.over_ssh) else None
 
     def _read(self, names: Iterable[str]) -> dict[str, States | str]:
-        systems = {name: self._system(name) for name in sorted(names)}
-        arista = [name for name, system in systems.items() if system == EOS]
-        questions = {name: RemoteCommand(_COMMANDS[own], _LIMIT_S) for name, own in systems.items() if own in _COMMANDS}
-        answers = {**self.devices.show(arista, _EOS_COMMAND), **self.devices.run(questions)}
-        return {name: read_states(systems[name], answer) for name, answer in answers.items()}
+        probes = {name: probe for name in sorted(names) if (probe := self._probe(name)) is not None}
+        answers: dict[str, Any] = {}
+        for command in {probe.command[0] for probe in probes.values() if probe.is_eapi}:
+            asked = [name for name, probe in probes.items() if probe.is_eapi and probe.command[0] == command]
+            answers |= self.devices.show(asked, command)
+        questions = {name: RemoteCommand(own.command, _LIMIT_S) for name, own in probes.items() if not own.is_eapi}
+        answers |= self.devices.run(questions)
+        return {name: read_states(probes[name], answer) for name, answer in answers.items()}
 
 
-def read_states(system: str, answer: Any) -> States | str:
-    """The states that a switch reports, or why it reports none; ``answer`` is JSON from EOS, a ``CommandResult`` from
-    all others.
-
-    Addresses are as Python writes them, states as RFC 4271 does.
-    """
+def read_states(probe: SessionsProbe, answer: Any) -> States | str:
+    """What a switch reports of each session, or why it does not: JSON over eAPI, else a ``CommandResult``."""
     if isinstance(answer, Unreachable):
         return answer.message
     try:
-        if system == EOS:
-            return dict(_eos(answer))
+        if probe.is_eapi:
+            return dict(probe.states(answer))
         if isinstance(answer, CommandResult) and answer.status != 0:
             return answer.said
-        return dict((_frr if system == SONIC else _fboss)(json.loads(answer.output)))
+        return dict(probe.states(json.loads(answer.output)))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         return f"what it says of BGP cannot be read ({type(error).__name__}: {error})"
-
-
-def _eos(answer: Any) -> Iterator[tuple[str, str]]:
-    for summary in answer.get("vrfs", {}).values():
-        for address, peer in summary.get("peers", {}).items():
-            yield str(ip_address(address)), str(peer["peerState"])
-
-
-def _frr(answer: Any) -> Iterator[tuple[str, str]]:
-    """``{vrf: {"ipv6Unicast": {"peers": {address: {"state": ...}}}}}``; without an address, by interface."""
-    for vrf in answer.values():
-        for family in vrf.values():
-            if isinstance(family, dict):
-                for name, peer in family.get("peers", {}).items():
-                    yield _address(name), str(peer["state"])
-
-
-def _fboss(answer: Any) -> Iterator[tuple[str, str]]:
-    """``{host: {"sessions": [{"peer_addr": ..., "peer": {"peer_state": 5}}]}}``; a listen range is no neighbour."""
-    for host in answer.values():
-        for session in host["sessions"]:
-            if "/" not in session["peer_addr"]:
-                state = session["peer"]["peer_state"]
-                yield str(ip_address(session["peer_addr"])), _FBOSS_STATES[state]
-
-
-def _address(name: str) -> str:
-    try:
-        return str(ip_address(name))
-    except ValueError:
-        return name
 
 
 def _compare(

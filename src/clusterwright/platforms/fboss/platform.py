@@ -1,0 +1,35 @@
+"""FBOSS as a platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import Any
+
+from clusterwright.platforms.fboss.reader.system import READER
+from clusterwright.platforms.fboss.writer import configuration
+from clusterwright.platforms.json_drift import compare_json
+from clusterwright.platforms.platform import Platform, Probes, SessionsProbe, Writer
+
+# bgp_thrift.thrift, TBgpPeerState, as simple JSON writes it.
+_STATES = ("Idle", "Connect", "Active", "OpenSent", "OpenConfirm", "Established", "Closing", "Idle (Admin)")
+
+
+def session_states(answer: Any) -> Iterator[tuple[str, str]]:
+    """``{host: {"sessions": [{"peer_addr": ..., "peer": {"peer_state": 5}}]}}``; a listen range is no neighbour."""
+    for host in answer.values():
+        for session in host["sessions"]:
+            if "/" not in session["peer_addr"]:
+                yield str(ip_address(session["peer_addr"])), _STATES[session["peer"]["peer_state"]]
+
+
+PLATFORM = Platform(
+    reader=READER,
+    writer=Writer(configuration.KIND, configuration.applies, configuration.render),
+    drift={"etc/coop/*.conf": compare_json},
+    probes=Probes(
+        neighbours=("fboss2 show lldp",),
+        counters=("fboss2 show interface errors", "fboss2 show interface counters"),
+        sessions=SessionsProbe(("fboss2", "--fmt", "json", "show", "bgp", "summary"), session_states),
+    ),
+)

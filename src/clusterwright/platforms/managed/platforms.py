@@ -1,0 +1,18 @@
+"""The systems of managed InfiniBand switches as platforms."""
+
+from __future__ import annotations
+
+from clusterwright.platforms.managed import writer
+from clusterwright.platforms.managed.reader import systems
+from clusterwright.platforms.platform import Platform, Probes, Writer
+from clusterwright.platforms.reader import Unsupported
+
+_WRITER = Writer(writer.KIND, writer.applies, writer.render)
+_PROBES = Probes(
+    neighbours=Unsupported("ibnetdiscover says what its fabric's ports are cabled to"),
+    counters=Unsupported("ibqueryerrors reads the counters of its fabric's ports"),
+    sessions=Unsupported("it speaks no BGP"),
+)
+
+MLNX_OS = Platform(reader=systems.MLNX_OS, writer=_WRITER, drift={}, probes=_PROBES)
+NVOS = Platform(reader=systems.NVOS, writer=_WRITER, drift={}, probes=_PROBES)

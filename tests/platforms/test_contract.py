@@ -1,0 +1,158 @@
+"""What every platform owes: each member there or refused with a reason, its text read to its end, itself no drift."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+from tests.platforms.plans import plan_of
+from tests.platforms.test_managed_switch import managed_plan
+
+from clusterwright.output.engine import render_device
+from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.reader import Unsupported
+from clusterwright.platforms.readers import READERS
+from clusterwright.platforms.registry import PLATFORMS
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.spec.hardware.systems import systems
+
+CHECKOUT = Path(__file__).parents[2]
+SPECS = tuple(sorted(path.stem for path in (CHECKOUT / "inventory").glob("lab-*.yaml")))
+SYSTEMS = sorted(PLATFORMS)
+ROUTING = [name for name in SYSTEMS if systems()[name].routes]
+
+
+Switch = tuple[Plan, Device, dict[str, str]]
+"""A switch of a plan, with the text of its files by path."""
+
+
+@pytest.fixture(scope="module")
+def switches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Switch]]:
+    """By system: one switch of each tier that runs it, of every lab spec and of a small one for each managed model."""
+    plans = [plan_of(spec) for spec in SPECS]
+    plans += [managed_plan(tmp_path_factory.mktemp("managed"), model) for model in ("qm9700", "q3400")]
+    found: dict[str, dict[tuple[str, str], Switch]] = {system: {} for system in SYSTEMS}
+    for plan in plans:
+        for device in plan.devices:
+            system = plan.spec.catalogue[device.model].network_os or ""
+            if device.kind == "switch" and system in found and (plan.name, device.role) not in found[system]:
+                files = {each.path: each.content.decode() for each in render_device(plan, device.name)}
+                found[system][plan.name, device.role] = plan, device, files
+    return {system: list(own.values()) for system, own in found.items()}
+
+
+def test_every_system_of_the_catalogue_is_a_platform_with_a_reader() -> None:
+    assert set(PLATFORMS) == set(systems())
+    assert {reader.system for reader in READERS} == set(PLATFORMS)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_spec_has_switches_of_it(system: str, switches: dict[str, list[Switch]]) -> None:
+    assert switches[system], f"no spec here has a switch that runs {system}: nothing is tried of it"
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_whatever_it_lacks_it_says_why(system: str) -> None:
+    platform = PLATFORMS[system]
+    members = [
+        (field.name, getattr(record, field.name))
+        for record in (platform, platform.reader, platform.probes)
+        for field in dataclasses.fields(record)
+    ]
+    assert len(members) > 15
+    assert not [name for name, member in members if member is None]
+    assert not [name for name, member in members if isinstance(member, Unsupported) and len(member.reason) < 10]
+
+
+@pytest.mark.parametrize("system", ROUTING)
+def test_what_routes_refuses_no_question_about_routing(system: str) -> None:
+    platform = PLATFORMS[system]
+    asked = {
+        "router": platform.reader.router,
+        "policy_lines": platform.reader.policy_lines,
+        "neighbours": platform.probes.neighbours,
+        "counters": platform.probes.counters,
+        "sessions": platform.probes.sessions,
+    }
+    assert not [name for name, member in asked.items() if isinstance(member, Unsupported)]
+    assert platform.reader.openings
+    assert platform.reader.file in platform.reader.unread
+    assert platform.reader.routes
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_its_reader_knows_all_that_its_writer_writes(system: str, switches: dict[str, list[Switch]]) -> None:
+    platform = PLATFORMS[system]
+    for plan, device, files in switches[system]:
+        for path, unread in platform.reader.unread.items():
+            assert path not in files or not unread(files[path])
+        isolation = declaration_of(plan).isolation
+        for path, openings in platform.reader.openings.items():
+            assert path not in files or not list(openings(files[path], device.name, isolation))
+        for path, routes in platform.reader.routes.items() if system in ROUTING else ():
+            found = [
+                fault for name, own in files.items() if name.endswith(path) for fault in routes(own, lambda to: "")
+            ]
+            assert not found
+
+
+@pytest.mark.parametrize("system", ROUTING)
+def test_its_reader_finds_every_planned_port_and_session(system: str, switches: dict[str, list[Switch]]) -> None:
+    platform = PLATFORMS[system]
+    for plan, device, files in switches[system]:
+        read = platform.reader.router
+        assert not isinstance(read, Unsupported)
+        router = read(device.name, lambda path, files=files: files.get(path, ""))  # type: ignore[misc]
+        planned = {
+            end.port
+            for cable in plan.cables
+            for end in (cable.a, cable.b)
+            if end.device == device.name and end.address is not None and end.side in {"up", "down"}
+        }
+        if router is None:
+            assert not planned
+            continue
+        routed = {port.name for port in router.ports if port.address is not None}
+        assert planned <= routed
+        lists = platform.reader.lists(files[platform.reader.file])
+        assert {port for port, _ in lists.bound()} <= {port.name for port in router.ports} | set(
+            lists.management_ports()
+        )
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_what_runs_as_it_was_written_is_no_drift(system: str, switches: dict[str, list[Switch]]) -> None:
+    for _, _, files in switches[system]:
+        for path, text in files.items():
+            for pattern, compare in PLATFORMS[system].drift.items():
+                assert pattern != path or not list(compare(text, text))
+
+
+# Modules that name a system or its file outside its package, each with how often: they may only become fewer.
+NAMED_ELSEWHERE = {
+    "output/snapshot.py": 1,  # Batfish's own layout
+    "plan/platforms.py": 2,
+    "rollout/effects.py": 1,
+    "rules/isolation/sonic_access.py": 1,
+}
+PACKAGE_OF_ONE = re.compile(r"platforms/(?:eos|fboss|sonic|managed)/")
+NAMES = re.compile(r"(?:eos|fboss|sonic|mlnx-os|nvos|nvue)|\S*(?:startup-config|agent\.conf|bgpcpp|config_db)\S*")
+
+
+def test_no_system_is_named_outside_its_package() -> None:
+    source = CHECKOUT / "src/clusterwright"
+    found: dict[str, int] = {}
+    for path in sorted(source.rglob("*.py")):
+        name = str(path.relative_to(source))
+        words = [
+            node.value
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ]
+        count = sum(NAMES.fullmatch(word) is not None for word in words)
+        if count and not PACKAGE_OF_ONE.match(name):
+            found[name] = count
+    assert found == NAMED_ELSEWHERE
