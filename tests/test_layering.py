@@ -66,6 +66,7 @@ PLATFORMS: dict[str, str] = {
     "linux": "image opensm",
     "managed": "",
     "nccl": "",
+    "nvue": "eos",
     "opensm": "ufm",
     "receptor": "",
     "slurm": "linux",

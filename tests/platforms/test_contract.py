@@ -138,8 +138,10 @@ NAMED_ELSEWHERE = {
     "rollout/effects.py": 1,
     "rules/isolation/sonic_access.py": 1,
 }
-PACKAGE_OF_ONE = re.compile(r"platforms/(?:eos|fboss|sonic|managed)/")
-NAMES = re.compile(r"(?:eos|fboss|sonic|mlnx-os|nvos|nvue)|\S*(?:startup-config|agent\.conf|bgpcpp|config_db)\S*")
+PACKAGE_OF_ONE = re.compile(r"platforms/(?:eos|fboss|managed|nvue|sonic)/")
+NAMES = re.compile(
+    r"(?:eos|fboss|sonic|mlnx-os|nvos|nvue)|\S*(?:startup-config|agent\.conf|bgpcpp|config_db|nvue\.yaml)\S*"
+)
 
 
 def test_no_system_is_named_outside_its_package() -> None:

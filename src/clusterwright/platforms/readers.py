@@ -5,8 +5,9 @@ from __future__ import annotations
 from clusterwright.platforms.eos.reader.system import READER as EOS
 from clusterwright.platforms.fboss.reader.system import READER as FBOSS
 from clusterwright.platforms.managed.reader.systems import MLNX_OS, NVOS
+from clusterwright.platforms.nvue.reader.system import READER as NVUE
 from clusterwright.platforms.reader import SystemReader, Unsupported
 from clusterwright.platforms.sonic.reader.system import READER as SONIC
 
-READERS: tuple[SystemReader, ...] = (EOS, FBOSS, SONIC, MLNX_OS, NVOS)
+READERS: tuple[SystemReader, ...] = (EOS, FBOSS, NVUE, SONIC, MLNX_OS, NVOS)
 ROUTERS: tuple[SystemReader, ...] = tuple(reader for reader in READERS if not isinstance(reader.router, Unsupported))

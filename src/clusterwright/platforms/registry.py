@@ -23,6 +23,7 @@ from clusterwright.platforms.linux.writer import system as node_system
 from clusterwright.platforms.linux.writer import watch as node_watch
 from clusterwright.platforms.managed.platforms import MLNX_OS, NVOS
 from clusterwright.platforms.nccl import files as nccl
+from clusterwright.platforms.nvue.platform import PLATFORM as NVUE
 from clusterwright.platforms.opensm.writer import configuration as opensm
 from clusterwright.platforms.opensm.writer import fabric as opensm_fabric
 from clusterwright.platforms.opensm.writer import subnet_topology
@@ -32,7 +33,7 @@ from clusterwright.platforms.slurm import writer as slurm
 from clusterwright.platforms.sonic.platform import PLATFORM as SONIC
 from clusterwright.platforms.ufm import writer as ufm
 
-PLATFORMS: Mapping[str, Platform] = {each.system: each for each in (EOS, FBOSS, SONIC, MLNX_OS, NVOS)}
+PLATFORMS: Mapping[str, Platform] = {each.system: each for each in (EOS, FBOSS, NVUE, SONIC, MLNX_OS, NVOS)}
 """Every switch system, by its name in the hardware catalogue."""
 
 DEVICE_RENDERERS: tuple[Writer, ...] = (

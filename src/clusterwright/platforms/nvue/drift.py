@@ -1,0 +1,71 @@
+"""What a switch with NVUE runs, against what it was given: objects, in whichever form its release prints them.
+
+`nv config show -o yaml` merges ports of equal settings to ranges, and shows secrets encrypted and passwords as `*`.
+Objects that the plan does not set are told, unless NVUE names them by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.placeholder import PLACEHOLDER
+from clusterwright.platforms.drift import Difference, Found
+from clusterwright.platforms.nvue.reader.objects import Object, read_objects, shown
+
+_HIDDEN = ("$nvsec$", "$6$", "$y$")  # a secret that NVUE encrypted, passwords that it hashed
+_WORDS = {"on": "enabled", "off": "disabled", "enable": "enabled", "disable": "disabled"}
+# What no packet passes by: `nv config apply` writes the files of these services and restarts them alone.
+_BESIDE = (
+    *(("service", name) for name in ("dns", "ntp", "snmp-server", "syslog", "lldp")),
+    *(("system", name) for name in ("aaa", "api", "hostname", "message", "ssh-server", "timezone")),
+)
+_Path = tuple[str, ...]
+
+
+def compare_nvue(planned: str, runs: str) -> Iterator[Found]:
+    """Objects and values by their paths. Raises ValueError."""
+    try:
+        wanted, found = read_objects(planned), read_objects(runs)
+    except Unreadable as error:
+        raise ValueError(str(error)) from None
+    yield from _compare(wanted, found, ())
+
+
+def is_beside_forwarding(was: str, will: str) -> bool:
+    """True when no packet notices the change from one file to the other."""
+    return all(found[4][:2] in _BESIDE for found in compare_nvue(was, will))
+
+
+def _compare(planned: Object, runs: Object, path: _Path) -> Iterator[Found]:
+    if not planned.below and not runs.below:
+        if not _is_same(planned.value, runs.value):
+            yield Difference.CHANGED, shown(path), planned.value, runs.value, path, runs.value
+        return
+    for name, own in planned.below.items():
+        here = (*path, name)
+        if name in runs.below:
+            yield from _compare(own, runs.below[name], here)
+        elif not _is_secret(name) or not any(map(_is_secret, runs.below)):
+            yield Difference.MISSING, shown(here), _as_text(own), "", here, None
+    for name, own in runs.below.items():
+        if name not in planned.below and not (_is_secret(name) and any(map(_is_secret, planned.below))):
+            here = (*path, name)
+            yield Difference.UNEXPECTED, shown(here), "", _as_text(own), here, _as_text(own)
+
+
+def _is_same(planned: str, runs: str) -> bool:
+    hidden = runs == "*" or _is_secret(runs)
+    same = _WORDS.get(planned, planned) == _WORDS.get(runs, runs)
+    return same or (hidden and (_is_secret(planned) or planned == "*"))
+
+
+def _is_secret(text: str) -> bool:
+    return text.startswith(_HIDDEN) or PLACEHOLDER.search(text) is not None
+
+
+def _as_text(own: Object) -> str:
+    """An object in one line, its values by their paths."""
+    if not own.below:
+        return own.value or "{}"
+    return ", ".join(f"{name}: {_as_text(each)}" for name, each in own.below.items())

@@ -1,0 +1,217 @@
+"""The objects of NVUE of which is known what they do: read by a fact, or without influence on any claim.
+
+A `*` stands for any name. What is on neither list is unread, and the claims that it could touch are not proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.platforms.nvue.reader.configuration import PATH
+from clusterwright.platforms.nvue.reader.objects import Object
+from clusterwright.platforms.unread import BETWEEN, Unread
+
+# Read by `lists`, `configuration`, `policies`, `classes` or `switch`.
+_READ = """
+acl * type
+acl * rule * action permit
+acl * rule * action deny
+acl * rule * match ip source-ip
+acl * rule * match ip dest-ip
+acl * rule * match ip protocol
+acl * rule * match ip icmp-type
+acl * rule * match ip icmpv6-type
+acl * rule * match ip tcp dest-port *
+acl * rule * match ip tcp source-port *
+acl * rule * match ip tcp flags *
+acl * rule * match ip tcp mask *
+acl * rule * match ip udp dest-port *
+acl * rule * match ip udp source-port *
+bridge domain * vlan *
+interface * acl * inbound
+interface * acl * inbound control-plane
+interface * bridge domain * access
+interface * description
+interface * ip address *
+interface * ip gateway *
+interface * ip vrf
+interface * link breakout *
+interface * link breakout * lanes-per-port
+interface * link fec
+interface * link lanes
+interface * link mtu
+interface * link speed
+interface * link state *
+interface * qos pfc-watchdog state
+interface * type
+interface * vlan
+qos congestion-control default-global traffic-class * ecn
+qos congestion-control default-global traffic-class * max-threshold
+qos congestion-control default-global traffic-class * min-threshold
+qos congestion-control default-global traffic-class * probability
+qos egress-queue-mapping default-global switch-priority * traffic-class
+qos egress-scheduler default-global traffic-class * bw-percent
+qos egress-scheduler default-global traffic-class * mode
+qos mapping default-global dscp * switch-priority
+qos mapping default-global trust
+qos pfc default-global cable-length
+qos pfc default-global rx
+qos pfc default-global switch-priority *
+qos pfc default-global tx
+qos pfc-watchdog polling-interval
+qos pfc-watchdog robustness
+qos roce enable
+qos roce mode
+router bgp autonomous-system
+router bgp enable
+router bgp graceful-restart mode
+router bgp graceful-restart restart-time
+router bgp router-id
+router policy community-list * rule * action
+router policy community-list * rule * community *
+router policy prefix-list * rule * action
+router policy prefix-list * rule * match *
+router policy prefix-list * rule * match * max-prefix-len
+router policy prefix-list * rule * match * min-prefix-len
+router policy prefix-list * type
+router policy route-map * rule * action deny
+router policy route-map * rule * action permit
+router policy route-map * rule * match community-list
+router policy route-map * rule * match ip-prefix-list
+router policy route-map * rule * match type
+router policy route-map * rule * set community *
+service dhcp-relay default server *
+service dhcp-relay6 default interface upstream * address
+service snmp-server readonly-community *
+service snmp-server username *
+service snmp-server username * auth-none
+service snmp-server username * auth-sha * encrypt-aes *
+system aaa user * hashed-password
+system aaa user * password
+system aaa user * role
+system aaa user * ssh authorized-key * key
+system aaa user * ssh authorized-key * type
+system forwarding ecmp-hash *
+system forwarding hash-seed
+system hostname
+vrf * router static * address-family
+vrf * router static * via * type
+vrf default router bgp address-family * enable
+vrf default router bgp address-family * aggregate-route *
+vrf default router bgp address-family * multipaths ebgp
+vrf default router bgp address-family * network *
+vrf default router bgp address-family * redistribute * enable
+vrf default router bgp autonomous-system
+vrf default router bgp dynamic-neighbor listen-range *
+vrf default router bgp enable
+vrf default router bgp neighbor * address-family * enable
+vrf default router bgp neighbor * enable
+vrf default router bgp neighbor * password
+vrf default router bgp neighbor * peer-group
+vrf default router bgp neighbor * remote-as
+vrf default router bgp neighbor * shutdown
+vrf default router bgp neighbor * type
+vrf default router bgp neighbor * update-source
+vrf default router bgp path-selection multipath aspath-ignore
+vrf default router bgp peer-group * address-family * community-advertise regular
+vrf default router bgp peer-group * address-family * enable
+vrf default router bgp peer-group * address-family * policy inbound route-map
+vrf default router bgp peer-group * address-family * policy outbound route-map
+vrf default router bgp peer-group * address-family * prefix-limits inbound maximum
+vrf default router bgp peer-group * bfd enable
+vrf default router bgp peer-group * timers hold
+vrf default router bgp router-id
+"""
+# Without influence on any claim, and why.
+_IDLE = {
+    "words for people": (
+        "acl * rule * remark|vrf default router bgp neighbor * description|system message *|system timezone"
+    ),
+    "links of this speed are not negotiated, whatever stands here": "interface * link auto-negotiate",
+    "dropping early or not is no part of a claim": "qos congestion-control default-global traffic-class * red",
+    "communities of these kinds are matched nowhere": (
+        "vrf default router bgp peer-group * address-family * community-advertise extended"
+        "|vrf default router bgp peer-group * address-family * community-advertise large"
+    ),
+    "it warns, and ends nothing": (
+        "vrf default router bgp peer-group * address-family * prefix-limits inbound warning-threshold"
+    ),
+    "how soon a loss is seen, below the hold time that is judged": (
+        "vrf default router bgp peer-group * bfd detect-multiplier"
+        "|vrf default router bgp peer-group * bfd min-rx-interval"
+        "|vrf default router bgp peer-group * bfd min-tx-interval"
+        "|vrf default router bgp peer-group * timers keepalive"
+    ),
+    "it delays what is announced until the chip has it": "router bgp wait-for-install",
+    "the switch asks; what answers is judged at the management port": (
+        "service dns * server *|service lldp tx-interval|service ntp * server * iburst"
+        "|service syslog * server * port|service syslog * server * protocol"
+        "|service dhcp-relay default interface *|service dhcp-relay6 default interface downstream *"
+        "|system aaa authentication-order *|system aaa tacacs enable|system aaa tacacs server * *"
+        "|system aaa tacacs timeout|system aaa tacacs vrf|system aaa radius enable|system aaa radius server * *"
+        "|system aaa radius timeout|system aaa radius vrf"
+    ),
+    "who reaches it is judged at the management port": (
+        "service snmp-server enable|service snmp-server listening-address *"
+        "|service snmp-server listening-address * vrf|system api listening-address *|system api state"
+        "|system ssh-server authentication-retries|system ssh-server inactive-timeout|system ssh-server login-timeout"
+        "|system ssh-server permit-root-login|system ssh-server state|system ssh-server vrf *"
+    ),
+}
+# Which claims an object that nobody knows could touch, by its first words; every claim where none of these begins it.
+_TOUCHES = {
+    "qos": "qos",
+    "interface * qos": "qos",
+    "acl": "isolation",
+    "service": "isolation",
+    "system aaa": "isolation",
+    "system ssh-server": "isolation",
+}
+_Trie = dict[str, "_Trie"]
+_END = ""
+
+
+def _trie(patterns: Iterator[str]) -> _Trie:
+    root: _Trie = {}
+    for pattern in patterns:
+        here = root
+        for word in pattern.split():
+            here = here.setdefault(word, {})
+        here[_END] = {}
+    return root
+
+
+def _patterns() -> Iterator[str]:
+    yield from filter(None, _READ.splitlines())
+    for patterns in _IDLE.values():
+        yield from patterns.split("|")
+
+
+_KNOWN = _trie(_patterns())
+
+
+def unread(root: Object) -> Iterator[Unread]:
+    """Every object and value that is on no list, with the claims that it could touch."""
+    for line, path in _unread(root, (_KNOWN,), ()):
+        yield Unread(PATH, line, BETWEEN.join(path), _touched(path))
+
+
+def _unread(own: Object, known: tuple[_Trie, ...], path: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    if not own.below:
+        if not any(_END in each for each in known):
+            yield own.line, path
+        return
+    for name, below in own.items():
+        here = tuple(each[word] for each in known for word in (name, "*") if word in each)
+        if not here:
+            yield below.line, (*path, name)
+        else:
+            yield from _unread(below, here, (*path, name))
+
+
+def _touched(path: tuple[str, ...]) -> frozenset[str]:
+    for words, claims in _TOUCHES.items():
+        start = words.split()
+        if len(start) <= len(path) and all(word in {"*", name} for word, name in zip(start, path, strict=False)):
+            return frozenset({claims})
+    return frozenset()

@@ -1,0 +1,125 @@
+"""NVUE's objects as they stand in a file: a tree by name, with the place of each in the text.
+
+One key may name several interfaces (`swp1-4,swp6s0-1`): each then has what stands below it. Objects that a file names
+twice are one, as NVUE merges them; a value named twice is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import yaml
+
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.platforms.router import Mark
+
+_RANGE = re.compile(r"(?P<stem>[A-Za-z][A-Za-z0-9_]*?)(?P<low>\d+)-(?P<high>\d+)")
+_MOST = 4096
+
+
+@dataclass(slots=True)
+class Object:
+    """An object or a value: ``value`` is "" for one that has others below it; ``line`` counts from 1."""
+
+    mark: Mark = ()
+    line: int = 0
+    value: str = ""
+    below: dict[str, Object] = field(default_factory=dict)
+
+    def at(self, *path: str) -> Object:
+        """What stands at a path below this, an empty object where nothing does."""
+        found = self
+        for name in path:
+            found = found.below.get(name, NOTHING)
+        return found
+
+    def text(self, *path: str, default: str = "") -> str:
+        """The value at a path, ``default`` where there is none."""
+        found = self.at(*path)
+        return found.value if found.line and not found.below else default
+
+    def number(self, *path: str, default: int = 0) -> int:
+        """The value at a path as a number. Raises ValueError for one that is none."""
+        return int(self.text(*path, default=str(default)))
+
+    def is_on(self, *path: str, default: bool = False) -> bool:
+        """The value at a path as a switch, in the words of the releases: on and off, enabled and disabled."""
+        return self.text(*path, default="on" if default else "off") in {"on", "enable", "enabled"}
+
+    def items(self, *path: str) -> Iterator[tuple[str, Object]]:
+        """Names and objects below a path, in the order of the file."""
+        yield from self.at(*path).below.items()
+
+
+NOTHING = Object()
+
+
+def read_objects(text: str) -> Object:
+    """What a file sets. Raises Unreadable at the line that does not read."""
+    try:
+        root = yaml.compose(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError as error:
+        at = getattr(error, "problem_mark", None)
+        raise Unreadable(0 if at is None else at.line + 1, "this is no YAML") from None
+    found = Object()
+    for part in root.value if isinstance(root, yaml.SequenceNode) else ():
+        if not isinstance(part, yaml.MappingNode):
+            raise Unreadable(part.start_mark.line + 1, "NVUE takes objects to set here")
+        for key, value in part.value:
+            if key.value == "set":
+                _read(found, value, (), text)
+            elif key.value != "header":
+                raise Unreadable(key.start_mark.line + 1, f'"{key.value}" is neither `set` nor a header')
+    if not found.below:
+        raise Unreadable(0, "this file sets nothing")
+    return found
+
+
+def _read(into: Object, node: yaml.Node, above: Mark, text: str) -> None:
+    if isinstance(node, yaml.SequenceNode) or (isinstance(node, yaml.ScalarNode) and into.below):
+        raise Unreadable(node.start_mark.line + 1, "an object is wanted here")
+    if isinstance(node, yaml.ScalarNode):
+        if into.value and into.value != node.value:
+            raise Unreadable(node.start_mark.line + 1, "this value is set twice")
+        into.value = node.value
+        return
+    for key, value in node.value:
+        start, end = key.start_mark, key.end_mark
+        mark = (*above, f"\n{' ' * start.column}{text[start.index : end.index]}:")
+        for name in _names(str(key.value), start.line + 1):
+            own = into.below.get(name)
+            if own is None:
+                own = into.below[name] = Object(mark, start.line + 1)
+            _read(own, value, mark, text)
+
+
+def _names(text: str, line: int) -> Iterator[str]:
+    """The names that a key stands for."""
+    parts = text.split(",")
+    matches = [_RANGE.fullmatch(part) for part in parts]
+    if not any(matches):
+        yield text  # a comma alone is no list: descriptions are values, and no name has one
+        return
+    for part, match in zip(parts, matches, strict=True):
+        if match is None:
+            yield part
+            continue
+        low, high = int(match["low"]), int(match["high"])
+        if not low <= high <= low + _MOST:
+            raise Unreadable(line, f"{part} is no range")
+        yield from (f"{match['stem']}{number}" for number in range(low, high + 1))
+
+
+def begins(text: str, line: int) -> int:
+    """Where a line, from 1, begins in a text."""
+    at = 0
+    for _ in range(line - 1):
+        at = text.find("\n", at) + 1
+    return at
+
+
+def shown(path: tuple[str, ...]) -> str:
+    """A path as the words of a command."""
+    return " ".join(path)

@@ -1,0 +1,105 @@
+"""What a file of NVUE says beside its lists that takes packets around them, opens the switch, or leads elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from clusterwright.platforms.nvue.reader.configuration import VRF, front_ports, is_up, statics
+from clusterwright.platforms.nvue.reader.objects import Object, begins, read_objects
+from clusterwright.platforms.reader import Fault, Planned, RouteJudge
+
+_ELSEWHERE = "takes packets past the lists of their ports"
+_COPIES = "sends copies of packets elsewhere"
+_OPEN = {
+    ("evpn",): _ELSEWHERE,
+    ("mlag",): _ELSEWHERE,
+    ("nve",): _ELSEWHERE,
+    ("router", "nexthop"): _ELSEWHERE,
+    ("router", "pbr"): _ELSEWHERE,
+    ("system", "nat"): _ELSEWHERE,
+    ("system", "port-mirror"): _COPIES,
+    ("service", "snmp-server", "readonly-community"): "lets whoever knows a word read the switch",
+    ("service", "snmp-server", "readonly-community-v6"): "lets whoever knows a word read the switch",
+    ("vrf", VRF, "router", "bgp", "dynamic-neighbor"): "takes a session with whoever asks",
+}
+_NO_HASH = frozenset({"", "<none>"})
+_ADDRESS = re.compile(r"[0-9]+\.[0-9.]+|[0-9a-f]*:[0-9a-f:.]*")
+_DEFAULT = {4: "0.0.0.0/0", 6: "::/0"}
+_Said = tuple[int, str]  # a line, and what is said there
+
+
+def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
+    """Everything that opens a way beside the lists, and what the plan does not know. Raises Unreadable."""
+    root = read_objects(text)
+    found = [*_openings(root), *(() if planned is None else _unplanned(root, device, planned))]
+    yield from ((begins(text, line), what) for line, what in found)
+
+
+def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+    """Static routes that lead somewhere, and default routes that a gateway makes. Raises Unreadable."""
+    root = read_objects(text)
+    leading = [
+        (prefix, own)
+        for vrf, _ in root.items("vrf")
+        for prefix, own, is_discard in statics(root, vrf)
+        if not is_discard
+    ]
+    leading += [
+        (_DEFAULT[6 if ":" in gateway else 4], own)
+        for _, port in root.items("interface")
+        for gateway, own in port.items("ip", "gateway")
+    ]
+    yield from ((begins(text, own.line), what) for prefix, own in leading if (what := judge(prefix)))
+
+
+def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
+    """Ports, addresses, sessions and relays that the plan does not know."""
+    linked = planned.linked.get(device, frozenset())
+    for name, own in front_ports(root):
+        if is_up(own) and name not in linked:
+            yield own.line, f"{name} is in service, and the plan has no cable there"
+    for name, own in root.items("interface"):
+        for address, at in own.items("ip", "address"):
+            if _ADDRESS.match(address) and not planned.knows(address):
+                yield at.line, f"{name} has the address {address}, which is on no planned network"
+    for peer, own in root.items("vrf", VRF, "router", "bgp", "neighbor"):
+        if _ADDRESS.fullmatch(peer) and not planned.knows(peer) and not planned.meets(device, peer):
+            yield own.line, f"a BGP session with {peer}, which is on no planned link"
+    for server, own in _relays(root):
+        if not planned.knows(server):
+            yield own.line, f"what hosts ask by DHCP goes to {server}, which is on no planned network"
+
+
+def _relays(root: Object) -> Iterator[tuple[str, Object]]:
+    yield from root.items("service", "dhcp-relay", "default", "server")
+    for _, port in root.items("service", "dhcp-relay6", "default", "interface", "upstream"):
+        yield port.text("address"), port.at("address")
+
+
+def _openings(root: Object) -> Iterator[_Said]:
+    for path, reason in _OPEN.items():
+        own = root.at(*path)
+        if own.line:
+            yield own.line, f"{' '.join(path)} {reason}"
+    yield from _open_ports(root)
+    for user, own in root.items("service", "snmp-server", "username"):
+        if own.at("auth-none").line:
+            yield own.line, f"the SNMP user {user} proves nothing"
+    for user, own in root.items("system", "aaa", "user"):
+        if own.text("hashed-password") in _NO_HASH:
+            yield own.line, f"the account {user} has no password that is hashed: anybody may be it"
+
+
+def _open_ports(root: Object) -> Iterator[_Said]:
+    for name, own in root.items("interface"):
+        if name.startswith("eth") and own.text("ip", "vrf", default=VRF) == VRF:
+            yield own.line, f"{name} is in the default VRF, which joins the two networks"
+        for word in ("bond", "tunnel", "vlan-subinterface"):
+            if own.at(word).line:
+                yield own.at(word).line, f"{name}: {word} {_ELSEWHERE}"
+        if own.at("ip", "address", "dhcp").line:
+            yield own.at("ip", "address", "dhcp").line, f"{name} takes an address from whoever offers one"
+        for domain, each in own.items("bridge", "domain"):
+            if each.below.keys() - {"access"}:
+                yield each.line, f"{name}: the port lets hosts choose their VLAN in {domain}"

@@ -1,0 +1,151 @@
+"""BGP with NVUE: the process, its neighbours and what may come in and go out, as on the other systems.
+
+Policies hang on peer groups, one for each side. Communities mark routes inside a switch and are never sent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.intent.switch_sessions import (
+    BFD_INTERVAL_MS,
+    BFD_MULTIPLIER,
+    GRACEFUL_RESTART_S,
+    HOLD_TIME_S,
+    KEEPALIVE_S,
+    PlannedSession,
+    route_limit,
+)
+
+if TYPE_CHECKING:
+    from clusterwright.intent.switch import SwitchView
+
+FROM_BELOW, FROM_ABOVE = "64512:1", "64512:2"
+ON, OFF = "on", "off"
+PERCENT = 100
+Objects = dict[str, Any]
+
+
+def speaks_bgp(view: SwitchView) -> bool:
+    """True for a switch with an AS number and a switch beside it."""
+    return view.device.asn is not None and bool(view.bgp_sides)
+
+
+def router(view: SwitchView) -> Objects:
+    """What ``router`` says: the process and its policies; nothing where no neighbour speaks BGP."""
+    if not speaks_bgp(view):
+        return {}
+    process = {
+        "autonomous-system": view.device.asn,
+        "enable": ON,
+        "graceful-restart": {"mode": "full", "restart-time": GRACEFUL_RESTART_S},
+        "router-id": view.router_id,
+        "wait-for-install": ON,
+    }
+    return {"bgp": process, "policy": _policies(view)}
+
+
+def default_vrf(view: SwitchView) -> Objects:
+    """The router of VRF ``default``: neighbours, own prefixes, and routes to nowhere for what no interface carries."""
+    if not speaks_bgp(view):
+        return {}
+    family = f"ipv{view.version}-unicast"
+    own = {
+        "enable": ON,
+        "multipaths": {"ebgp": view.ecmp_width},
+        "network": {origin.text: {} for origin in view.origins},
+    }
+    families = {family: own} | ({"ipv4-unicast": {"enable": OFF}} if view.version == 6 else {})
+    bgp = {
+        "address-family": dict(sorted(families.items())),
+        "autonomous-system": view.device.asn,
+        "enable": ON,
+        "neighbor": {session.remote: _neighbour(session) for session in view.sessions},
+        "path-selection": {"multipath": {"aspath-ignore": ON}},
+        "peer-group": {side.upper(): _group(view, side, family) for side in view.bgp_sides},
+        "router-id": view.router_id,
+    }
+    discards = {
+        origin.text: {"address-family": family, "via": {"blackhole": {"type": "blackhole"}}}
+        for origin in view.origins
+        if not origin.is_connected
+    }
+    return {"bgp": bgp} | ({"static": discards} if discards else {})
+
+
+def _group(view: SwitchView, side: str, family: str) -> Objects:
+    sessions = [session for session in view.sessions if session.side == side]
+    name = side.upper()
+    own: Objects = {
+        "community-advertise": dict.fromkeys(("extended", "large", "regular"), OFF),
+        "enable": ON,
+        "policy": {"inbound": {"route-map": f"FROM-{name}"}, "outbound": {"route-map": f"TO-{name}"}},
+    }
+    if sessions:
+        limit = route_limit(sessions)
+        share = max(1, PERCENT * limit.warning // limit.maximum)
+        own["prefix-limits"] = {"inbound": {"maximum": limit.maximum, "warning-threshold": share}}
+    families = {family: own} | ({"ipv4-unicast": {"enable": OFF}} if view.version == 6 else {})
+    group: Objects = {"address-family": dict(sorted(families.items()))}
+    if sessions and all(session.bfd for session in sessions):
+        group["bfd"] = {
+            "detect-multiplier": BFD_MULTIPLIER,
+            "enable": ON,
+            "min-rx-interval": BFD_INTERVAL_MS,
+            "min-tx-interval": BFD_INTERVAL_MS,
+        }
+    return group | {"timers": {"hold": HOLD_TIME_S, "keepalive": KEEPALIVE_S}}
+
+
+def _neighbour(session: PlannedSession) -> Objects:
+    """A numbered neighbour. ``<secret NAME>`` is put in place by the deployment."""
+    own: Objects = {"description": session.description}
+    if session.authentication is not None:
+        own["password"] = f"<secret {session.authentication.secret}>"
+    return own | {
+        "peer-group": session.side.upper(),
+        "remote-as": session.remote_as,
+        "type": "numbered",
+        "update-source": session.local,
+    }
+
+
+def _policies(view: SwitchView) -> Objects:
+    kind = f"ipv{view.version}"
+    fabric = {
+        str(10 * number): {"action": "permit", "match": {network: _exactly(network, length)}}
+        for number, (network, length) in enumerate(view.pools, 1)
+    }
+    own = {
+        str(10 * number): {"action": "permit", "match": {origin.text: {}}}
+        for number, origin in enumerate(view.origins, 1)
+    }
+    maps: Objects = {}
+    for side in view.bgp_sides:
+        maps |= _route_maps(view, side, kind)
+    return {
+        "community-list": {"FROM-BELOW": {"rule": {"10": {"action": "permit", "community": {FROM_BELOW: {}}}}}},
+        "prefix-list": {"FABRIC": {"rule": fabric, "type": kind}, "OWN": {"rule": own, "type": kind}},
+        "route-map": maps,
+    }
+
+
+def _exactly(network: str, length: int) -> dict[str, int]:
+    """The bounds that let in the prefixes of a pool with one length; none for that of the pool itself."""
+    own_length = int(network.rpartition("/")[2])
+    return {} if length == own_length else {"max-prefix-len": length, "min-prefix-len": length}
+
+
+def _route_maps(view: SwitchView, side: str, kind: str) -> Objects:
+    permit: Objects = {"action": {"permit": {}}}
+    fabric = {"match": {"ip-prefix-list": "FABRIC", "type": kind}}
+    own = {"match": {"ip-prefix-list": "OWN", "type": kind}}
+    # Whatever a route brought along is replaced, so that no neighbour can say where its routes come from.
+    mark = FROM_BELOW if side == "down" else FROM_ABOVE
+    incoming = {"rule": {"10": permit | fabric | {"set": {"community": {mark: {}}}}}}
+    if view.is_drained:
+        outgoing: Objects = {"10": {"action": {"deny": {}}}}
+    else:
+        further = fabric if side == "down" else {"match": {"community-list": "FROM-BELOW"}}
+        outgoing = {"10": permit | own, "20": permit | further}
+    return {f"FROM-{side.upper()}": incoming, f"TO-{side.upper()}": {"rule": outgoing}}

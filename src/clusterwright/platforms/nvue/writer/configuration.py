@@ -1,0 +1,74 @@
+"""NVUE: the configuration of a switch with Cumulus Linux, in the objects of NVUE's model as of 5.10.
+
+The file is staged whole with `nv config replace` and takes effect with `nv config apply`. What it does not name is as
+NVUE comes, so the account that every switch is delivered with is gone after it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.edge import management_reach
+from clusterwright.intent.management_port import management_port
+from clusterwright.intent.switch import view_switch
+from clusterwright.platforms.extra_config import with_patches
+from clusterwright.platforms.nvue.writer.bgp import default_vrf, router
+from clusterwright.platforms.nvue.writer.filters import host_filters, management_filters
+from clusterwright.platforms.nvue.writer.interfaces import bridge, interfaces
+from clusterwright.platforms.nvue.writer.qos import qos
+from clusterwright.platforms.nvue.writer.services import MANAGEMENT_VRF, SYSTEM, service, system
+from clusterwright.platforms.nvue.writer.yaml_lines import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.intent.management_port import ManagementPort
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.plan.model import Device, Plan
+
+KIND = "nvue"
+PATH = "etc/clusterwright/nvue.yaml"
+Objects = dict[str, Any]
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """True for switches that NVUE configures."""
+    return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == SYSTEM
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The whole configuration of one switch."""
+    document = with_patches(plan, device, PATH, configuration(plan, view_switch(plan, device)))
+    yield Artifact(device.name, PATH, dump(document), KIND)
+
+
+def configuration(plan: Plan, view: SwitchView) -> Objects:
+    """Everything below ``set``, in NVUE's order: by name."""
+    port = None if view.management is None else management_port(plan, view.management)
+    hosts, management = host_filters(plan, view), management_filters(plan, view)
+    bound: Objects = {name: {"inbound": {"control-plane": {}}} for name in management}
+    found = {
+        "acl": hosts | management,
+        "bridge": bridge(view),
+        "interface": interfaces(view, port, hosts, bound),
+        "qos": qos(view),
+        "router": router(view),
+        "service": service(plan, view, port),
+        "system": system(plan, view),
+        "vrf": _vrfs(plan, view, port),
+    }
+    return {name: objects for name, objects in found.items() if objects}
+
+
+def _vrfs(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Objects:
+    found: Objects = {}
+    routes = default_vrf(view)
+    if routes:
+        found["default"] = {"router": routes}
+    if port is not None and port.gateway is not None and view.management is not None:
+        family, kind = f"ipv{port.version}-unicast", f"ipv{port.version}-address"
+        reach = management_reach(plan, view.management.port.fabric)
+        static = {str(network): {"address-family": family, "via": {port.gateway: {"type": kind}}} for network in reach}
+        found[MANAGEMENT_VRF] = {"router": {"static": static}}
+    return found

@@ -1,0 +1,90 @@
+"""What a switch with NVUE lets its hosts send, and who reaches the services on its management port: `acl`.
+
+A list is asked from its first rule to its last, and takes what no rule of it takes, so each ends with a denial. Lists
+bound ``inbound`` judge what comes in at a port, those bound ``inbound`` to ``control-plane`` what the switch itself
+gets.
+"""
+
+from __future__ import annotations
+
+from itertools import count, product
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.intent.edge import host_permits, is_host_port, management_permits
+from clusterwright.intent.filter_entries import ICMP, TCP, UDP, Permit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.plan.model import Plan
+
+HOSTS, MANAGEMENT = "HOSTS", "MANAGEMENT"
+VERSIONS = (4, 6)
+STEP = 10
+_ICMP_WORDS = {4: "icmp", 6: "icmpv6"}
+_REPLIES = ("ack", "rst")
+Objects = dict[str, Any]
+
+
+def host_filters(plan: Plan, view: SwitchView) -> Objects:
+    """The lists of ports to hosts, by name; nothing where no zone covers the fabric or no host is there."""
+    permits = host_permits(plan, view)
+    if permits is None or not any(map(is_host_port, view.links)):
+        return {}
+    return {f"{HOSTS}-V{version}": acl(permits, version) for version in VERSIONS}
+
+
+def management_filters(plan: Plan, view: SwitchView) -> Objects:
+    """The lists of the management port, by name; nothing without one, or where no zone holds it."""
+    if view.management is None:
+        return {}
+    permits = management_permits(plan, view.management.port.fabric)
+    if permits is None:
+        return {}
+    return {f"{MANAGEMENT}-V{version}": acl(permits, version) for version in VERSIONS}
+
+
+def acl(permits: Iterable[Permit], version: int) -> Objects:
+    """A list for one IP version: what is permitted, and a denial of all other."""
+    numbers = count(STEP, STEP)
+    rules = {
+        str(next(numbers)): {"action": {"permit": {}}, "match": {"ip": match}, "remark": permit.name}
+        for permit in permits
+        if permit.version == version
+        for match in _matches(permit)
+    }
+    last = {"action": {"deny": {}}, "match": {"ip": {"dest-ip": "ANY", "source-ip": "ANY"}}}
+    rules[str(next(numbers))] = last | {"remark": "everything else"}
+    return {"rule": rules, "type": f"ipv{version}"}
+
+
+def _matches(permit: Permit) -> Iterator[Objects]:
+    """What rules match, one for each source, target, type and flag; a rule takes several ports of one side."""
+    protocol = _ICMP_WORDS[permit.version] if permit.protocol == ICMP else permit.protocol
+    for source, target, kind, flag in product(
+        permit.sources or (None,),
+        permit.targets or (None,),
+        permit.types or (None,),
+        _REPLIES if permit.established else (None,),
+    ):
+        match: Objects = {
+            "dest-ip": "ANY" if target is None else str(target),
+            "source-ip": "ANY" if source is None else str(source),
+        }
+        if permit.protocol in {TCP, UDP, ICMP}:
+            match["protocol"] = protocol
+        if kind is not None:
+            match[f"{protocol}-type"] = kind
+        layer: Objects = {}
+        if permit.target_ports:
+            layer["dest-port"] = _ports(permit.target_ports)
+        if permit.source_ports:
+            layer["source-port"] = _ports(permit.source_ports)
+        if flag is not None:
+            layer |= {"flags": {flag: {}}, "mask": {flag: {}}}
+        yield dict(sorted((match | ({protocol: layer} if layer else {})).items()))
+
+
+def _ports(ranges: tuple[tuple[int, int], ...]) -> Objects:
+    return {str(low) if low == high else f"{low}-{high}": {} for low, high in ranges}

@@ -1,0 +1,107 @@
+"""Classes of service with NVUE: RoCE mode, and what a spec says otherwise than it: maps, queues, PFC, marks, watchdog.
+
+RoCE mode makes the lossless pool and sizes buffers from the length of the cables. Its own classes are DSCP 26 in
+priority 3 and 48 in 6; every map is therefore written whole, in the profile that all ports have (`default-global`).
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.intent.traffic_classes import traffic_classes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.traffic_classes import NumberedClass
+
+PROFILE = "default-global"
+NUMBERS = 8
+WHOLE_PERCENT = 100
+KBYTE = 1000
+Objects = dict[str, Any]
+
+
+def qos(view: SwitchView) -> Objects:
+    """The objects under ``qos``; nothing for a fabric without classes."""
+    classes = traffic_classes(view.fabric)
+    if not classes:
+        return {}
+    lossless = [item for item in classes if item.is_lossless]
+    dscps = {dscp: item.number for item in classes for dscp in item.dscp}
+    # Priorities that no class has carry nothing; they go where the default class goes, and never into a paused queue.
+    numbers = {item.number: item.entry.queue for item in classes}
+    rest = next((item.entry.queue for item in classes if not item.is_lossless), classes[0].entry.queue)
+    found: Objects = {
+        "congestion-control": {PROFILE: {"traffic-class": _marking(classes)}},
+        "egress-queue-mapping": {
+            PROFILE: {
+                "switch-priority": {
+                    str(number): {"traffic-class": numbers.get(number, rest)} for number in range(NUMBERS)
+                }
+            }
+        },
+        "egress-scheduler": {PROFILE: {"traffic-class": _queues(classes)}},
+        "mapping": {
+            PROFILE: {
+                "dscp": {str(dscp): {"switch-priority": number} for dscp, number in sorted(dscps.items())},
+                "trust": "l3",
+            }
+        },
+    }
+    if lossless:
+        found["pfc"] = {
+            PROFILE: {
+                "cable-length": max((ceil(link.cable.length_m) for link in view.links), default=1),
+                "switch-priority": {str(item.number): {} for item in lossless},
+            }
+        }
+        times = view.fabric.pfc_watchdog
+        found["pfc-watchdog"] = {
+            "polling-interval": times.recovery_ms,
+            "robustness": times.detection_ms // times.recovery_ms,
+        }
+        found["roce"] = {"enable": "on", "mode": "lossless"}
+    return found
+
+
+def _marking(classes: Sequence[NumberedClass]) -> Objects:
+    """Marks of every queue: RoCE mode marks some by itself, and is told not to."""
+    found: Objects = {str(queue): {"ecn": "disable", "red": "disable"} for queue in range(NUMBERS)}
+    for item in classes:
+        marking = item.entry.marking
+        if marking is not None:
+            found[str(item.entry.queue)] = {
+                "ecn": "enable",
+                "max-threshold": marking.max_kbytes * KBYTE,
+                "min-threshold": marking.min_kbytes * KBYTE,
+                "probability": marking.percent,
+                "red": "disable",
+            }
+    return found
+
+
+def _queues(classes: Sequence[NumberedClass]) -> Objects:
+    found: Objects = {str(item.entry.queue): {"mode": "strict"} for item in classes if item.entry.strict}
+    weighted = [item.entry for item in classes if not item.entry.strict]
+    percents = shares([entry.weight for entry in weighted])
+    for entry, percent in zip(weighted, percents, strict=True):
+        found[str(entry.queue)] = {"bw-percent": percent, "mode": "dwrr"}
+    return dict(sorted(found.items()))
+
+
+def shares(weights: Sequence[int]) -> list[int]:
+    """Weights as whole percents that make 100 together, each at least 1; the largest remainders are rounded up."""
+    total = sum(weights)
+    if not total:
+        return []
+    exact = [WHOLE_PERCENT * weight / total for weight in weights]
+    found = [max(1, int(each)) for each in exact]
+    order = sorted(range(len(weights)), key=lambda at: (int(exact[at]) - exact[at], at))
+    for at in order[: max(0, WHOLE_PERCENT - sum(found))]:
+        found[at] += 1
+    while sum(found) > WHOLE_PERCENT:
+        found[found.index(max(found))] -= 1
+    return found

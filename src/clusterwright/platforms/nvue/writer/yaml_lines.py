@@ -1,0 +1,40 @@
+"""YAML as NVUE prints it: block mappings keys in the order given, `{}` for an empty object, text quoted if need be.
+
+Documents are trees of mappings, text and numbers alone, so a few lines write them, far faster than a library would.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from json import dumps
+from typing import Any
+
+# Text that every YAML reader takes for text; all other is quoted as JSON does, which YAML reads alike.
+_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*")
+_WORDS = frozenset({"on", "off", "yes", "no", "y", "n", "true", "false", "null"})
+
+
+def dump(document: Mapping[str, Any]) -> bytes:
+    """The file of one ``set`` with everything below it, as UTF-8."""
+    lines = ["- set:"]
+    _add(lines, document, "    ")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _add(lines: list[str], document: Mapping[str, Any], margin: str) -> None:
+    for key, value in document.items():
+        start = f"{margin}{_word(key)}:"
+        if not isinstance(value, Mapping):
+            lines.append(f"{start} {_word(value)}")
+        elif value:
+            lines.append(start)
+            _add(lines, value, f"{margin}  ")
+        else:
+            lines.append(f"{start} {{}}")
+
+
+def _word(value: str | int) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return value if _PLAIN.fullmatch(value) and value.lower() not in _WORDS else dumps(value)
