@@ -9,13 +9,13 @@ from tests.platforms.plans import plan_with
 
 from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.build import build_plan
-from clusterwright.plan.fboss_ports import platform_port
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
+from clusterwright.spec.hardware.platforms import platforms
 from clusterwright.spec.load import load_spec
 
 RACKS_OF_100G = """fabrics:
@@ -180,7 +180,7 @@ def test_a_mode_named_for_a_side_decides_how_many_lanes_its_ports_have(tmp_path:
 
 
 def test_a_port_that_shares_its_cage_takes_its_own_lanes_on_fboss() -> None:
-    port = platform_port("PLATFORM_WEDGE400", "eth1/17/1")
+    port = platforms()["fboss", "PLATFORM_WEDGE400"].port("eth1/17/1", None)
     assert [port.profile("eth1/17/1", 100, "dac", lanes) for lanes in (4, 2)] == [22, 46]
 
 

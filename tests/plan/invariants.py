@@ -20,7 +20,8 @@ from clusterwright.plan.figures import figures
 from clusterwright.plan.model import Cable, Interface, Plan, format_address
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
 from clusterwright.spec.fabric import Side
-from clusterwright.spec.hardware.models import HardwareModel, PortMode
+from clusterwright.spec.hardware.cages import PortMode
+from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.isolation import Network
 from clusterwright.spec.model import ClusterSpec
 

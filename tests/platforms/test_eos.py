@@ -16,7 +16,8 @@ from clusterwright.plan.ports import spare_ports
 
 def test_a_cage_at_400g_hides_the_one_it_disables() -> None:
     model = plan_of("lab-roce").spec.catalogue["minipack2"]
-    spare = spare_ports(model, {"eth2/1/1": 400, "eth2/3/1": 200})
+    odd = model.blocks[0]
+    spare = dict(spare_ports(model, {"eth2/1/1": odd.mode(400), "eth2/3/1": odd.mode(200)}))
     assert "eth2/2/1" not in spare
     assert "eth2/4/1" in spare
     assert not {"eth2/1/1", "eth2/3/1"} & set(spare)
@@ -25,7 +26,7 @@ def test_a_cage_at_400g_hides_the_one_it_disables() -> None:
 
 def test_the_rest_of_a_broken_out_cage_is_spare() -> None:
     model = plan_of("lab-roce").spec.catalogue["dcs-7804r3"]
-    spare = spare_ports(model, {"Ethernet3/1/3": 100})
+    spare = dict(spare_ports(model, {"Ethernet3/1/3": model.blocks[0].mode(100)}))
     assert [name for name in spare if name.startswith("Ethernet3/1/")] == [
         "Ethernet3/1/1",
         "Ethernet3/1/5",

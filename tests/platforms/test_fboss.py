@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from configparser import ConfigParser
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from tests.platforms.plans import plan_of
 from clusterwright import data_files
 from clusterwright.intent.headroom import headroom_cells
 from clusterwright.output.engine import render_device
-from clusterwright.plan.fboss_ports import FbossPortError, platform_port
 from clusterwright.plan.model import Device, Plan, format_address
+from clusterwright.spec.hardware.platform_ports import PlatformPortError
+from clusterwright.spec.hardware.platforms import platforms
 
 SPECS = ("lab-roce", "roce-24k")
 AGENT, BGP = "etc/coop/agent.conf", "etc/coop/bgpcpp.conf"
@@ -162,16 +164,18 @@ def test_copper_and_fibre_get_their_own_profiles() -> None:
     ],
 )
 def test_logical_ids_are_those_of_the_platform_mappings(platform: str, name: str, logical_id: int) -> None:
-    assert platform_port(platform, name).logical_id == logical_id
+    assert platforms()["fboss", platform].port(name, None).number == logical_id
 
 
 def test_a_port_the_platform_lacks_is_an_error_for_people() -> None:
-    with pytest.raises(FbossPortError, match="has no port eth1/1/2"):
-        platform_port("PLATFORM_WEDGE400", "eth1/1/2")
-    with pytest.raises(FbossPortError, match="no port ids are known for the FBOSS platform PLATFORM_ELBERT"):
-        platform_port("PLATFORM_ELBERT", "eth1/1/1")
-    with pytest.raises(FbossPortError, match="no speed profile for 400G"):
-        platform_port("PLATFORM_FUJI", "eth2/2/1").profile("eth2/2/1", 400, "smf")
+    known = platforms()
+    with pytest.raises(PlatformPortError, match="has no port eth1/1/2"):
+        known["fboss", "PLATFORM_WEDGE400"].port("eth1/1/2", None)
+    elbert = replace(plan_of("lab-roce").spec.catalogue["wedge400"], platform="PLATFORM_ELBERT", platform_ports=None)
+    with pytest.raises(PlatformPortError, match="nothing is known of the platform PLATFORM_ELBERT"):
+        elbert.platform_port("eth1/1/1", None)
+    with pytest.raises(PlatformPortError, match="no speed profile for 400G"):
+        known["fboss", "PLATFORM_FUJI"].port("eth2/2/1", None).profile("eth2/2/1", 400, "smf")
 
 
 def test_the_switch_is_reachable_out_of_band() -> None:

@@ -122,8 +122,10 @@ def contradictions(tables: Tables) -> Iterator[str]:
     uses = [
         ("address", key.split("|")[1].split("/")[0]) for name in ADDRESSES for key in tables.get(name, ()) if "|" in key
     ]
-    for field in ("alias", "index", "lanes"):
+    for field in ("alias", "lanes"):
         uses += [(field, each) for row in tables["PORT"].values() for each in row[field].split(",")]
+    # Ports of one cage share its place on the front panel.
+    uses += [("place", f"{row['index']}/{row.get('subport', 0)}") for row in tables["PORT"].values()]
     yield from (f"{kind} {each} is used twice" for (kind, each), count in Counter(uses).items() if count > 1)
 
 

@@ -10,7 +10,8 @@ from ipaddress import ip_network
 from clusterwright.plan.model import Cable, Device, Group, Interface, Plan, Subnet
 from clusterwright.spec.ethernet import PfcWatchdog
 from clusterwright.spec.fabric import Attach, Fabric, FabricAddressing, Side, Tier, Uplinks
-from clusterwright.spec.hardware.models import Gpus, HardwareModel, Nic, NicGroup, OutOfBandPort, PortBlock, PortMode
+from clusterwright.spec.hardware.cages import PortBlock, PortMode
+from clusterwright.spec.hardware.models import Gpus, HardwareModel, Nic, NicGroup, OutOfBandPort
 from clusterwright.spec.isolation import Flow, Zone
 from clusterwright.spec.model import ClusterSpec, Expectation, Level, NodeGroup
 from clusterwright.spec.site import Services, Site

@@ -11,7 +11,8 @@ from clusterwright.plan.skeleton import build_skeleton
 from clusterwright.report.figures import figures
 from clusterwright.report.ports import available_ports
 from clusterwright.report.totals import cable_totals, power_w, rack_kinds, tier_totals
-from clusterwright.spec.hardware.models import HardwareModel, PortBlock, PortMode
+from clusterwright.spec.hardware.cages import PortBlock, PortMode
+from clusterwright.spec.hardware.models import HardwareModel
 
 
 def test_figures_of_a_plan_made_by_hand() -> None:

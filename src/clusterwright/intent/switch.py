@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clusterwright.intent.hashing import TierHashing
-    from clusterwright.plan.model import Device, Plan, Subnet
+    from clusterwright.plan.model import Device, Interface, Plan, Subnet
     from clusterwright.spec.fabric import Fabric
-    from clusterwright.spec.hardware.models import HardwareModel, PortBlock, PortMode
+    from clusterwright.spec.hardware.cages import PortBlock, PortMode
+    from clusterwright.spec.hardware.models import HardwareModel
+    from clusterwright.spec.hardware.platform_ports import PlatformPort
 
 DRAINED = "drained"
 _ROUTER_ID_BASE = 10 << 24
@@ -78,6 +80,11 @@ class SwitchView:
             chosen = tier.up.side if side == "up" and tier.up is not None else tier.down
             known = self._modes[side, speed_gbps] = modes_at(self.model, chosen, speed_gbps)
         return known.get(port)
+
+    def platform_port(self, port: Interface) -> PlatformPort:
+        """What the system calls a port with a link. Raises PlatformPortError where its platform lacks it."""
+        found = self.mode_of(port.side, port.port, port.speed_gbps)
+        return self.model.platform_port(port.port, None if found is None else found[1])
 
     @cached_property
     def _modes(self) -> dict[tuple[str, int], Mapping[str, tuple[PortBlock, PortMode]]]:

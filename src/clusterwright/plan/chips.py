@@ -112,8 +112,8 @@ def chip_ports(model: HardwareModel, *, split: bool) -> dict[str, tuple[int, int
         width = max(len(mode.subports) for mode in modes)
         for cage in block.cages:
             for mode in modes:
-                for at, suffix in enumerate(mode.subports):
-                    found.setdefault(cage + suffix, _place(model, number + at))
+                for at, port in enumerate(mode.ports(cage)):
+                    found.setdefault(port, _place(model, number + at))
             number += width
     return found
 

@@ -178,12 +178,12 @@ class Plan:
         subnets = {fabric.name for fabric in self.spec.fabrics if fabric.technology == "infiniband"}
         parts = {
             name: frozenset(
-                cage + suffix
+                port
                 for block in model.blocks
                 for mode in block.modes
                 if len(mode.subports) > 1
                 for cage in block.cages
-                for suffix in mode.subports
+                for port in mode.ports(cage)
             )
             for name, model in self.spec.catalogue.items()
             if "infiniband" in model.technology

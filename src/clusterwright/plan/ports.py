@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.spec.fabric import Side
-from clusterwright.spec.hardware.models import HardwareModel, PortBlock, PortMode
+from clusterwright.spec.hardware.cages import PortBlock, PortMode
+from clusterwright.spec.hardware.models import HardwareModel
 
 
 class PortShortage(Exception):
@@ -108,34 +109,35 @@ def modes_at(model: HardwareModel, side: Side | None, speed_gbps: int) -> Mappin
             mode = block.mode(speed_gbps, name)
             if mode is not None:
                 for cage in block.cages:
-                    for suffix in mode.subports:
-                        found.setdefault(cage + suffix, (block, mode))
+                    for port in mode.ports(cage):
+                        found.setdefault(port, (block, mode))
     return found
 
 
-def spare_ports(model: HardwareModel, used: Mapping[str, int]) -> tuple[str, ...]:
-    """Ports that no cable uses, in the catalogue's order, without those that a neighbouring cage's mode disables.
+def spare_ports(model: HardwareModel, used: Mapping[str, PortMode | None]) -> tuple[tuple[str, PortMode], ...]:
+    """Ports that no cable uses, each with the mode of its cage, in the catalogue's order, without those that the mode
+    of a neighbouring cage disables.
 
-    ``used`` maps port names to the speed in Gb/s they run at, which tells the mode of their cage; an empty cage is
-    shown in its first mode.
+    ``used`` maps port names to the mode that they run in (``modes_at``); an empty cage is shown in its first mode.
     """
     modes: dict[tuple[str, int], PortMode] = {}
     disabled: set[tuple[str, int]] = set()
     for block in model.blocks:
         for index, cage in enumerate(block.cages):
             for mode in block.modes:
-                if any(used.get(cage + suffix) == mode.speed_gbps for suffix in mode.subports):
+                if any(used.get(port) == mode for port in mode.ports(cage)):
                     modes[block.name, index] = mode
                     if mode.disables is not None:
                         disabled.add((mode.disables, index))
                     break
     return tuple(
-        cage + suffix
+        (port, mode)
         for block in model.blocks
         for index, cage in enumerate(block.cages)
         if (block.name, index) not in disabled
-        for suffix in modes.get((block.name, index), block.modes[0]).subports
-        if cage + suffix not in used
+        for mode in (modes.get((block.name, index), block.modes[0]),)
+        for port in mode.ports(cage)
+        if port not in used
     )
 
 
@@ -189,5 +191,4 @@ def _free_ports(
                     continue
                 lost.add((mode.disables, index))
             lost.add((block.name, index))
-            for suffix in mode.subports:
-                yield cage + suffix
+            yield from mode.ports(cage)

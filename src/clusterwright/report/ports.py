@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.hardware.models import HardwareModel, PortBlock, PortMode
+    from clusterwright.spec.hardware.cages import PortBlock, PortMode
+    from clusterwright.spec.hardware.models import HardwareModel
 
 
 def used_ports(plan: Plan) -> Mapping[str, Mapping[str, int]]:
@@ -43,8 +44,8 @@ def _mode_in_use(block: PortBlock, in_use: Mapping[str, int]) -> PortMode | None
         mode.name
         for mode in block.modes
         for cage in block.cages
-        for suffix in mode.subports
-        if in_use.get(cage + suffix) == mode.speed_gbps
+        for port in mode.ports(cage)
+        if in_use.get(port) == mode.speed_gbps
     )
     if not votes:
         return None

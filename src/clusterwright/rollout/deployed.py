@@ -23,6 +23,8 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.rules.engine import load_plannable
 from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.text.document import Path as TextPath
+from clusterwright.spec.text.reader import read_document
 
 FOLDER = "deployed"
 
@@ -123,11 +125,18 @@ def _files(spec: ClusterSpec) -> Iterator[str]:
     document = spec.document
     yield document.file
     yield from document.files
-    beside = Path(document.file).parent
     data = document.data
-    named = [*data.get("hardware", ()), data.get("boot", {}).get("macs")]
-    named += [fabric.get("guids") for fabric in data.get("fabrics", ())]
-    yield from (str(beside / name) for name in named if isinstance(name, str) and (beside / name).is_file())
+    catalogues = [document.named_file(("hardware", at)) for at in range(len(data.get("hardware", ())))]
+    yield from map(str, catalogues)
+    for catalogue in map(read_document, catalogues):
+        for at, model in enumerate(catalogue.data["models"]):
+            named = model.get("platform_file", ())
+            places = [()] if isinstance(named, str) else [(index,) for index in range(len(named))]
+            yield from (str(catalogue.named_file(("models", at, "platform_file", *place))) for place in places)
+    keys: list[TextPath] = [("boot", "macs")] if "macs" in data.get("boot", {}) else []
+    for section, key in (("fabrics", "guids"), ("chip_settings", "file")):
+        keys += [(section, at, key) for at, entry in enumerate(data.get(section, ())) if key in entry]
+    yield from (str(document.named_file(key)) for key in keys)
 
 
 def _write(file: Path, found: Deployed) -> None:

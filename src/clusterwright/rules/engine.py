@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from clusterwright.spec.model import ClusterSpec
 
-HARDWARE, SYSTEM = "hardware", "system"
+HARDWARE, SYSTEM, PLATFORMS = "hardware", "system", "platforms"
 # What typing a spec gives out, which looks at no part that the schema has refused; and typing a hardware catalogue.
 _TYPING = "CW14"
 _TYPING_HARDWARE = ("CW131",)
@@ -67,8 +67,9 @@ class LintResult:
 
 
 def lint_path(path: FilePath | str, day: date | None = None) -> LintResult:
-    """Lints one file: a cluster spec, a hardware catalogue (``kind: hardware``, or any file in a folder hardware/) or
-    what a switch system can be told (``kind: system``, or any file in a folder systems/).
+    """Lints one file: a cluster spec, a hardware catalogue (``kind: hardware``, or any file in a folder hardware/),
+    what a switch system can be told (``kind: system``, or any file in a folder systems/) or what it calls the ports of
+    machines (``kind: platforms``).
 
     Reads ``path`` and the files it extends; raises nothing that the content of a file could cause.
     """
@@ -78,6 +79,8 @@ def lint_path(path: FilePath | str, day: date | None = None) -> LintResult:
             return _lint_hardware(document)
         if document.data.get("kind") == SYSTEM or FilePath(path).absolute().parent.name == "systems":
             return LintResult(tuple(check(document, SYSTEM)), (), document.files)
+        if document.data.get("kind") == PLATFORMS:
+            return LintResult(tuple(check(document, PLATFORMS)), (), document.files)
         document = read_spec_document(path)
     except SpecError as error:
         return _nothing_judged(error.findings, (str(path),))

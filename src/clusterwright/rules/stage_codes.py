@@ -125,6 +125,17 @@ INCONSISTENT_MODEL = LintRule(
     "Its ports, speeds or interfaces do not fit each other, and every plan that uses the model would be wrong.",
     "Correct the figure that the message names against the data sheet.",
 )
+BAD_PLATFORM_FILE = LintRule(
+    "CW180",
+    Severity.ERROR,
+    "a vendor's file that describes no ports",
+    "Lanes, aliases and breakouts of every switch of the model come from it, and a port with another's lanes stays"
+    " down, or comes up on another cage.",
+    "Name the vendor's files for the platform, relative to the catalogue file that names them.",
+    "Taken as they are: SONiC's `platform.json` (`interfaces` with `lanes`, `index` and `breakout_modes`), with the"
+    " SKU's `hwsku.json` beside it or without, or its `port_config.ini`. A breakout is called as in a spec (`2x400` for"
+    " `2x400G[200G]`); one that mixes speeds is left out.",
+)
 UNKNOWN_MODEL = LintRule(
     "CW140",
     Severity.ERROR,

@@ -90,7 +90,7 @@ def _misplaced(border: Border, fabric: Fabric, model: HardwareModel) -> Iterator
     speeds: dict[str, set[int]] = {}
     for block in model.blocks:
         for mode in block.modes:
-            for port in (cage + end for cage in block.cages for end in mode.subports):
+            for port in (name for cage in block.cages for name in mode.ports(cage)):
                 speeds.setdefault(port, set()).add(mode.speed_gbps)
     if border.port not in speeds:
         yield unknown("port", border.port, speeds, (*border.path, "port"), border.device)

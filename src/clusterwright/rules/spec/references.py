@@ -237,6 +237,6 @@ def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
 
 def _ports(model: HardwareModel) -> set[str]:
     """What a cable may end in: cages in every mode, NICs, and the management port."""
-    cages = {cage + end for block in model.blocks for cage in block.cages for m in block.modes for end in m.subports}
+    cages = {port for block in model.blocks for cage in block.cages for m in block.modes for port in m.ports(cage)}
     nics = {nic.interface for group in model.nic_groups for nic in group.nics}
     return cages | nics | ({model.management.name} if model.management else set())

@@ -10,7 +10,7 @@ from clusterwright.plan.ports import modes_at
 from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Side, Tier
-from clusterwright.spec.hardware.models import PortBlock, PortMode
+from clusterwright.spec.hardware.cages import PortBlock, PortMode
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,11 @@ from clusterwright.rules.rule import Problem, Subject, rule
     why="Nothing can be written for the switch: its system knows ports by more than their names, and not these.",
     mend="Name a model of a platform that is known, or list in the model the ports and speeds that its platform has.",
     docs="FBOSS wants an id and a speed profile for each port, SONiC its lanes. Which there are is a fact of the"
-    " platform that the model names with `platform`: FBOSS's PlatformType (`PLATFORM_FUJI`, `PLATFORM_WEDGE400`,"
-    " `PLATFORM_WEDGE400_GRANDTETON`), SONiC's hardware SKU (`Arista-7060X6-64PE-64x400G`). The catalogue's models"
-    " keep to them; a model of one's own may not. FBOSS is asked about the ports that have cables, at their speed;"
-    " SONiC about all ports of the model, since the others are written too.",
+    " platform that the model names with `platform`: FBOSS's PlatformType (`PLATFORM_FUJI`), SONiC's hardware SKU"
+    " (`ACS-SN5600`). inventory/hardware/platforms has those that are known, and for SONiC `platform_file` names the"
+    " vendor's own `platform.json` or `port_config.ini` of any other. The catalogue's models keep to them; a model of"
+    " one's own may not. FBOSS is asked about the ports that have cables, at their speed; SONiC about all ports of the"
+    " model, since the others are written too.",
 )
 def platform_lacks_ports(subject: Subject) -> Iterator[Problem]:
     """Tiers with a switch whose ports its platform does not have, or not at their speed; one problem for each tier."""

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from clusterwright.finding import Finding, Position, Severity
+from clusterwright.finding import Finding, Position, Severity, SpecError
 from clusterwright.spec.hardware.bracket import expand
+from clusterwright.spec.hardware.cages import PortBlock, PortMode
 from clusterwright.spec.hardware.models import (
     Buffer,
     Chips,
@@ -19,12 +20,15 @@ from clusterwright.spec.hardware.models import (
     NicGroup,
     OutOfBandPort,
     Pcie,
-    PortBlock,
-    PortMode,
 )
+from clusterwright.spec.hardware.platform_files import read_platform
+from clusterwright.spec.hardware.platform_ports import MachinePorts
+from clusterwright.spec.hardware.platforms import BadPlatform, platforms
+from clusterwright.spec.hardware.systems import systems
 from clusterwright.spec.text.document import Document, Path, format_path
 
 INCONSISTENT_MODEL = "CW131"
+BAD_PLATFORM_FILE = "CW180"
 
 _CABLED = ("switch", "director")  # kinds whose links plug into port blocks; the others have NICs
 
@@ -67,10 +71,11 @@ class _Loader:
     findings: list[Finding] = field(default_factory=list)
 
     def model(self, data: Mapping[str, Any]) -> HardwareModel:
-        blocks = self._blocks(data)
+        platform = self._platform(data)
+        blocks = self._blocks(data) if "ports" in data or platform is None else platform.blocks
         groups = self._nic_groups(data)
         chips = self._chips(data, blocks)
-        self._check_kind(data)
+        self._check_kind(data, blocks)
         management, gpus, buffer = data.get("management"), data.get("gpus"), data.get("buffer")
         return HardwareModel(
             name=data["name"],
@@ -95,6 +100,7 @@ class _Loader:
             macsec=tuple(data["macsec"]["ciphers"]) if "macsec" in data else (),
             host=_host(data["host"]) if "host" in data else None,
             pcie=self._pcie(data, groups) if "pcie" in data else None,
+            platform_ports=platform,
         )
 
     def object(self, path: Path, message: str, hint: str) -> None:
@@ -110,6 +116,32 @@ class _Loader:
                 format_path(full, self.document.data),
             )
         )
+
+    def _platform(self, data: Mapping[str, Any]) -> MachinePorts | None:
+        """What its network OS calls the machine's ports: by its vendor's files, or by its name; None where unknown."""
+        name = data.get("platform", "")
+        if "platform_file" not in data:
+            return platforms().get((data.get("network_os", ""), name))
+        if not name:
+            self.object(("platform_file",), "The files describe a platform without a name.", "Name it: platform: NAME.")
+            return None
+        system = systems().get(data.get("network_os", ""))
+        if system is None or not system.takes_platform_files:
+            message = f"{data.get('network_os', 'Nothing')} has no files that describe a platform."
+            self.object(("platform_file",), message, "Remove it, or name the system that the machine runs.")
+            return None
+        path: Path = (*self.path, "platform_file")
+        named = data["platform_file"]
+        places = [path] if isinstance(named, str) else [(*path, index) for index in range(len(named))]
+        try:
+            return read_platform(name, [self.document.named_file(place) for place in places])
+        except BadPlatform as error:
+            message, hint = f"{error}.", "Name the vendor's own platform.json, hwsku.json or port_config.ini."
+            place, shown = self.document.locate(path), format_path(path, self.document.data)
+            self.findings.append(Finding(BAD_PLATFORM_FILE, Severity.ERROR, message, hint, place, shown))
+        except SpecError as error:
+            self.findings += error.findings
+        return None
 
     def _blocks(self, data: Mapping[str, Any]) -> tuple[PortBlock, ...]:
         blocks: list[PortBlock] = []
@@ -290,10 +322,10 @@ class _Loader:
             )
         return Buffer(data["bytes"], data["cell_bytes"], pool)
 
-    def _check_kind(self, data: Mapping[str, Any]) -> None:
+    def _check_kind(self, data: Mapping[str, Any], blocks: tuple[PortBlock, ...]) -> None:
         kind = data["kind"]
         needed, unused = ("ports", "nics") if kind in _CABLED else ("nics", "ports")
-        if needed not in data:
+        if needed not in data and not (blocks and needed == "ports") and not self.findings:
             self.object((), f"A {kind} needs {needed}: to be cabled by.", f"Describe its {needed}.")
         if unused in data:
             self.object((unused,), f"A {kind} is cabled by {needed}:, never by {unused}:.", f"Remove {unused}:.")

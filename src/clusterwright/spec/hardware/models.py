@@ -8,48 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class PortMode:
-    """One way to run a cage: ``subports`` are the suffixes of the logical ports it then offers, each at ``speed_gbps``.
-
-    ``disables`` names the block whose cage with the same index is lost while a cage of this block runs in this mode
-    (a Minipack2's odd cage at 400G takes the lanes of the even cage beside it).
-    """
-
-    name: str
-    speed_gbps: int
-    subports: tuple[str, ...]
-    disables: str | None = None
-
-
-# Electrical lanes of a cage by its connector (SFF and QSFP-DD multi-source agreements); one where it is not known.
-_CAGE_LANES = {"osfp": 8, "qsfp-dd": 8, "qsfp56": 4, "qsfp28": 4, "qsfp112": 4}
-
-
-@dataclass(frozen=True, slots=True)
-class PortBlock:
-    """A run of equal cages: a line card, a port interface module, the QSFP-DD half of a fixed switch."""
-
-    name: str
-    cages: tuple[str, ...]
-    connector: str
-    modes: tuple[PortMode, ...]
-
-    def mode(self, speed_gbps: int, name: str | None = None) -> PortMode | None:
-        """The first mode at this speed, or the one with this name and speed; None where there is none."""
-        for mode in self.modes:
-            if mode.speed_gbps == speed_gbps and name in (None, mode.name):
-                return mode
-        return None
-
-    def lanes(self, mode: PortMode) -> int:
-        """How many lanes a port of ``mode`` has: its share of a cage that breaks out, else four of 25G or 50G each, or
-        eight beyond 200G. Both ends of a cable must have as many."""
-        cage = _CAGE_LANES.get(self.connector, 1)
-        if len(mode.subports) > 1:
-            return max(1, cage // len(mode.subports))
-        return min(cage, 8 if mode.speed_gbps > 200 else 4)
+from clusterwright.spec.hardware.cages import PortBlock, PortMode
+from clusterwright.spec.hardware.platform_ports import MachinePorts, PlatformPort, PlatformPortError
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +128,9 @@ class HardwareModel:
     ``network_os`` is ``eos``, ``fboss``, ``mlnx-os``, ... or ``unmanaged``; None for nodes and storage. ``units`` is
     the height in rack units, 0 for what brings its own cabinet. ``capacity_tb`` is the usable storage of one device.
     ``macsec`` are the cipher suites that its ports encrypt with.
-    ``asic`` names the switch chip (``tomahawk4``) and ``platform`` what the network OS calls the machine. ``assumed``
-    lists what no source gives, each as ``figure: reason``.
+    ``asic`` names the switch chip (``tomahawk4``) and ``platform`` what the network OS calls the machine;
+    ``platform_ports`` is what it calls its ports, None where nothing is known of them. ``assumed`` lists what no source
+    gives, each as ``figure: reason``.
     """
 
     name: str
@@ -194,6 +155,17 @@ class HardwareModel:
     macsec: tuple[str, ...] = ()
     host: Host | None = None
     pcie: Pcie | None = None
+    platform_ports: MachinePorts | None = None
+
+    def platform_port(self, name: str, mode: PortMode | None) -> PlatformPort:
+        """What the network OS calls the port ``name`` in a mode. Raises PlatformPortError where that is not known."""
+        if self.platform_ports is None:
+            of = f"the platform {self.platform}" if self.platform else "a model without `platform`"
+            raise PlatformPortError(
+                f"{self.network_os} knows ports by more than their names, and nothing is known of {of}; name a"
+                " platform of inventory/hardware/platforms, or its vendor's files under `platform_file`"
+            )
+        return self.platform_ports.port(name, mode)
 
     def nic_group(self, name: str) -> NicGroup | None:
         """The NIC group ``name``, or None."""

@@ -95,7 +95,9 @@ class System:
     that which hosts in a shared subnet have for a gateway. ``authentication`` are the methods of its BGP sessions,
     ``has_bfd`` says that BFD watches them. What a spec adds by hand are lines where ``takes_lines``, and patches of
     ``patched`` files. ``has_borders`` and ``has_macsec`` say that these are rendered for it, ``matches_ranges`` that
-    one entry of a filter takes a range of ports.
+    one entry of a filter takes a range of ports. ``ports_of_platform`` says that it knows ports by more than their
+    names (inventory/hardware/platforms), ``writes_spare_ports`` that it is told of those without a cable too,
+    ``takes_platform_files`` that vendors' files describe them (``platform_files``).
     """
 
     name: str
@@ -115,6 +117,9 @@ class System:
     has_borders: bool = False
     has_macsec: bool = False
     matches_ranges: bool = True
+    ports_of_platform: bool = False
+    writes_spare_ports: bool = False
+    takes_platform_files: bool = False
 
     def hashing_on(self, asic: str | None) -> Hashing | None:
         """What holds for switches with a chip; None where nothing is known of it."""
@@ -159,7 +164,7 @@ def _system(data: Mapping[str, Any]) -> System:
     name, title, limits = data["name"], data["title"], _limits(data["limits"])
     if data["technology"] == "infiniband":
         return System(name, title, limits)
-    interfaces, bgp, added = data["interfaces"], data["bgp"], data["added"]
+    interfaces, bgp, added, ports = data["interfaces"], data["bgp"], data["added"], data.get("ports", {})
     return System(
         name,
         title,
@@ -178,6 +183,9 @@ def _system(data: Mapping[str, Any]) -> System:
         has_borders=data["rendered"]["borders"],
         has_macsec=data["rendered"]["macsec"],
         matches_ranges=data["port_ranges"]["matched"],
+        ports_of_platform=ports.get("known_by") == "platform",
+        writes_spare_ports=ports.get("written") == "all",
+        takes_platform_files=ports.get("files", False),
     )
 
 

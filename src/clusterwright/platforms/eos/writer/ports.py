@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import Link
     from clusterwright.platforms.eos.writer.borders import EosBorder
-    from clusterwright.spec.hardware.models import PortBlock, PortMode
+    from clusterwright.spec.hardware.cages import PortBlock, PortMode
 
 # The longest 25G copper cable that runs with the short-latency code (25GBASE-CR-S).
 FIRE_CODE_M = 3.0
@@ -49,11 +49,12 @@ def eos_ports(
     view: SwitchView, profile: str | None, filters: tuple[str, ...], borders: tuple[EosBorder, ...]
 ) -> tuple[EosPort, ...]:
     """Every port, used or not, in order; ``profile`` is the QoS profile of the used, ``filters`` of those to hosts."""
-    used = {link.port.port: link.port.speed_gbps for link in view.links}
-    used |= {border.port: border.speed_gbps for border in borders}
+    modes = {link.port.port: view.mode_of(link.port.side, link.port.port, link.port.speed_gbps) for link in view.links}
+    modes |= {border.port: view.mode_of("down", border.port, border.speed_gbps) for border in borders}
+    used = {port: found and found[1] for port, found in modes.items()}
     ports = [_port(view, link, profile, filters if is_host_port(link) else ()) for link in view.links]
     ports += [_border_port(view, border) for border in borders]
-    ports += [EosPort(name, "unused", shutdown=True) for name in spare_ports(view.model, used)]
+    ports += [EosPort(name, "unused", shutdown=True) for name, _ in spare_ports(view.model, used)]
     return tuple(sorted(ports, key=lambda port: in_port_order(port.name)))
 
 

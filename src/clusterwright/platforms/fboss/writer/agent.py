@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.intent.headroom import divide_pool, headroom_cells
 from clusterwright.intent.switch import in_port_order
 from clusterwright.intent.traffic_classes import traffic_classes
-from clusterwright.plan.fboss_ports import lanes_in, platform_port
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import FBOSS_LOOPBACK_VLAN, HOST_VLAN
+from clusterwright.plan.platforms import LANES
 from clusterwright.platforms.fboss.writer import classes as fboss_classes
 from clusterwright.platforms.fboss.writer.filters import COMMAND_LINE
 
@@ -46,7 +46,7 @@ PORT_ID_MAXIMUM = 2047
 def agent_config(view: SwitchView, filters: FbossFilters | None, flags: Mapping[str, str]) -> dict[str, Any]:
     """The AgentConfig of one switch, with the agent's command-line ``flags``.
 
-    Raises FbossPortError for a port or speed that the platform does not have.
+    Raises PlatformPortError for a port or speed that the platform does not have.
     """
     return {
         "defaultCommandLineArgs": {**flags, **({} if filters is None else COMMAND_LINE)},
@@ -108,15 +108,16 @@ def _ports(
     ports = []
     for link, vlan in zip(view.links, vlans, strict=True):
         name = link.port.port
-        port = platform_port(view.model.platform, name)
+        port = view.platform_port(link.port)
         found = view.mode_of(link.port.side, name, link.port.speed_gbps)
+        lanes = LANES if found is None else found[0].lanes(found[1])
         entry: dict[str, Any] = {
-            "logicalID": port.logical_id,
+            "logicalID": port.number,
             "name": name,
             "description": link.description,
             "state": ENABLED if link.is_up else DISABLED,
             "speed": link.port.speed_gbps * 1000,
-            "profileID": port.profile(name, link.port.speed_gbps, link.cable.medium, lanes_in(found)),
+            "profileID": port.profile(name, link.port.speed_gbps, link.cable.medium, lanes),
             "maxFrameSize": view.fabric.mtu + FRAME_OVERHEAD_BYTES,
             "parserType": PARSE_L4,
             "routable": True,
@@ -165,11 +166,10 @@ def _vlan(number: int, name: str, *, routable: bool) -> dict[str, Any]:
 
 
 def _vlan_ports(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]]:
-    platform = view.model.platform
     return [
         {
             "vlanID": vlan,
-            "logicalPort": platform_port(platform, link.port.port).logical_id,
+            "logicalPort": view.platform_port(link.port).number,
             "spanningTreeState": STP_FORWARDING,
             "emitTags": False,
             "emitPriorityTags": False,

@@ -14,7 +14,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.edge import host_permits, is_host_port
-from clusterwright.plan.fboss_ports import platform_port
 from clusterwright.spec.hardware.systems import filter_tables_of
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ def _denies(view: SwitchView, host_vlan: int) -> Iterator[dict[str, Any]]:
         yield {"name": "closed-hosts", "actionType": DENY, "ipType": IP_PACKETS, "vlanID": host_vlan}
     for link in hosts:
         if link.is_routed:
-            port = platform_port(view.model.platform, link.port.port).logical_id
+            port = view.platform_port(link.port).number
             name = f"closed-{link.port.port}"
             yield {"name": name, "actionType": DENY, "ipType": IP_PACKETS, "srcPort": port}
 

@@ -38,7 +38,7 @@ def applies(plan: Plan, device: Device) -> bool:
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The whole configuration of one switch. Raises SonicPortError for a platform or port that is not known."""
+    """The whole configuration of one switch. Raises PlatformPortError for a platform or port that is not known."""
     document = with_patches(plan, device, PATH, config_db(plan, view_switch(plan, device)))
     yield Artifact(device.name, PATH, dump_lines(document, depth=2), KIND)
     for file in account_files(plan):

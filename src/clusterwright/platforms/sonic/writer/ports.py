@@ -7,27 +7,32 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.plan.ports import spare_ports
-from clusterwright.plan.sonic_lanes import port_lanes
 from clusterwright.platforms.eos.writer.ports import error_correction
 from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
+    from clusterwright.spec.hardware.platform_ports import PlatformPort
 
+RS_FROM_GBPS = 50
 FEC = {"reed-solomon": "rs", "fire-code": "fc", None: "none"}
 
 
 def port_tables(view: SwitchView) -> dict[str, Any]:
     """Ports with breakouts and neighbours, interfaces, and the hosts' VLAN where they share a subnet."""
     own = systems()["sonic"]
-    ports = {name: _port(view, name, "unused", 400, None) for name in spare_ports(view.model, _used(view))}
+    modes = {link.port.port: view.mode_of(link.port.side, link.port.port, link.port.speed_gbps) for link in view.links}
+    spare = spare_ports(view.model, {port: found and found[1] for port, found in modes.items()})
+    known = {name: (view.model.platform_port(name, mode), mode.speed_gbps) for name, mode in spare}
+    ports = {name: _port(view, "unused", each, None) for name, each in known.items()}
     interfaces: dict[str, dict[str, str]] = {}
     neighbours = {}
     members = {}
     for link in view.links:
         name = link.port.port
         fec = FEC[error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m)]
-        entry = _port(view, name, link.description, link.port.speed_gbps, fec)
+        known[name] = (view.platform_port(link.port), link.port.speed_gbps)
+        entry = _port(view, link.description, known[name], fec)
         ports[name] = entry | {"admin_status": "up" if link.is_up else "down"}
         neighbours[name] = {"name": link.peer.device, "local_port": name, "port": link.peer.port}
         if link.port.address is not None:
@@ -37,9 +42,10 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
         else:
             members[f"{own.gateway}|{name}"] = {"tagging_mode": "untagged"}
     ports = dict(sorted(ports.items(), key=lambda item: int(item[0].removeprefix("Ethernet"))))
+    cages = {known[name][0].cage: known[name][0].breakout for name in ports}
     tables: dict[str, Any] = {
         "PORT": ports,
-        "BREAKOUT_CFG": {name: {"brkout_mode": f"1x{int(row['speed']) // 1000}G"} for name, row in ports.items()},
+        "BREAKOUT_CFG": {cage: {"brkout_mode": breakout} for cage, breakout in cages.items() if breakout},
         "INTERFACE": interfaces,
         "DEVICE_NEIGHBOR": neighbours,
     }
@@ -55,20 +61,23 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
     return tables
 
 
-def _used(view: SwitchView) -> dict[str, int]:
-    return {link.port.port: link.port.speed_gbps for link in view.links}
-
-
-def _port(view: SwitchView, name: str, description: str, speed_gbps: int, fec: str | None) -> dict[str, str]:
-    index, lanes = port_lanes(view.model.platform, name)
+def _port(view: SwitchView, description: str, known: tuple[PlatformPort, int], fec: str | None) -> dict[str, str]:
+    port, speed_gbps = known
     return {
-        "alias": f"etp{index + 1}",
-        "index": str(index + 1),
-        "lanes": ",".join(map(str, lanes)),
+        "alias": port.alias,
+        "index": str(port.number),
+        "lanes": ",".join(map(str, port.lanes)),
+        # The module's driver tells by it which of the module's lanes are meant; 0 is the default: all of them.
+        **({"subport": str(port.subport)} if port.subport else {}),
         "speed": str(speed_gbps * 1000),
-        "fec": fec or "rs",
+        "fec": fec or _usual_fec(speed_gbps, len(port.lanes)),
         "autoneg": "off",
         "mtu": str(view.fabric.mtu),
         "description": description,
         "admin_status": "down",
     }
+
+
+def _usual_fec(speed_gbps: int, lanes: int) -> str:
+    """portconfig.py of sonic-net/sonic-buildimage: Reed-Solomon where a lane has 50G or more."""
+    return "rs" if speed_gbps / lanes >= RS_FROM_GBPS else "none"

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
     from clusterwright.spec.site import Site
 
-# The ONIE platform of each hardware SKU, as SONiC's device/ folder names it.
-PLATFORMS = {"Arista-7060X6-64PE-64x400G": "x86_64-arista_7060x6_64pe"}
 RACK_SWITCH = "ToRRouter"
 SYSLOG_PORT = 514
 LLDP_HELLO_S = 30
@@ -69,8 +67,9 @@ def _metadata(view: SwitchView) -> dict[str, str]:
         "suppress-fib-pending": "enabled",
         "yang_config_validation": "enable",
     }
-    if hwsku in PLATFORMS:
-        found["platform"] = PLATFORMS[hwsku]
+    platform = view.model.platform_ports
+    if platform is not None and platform.machine is not None:
+        found["platform"] = platform.machine
     if view.device.asn is not None:
         found["bgp_asn"] = str(view.device.asn)
     return found

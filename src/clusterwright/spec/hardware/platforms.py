@@ -1,0 +1,177 @@
+"""What a network OS calls the ports of a machine beside their names: numbers, lanes, aliases, breakouts, speeds.
+
+Facts of the machine, kept as data with their sources in inventory/hardware/platforms, one file a system; a model names
+its platform, or a file of its vendor's (``platform_files``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from types import MappingProxyType
+from typing import Any
+
+from clusterwright import data_files
+from clusterwright.finding import ClusterwrightError, SpecError
+from clusterwright.spec.hardware.bracket import expand
+from clusterwright.spec.hardware.cages import PortBlock, PortMode
+from clusterwright.spec.hardware.platform_ports import MachinePorts, PlatformPort, Ports, SpeedProfile
+from clusterwright.spec.schema.check import check
+from clusterwright.spec.text.reader import read_document
+
+# BRKOUT_PATTERN of portconfig.py in sonic-net/sonic-buildimage, of one mode: ports, speed, other speeds, lanes. What
+# follows the lanes counts for nothing there: `4x25G(4)[10G]` of a vendor's file runs at 25G.
+_BREAKOUT = re.compile(r"([1-9]\d{0,5})x([1-9]\d{0,5})(G?)((?:\[[\dG, ]*\])?)(?:\((\d{1,6})\))?(?:\[[\dG, ]*\])?")
+MIXED = "+"
+
+
+class BadPlatform(ClusterwrightError):
+    """A description of a machine's ports that contradicts itself, or is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cage:
+    """A cage as SONiC describes it: the port that it is, its front-panel ``index``, its ``lanes``, and its breakouts,
+    each with the aliases of the ports that it makes, the usual one first."""
+
+    name: str
+    index: int
+    lanes: tuple[int, ...]
+    breakouts: Mapping[str, Sequence[str]]
+
+
+Block = tuple[str, str, Sequence[Cage]]
+"""A run of cages with the same lanes and breakouts: its name, its connector, and they."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Breakout:
+    """``speeds`` in Gb/s, the default first; ``ports`` take ``lanes`` each."""
+
+    written: str
+    ports: int
+    speeds: tuple[int, ...]
+    lanes: int
+
+
+@cache
+def platforms() -> Mapping[tuple[str, str], MachinePorts]:
+    """The platforms that travel with the package, by system and name. Raises SpecError where a file does not read."""
+    found = {}
+    for path in sorted((data_files.folder("inventory") / "hardware" / "platforms").glob("*.yaml")):
+        document = read_document(path)
+        findings = check(document, "platforms")
+        if findings:
+            raise SpecError(findings)
+        system = document.data["system"]
+        profiles = [SpeedProfile(**each) for each in document.data.get("profiles", ())]
+        for data in document.data["platforms"]:
+            found[system, data["name"]] = _platform(data, profiles)
+    return MappingProxyType(found)
+
+
+def _platform(data: Mapping[str, Any], profiles: Sequence[SpeedProfile]) -> MachinePorts:
+    if "cages" in data:
+        blocks = [(each["block"], each["connector"], tuple(_cages(each))) for each in data["cages"]]
+        return of_cages(data["name"], blocks, data.get("machine"))
+    return MachinePorts(data["name"], partial(_numbered, data["ports"], profiles))
+
+
+def _numbered(runs: Sequence[Mapping[str, Any]], profiles: Sequence[SpeedProfile]) -> Ports:
+    ports = {}
+    for run in runs:
+        # In the order of the system's table: the profile that is preferred first.
+        supported = tuple(profile for profile in profiles if profile.id in run["profiles"])
+        for name, number in zip(expand(run["names"]), run["numbers"], strict=True):
+            ports[name, ""] = PlatformPort(number, profiles=supported)
+    return ports
+
+
+def _cages(data: Mapping[str, Any]) -> Iterator[Cage]:
+    names, first = expand(data["names"]), data["first_lanes"]
+    starts = [int(each) for each in expand(first)] if isinstance(first, str) else first
+    for index, (name, start) in enumerate(zip(names, starts, strict=True), data["first_index"]):
+        breakouts = {
+            written: tuple(
+                alias.format(index=index, number=number, letter=chr(ord("a") + number - 1))
+                for number in range(1, int(written.partition("x")[0]) + 1)
+            )
+            for written, alias in data["breakouts"].items()
+        }
+        yield Cage(name, index, tuple(range(start, start + data["lanes"])), breakouts)
+
+
+def of_cages(name: str, blocks: Sequence[Block], machine: str | None = None) -> MachinePorts:
+    """The platform of blocks of equal cages, each with its name and connector.
+
+    A port of a breakout is called after its first lane, as SONiC does (BreakoutCfg in portconfig.py): the second of two
+    in Ethernet8 with eight lanes is Ethernet12. Breakouts that mix speeds are left out. Raises BadPlatform for a
+    breakout that does not fit its cage; asking for ports does, where ports or lanes come twice.
+    """
+    return MachinePorts(name, partial(_ports, blocks), machine, tuple(_block(*block) for block in blocks))
+
+
+def _block(name: str, connector: str, cages: Sequence[Cage]) -> PortBlock:
+    modes: dict[str, PortMode] = {}
+    for breakout in _breakouts(cages[0]):
+        for mode in _modes(breakout):
+            modes.setdefault(mode.name, mode)
+    return PortBlock(name, tuple(cage.name for cage in cages), connector, tuple(modes.values()))
+
+
+def _ports(blocks: Sequence[Block]) -> Ports:
+    ports: dict[tuple[str, str], PlatformPort] = {}
+    owner: dict[int, str] = {}
+    for cage in (cage for _, _, cages in blocks for cage in cages):
+        for lane in cage.lanes:
+            if owner.setdefault(lane, cage.name) != cage.name:
+                raise BadPlatform(f"{cage.name} and {owner[lane]} have the same lane {lane}")
+        for breakout in _breakouts(cage):
+            for mode in _modes(breakout):
+                for port, described in _ports_of(cage, breakout, mode):
+                    known = ports.setdefault((port, mode.name), described)
+                    if known.cage != cage.name:
+                        raise BadPlatform(f"{known.cage} and {cage.name} both have a port {port}")
+    return ports
+
+
+def _breakouts(cage: Cage) -> list[_Breakout]:
+    """The breakouts of a cage: those at their default speed first, then others' further speeds, most ports first."""
+    found = []
+    for written, aliases in cage.breakouts.items():
+        if MIXED in written:
+            continue
+        read = _BREAKOUT.fullmatch(written)
+        if read is None:
+            raise BadPlatform(f'{cage.name} has a breakout "{written}", which is none: 2x400G[200G] is one')
+        lanes, count = int(read[5] or len(cage.lanes)), int(read[1])
+        if lanes > len(cage.lanes) or count > lanes or len(aliases) != count:
+            has = f"{len(cage.lanes)} lanes and the breakout {len(aliases)} aliases"
+            raise BadPlatform(f'{cage.name} has a breakout "{written}" that does not fit: the cage has {has}')
+        others = [int(each.rstrip("G")) for each in read[4].strip("[]").replace(" ", "").split(",") if each.rstrip("G")]
+        speeds = tuple(_gbps(speed) for speed in (int(read[2]), *others))
+        found.append(_Breakout(written, count, speeds, lanes // count))
+    defaults = [_Breakout(each.written, each.ports, each.speeds[:1], each.lanes) for each in found]
+    most = sorted(found, key=lambda each: -each.ports)
+    return defaults + [_Breakout(each.written, each.ports, each.speeds[1:], each.lanes) for each in most]
+
+
+def _gbps(speed: int) -> int:
+    """SONiC writes 400G, or Mb/s without a unit."""
+    return speed // 1000 if speed >= 10_000 else speed
+
+
+def _modes(breakout: _Breakout) -> Iterator[PortMode]:
+    ends = tuple(f"+{at * breakout.lanes}" for at in range(breakout.ports)) if breakout.ports > 1 else ("",)
+    for speed in breakout.speeds:
+        yield PortMode(f"{breakout.ports}x{speed}", speed, ends, lanes=breakout.lanes)
+
+
+def _ports_of(cage: Cage, breakout: _Breakout, mode: PortMode) -> Iterator[tuple[str, PlatformPort]]:
+    aliases = cage.breakouts[breakout.written]
+    for at, (port, alias) in enumerate(zip(mode.ports(cage.name), aliases, strict=True)):
+        lanes = cage.lanes[at * breakout.lanes : (at + 1) * breakout.lanes]
+        subport = at + 1 if breakout.ports > 1 else 0
+        yield port, PlatformPort(cage.index, lanes, alias, cage.name, breakout.written, subport)
