@@ -62,7 +62,7 @@ PLATFORMS: dict[str, str] = {
     "eos": "",
     "fboss": "linux",
     "image": "boot linux",
-    "kueue": "slurm",
+    "kueue": "linux slurm",
     "linux": "image opensm",
     "managed": "",
     "nccl": "",

@@ -253,9 +253,41 @@ def test_the_kickstart_is_understood(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "deprecated" not in f"{done.stdout}{done.stderr}".lower()
     spoiled = tmp_path / "spoiled.cfg"
-    spoiled.write_text(place.read_text().replace("zerombr", "zerombrr"))
+    spoiled.write_text(place.read_text().replace("autopart", "autoparts"))
     assert run("ksvalidator", "--version", "RHEL10", spoiled).returncode != 0
     assert "\nnftables\n" in place.read_text()
+
+
+LISTED = {
+    "nvme1n1": "3840755982336 nvme1n1 disk 0 0",
+    "nvme0n1": "1920383410176 nvme0n1 disk 0 0",
+    "sda": "62008590336 sda disk 1 0",  # a stick
+    "sr0": "1073741312 sr0 rom 1 0",
+    "zram0": "8589934592 zram0 disk 0 0",
+}
+
+
+@pytest.mark.parametrize(("disks", "chosen"), [("nvme1n1 nvme0n1 sda sr0 zram0", "nvme0n1"), ("sda sr0 zram0", None)])
+def test_an_installer_takes_one_disk_and_no_swap(tmp_path: Path, disks: str, chosen: str | None) -> None:
+    plan = plan_of("roce-24k")
+    files = files_of(plan, first_server(plan))
+    text = next(item.content.decode() for path, item in files.items() if path.endswith("/ks.cfg"))
+    assert "--noswap" in text
+    script = text.split("%pre")[1].split("%end")[0].split("\n", 1)[1].replace("/tmp/disk.ks", f"{tmp_path}/disk.ks")
+    listing = "\n".join(LISTED[disk] for disk in disks.split())
+    (tmp_path / "lsblk").write_text(f"#!/bin/sh\ncat <<'END'\n{listing}\nEND\n")
+    (tmp_path / "lsblk").chmod(0o755)
+    done = run("sh", "-c", script, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert (done.returncode == 0) is (chosen is not None)
+    if chosen is not None:
+        asked = (tmp_path / "disk.ks").read_text()
+        assert asked.splitlines() == [
+            f"ignoredisk --only-use={chosen}",
+            "zerombr",
+            f"clearpart --all --drives={chosen} --initlabel",
+        ]
+        (tmp_path / "ks.cfg").write_text(asked)
+        assert run("ksvalidator", "--version", "RHEL10", tmp_path / "ks.cfg").returncode == 0
 
 
 def test_cloud_init_takes_the_autoinstall(tmp_path: Path) -> None:

@@ -65,6 +65,14 @@ def test_nodes_say_where_they_are() -> None:
     assert len(racks) == 4
 
 
+@pytest.mark.parametrize(("spec", "file"), [("lab-roce", "etc/default/kubelet"), ("roce-24k", "etc/sysconfig/kubelet")])
+def test_kubelet_reads_its_labels_where_its_package_looks(spec: str, file: str) -> None:
+    plan = plan_of(spec)
+    node = next(device for device in plan.devices if device.role == "node" and kueue.applies(plan, device))
+    (artifact,) = kueue.render(plan, node)
+    assert artifact.path == file
+
+
 def test_where_kueue_places_jobs_alone_nothing_of_slurm_is_rendered() -> None:
     document = read_spec_document(data_files.folder("inventory") / "lab-roce.yaml")
     document = replace(document, data={**document.data, "scheduler": ALONE})

@@ -14,8 +14,10 @@ from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.domains import domain_levels
 from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.linux.writer.system import is_red_hat_family
 from clusterwright.platforms.slurm.writer import controllers
 from clusterwright.platforms.templates import template
+from clusterwright.spec.image import Image
 
 KIND = "kueue"
 HOSTNAME = "kubernetes.io/hostname"
@@ -47,7 +49,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
         yield Artifact(device.name, "etc/kueue/topology.yaml", _objects(plan), KIND)
     else:
         text = template("kueue/kubelet.j2").render(labels=labels(plan, device))
-        yield Artifact(device.name, "etc/default/kubelet", text.encode(), KIND)
+        yield Artifact(device.name, kubelet_file(plan.spec.image(device.image or "")), text.encode(), KIND)
 
 
 def labels(plan: Plan, device: Device) -> tuple[tuple[str, str], ...]:
@@ -59,6 +61,11 @@ def labels(plan: Plan, device: Device) -> tuple[tuple[str, str], ...]:
     homes = {plan.group_by_name[name].level: name for name in device.groups}
     levels = reversed(domain_levels(plan, scheduler.nodes))
     return (*((f"{prefix}/{level}", homes[level]) for level in levels), (f"{prefix}/{GROUP}", device.node_group))
+
+
+def kubelet_file(image: Image | None) -> str:
+    """Where kubelet's unit reads KUBELET_EXTRA_ARGS: kubeadm's rpm names another file than its deb."""
+    return "etc/sysconfig/kubelet" if image is not None and is_red_hat_family(image) else "etc/default/kubelet"
 
 
 @per_plan
