@@ -10,9 +10,11 @@ import pytest
 from tests.rules.overlays import INVENTORY, codes, findings_of
 
 from clusterwright.intent.edge_filters import edge_permits, entries_of, too_full
+from clusterwright.intent.filter_bound import FilterBound, surely_fit
 from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import fabric_of
+from clusterwright.plan.skeleton import build_skeleton
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
 from clusterwright.proofs.tree import tree_of
@@ -57,3 +59,42 @@ def test_lint_counts_what_is_written_and_refuses_what_the_proof_does(
     full = {each.switch for each in too_full(plan)}
     assert bool(found) == bool(full) == bool(refuted) == (len(tables) > room.tables)
     assert all(any(switch in text for switch in full) for text in refuted)
+
+
+SCATTERED = """zones:
+  - {name: part, kind: storage, nodes: [storage], fabrics: [frontend]}
+nodes:
+  - {name: storage, levels: [{name: rack, of: 2, code: s}]}
+flows:
+  - {name: look, from: part, to: compute, protocol: tcp, ports: [9100], reason: "readings", owner: systems}
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "overlay"),
+    [
+        ("lab-roce", "title: the lab\n"),
+        ("lab-roce", _flows(2, 60)),
+        ("lab-roce", SCATTERED),
+        ("lab-ib", "title: the lab\n"),
+        ("lab-border", "title: the lab\n"),
+    ],
+)
+def test_the_bound_without_a_plan_is_no_lower_than_what_is_written(base: str, overlay: str, tmp_path: Path) -> None:
+    """Whoever fits by it fits, so that no plan has to be drawn to say so."""
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(f"extends: {INVENTORY / base}.yaml\n{overlay}")
+    plan = build_plan(load_spec(spec))
+    skeleton, room = build_skeleton(plan.spec), filter_tables_of("fboss")
+    bound = FilterBound(plan.spec, skeleton)
+    tried = 0
+    for each in skeleton.fabrics:
+        for at, own in bound.tenants[each.fabric.name].items():
+            subnet = plan.host_subnet_of.get((each.fabric.name, each.seats[at].name))
+            permits = edge_permits(plan, each.fabric, subnet, single_ports=True) if subnet is not None else None
+            if permits is not None:
+                tried += 1
+                written = sum(entries_of(permit, room) for permit in permits)
+                assert written <= bound.entries(each.fabric, own, room), each.seats[at].name
+    assert tried
+    assert not (surely_fit(plan.spec, skeleton) and list(too_full(plan)))

@@ -13,6 +13,7 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.isolation import Flow, Network, Zone
+from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.zone_reach import covers, members_of, zones_of
 
 ROCE_PORT = 4791
@@ -92,16 +93,22 @@ def peers_over(plan: Plan, zone_name: str, other_name: str, fabric_name: str) ->
     """
     spec = plan.spec
     zone, other, fabric = spec.zone(zone_name), spec.zone(other_name), spec.fabric(fabric_name)
-    if zone is None or other is None or fabric is None or fabric.addressing is None:
+    if zone is None or other is None or fabric is None:
         return ()
+    wanted = meeting_fabrics(spec, zone, other, fabric)
+    return tuple(entry for entry in zone_networks(plan, other.name) if entry.fabric in wanted) if wanted else ()
+
+
+def meeting_fabrics(spec: ClusterSpec, zone: Zone, other: Zone, fabric: Fabric) -> frozenset[str]:
+    """On which fabrics lie the other zone's addresses that a zone meets over a fabric; "" are those outside."""
+    if fabric.addressing is None:
+        return frozenset()
     plain = fabric.technology == "ethernet"
-    if zone_covers(plan, other, fabric):
-        wanted = {fabric.name, ""} if plain else {fabric.name}
-    elif not plain or any(zone_covers(plan, zone, item) and zone_covers(plan, other, item) for item in spec.fabrics):
-        return ()
-    else:
-        wanted = {item.name for item in spec.fabrics} | {""}
-    return tuple(entry for entry in zone_networks(plan, other.name) if entry.fabric in wanted)
+    if covers(spec, other, fabric):
+        return frozenset({fabric.name, ""}) if plain else frozenset({fabric.name})
+    if not plain or any(covers(spec, zone, item) and covers(spec, other, item) for item in spec.fabrics):
+        return frozenset()
+    return frozenset({item.name for item in spec.fabrics} | {""})
 
 
 def _meeting(plan: Plan, node_group: str, flow: Flow, mine: Zone, other: Zone) -> tuple[str, ...]:

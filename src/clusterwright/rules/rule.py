@@ -29,7 +29,7 @@ from clusterwright.plan.cabling import allocate_fabric
 from clusterwright.plan.figures import figures
 from clusterwright.plan.meeting import Wiring, wiring_of_skeleton
 from clusterwright.plan.model import Plan
-from clusterwright.plan.ports import Allocation
+from clusterwright.plan.ports import Allocation, PortShortage
 from clusterwright.plan.size import node_count, uplink_counts
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, build_skeleton
 from clusterwright.spec.model import ClusterSpec
@@ -97,7 +97,18 @@ class Subject:
         plan, as where a switch has too few.
         """
         self.require_plan()
-        return tuple((each, tuple(allocate_fabric(self.spec, each))) for each in self.skeleton.fabrics)
+        return tuple((fabric, ports) for fabric, ports in self.allotted if not isinstance(ports, PortShortage))
+
+    @cached_property
+    def allotted(self) -> tuple[tuple[FabricSkeleton, tuple[Allocation, ...] | PortShortage], ...]:
+        """The same, and what a fabric lacks where a switch of it has too few ports."""
+        return tuple((each, self._allotted(each)) for each in self.skeleton.fabrics)
+
+    def _allotted(self, fabric: FabricSkeleton) -> tuple[Allocation, ...] | PortShortage:
+        try:
+            return tuple(allocate_fabric(self.spec, fabric))
+        except PortShortage as shortage:
+            return shortage
 
     @cached_property
     def plan(self) -> Plan:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.intent.edge_filters import TablesShort, too_full
+from clusterwright.intent.filter_bound import surely_fit
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.hardware.systems import system_of
 
@@ -17,7 +18,9 @@ from clusterwright.spec.hardware.systems import system_of
     title="more filter entries than the chip takes",
     why="The agent refuses the whole configuration, and with it the filters that keep zones apart.",
     mend="Write fewer flows, ports or zones: each pair of prefixes and each single port is an entry.",
-    docs="FBOSS's chips take five tables of 256 entries, one of which denies what is left. An entry has one prefix and"
+    docs="FBOSS gives Tomahawk 3 seven tables of 256 entries and Tomahawk 4 five, one of which denies what is left."
+    " Five are counted for every chip: what another takes is not known here, and a configuration does not say which it"
+    " is for. An entry has one prefix and"
     " one port on each side, so that a flow takes as many as its sources behind the switch, times its targets, times"
     " its ports (a range of up to 64 is listed port by port), and a reply over TCP seven for each of these. A zone"
     " whose members fill whole subnets is one prefix; scattered members are one each. Counted are the entries that will"
@@ -32,7 +35,7 @@ def too_many_entries(subject: Subject) -> Iterator[Problem]:
         for tier in fabric.tiers
         if (system := system_of(tier.model)) is not None and system.filter_tables is not None
     }
-    if not bounded or not spec.flows or not spec.zones:
+    if not bounded or not spec.flows or not spec.zones or surely_fit(spec, subject.skeleton):
         return
     plan = subject.plan
     flows = {flow.name: flow for flow in spec.flows}

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from clusterwright.finding import Severity
-from clusterwright.plan.cabling import allocate_fabric
 from clusterwright.plan.ports import PortShortage, capacity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Attach, Fabric, Side, Tier
@@ -38,22 +37,28 @@ class AttachedSpeed(NamedTuple):
 )
 def too_few_ports(subject: Subject) -> Iterator[Problem]:
     """Tiers whose switches lack ports, at the speed and in the blocks they are meant to use."""
-    for skeleton in subject.skeleton.fabrics:
-        try:
-            allocate_fabric(subject.spec, skeleton)
-        except PortShortage as error:
-            tier = skeleton.fabric.tiers[error.tier]
-            upwards = error.side == "up" and tier.up is not None
-            side = tier.up.side if upwards and tier.up else tier.down
-            yield Problem(
-                (*tier.up.path, "links") if upwards and tier.up else (*tier.path, "model"),
-                f"{error.switch} needs {error.need} ports of {error.speed_gbps}G "
-                f"{'for its uplinks' if upwards else 'for the links from below'}; "
-                f"{tier.model.name} has {error.have} left for them{_in_blocks(side)}.",
-                "Ask for fewer links, take a larger model, or name other `blocks` for the links from below."
-                if upwards
-                else f"Put more {tier.role} switches there, attach fewer links to each, or take a larger model.",
-            )
+    for skeleton, error in subject.allotted:
+        if not isinstance(error, PortShortage):
+            continue
+        tier = skeleton.fabric.tiers[error.tier]
+        upwards = error.side == "up" and tier.up is not None
+        side = tier.up.side if upwards and tier.up else tier.down
+        yield Problem(
+            (*tier.up.path, "links") if upwards and tier.up else (*tier.path, "model"),
+            f"{error.switch} needs {error.need} ports of {error.speed_gbps}G "
+            f"{'for its uplinks' if upwards else 'for the links from below'}; "
+            f"{tier.model.name} has {error.have} left for them{_in_blocks(side)}.",
+            "Ask for fewer links, take a larger model, or name other `blocks` for the links from below."
+            if upwards
+            else _more_room(tier, is_lowest=error.tier == 0),
+        )
+
+
+def _more_room(tier: Tier, *, is_lowest: bool) -> str:
+    """Where links from below may go. Switches side by side that nothing joins would leave a fabric in pieces."""
+    if is_lowest and tier.up is None and tier.join == "all":
+        return f"Take a larger model, attach less, or put a tier above {tier.role}: then several of them are joined."
+    return f"Put more {tier.role} switches there, attach fewer links to each, or take a larger model."
 
 
 def _in_blocks(side: Side) -> str:

@@ -1,0 +1,131 @@
+"""At most how many entries the filters of switches take, from the skeleton: whoever stays below needs no plan.
+
+Zones are counted as the prefixes that they will have: one where a zone is all of a pool or of a switch, as few as hold
+whole subnets that lie side by side, one for each address that shares its subnet with others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from clusterwright.intent.edge_filters import entries_of
+from clusterwright.intent.filter_cover import with_single_ports
+from clusterwright.intent.filter_entries import ICMP_ERRORS, ON_LINK, judged
+from clusterwright.intent.zone_networks import collapse, is_rdma, meeting_fabrics
+from clusterwright.spec.hardware.systems import system_of
+from clusterwright.spec.zone_reach import covers, members_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
+    from clusterwright.spec.fabric import Fabric
+    from clusterwright.spec.hardware.systems import FilterTables
+    from clusterwright.spec.isolation import Zone
+    from clusterwright.spec.model import ClusterSpec
+
+
+def surely_fit(spec: ClusterSpec, skeleton: Skeleton) -> bool:
+    """Whether every switch's filters fit its chip's tables; False where only the plan can tell."""
+    counted = FilterBound(spec, skeleton)
+    for fabric in skeleton.fabrics:
+        systems = [system_of(tier.model) for tier in fabric.fabric.tiers]
+        rooms = [system.filter_tables if system is not None else None for system in systems]
+        kinds = {
+            (rooms[fabric.seats[at].tier], tuple(sorted(own.items())))
+            for at, own in counted.tenants[fabric.fabric.name].items()
+        }
+        for room, own in kinds:
+            if room is not None and room.tables_for(counted.entries(fabric.fabric, dict(own), room)) > room.tables:
+                return False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class FilterBound:
+    """Who has addresses behind which switch of each fabric, and what zones come to by that."""
+
+    spec: ClusterSpec
+    skeleton: Skeleton
+    known: dict[tuple[str, str, FilterTables], int] = field(default_factory=dict)
+
+    @cached_property
+    def tenants(self) -> Mapping[str, Mapping[int, Counter[str]]]:
+        """By fabric and seat, in the order of their subnets, how many addresses each node group has there."""
+        return {each.fabric.name: self._tenants(each) for each in self.skeleton.fabrics}
+
+    def _tenants(self, fabric: FabricSkeleton) -> Mapping[int, Counter[str]]:
+        names = [self.spec.node_groups[node.node_group].name for node in self.skeleton.layout.nodes]
+        found: dict[int, Counter[str]] = {}
+        for item in fabric.attachments:
+            found.setdefault(item.seat, Counter())[names[item.node] if item.node >= 0 else ""] += 1
+        return found
+
+    def entries(self, fabric: Fabric, own: Mapping[str, int], room: FilterTables) -> int:
+        """Entries of a switch that has so many addresses of each node group behind it."""
+        if fabric.addressing is None:
+            return 0
+        version = fabric.addressing.hosts.version
+        prefixes = {zone.name: self._behind(zone, fabric, own) for zone in self.spec.zones}
+        errors = sum(prefixes.values()) * len(ICMP_ERRORS[version])
+        sent = (
+            count * self._each(zone, fabric, version, room)
+            for zone in self.spec.zones
+            if (count := prefixes[zone.name])
+        )
+        return len(ON_LINK[version]) + errors + sum(sent)
+
+    def _behind(self, zone: Zone, fabric: Fabric, own: Mapping[str, int]) -> int:
+        if not covers(self.spec, zone, fabric):
+            return 0
+        members = members_of(self.spec, zone)
+        inside = sum(count for group, count in own.items() if group in members)
+        return 1 if not members or inside == sum(own.values()) else inside
+
+    def _each(self, zone: Zone, fabric: Fabric, version: int, room: FilterTables) -> int:
+        """Entries for each prefix of a zone that sends over a fabric."""
+        key = (zone.name, fabric.name, room)
+        if key not in self.known:
+            self.known[key] = sum(
+                self._targets(zone, peer, fabric, version)
+                * entries_of(with_single_ports(judged(flow, version, reply=reply)), room)
+                for flow in self.spec.flows
+                for reply, mine, other in ((False, flow.source, flow.target), (True, flow.target, flow.source))
+                if mine == zone.name and (peer := self.spec.zone(other)) is not None
+                if not (is_rdma(flow) and (reply or fabric.technology != "roce"))
+            )
+        return self.known[key]
+
+    def _targets(self, zone: Zone, peer: Zone, fabric: Fabric, version: int) -> int:
+        """The prefixes at which a zone meets a peer over a fabric."""
+        wanted = meeting_fabrics(self.spec, zone, peer, fabric)
+        outside = [network for network in peer.prefixes if network.version == version] if "" in wanted else []
+        within = (each for each in self.skeleton.fabrics if each.fabric.name in wanted)
+        return len(collapse(outside)) + sum(self._prefixes(peer, each.fabric, version) for each in within)
+
+    def _prefixes(self, zone: Zone, fabric: Fabric, version: int) -> int:
+        """The prefixes of a zone on a fabric."""
+        addressing = fabric.addressing
+        if not covers(self.spec, zone, fabric) or addressing is None or addressing.hosts.version != version:
+            return 0
+        members, seats = frozenset(members_of(self.spec, zone)), self.tenants[fabric.name].values()
+        if not members or all(own.keys() <= members for own in seats):
+            return 1
+        whole = [at for at, own in enumerate(seats) if own.keys() <= members]
+        shared = [own for own in seats if not own.keys() <= members]
+        scattered = sum(count for own in shared for group, count in own.items() if group in members)
+        return scattered + _side_by_side(whole)
+
+
+def _side_by_side(subnets: Sequence[int]) -> int:
+    """In how few prefixes subnets lie, by their numbers in the pool, in order."""
+    count = at = 0
+    while at < len(subnets):
+        first, size = subnets[at], 1
+        while first % (2 * size) == 0 and subnets[at : at + 2 * size][2 * size - 1 :] == [first + 2 * size - 1]:
+            size *= 2
+        count, at = count + 1, at + size
+    return count
