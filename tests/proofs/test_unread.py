@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from tests.platforms import eos_commands
 from tests.platforms.plans import plan_of, plan_with
-from tests.proofs.ethernet_trees import EOS, text_of, tree
+from tests.proofs.ethernet_trees import EOS, artifacts_of, text_of, tree
 
 from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.proofs.declaration import declaration_of
@@ -89,3 +91,93 @@ def test_claims_that_a_line_cannot_touch_stay_proven() -> None:
     subject = planted("snmp-server trap-source lo0")
     assert JUDGES["bgp-sessions"].run(subject).is_proven
     assert not JUDGES["isolation"].run(subject).is_settled
+
+
+COMMANDS = {
+    AT_MARGIN: ("", eos_commands.MARGIN),
+    IN_PORT: ("   ", eos_commands.INTERFACE),
+    IN_BGP: ("   ", eos_commands.BGP),
+}
+
+
+def test_a_command_that_is_not_rendered_is_unread_wherever_it_stands() -> None:
+    """Whole commands of the manual, each at its place: the claims that it could touch are then not proven."""
+    text, known, tried = text_of("lab-roce", CTSW, EOS), [], 0
+    for before, (blanks, lines) in COMMANDS.items():
+        at = text.index(before) + (len(before) if before != AT_MARGIN else 1)
+        for line in filter(None, lines.split("\n")):
+            tried += 1
+            if not UNREAD[EOS](f"{text[:at]}{blanks}{line}\n{text[at:]}"):
+                known.append(line)
+    assert tried > 180
+    assert known == []
+
+
+def test_where_a_line_stands_counts() -> None:
+    """Lines that are known in one section are not in another, below a comment, twice, or in a second section."""
+    text = text_of("lab-roce", CTSW, EOS)
+    for line, before in (
+        ("   mtu 9000", "\nrouter bgp 4200010000\n"),
+        ("      network ::/0", PORT),
+        ("   shutdown", "   graceful-restart\n"),
+        ("   qos trust dscp", PORT),
+        ("mtu 9000", AT_MARGIN),
+        ("interface Ethernet3/1/1\n   mtu 9000", AT_MARGIN),
+        ("!\n   shutdown", AT_MARGIN),
+    ):
+        at = text.index(before if before in text else "\nrouter bgp ") + 1
+        at = at if before == AT_MARGIN else text.index("\n", at) + 1
+        assert UNREAD[EOS](f"{text[:at]}{line}\n{text[at:]}"), line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "   priority-flow-control priority 2 drop",
+        "   qos trust cos",
+        "   shape rate 1000000",
+        "   random-detect ecn minimum-threshold 10 kbytes maximum-threshold 20 kbytes",
+        "   flowcontrol receive on",
+    ],
+)
+def test_words_on_classes_beside_a_profile_leave_the_classes_not_proven(line: str) -> None:
+    verdict = JUDGES["qos"].run(planted(line, PORT))
+    assert "not proven, because no reader knows" in verdict.word
+    assert f'"interface Ethernet3/1/1 / {line.strip()}"' in verdict.word
+
+
+def test_a_list_on_a_port_between_switches_is_judged() -> None:
+    list_ = "ipv6 access-list OWN\n   10 deny ipv6 any any"
+    text = text_of("lab-roce", CTSW, EOS)
+    edited = text.replace("\nend\n", f"\n{list_}\n!\nend\n").replace(PORT, f"{PORT}   ipv6 access-group OWN in\n")
+    subject = tree("lab-roce", {(CTSW, EOS): lambda _: edited})
+    for name in ("bgp-sessions", "reachability", "isolation"):
+        (first, *_) = [each for each in JUDGES[name].run(subject).counterexamples if each.device == CTSW]
+        assert "Ethernet3/1/1" in first.message, name
+    open_list = tree("lab-roce", {(CTSW, EOS): lambda _: edited.replace("10 deny", "10 permit")})
+    assert JUDGES["bgp-sessions"].run(open_list).is_proven
+    assert JUDGES["reachability"].run(open_list).is_proven
+
+
+@pytest.mark.parametrize(
+    ("entries", "is_refuted"),
+    [("10 deny udp any any eq 7\n   20 permit ipv6 any any", False), ("10 permit udp any any eq 4791", True)],
+)
+def test_a_list_where_none_is_enforced_may_stop_what_no_flow_declares(entries: str, is_refuted: bool) -> None:
+    text = text_of("lab-roce", CTSW, EOS)
+    edited = text.replace("\nend\n", f"\nipv6 access-list OWN\n   {entries}\n!\nend\n")
+    edited = edited.replace(PORT, f"{PORT}   ipv6 access-group OWN out\n")
+    found = JUDGES["isolation"].run(tree("lab-roce", {(CTSW, EOS): lambda _: edited})).counterexamples
+    assert any("list outwards of" in each.message for each in found) is is_refuted
+
+
+def test_an_account_without_a_password_is_refuted() -> None:
+    found = JUDGES["isolation"].run(planted("username eve privilege 15 role network-admin nopassword"))
+    messages = [each.message for each in found.counterexamples if "account" in each.message]
+    assert messages == ["the account eve opens without a password and without a key"]
+
+
+def test_equal_seeds_on_all_switches_of_two_tiers_are_refuted() -> None:
+    devices = [a.device for a in artifacts_of("lab-roce") if a.path == EOS and a.device.startswith(("ctsw", "atsw"))]
+    edits = {(device, EOS): lambda text: re.sub(r"arad [12]", "arad 0", text) for device in devices}
+    assert JUDGES["ecmp-hash"].run(tree("lab-roce", edits)).is_refuted

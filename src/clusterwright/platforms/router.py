@@ -96,7 +96,8 @@ class Port(NamedTuple):
     ``address`` is None on a port that only switches. ``mtu_bytes`` is the longest IP packet, 0 where nothing is said of
     it; ``fec`` is ``reed-solomon``, ``fire-code``, ``none``, or empty where the text leaves it open, as ``lanes`` is 0
     there. ``subnet`` is what hosts on the port share, its own or that of its VLAN. ``mark`` is the place of the
-    address, ``start`` that of the port's first line, ``cable_mark`` that of the description.
+    address, ``start`` that of the port's first line, ``cable_mark`` that of the description. ``filtered`` are the
+    directions (``in``, ``out``) in which the port asks an access list.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Port(NamedTuple):
     qos_mark: Mark
     cable_mark: Mark
     subnet: Prefix | None
+    filtered: tuple[str, ...] = ()
 
 
 class Session(NamedTuple):

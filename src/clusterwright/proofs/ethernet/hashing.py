@@ -1,4 +1,4 @@
-"""Spreading: all switches of a RoCE fabric choose among equal paths by the same parts of a packet, each tier anew.
+"""Spreading: switches choose among equal paths by the same parts of a packet, RoCE's by queue pairs, each tier anew.
 
 Where the spec says that a fabric carries RoCE, switches whose system can read a queue pair's number on their chip must
 do so. The hash functions (algorithm and seed) of two switches one above the other must differ: the upper one would else
@@ -28,7 +28,7 @@ _READ_QUEUE_PAIRS = frozenset(
 
 
 def _applies(tree: RenderedTree) -> bool:
-    return has_network(tree) and any(is_lossless(tree, fabric) for fabric in network_of_tree(tree).fabrics)
+    return has_network(tree) and any(f.links or is_lossless(tree, f) for f in network_of_tree(tree).fabrics)
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -38,10 +38,11 @@ def _run(tree: RenderedTree) -> Verdict:
     silent: list[str] = []
     tried = 0
     for fabric in network_of_tree(tree).fabrics:
-        if not is_lossless(tree, fabric):
-            continue
         facts += _functions(fabric)
         found += _polarised(tree, fabric)
+        if not is_lossless(tree, fabric):
+            tried += len({router.device for pair in _stacked(fabric) for router in pair})
+            continue
         silent += _without_seed(fabric)
         wanted = declared(tree, fabric)
         kinds: dict[tuple[str, bool], list[Router]] = {}

@@ -65,12 +65,16 @@ def _nics(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
             if name and device not in routers:
                 kinds.setdefault((stem_of(device), name), []).append((router, port))
     for members in kinds.values():
-        votes = Counter((port.speed_gbps, port.fec) for _, port in members)
+        votes = Counter((port.speed_gbps, port.fec, port.lanes) for _, port in members)
         usual = max(votes.items(), key=lambda item: item[1])[0]
         for router, port in members if len(votes) > 1 else ():
-            if (port.speed_gbps, port.fec) != usual:
-                own = port.speed_gbps, port.fec
-                here, there = (f"{gbps:g} Gb/s with {fec or 'no stated'} FEC" for gbps, fec in (own, usual))
+            own = port.speed_gbps, port.fec, port.lanes
+            if own != usual:
+                here, there = (
+                    f"{gbps:g} Gb/s with {fec or 'no stated'} FEC"
+                    + (f" on {lanes} lanes" if own[2] != usual[2] else "")
+                    for gbps, fec, lanes in (own, usual)
+                )
                 message = f"{port.name} to {port.peer} runs at {here}, most such ports at {there}"
                 yield example(tree, router.device, router.ports_file, port.speed_mark, message)
 

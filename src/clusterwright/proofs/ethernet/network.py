@@ -32,6 +32,11 @@ class RoutedLink:
     b: int
     b_port: Port
 
+    @property
+    def both_ends(self) -> tuple[tuple[int, Port], tuple[int, Port]]:
+        """Each router with its port."""
+        return (self.a, self.a_port), (self.b, self.b_port)
+
 
 @dataclass(frozen=True, eq=False)
 class RoutedFabric:

@@ -20,6 +20,7 @@ from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_netwo
 from clusterwright.proofs.ethernet.node_routes import node_faults
 from clusterwright.proofs.ethernet.pieces import is_silent, label, piece_facts, piece_faults, piece_notes
 from clusterwright.proofs.ethernet.plane_routes import plane_faults
+from clusterwright.proofs.ethernet.port_lists import list_faults
 from clusterwright.proofs.ethernet.routes import Edge, Routes, announced, edges_of, spread
 from clusterwright.proofs.tree import RenderedTree
 
@@ -69,6 +70,7 @@ def _run(tree: RenderedTree) -> Verdict:
         facts.append(Fact(f"{name}: NICs whose switch announces them", len(fabric.nics)))
         tried += len(fabric.nics) + len(fabric.links)
         found += node_faults(tree, fabric)
+        found += list_faults(tree, fabric)
         found += leaks(tree, fabric, network.fabrics)
     facts += piece_facts(tree)
     found += piece_faults(tree)

@@ -9,6 +9,7 @@ from clusterwright.and_more import and_more
 from clusterwright.platforms.router import Mark, Port, Router, Session, leads_outside, shown, shown_prefix
 from clusterwright.proofs.check import Cases, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, RoutedNetwork, has_network, network_of_tree
+from clusterwright.proofs.ethernet.port_lists import list_faults
 from clusterwright.proofs.ethernet.routes import edges_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -44,6 +45,7 @@ def _run(tree: RenderedTree) -> Verdict:
     found += (example(tree, *place) for place in _misnumbered(network, owners))
     for fabric in network.fabrics:
         found += (example(tree, *place) for place in _of_fabric(fabric, sessions))
+        found += list_faults(tree, fabric)
     return Verdict(tuple(_facts(network)), tuple(found), Cases("sessions or addresses", len(sessions) + len(owners)))
 
 

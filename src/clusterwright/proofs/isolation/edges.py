@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network
@@ -12,17 +12,20 @@ from clusterwright.finding import VerifyError
 from clusterwright.packets.boxes import EVERYTHING, Packet, PacketSet, merged
 from clusterwright.packets.filters import Ruleset
 from clusterwright.packets.passage import Decision, Idle, decide, passing
-from clusterwright.packets.ranges import Ranges
+from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
-from clusterwright.platforms.reader import IN, OUT, Lists, SystemReader
+from clusterwright.platforms.reader import IN, OUT, Lists, SystemReader, Unsupported
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.isolation.declared import DeclaredBorder, DeclaredEdge, DeclaredIsolation
-from clusterwright.proofs.isolation.expected import border_passes, edge_input, management_input
+from clusterwright.proofs.isolation.expected import border_passes, carried, edge_input, management_input
 from clusterwright.proofs.tree import RenderedTree
 
 HOSTS, MANAGEMENT = "host port", "management port"
 BORDER_IN, BORDER_OUT = "border port inwards", "border port outwards"
+OTHER_IN, OTHER_OUT = "list inwards of", "list outwards of"  # where no place of enforcement is
+OUTWARDS = frozenset({BORDER_OUT, OTHER_OUT})
+OTHERS = frozenset({OTHER_IN, OTHER_OUT})
 _ADDRESS = re.compile(r"(?<![\w.:/])(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:.]*)(?:/\d+)?(?![\w.:/])")
 
 
@@ -45,7 +48,7 @@ class PortFilter:
     @property
     def direction(self) -> str:
         """``in`` or ``out``."""
-        return OUT if self.what == BORDER_OUT else IN
+        return OUT if self.what in OUTWARDS else IN
 
     def decide(self, packet: Packet) -> Decision:
         """What becomes of a packet, and by which line."""
@@ -82,7 +85,7 @@ class PortGroup:
         In the text the local prefix is replaced by a word; every other address in it counts by how it stands to the
         local ones, and so do the zones.
         """
-        if self.border is not None:
+        if self.border is not None or self.what in OTHERS:
             return self.device, self.what, self.ports
         text = self.lists.text(self.ports)
         if self.what == HOSTS:
@@ -104,7 +107,7 @@ class PortGroup:
         alike: dict[object, tuple[list[str], Ruleset]] = {}
         for port in self.ports:
             try:
-                ruleset = self.lists.at(port, OUT) if self.what == BORDER_OUT else self.lists.at(port)
+                ruleset = self.lists.at(port, OUT if self.what in OUTWARDS else IN)
             except Unreadable as error:
                 raise unreadable(self.device, self.file, error) from None
             alike.setdefault(behaviour(ruleset), ([], ruleset))[0].append(port)
@@ -115,6 +118,8 @@ class PortGroup:
     def _permitted(self) -> PacketSet | None:
         if self.border is not None:
             return border_passes(self.declared, self.border, outward=self.what == BORDER_OUT)
+        if self.what in OTHERS:
+            return carried(self.declared, self.fabric)
         if self.what == HOSTS:
             return edge_input(self.declared, self.fabric, self.local, single_ports=self.reader.single_ports)
         return management_input(self.declared, self.fabric, is_stateful=self.reader.is_stateful)
@@ -128,12 +133,16 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
     borders: dict[str, list[DeclaredBorder]] = {}
     for border in declared.borders:
         borders.setdefault(border.switch, []).append(border)
+    fabrics = tree.declaration.ethernet if tree.declaration is not None else {}
     for reader in READERS:
         for device in tree.devices_with(reader.file):
             try:
                 lists = reader.lists(tree.text(device, reader.file) or "")
             except Unreadable as error:
                 raise unreadable(device, reader.file, error) from None
+            judged = {(port, IN) for edge in edges.get(device, ()) for port in edge.ports}
+            judged |= {(border.port, direction) for border in borders.get(device, ()) for direction in (IN, OUT)}
+            judged |= {(port, IN) for port in lists.management_ports()}
             for edge in edges.get(device, ()):
                 if any(zone.on(edge.fabric) for zone in declared.zones):
                     ports = tuple(edge.ports)
@@ -147,6 +156,18 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
             if ports and management_input(declared, fabric) is not None:
                 pool = declared.fabric[fabric].pool
                 yield PortGroup(declared, device, reader, MANAGEMENT, fabric, ports, pool, lists)
+            name = fabrics[device].name if device in fabrics else ""
+            for what, own in _others(reader, lists, judged).items():
+                yield PortGroup(declared, device, reader, what, name, tuple(own), EMPTY, lists)
+
+
+def _others(reader: SystemReader, lists: Lists, judged: set[tuple[str, str]]) -> Mapping[str, list[str]]:
+    """Ports with a list in a direction where none is enforced: what the list stops may be what others permit."""
+    found: dict[str, list[str]] = {}
+    for port, direction in lists.bound() if not isinstance(reader.router, Unsupported) else ():
+        if (port, direction) not in judged:
+            found.setdefault(OTHER_OUT if direction == OUT else OTHER_IN, []).append(port)
+    return found
 
 
 def behaviour(ruleset: Ruleset) -> object:

@@ -33,6 +33,7 @@ from clusterwright.packets.boxes import (
     PacketSet,
     box,
     meet,
+    union,
 )
 from clusterwright.packets.filters import InterfaceNumbers
 from clusterwright.packets.ranges import EMPTY, Ranges, values
@@ -64,6 +65,7 @@ _FRESH = values(NEW, UNTRACKED)
 _WHOLE_ONLY = values(0)  # connection tracking puts fragments together before any filter sees them
 _NOT_LATER = values(0, 1)
 _BGP = values(179)
+_BFD = values(3784)  # RFC 5881, of neighbours
 # Flags of replies as TCP sends them: ACK alone or with SYN, FIN or PSH, and RST. ECN's bits may be set.
 _SENT_FLAGS = values(*(flags for flags in range(256) if flags & 0x3F in {4, 16, 17, 18, 20, 24, 25}))
 _ACK_OR_RST = values(*(flags for flags in range(256) if flags & 0x14))
@@ -172,6 +174,29 @@ def management_input(declared: DeclaredIsolation, fabric: str, *, is_stateful: b
                     found += [_tracked(each, flow) for each in boxes] if is_stateful else boxes
     found.append(_icmp(version, _ERRORS[version]))
     return PacketSet(tuple(found)) & EVERYTHING
+
+
+def carried(declared: DeclaredIsolation, fabric: str) -> PacketSet:
+    """What any port of a fabric's switches may have to carry: all flows, both ways, and the sessions of its switches.
+
+    Everything where no zone covers the fabric.
+    """
+    known = declared.fabric.get(fabric)
+    inside = edge_input(declared, fabric, known.pool) if known is not None else None
+    if known is None or inside is None:
+        return EVERYTHING
+    family = V4 if known.version == 4 else V6
+    near = declared.known[known.version]
+    session = box(family=family, proto=values(TCP), src=near, dst=near, fragment=_NOT_LATER)
+    watch = box(family=family, proto=values(UDP), src=near, dst=near, dport=_BFD, fragment=_NOT_LATER)
+    sessions = (_with(session, {DPORT: _BGP}), _with(session, {SPORT: _BGP}), watch)
+    borders = (
+        border_passes(declared, border, outward=outward)
+        for border in declared.borders
+        if border.fabric == fabric
+        for outward in (False, True)
+    )
+    return union((inside, PacketSet(sessions), *borders))
 
 
 def border_passes(declared: DeclaredIsolation, border: DeclaredBorder, *, outward: bool) -> PacketSet:

@@ -29,9 +29,10 @@ from clusterwright.proofs.isolation.border_routes import border_route_faults
 from clusterwright.proofs.isolation.carried import carried_faults, uncarried_notes
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import (
-    BORDER_OUT,
     HOSTS,
     MANAGEMENT,
+    OTHERS,
+    OUTWARDS,
     PortFilter,
     PortGroup,
     port_groups,
@@ -245,11 +246,12 @@ def _ports(places: FilterPlaces, groups: tuple[PortGroup, ...]) -> Iterator[Coun
 
 
 def _port(places: FilterPlaces, own: PortFilter, passes: PacketSet) -> Iterator[Counterexample]:
-    extra, missing = passes - own.wanted, own.wanted - passes
+    extra = PacketSet(()) if own.what in OTHERS else passes - own.wanted
+    missing = own.wanted - passes
     if not extra and not missing:
         return
     near = tuple(_NEAR[own.what](places, own)) if own.what in _NEAR else ()
-    far = DST if own.what in {HOSTS, BORDER_OUT} else SRC
+    far = DST if own.what == HOSTS or own.what in OUTWARDS else SRC
     for one in _differences(places, extra, missing, far, near, own.device):
         decision = own.decide(one.packet)
         name = f"{own.what} {own.ports[0]}" + (f" and {len(own.ports) - 1:,} more" if len(own.ports) > 1 else "")

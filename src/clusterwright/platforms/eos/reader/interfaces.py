@@ -27,6 +27,7 @@ _ADDRESS = re.compile(r"^   ip(?:v6)? address (\S+)/(\d+)$", re.M)
 _NO_DROP = re.compile(r"^   priority-flow-control priority (\d) no-drop$", re.M)
 _QUEUE = re.compile(r"^   (?:uc-)?tx-queue (\d+)\n((?:      .*\n)*)", re.M)
 _BANDWIDTH = re.compile(r"^      bandwidth percent (\d+)$", re.M)
+_LIST = re.compile(r"   (?:ip|ipv6|mac) access-group ")
 _DEFAULT_MTU = 1500  # of EOS, in bytes
 _MTU = re.compile(r"^   mtu (\d+)$", re.M)
 _MARKS = re.compile(
@@ -57,6 +58,7 @@ class _Settings(NamedTuple):
     is_routed: bool
     lanes: int
     vlan: str
+    filtered: tuple[str, ...]
 
 
 def read_ports(
@@ -111,6 +113,7 @@ def read_ports(
                 (start, settings.profile_line) if settings.profile_line else (start,),
                 (start, "   description ") if description else (start,),
                 network_of(address, length) if address is not None else subnet_of.get(settings.vlan),
+                settings.filtered,
             )
         )
     return tuple(ports), tuple(own_addresses)
@@ -134,6 +137,7 @@ def _settings(lines: tuple[str, ...], watchdog: SwitchWatchdog | None) -> _Setti
         "   no switchport" in lines,
         int(speed[3] or 0) if speed else 0,
         next((line.split()[-1] for line in lines if line.startswith("   switchport access vlan ")), ""),
+        tuple(sorted({line.split()[-1] for line in lines if _LIST.match(line)})),
     )
 
 

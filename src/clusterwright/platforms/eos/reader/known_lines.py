@@ -208,7 +208,7 @@ IDLE: tuple[tuple[str, str, str], ...] = (
         _SHOWN,
     ),
     (
-        r"interface Ethernet\S+",
+        r"interface Ethernet\d+(?:/\d+)*",
         r"spanning-tree portfast",
         "a host's port forwards at once; loops are judged by the cables",
     ),

@@ -56,6 +56,7 @@ def _pattern(begins: str, sides: tuple[tuple[str, str], ...]) -> re.Pattern[str]
 _AT_MARGIN = _pattern("", _SECTIONS)
 _INSIDE = _pattern(" ++", _LINES)
 _PEER = re.compile(r"\n   +neighbor ([0-9a-f.:]*[.:][0-9a-f.:]*) (?:remote-as|peer group) ")
+_ACCOUNT = re.compile(r"\nusername (\S+) ([^\n]+)")
 _ANNOUNCED = re.compile(r"\n   +(network|aggregate-address) (\S+)")
 _ADDRESS = re.compile(r"^   ip(?:v6)? address (?:virtual )?(\S+)", re.M)
 _RELAY = re.compile(r"\n +(?:ip helper-address|ipv6 dhcp relay destination) (\S+)")
@@ -74,6 +75,7 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
         for found in pattern.finditer(lined):
             reason = sides[int((found.lastgroup or "w0")[1:])][1]
             yield found.start(), f'"{found[0].strip()}" {reason}'
+    yield from _accounts(lined)
     if "\nvrf instance MGMT\n" in lined:
         yield from _services(lined)
         yield from _vrfs(lists)
@@ -83,6 +85,15 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
         for found in _RELAY.finditer(lined) if "helper-address" in lined or "dhcp relay" in lined else ():
             if not declared.knows(found[1]):
                 yield found.start(), f"what hosts ask by DHCP goes to {found[1]}, which is on no planned network"
+
+
+def _accounts(lined: str) -> Iterator[Fault]:
+    """Accounts that ask for nothing: neither a password nor a key, which SSH takes instead."""
+    said = [(found.start(), found[1], found[2].split()) for found in _ACCOUNT.finditer(lined)]
+    keyed = {name for _, name, words in said if words[0] in {"ssh-key", "sshkey"}}
+    for at, name, words in said:
+        if "nopassword" in words and name not in keyed:
+            yield at, f"the account {name} opens without a password and without a key"
 
 
 def _vrfs(lists: EosLists) -> Iterator[Fault]:

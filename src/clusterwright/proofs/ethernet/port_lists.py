@@ -1,0 +1,44 @@
+"""Access lists on cables between switches: sessions come up and packets pass there only where no list stops any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.packets.boxes import EVERYTHING, FOREIGN
+from clusterwright.packets.passage import passing
+from clusterwright.packets.phrases import packet_phrase
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.platforms.reader import Lists
+from clusterwright.platforms.readers import READERS
+from clusterwright.platforms.router import Port, Router
+from clusterwright.proofs.check import Counterexample, example
+from clusterwright.proofs.ethernet.network import RoutedFabric
+from clusterwright.proofs.tree import RenderedTree
+
+
+def list_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
+    """Every port between two switches whose lists stop anything, with such a packet.
+
+    What hosts may send is judged where they enter: behind that, the network carries all of it.
+    """
+    ends = ((fabric.routers[at], port) for link in fabric.links for at, port in link.both_ends)
+    for router, port in ends:
+        for direction in port.filtered:
+            message = _stopped(_lists(tree, router), port, direction)
+            if message:
+                yield example(tree, router.device, router.ports_file, (*port.start, " access-group "), message)
+
+
+def _lists(tree: RenderedTree, router: Router) -> Lists:
+    read = next(reader.lists for reader in READERS if reader.file == router.ports_file)
+    return read(tree.text(router.device, router.ports_file) or "")
+
+
+def _stopped(lists: Lists, port: Port, direction: str) -> str:
+    """What a port's lists stop, in a sentence; "" where everything passes."""
+    what = f"the lists of {port.name} to {port.peer} ({direction})"
+    try:
+        stopped = EVERYTHING - passing(lists.at(port.name, direction), direction, EVERYTHING).packets
+    except Unreadable as error:
+        return f"what {what} stop cannot be said: {error}"
+    return f"{what} stop {packet_phrase(stopped.witness(), FOREIGN)}" if stopped else ""
