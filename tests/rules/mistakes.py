@@ -20,7 +20,7 @@ class Mistake(NamedTuple):
 
 # What a mistake may bring about elsewhere: ports and classes that are lacking, switches without links, missed figures,
 # nodes that one failure cuts off.
-CONSEQUENCES = frozenset({"CW201", "CW202", "CW203", "CW207", "CW212", "CW221", "CW250", "CW430", "CW701"})
+CONSEQUENCES = frozenset({"CW201", "CW202", "CW203", "CW207", "CW212", "CW221", "CW245", "CW250", "CW430", "CW701"})
 ROCE, IB = "lab-roce", "lab-ib"
 
 
