@@ -13,7 +13,6 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "src" / "clusterwright"
 MOST_MODULES = 26  # of a room, so that a newcomer can list it
 MOST_LINES = 400  # of a module, so that it is read in one sitting
-CROWDED = {"spec": 32}  # rooms above the most, which may only shrink
 
 # What every room may use: it knows no room itself.
 GROUND = frozenset(
@@ -197,7 +196,7 @@ def test_no_room_has_more_modules_than_a_newcomer_can_list() -> None:
     counts: dict[str, int] = defaultdict(int)
     for name in modules().keys() - packages():
         counts[name.rpartition(".")[0]] += 1
-    assert {room: count for room, count in counts.items() if count > MOST_MODULES} == CROWDED
+    assert not {room: count for room, count in counts.items() if count > MOST_MODULES}
 
 
 def test_no_module_is_too_long_to_be_read_in_one_sitting() -> None:

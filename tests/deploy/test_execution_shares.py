@@ -61,7 +61,7 @@ def test_a_batch_is_shared_out_whole_and_as_the_cluster_is(
 ) -> None:
     sizes, nodes = mesh
     pods = {f"{pod}n{index}": pod for pod, size in sizes.items() for index in range(min(size, 5))}
-    execution = ConnectedMesh(Path("socket"), nodes, pods)
+    execution = ConnectedMesh(Path("socket"), nodes, pods, 15, 60)
     batch = data.draw(st.lists(st.sampled_from([*pods, "stranger"]), unique=True))
     shares = execution.partition(batch)
     assert sorted(name for share in shares.values() for name in share) == sorted(batch)
@@ -72,7 +72,7 @@ def test_a_batch_is_shared_out_whole_and_as_the_cluster_is(
 def test_whoever_is_left_does_the_share_of_a_node_that_is_not_there(tmp_path: Path) -> None:
     """Three nodes, one of them away: its four jobs go to the two others, two to each."""
     nodes = tuple(MeshNode(name) for name in "uvw")
-    mesh = Mesh(ConnectedMesh(Path("socket"), nodes, {}), tmp_path, 2)
+    mesh = Mesh(ConnectedMesh(Path("socket"), nodes, {}, 15, 60), tmp_path, 2)
     mesh.leave_out("u", "the mesh has no route to it")
     taken = [mesh.take("u", {"u": "the mesh has no route to it"}) for _ in range(4)]
     assert sorted(name or "" for name in taken) == ["v", "v", "w", "w"]
@@ -159,7 +159,7 @@ def test_a_file_without_execution_nodes_says_what_to_do(tmp_path: Path) -> None:
     file = tmp_path / "execution.json"
     with pytest.raises(ClusterwrightError, match="cannot be read: No such file"):
         read_execution(file)
-    file.write_text('{"control_socket": "/run/x", "nodes": {}, "pods": {}}')
+    file.write_text('{"control_socket": "/run/x", "nodes": {}, "pods": {}, "lost_after_s": 15, "silent_after_s": 60}')
     with pytest.raises(ClusterwrightError, match="leave `execution` out of the access file"):
         read_execution(file)
 
@@ -169,10 +169,11 @@ def test_the_access_file_names_who_does_the_work(tmp_path: Path) -> None:
         "private_key: id\nknown_hosts: known_hosts\naddresses: {n0: 10.0.0.2}\nexecution: execution.json\n"
     )
     (tmp_path / "execution.json").write_text(
-        '{"control_socket": "/run/mesh.sock", "nodes": {"exec": ["p0"]}, "pods": {"n0": "p0"}}'
+        '{"control_socket": "/run/mesh.sock", "nodes": {"exec": ["p0"]}, "pods": {"n0": "p0"}, '
+        '"lost_after_s": 15, "silent_after_s": 60}'
     )
     execution = read_access(tmp_path / "access.yaml").execution
-    assert execution == ConnectedMesh(Path("/run/mesh.sock"), (MeshNode("exec", ("p0",)),), {"n0": "p0"})
+    assert execution == ConnectedMesh(Path("/run/mesh.sock"), (MeshNode("exec", ("p0",)),), {"n0": "p0"}, 15, 60)
 
 
 def make_runs(folder: Path) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from clusterwright.data_files import folder
-from clusterwright.spec.hardware.load import load_models
+from clusterwright.spec.hardware.consistency import load_models
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.text.reader import read_document
 

@@ -136,12 +136,11 @@ def _models() -> dict[str, HardwareModel]:
 
 def _spec(*, pods: int, racks: int, uplinks: int, upper: int, title: str) -> ClusterSpec:
     models = _models()
-    side = Side((), None, "smf", 30.0, 0, ())
+    side = Side((), None, "smf", 30.0, ())
+    low, high = (Uplinks(links, SPEED_GBPS, side, (), False, None, None) for links in (uplinks, upper))
     tiers = (
-        Tier("rtsw", models["hand-switch"], "rack", "all", 1, side, Uplinks(uplinks, SPEED_GBPS, side, ()), None, ()),
-        Tier(
-            "ctsw", models["hand-switch"], "pod", "all", uplinks, side, Uplinks(upper, SPEED_GBPS, side, ()), None, ()
-        ),
+        Tier("rtsw", models["hand-switch"], "rack", "all", 1, side, low, None, ()),
+        Tier("ctsw", models["hand-switch"], "pod", "all", uplinks, side, high, None, ()),
         Tier("atsw", models["hand-switch"], "cluster", "all", upper, side, None, None, ()),
     )
     levels = (Level("rack", NODES_PER_RACK, "r", "pod", ()), Level("pod", racks, "p", "cluster", ()))

@@ -20,7 +20,7 @@ from clusterwright.plan.model import Plan
 from clusterwright.rollout.bandwidth import ways_of
 from clusterwright.rollout.waves import Effect, Wave, plan_waves
 from clusterwright.spec.load import load_spec
-from clusterwright.spec.rollout import RolloutPolicy
+from clusterwright.spec.rollout import DEFAULT_ROLLOUT, RolloutPolicy
 
 
 @cache
@@ -66,7 +66,8 @@ def test_generated_clusters_keep_the_policy(case: Case, data: st.DataObject) -> 
         plan = build_plan(load_spec(case.write(Path(scratch))))
     chosen = data.draw(st.lists(st.sampled_from([device.name for device in plan.devices]), unique=True, min_size=1))
     changes = {name: data.draw(st.sampled_from(list(Effect))) for name in chosen}
-    policy = RolloutPolicy(
+    policy = replace(
+        DEFAULT_ROLLOUT,
         canaries=data.draw(st.integers(0, 2)),
         min_bandwidth_percent=data.draw(st.sampled_from([0.0, 50.0, 75.0, 100.0])),
         racks_at_once=data.draw(st.integers(1, 4)),
@@ -79,7 +80,7 @@ def test_both_switches_of_a_pair_never_go_together() -> None:
     plan, stacks = reference("lab-roce")
     pair = dict.fromkeys(("ctsw-p00-00", "ctsw-p00-01"), Effect.RESTART)
 
-    waves = plan_waves(plan, stacks, pair, RolloutPolicy(canaries=0, min_bandwidth_percent=50))
+    waves = plan_waves(plan, stacks, pair, replace(DEFAULT_ROLLOUT, canaries=0, min_bandwidth_percent=50))
 
     assert [wave.units for wave in waves] == [("ctsw-p00-00",), ("ctsw-p00-01",)]
     assert [wave.bandwidth_left for wave in waves] == [0.5, 0.5]
@@ -89,7 +90,7 @@ def test_a_live_change_takes_nothing_away_and_goes_in_one_wave() -> None:
     plan, stacks = reference("lab-roce")
     changes = {device.name: Effect.LIVE for device in plan.devices_of("ctsw") if device.pod == "p00"}
 
-    (wave,) = plan_waves(plan, stacks, changes, RolloutPolicy(canaries=0, min_bandwidth_percent=100))
+    (wave,) = plan_waves(plan, stacks, changes, replace(DEFAULT_ROLLOUT, canaries=0, min_bandwidth_percent=100))
 
     assert (wave.bandwidth_left, wave.disturbed, wave.effect) == (1.0, (), Effect.LIVE)
 
@@ -98,7 +99,7 @@ def test_one_canary_of_each_kind_goes_first() -> None:
     plan, stacks = reference("roce-24k")
     changes = {device.name: Effect.REBOOT for device in plan.devices_of("node") if device.pod in ("p00", "p01")}
 
-    waves = plan_waves(plan, stacks, changes, RolloutPolicy(racks_at_once=64))
+    waves = plan_waves(plan, stacks, changes, replace(DEFAULT_ROLLOUT, racks_at_once=64))
 
     assert (waves[0].is_canary, waves[0].units) == (True, ("p00r000",))
     assert [len(wave.units) for wave in waves[1:]] == [64, 64, 63, 64, 64, 64]
@@ -108,7 +109,7 @@ def test_one_canary_of_each_kind_goes_first() -> None:
 def test_a_wave_of_which_no_cut_could_keep_the_policy_says_so_and_stands_alone() -> None:
     plan, stacks = reference("lab-roce")
 
-    (wave,) = plan_waves(plan, stacks, {"mgmt-00": Effect.RESTART}, RolloutPolicy())
+    (wave,) = plan_waves(plan, stacks, {"mgmt-00": Effect.RESTART}, DEFAULT_ROLLOUT)
 
     assert wave.breaks == "p00r00 keeps 0% of its way up on management, below 75%, however it is cut"
 
@@ -118,7 +119,7 @@ def test_members_of_a_service_take_turns() -> None:
     group = next(group for group in plan.spec.node_groups if group.role == "service" and group.count > 2)
     changes = {device.name: Effect.REBOOT for device in plan.devices if device.node_group == group.name}
 
-    waves = plan_waves(plan, stacks, changes, RolloutPolicy(canaries=0))
+    waves = plan_waves(plan, stacks, changes, replace(DEFAULT_ROLLOUT, canaries=0))
 
     assert all(len(wave.units) <= group.count // 2 for wave in waves)
     assert not any(wave.breaks for wave in waves)

@@ -13,7 +13,9 @@ from itertools import count
 from clusterwright.plan.guids import switch_guid
 from clusterwright.plan.model import Device, Plan, fabric_of
 from clusterwright.spec.hardware.models import Chips, HardwareModel
-from clusterwright.spec.infiniband import PLANNED_GUID_PREFIX
+from clusterwright.spec.schema.check import default_at
+
+_GUID_PREFIX = ("fabrics", "subnet_manager", "guid_prefix")  # what planned GUIDs begin with
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def chips_of(plan: Plan, device: Device) -> tuple[Chip, ...]:
         return (Chip(device.name, device.guid, "switch", front),)
     fabric = fabric_of(plan, device.fabric)
     scanned = fabric.guids.by_end if fabric.guids else {}
-    prefix = fabric.subnet_manager.guid_prefix if fabric.subnet_manager else PLANNED_GUID_PREFIX
+    prefix = fabric.subnet_manager.guid_prefix if fabric.subnet_manager else default_at("cluster", _GUID_PREFIX)
     planned = switch_guid(prefix, device.tier, device.index)
     kinds = ["leaf"] * inside.leaves + ["spine"] * inside.spines
     ports = {"leaf": inside.external + inside.spines, "spine": inside.leaves}

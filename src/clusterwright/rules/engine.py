@@ -16,7 +16,7 @@ from clusterwright.finding import Finding, Severity, SpecError
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.rule import LintRule, Subject
 from clusterwright.rules.suppression import Suppressed, suppress
-from clusterwright.spec.hardware.load import load_models
+from clusterwright.spec.hardware.consistency import load_models
 from clusterwright.spec.load import load_spec, type_document
 from clusterwright.spec.schema.check import check
 from clusterwright.spec.schema.fence import FencedError, fence

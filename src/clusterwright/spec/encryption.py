@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date as calendar_day
+from typing import Annotated
 
+from clusterwright.spec.reading import BAD_DATE, Reading
+from clusterwright.spec.structuring import By, Text
 from clusterwright.spec.text.document import Path
 
 MUTUAL_TLS, TLS, KRB5P = "rpc-with-mtls", "rpc-with-tls", "krb5p"
@@ -96,14 +100,27 @@ class Encryption:
 NO_ENCRYPTION = Encryption(None, None, (), (), ("encryption",))
 
 
+def _day(reading: Reading, text: str, path: Path) -> str:
+    """A day as it is written; one that no calendar has is recorded."""
+    try:
+        calendar_day.fromisoformat(text)
+    except ValueError:
+        message = f'"{text}" is a day that no calendar has.'
+        reading.problem(BAD_DATE, path, message, "Write it as YYYY-MM-DD, such as 2026-12-31.")
+    return text
+
+
+Day = Annotated[str, By(_day)]
+
+
 @dataclass(frozen=True, slots=True)
 class Review:
     """The privacy review of a dataset: who found what and when (YYYY-MM-DD), and how long it holds."""
 
     reviewer: str
-    date: str
+    date: Day
     reference: str
-    expires: str | None
+    expires: Day | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,4 +170,4 @@ class SecretSource:
     key: str | None
     file: str | None
     path: Path
-    version: str | None = None
+    version: Text | None = None

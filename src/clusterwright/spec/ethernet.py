@@ -22,7 +22,11 @@ class Marking:
 
 @dataclass(frozen=True, slots=True)
 class PfcWatchdog:
-    """When a paused queue counts as stuck, and how long its pauses are then ignored; both in milliseconds."""
+    """When a paused queue counts as stuck, and how long its pauses are then ignored; both in milliseconds.
+
+    What holds without a word is unpublished for the reference clusters and chosen: long beside a pause, short beside a
+    job's timeout.
+    """
 
     detection_ms: int
     recovery_ms: int
@@ -52,7 +56,7 @@ class ExtraConfig:
     file: str | None
     reason: str
     path: Path
-    unread: tuple[Vouched, ...] = ()
+    unread: tuple[Vouched, ...]
 
     def concerns(self, device: str, role: str, fabric: str) -> bool:
         """True for a switch that gets what is added."""

@@ -6,12 +6,6 @@ from dataclasses import dataclass
 
 from clusterwright.spec.text.document import Path
 
-MESH_PORT = 27199
-"""Where receptor listens by convention: what Ansible Automation Platform opens for it."""
-
-LOST_AFTER_S, SILENT_AFTER_S = 15, 60
-"""Some seconds more than receptor takes to find another route, and a dozen of a worker's signs of life."""
-
 WORK_TYPE = "clusterwright"
 """What receptor calls the one kind of work that an execution node takes: ``ansible-runner worker``."""
 
@@ -33,7 +27,8 @@ class ExecutionMesh:
     """The execution nodes, the ``controller`` that gives them work, and the fabric and TCP port they speak over.
 
     A node counts as lost when the mesh had no route to it for ``lost_after_s`` seconds, or when its worker said nothing
-    for ``silent_after_s``.
+    for ``silent_after_s``: without a word some seconds more than receptor takes to find another route, and a dozen of a
+    worker's signs of life. ``port`` is where receptor listens by convention: what Ansible Automation Platform opens.
     """
 
     controller: str

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 from clusterwright.spec.authentication import SessionAuthentication
 from clusterwright.spec.ethernet import Marking, PfcWatchdog
-from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.guids import labels_named
 from clusterwright.spec.infiniband import GuidFile, Partition, SubnetManager
-from clusterwright.spec.isolation import Network
+from clusterwright.spec.isolation import Prefix
+from clusterwright.spec.reading import Model, Reading
+from clusterwright.spec.structuring import By, Key
 from clusterwright.spec.text.document import Path
 
 
@@ -34,15 +38,15 @@ class Attach:
 class Side:
     """How a tier uses its ports towards one neighbour tier: blocks in order of use, the mode they run in, the cable.
 
-    ``spare`` ports of each switch stay free on this side.
+    ``spare`` ports of each switch stay free on this side, none towards the tier above.
     """
 
     blocks: tuple[str, ...]
     mode: str | None
     medium: str
     length_m: float
-    spare: int
     path: Path
+    spare: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,11 @@ class Uplinks:
 
     links: int
     speed_gbps: int
-    side: Side
+    side: Annotated[Side, Key()]
     path: Path
-    leaves_building: bool = False
-    macsec: str | None = None
-    authentication: SessionAuthentication | None = None
+    leaves_building: bool
+    macsec: str | None
+    authentication: SessionAuthentication | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class Tier:
     """
 
     role: str
-    model: HardwareModel
+    model: Model
     per: str
     join: str
     count: int
@@ -97,12 +101,18 @@ class FabricAddressing:
     """Prefixes of an Ethernet fabric. ``host_links`` is ``point-to-point`` (a /127 or /31 per NIC) or ``shared`` (one
     subnet per switch). ``hosts_per_switch`` is the length of the prefix that a bottom switch gets out of ``hosts``."""
 
-    loopbacks: Network
-    links: Network
-    hosts: Network
+    loopbacks: Prefix
+    links: Prefix
+    hosts: Prefix
     hosts_per_switch: int
     host_links: str
     path: Path
+
+
+def _codes(reading: Reading, items: Any, path: Path) -> tuple[int, ...]:
+    """The code points of DSCP that numbers and ranges name."""
+    spans = reading.ranges(items, path, 63)
+    return tuple(sorted({code for low, high in spans for code in range(low, min(high, 63) + 1)}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +127,7 @@ class TrafficClass:
     """
 
     name: str
-    dscp: tuple[int, ...]
+    dscp: Annotated[tuple[int, ...], By(_codes)]
     service_level: int | None
     queue: int
     priority: int | None
@@ -127,6 +137,12 @@ class TrafficClass:
     marking: Marking | None
     arbitration: str
     path: Path
+
+    @classmethod
+    def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> TrafficClass:
+        """A lossless class counts marks unless it says otherwise; a strict one has no weight."""
+        weight = {"weight": 0} if data.get("strict") else {}
+        return reading.fields(cls, {"ecn": "count" if "priority" in data else "none", **data, **weight}, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +159,19 @@ class Fabric:
     addressing: FabricAddressing | None
     subnet_manager: SubnetManager | None
     partitions: tuple[Partition, ...]
-    guids: GuidFile | None
+    guids: Annotated[GuidFile | None, By(labels_named)]
     classes: tuple[TrafficClass, ...]
     pfc_watchdog: PfcWatchdog
     accepts_single_failures: str | None
     path: Path
+
+    @classmethod
+    def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Fabric:
+        """Without partitions the default one is the network, and its members are full; with them they are limited."""
+        if "subnet_manager" in data:
+            membership = "limited" if data.get("partitions") else "full"
+            data = {**data, "subnet_manager": {"default_membership": membership, **data["subnet_manager"]}}
+        return reading.fields(cls, data, path)
 
     @property
     def planes(self) -> str:

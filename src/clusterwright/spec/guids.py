@@ -13,6 +13,7 @@ from pathlib import Path as FilePath
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
 from clusterwright.spec.infiniband import GuidFile, ScannedGuid
+from clusterwright.spec.reading import Reading
 from clusterwright.spec.text.document import Path
 from clusterwright.spec.text.source import read_text, refuse_characters
 
@@ -107,6 +108,11 @@ def read_guid_file(path: FilePath, file: str, place: Path) -> GuidFile:
     if reader.findings:
         raise SpecError(reader.findings)
     return GuidFile(file, rows, place)
+
+
+def labels_named(reading: Reading, _: str, path: Path) -> GuidFile | None:
+    """The labels in the file that the spec names at ``path``; None, and recorded, where they cannot be read."""
+    return reading.named_file(path, lambda file: (read_guid_file(file, str(file), path), ()))
 
 
 def _fields(line: str) -> list[tuple[int, str]]:

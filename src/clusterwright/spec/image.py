@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Annotated
 
-from clusterwright.spec.macs import MacFile
+from clusterwright.spec.macs import MacFile, macs_named
+from clusterwright.spec.reading import Reading
+from clusterwright.spec.structuring import By, Key, Structuring, Text
 from clusterwright.spec.text.document import Path
 
 
@@ -15,6 +18,14 @@ class Package:
 
     name: str
     version: str | None
+
+    @classmethod
+    def read(cls, typing: Structuring, data: str | Mapping[str, str], path: Path) -> Package:
+        """Written as ``nftables`` or ``nftables=1.1.3-1``, or by ``package`` and ``version``."""
+        if not isinstance(data, str):
+            return typing.fields(cls, {**data, "name": data["package"]}, path)
+        name, _, version = data.partition("=")
+        return cls(name, version or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,7 @@ class Driver:
     version: str
     packages: tuple[Package, ...]
     modules: tuple[str, ...]
-    is_built: bool
+    is_built: Annotated[bool, Key("built")]
     path: Path
 
 
@@ -64,11 +75,15 @@ class Hugepages:
     count: int
 
 
+def _kib(_: Reading, written: int | str, __: Path) -> int | None:
+    return None if written == "unlimited" else int(written)
+
+
 @dataclass(frozen=True, slots=True)
 class Containers:
     """What containers of jobs get: locked memory in KiB (None: unlimited), /dev/shm, IPC namespace, devices."""
 
-    memlock_kib: int | None
+    memlock_kib: Annotated[int | None, Key("memlock"), By(_kib)]
     shm_size_gb: int
     ipc: str
     devices: tuple[str, ...]
@@ -108,14 +123,18 @@ class Health:
     Counts are since boot; ``link_errors_per_hour`` are symbol and check sequence errors that correction left.
     """
 
-    interval_s: int = 300
-    clock_offset_ms: float = 100
-    link_downs: int = 5
-    link_errors_per_hour: float = 10
-    uncorrected_ecc: int = 0
-    congestion_notifications: int = 0
-    lossless_drops: int = 0
-    leave_out: Mapping[str, str] = field(default_factory=dict)
+    interval_s: int
+    clock_offset_ms: float
+    link_downs: int
+    link_errors_per_hour: float
+    uncorrected_ecc: int
+    congestion_notifications: int
+    lossless_drops: int
+    leave_out: Mapping[str, str]
+
+
+USUAL_HEALTH = Structuring("cluster").fields(Health, {}, ("images", "health"))
+"""Of nodes whose image says nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +155,14 @@ class Image:
     firmware: tuple[Firmware, ...]
     modules: tuple[str, ...]
     blacklist: tuple[str, ...]
-    module_options: Mapping[str, str]
-    sysctl: Mapping[str, str]
+    module_options: Mapping[str, Text]
+    sysctl: Mapping[str, Text]
     kernel_parameters: tuple[str, ...]
     hugepages: Hugepages | None
-    limits: Mapping[str, str]
+    limits: Mapping[str, Text]
     containers: Containers | None
-    enabled_units: tuple[str, ...]
-    masked_units: tuple[str, ...]
+    enabled_units: Annotated[tuple[str, ...], Key("units", "enable")]
+    masked_units: Annotated[tuple[str, ...], Key("units", "mask")]
     users: tuple[User, ...]
     checks: tuple[ImageCheck, ...]
     health: Health
@@ -162,5 +181,5 @@ class Boot:
 
     servers: str
     fabric: str
-    macs: MacFile | None
+    macs: Annotated[MacFile | None, By(macs_named)]
     path: Path

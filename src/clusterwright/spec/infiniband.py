@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated, Any
 
 from clusterwright.finding import Position
+from clusterwright.spec.structuring import By
 from clusterwright.spec.text.document import Path
 
 OPENSM = "opensm"
 UFM = "ufm"
-
-# Locally administered OUI: planned GUIDs must never collide with a vendor's until scanned ones replace them.
-PLANNED_GUID_PREFIX = 0x02C1A5
-DEFAULT_SUBNET_PREFIX = 0xFE80000000000000  # the InfiniBand architecture's default GID prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +28,18 @@ class ManagementKey:
     path: Path
 
 
+def _subnet_prefix(_: Any, written: int | str, __: Path) -> int:
+    """A subnet prefix, which has 64 bits: more than a number of YAML holds for every reader."""
+    return int(written, 16) if isinstance(written, str) else written
+
+
 @dataclass(frozen=True, slots=True)
 class SubnetManager:
     """Where the subnet manager runs and how it routes: ``count`` hosts out of the node group ``nodes``.
 
     ``kind`` is ``opensm`` (the open one) or ``ufm`` (NVIDIA's). ``default_membership`` is what every port is in the
-    default partition, ``limited`` or ``full``. GUIDs without a label are planned below ``guid_prefix`` (24 bits).
+    default partition, ``limited`` or ``full``. GUIDs without a label are planned below ``guid_prefix`` (24 bits): a
+    locally administered OUI, so that they never collide with a vendor's until scanned ones replace them.
     """
 
     nodes: str
@@ -47,7 +51,7 @@ class SubnetManager:
     default_membership: str
     m_key: ManagementKey | None
     guid_prefix: int
-    subnet_prefix: int
+    subnet_prefix: Annotated[int, By(_subnet_prefix)]
     path: Path
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
+from typing import Annotated, Any
 
 from clusterwright.spec.authentication import SessionAuthentication
+from clusterwright.spec.reading import BAD_PREFIX, NO_ADDRESS, NO_NEIGHBOUR, Reading
+from clusterwright.spec.structuring import By, Key
 from clusterwright.spec.text.document import Path
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 AddressWithLength = IPv4Interface | IPv6Interface
+Prefix = Annotated[Network, By(Reading.network)]
+"""A network by the text that writes it."""
 
 INTERNET = "internet"
 BOOT = "boot"
@@ -36,8 +41,12 @@ class Zone:
     isolated: bool
     nodes: tuple[str, ...]
     fabrics: tuple[str, ...]
-    prefixes: tuple[Network, ...]
+    prefixes: tuple[Prefix, ...]
     path: Path
+
+
+def _ports(reading: Reading, items: Any, path: Path) -> tuple[tuple[int, int], ...]:
+    return joined(reading.ranges(items, path, 65535))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +60,13 @@ class Flow:
     """
 
     name: str
-    source: str
-    target: str
+    source: Annotated[str, Key("from")]
+    target: Annotated[str, Key("to")]
     protocol: str
-    ports: tuple[tuple[int, int], ...]
+    ports: Annotated[tuple[tuple[int, int], ...], By(_ports)]
     reason: str
     owner: str | None
-    expires: date | None
+    expires: Annotated[date | None, By(Reading.day)]
     path: Path
 
     def opens(self, protocol: str, low: int, high: int | None = None) -> bool:
@@ -78,12 +87,23 @@ class Border:
     device: str
     port: str
     speed_gbps: int
-    address: AddressWithLength
-    neighbour: Address
+    address: Annotated[AddressWithLength, By(Reading.interface)]
+    neighbour: Annotated[Address, By(Reading.address)]
     asn: int
     zones: tuple[str, ...]
     authentication: SessionAuthentication | None
     path: Path
+
+    @classmethod
+    def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Border:
+        """The far end of the link must lie in the near end's network and differ from it."""
+        found = reading.fields(cls, data, path)
+        own, far = found.address, found.neighbour
+        if own is not NO_ADDRESS and far is not NO_NEIGHBOUR and (far not in own.network or far == own.ip):
+            message = f"{far} is not the far end of a link on which the switch is {own}."
+            hint = f"Name the other address of {own.network}."
+            reading.problem(BAD_PREFIX, (*path, "neighbour"), message, hint)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from clusterwright.spec.structuring import Structuring, Text
 from clusterwright.spec.text.document import Path
+
+SLURM = "slurm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,8 @@ class NcclProfile:
 
     ``version`` is NCCL's, ``pytorch`` PyTorch's, None where jobs use something else. ``heartbeat_timeout_s`` is how
     long PyTorch's watchdog waits before it takes a process for hung. ``topology_file`` gives nodes the topology of
-    their model. ``variables`` are further NCCL or PyTorch variables, written as they are.
+    their model. ``variables`` are further NCCL or PyTorch variables, written as they are. Without a word ``timeout`` is
+    NCCL's own since 2.23.
     """
 
     version: str
@@ -69,7 +74,7 @@ class NcclProfile:
     flight_recorder: FlightRecorder | None
     tuner: Tuner | None
     topology_file: bool
-    variables: Mapping[str, str]
+    variables: Mapping[str, Text]
     path: Path
 
 
@@ -102,3 +107,8 @@ class Scheduler:
     slurm: SlurmTopology | None
     kueue: Kueue | None
     path: Path
+
+    @classmethod
+    def read(cls, typing: Structuring, data: Mapping[str, Any], path: Path) -> Scheduler:
+        """Slurm's settings stand beside the kind."""
+        return typing.fields(cls, {**data, "slurm": data if data["kind"] == SLURM else None}, path)

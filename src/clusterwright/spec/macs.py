@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from clusterwright.finding import Finding, Position, Severity
+from clusterwright.spec.reading import Reading
+from clusterwright.spec.text.document import Path
 from clusterwright.spec.text.source import read_text
 
 BAD_MAC = "CW149"
@@ -49,6 +51,11 @@ def read_macs(file: FilePath) -> tuple[MacFile, tuple[Finding, ...]]:
     findings: list[Finding] = []
     rows = tuple(_rows(str(file), read_text(file, str(file)), findings))
     return MacFile(str(file), rows), tuple(findings)
+
+
+def macs_named(reading: Reading, _: str, path: Path) -> MacFile | None:
+    """What the file holds that the spec names at ``path``; lines that cannot be read are recorded."""
+    return reading.named_file(path, read_macs)
 
 
 def _rows(file: str, text: str, findings: list[Finding]) -> Iterator[NotedMac]:

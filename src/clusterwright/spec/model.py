@@ -5,19 +5,23 @@ Every element keeps ``path``, its place in the document, so that a finding about
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, KeySchedule, Protection, SecretSource
 from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.execution import ExecutionMesh
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.chip_settings import ChipSettings
-from clusterwright.spec.hardware.models import Catalogue, HardwareModel
+from clusterwright.spec.hardware.models import Catalogue
 from clusterwright.spec.image import Boot, Image
 from clusterwright.spec.isolation import Border, Flow, Promise, Zone
 from clusterwright.spec.job import NcclProfile, Scheduler
+from clusterwright.spec.reading import Model, Reading
 from clusterwright.spec.rollout import DEFAULT_ROLLOUT, RolloutPolicy
 from clusterwright.spec.site import Site
+from clusterwright.spec.structuring import Key
 from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.workload import Job
 
@@ -44,13 +48,21 @@ class NodeGroup:
 
     name: str
     role: str
-    model: HardwareModel
+    model: Model
     count: int
     levels: tuple[Level, ...]
     prefix: str
     zone: str | None
     image: str | None
     path: Path
+
+    @classmethod
+    def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> NodeGroup:
+        """A level is counted within the next larger one, and named by its first letter, unless it says otherwise."""
+        steps = data["levels"]
+        larger = (*(step["name"] for step in steps[1:]), CLUSTER)
+        levels = [{"code": step["name"][0], "within": above, **step} for step, above in zip(steps, larger, strict=True)]
+        return reading.fields(cls, {"prefix": data["name"].replace("-", ""), **data, "levels": levels}, path)
 
     def nodes_per(self, level: str) -> int:
         """How many nodes a full instance of ``level`` holds; the whole group for the cluster level.
@@ -117,7 +129,7 @@ class ClusterSpec:
     name: str
     title: str
     site: Site
-    node_groups: tuple[NodeGroup, ...]
+    node_groups: Annotated[tuple[NodeGroup, ...], Key("nodes")]
     fabrics: tuple[Fabric, ...]
     mounts: tuple[Mount, ...]
     zones: tuple[Zone, ...]
@@ -131,7 +143,7 @@ class ClusterSpec:
     jobs: tuple[Job, ...]
     exceptions: tuple[SpecException, ...]
     extra_config: tuple[ExtraConfig, ...]
-    expectations: tuple[Expectation, ...]
+    expectations: Annotated[tuple[Expectation, ...], Key("expect")]
     catalogue: Catalogue
     document: Document
     encryption: Encryption = NO_ENCRYPTION
@@ -141,6 +153,12 @@ class ClusterSpec:
     rollout: RolloutPolicy = DEFAULT_ROLLOUT
     execution: ExecutionMesh | None = None
     chip_settings: tuple[ChipSettings, ...] = ()
+
+    @classmethod
+    def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> ClusterSpec:
+        """The whole document; what is wrong with its values is recorded."""
+        data = {"title": data["name"], **data}
+        return reading.fields(cls, data, path, catalogue=reading.catalogue, document=reading.document)
 
     def node_group(self, name: str) -> NodeGroup | None:
         """The node group ``name``, or None."""

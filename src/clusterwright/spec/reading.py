@@ -1,26 +1,34 @@
-"""What every section's loader needs: the document, the catalogue, and a place for what is wrong with them."""
+"""What typing a spec needs: the document, the catalogue, and a place for what is wrong with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import date
 from difflib import get_close_matches
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address, ip_interface, ip_network
 from pathlib import Path as FilePath
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from clusterwright.finding import Finding, Severity, SpecError
 from clusterwright.spec.hardware.models import Catalogue, HardwareModel
-from clusterwright.spec.isolation import Network
+from clusterwright.spec.structuring import By, Structuring
 from clusterwright.spec.text.document import Document, Path, format_path
+
+if TYPE_CHECKING:
+    from clusterwright.spec.isolation import Address, AddressWithLength, Network
 
 UNKNOWN_MODEL = "CW140"
 BAD_PREFIX = "CW141"
 BAD_RANGE = "CW142"
+BAD_DATE = "CW147"
+# In the place of one that is refused.
+NO_ADDRESS = ip_interface("0.0.0.0/31")
+NO_NEIGHBOUR = NO_ADDRESS.ip
 T = TypeVar("T")
 
 
-class Reading:
+class Reading(Structuring):
     """One walk through a document; ``findings`` fills up instead of stopping at the first mistake.
 
     ``doubts`` are the places at which something stands in for a value, each with the finding because of which.
@@ -28,15 +36,12 @@ class Reading:
     """
 
     def __init__(self, document: Document, catalogue: Catalogue, lacking: Finding | None = None) -> None:
+        super().__init__("cluster")
         self.document = document
         self.catalogue = catalogue
         self.lacking = lacking
         self.findings: list[Finding] = []
         self.doubts: dict[Path, Finding] = {}
-
-    def each(self, data: Mapping[str, Any], key: str, make: Callable[[Any, Path], T], path: Path = ()) -> tuple[T, ...]:
-        """The items of the list ``key`` of ``data``, which stands at ``path``, each typed by ``make``."""
-        return tuple(make(item, (*path, key, index)) for index, item in enumerate(data.get(key, ())))
 
     def problem(self, code: str, path: Path, message: str, hint: str) -> None:
         """Record an error at ``path``: what is wrong, and how to mend it."""
@@ -85,21 +90,35 @@ class Reading:
             self.problem(BAD_PREFIX, path, f'"{text}" is not a network: {error}.', hint)
             return ip_network("0.0.0.0/32")
 
-    def networks(self, data: Mapping[str, Any], key: str, path: Path) -> tuple[Network, ...]:
-        """The networks of the list ``key``."""
-        return tuple(self.network(text, (*path, key, index)) for index, text in enumerate(data.get(key, ())))
+    def interface(self, text: str, path: Path) -> AddressWithLength:
+        """The address with its length that ``text`` writes; a text that is none is recorded: NO_ADDRESS."""
+        try:
+            return ip_interface(text)
+        except ValueError as error:
+            message = f'"{text}" is not an address with its length: {error}.'
+            self.problem(BAD_PREFIX, path, message, "Write 10.0.0.0/31.")
+            return NO_ADDRESS
 
-    def addresses(self, data: Mapping[str, Any], key: str, path: Path) -> tuple[str, ...]:
-        """The addresses of the list ``key`` as written; those that are none are recorded."""
-        for index, text in enumerate(data.get(key, ())):
-            try:
-                ip_address(text)
-            except ValueError:
-                message = f'"{text}" is not an IPv4 or IPv6 address.'
-                self.problem(
-                    BAD_PREFIX, (*path, key, index), message, "Write an address such as 10.0.0.53 or fd00::53."
-                )
-        return tuple(data.get(key, ()))
+    def address(self, text: str, path: Path, hint: str = "Write one such as 10.0.0.1.") -> Address:
+        """The address that ``text`` writes; a text that is none is recorded: NO_NEIGHBOUR."""
+        try:
+            return ip_address(text)
+        except ValueError:
+            self.problem(BAD_PREFIX, path, f'"{text}" is not an IPv4 or IPv6 address.', hint)
+            return NO_NEIGHBOUR
+
+    def server(self, text: str, path: Path) -> str:
+        """An address as it is written; one that is none is recorded."""
+        self.address(text, path, "Write an address such as 10.0.0.53 or fd00::53.")
+        return text
+
+    def day(self, text: str, path: Path) -> date | None:
+        """The day that ``text`` writes as 2026-12-31; None, and recorded, for one that no calendar has."""
+        try:
+            return date.fromisoformat(text)
+        except ValueError:
+            self.problem(BAD_DATE, path, f'"{text}" is not a day of the calendar.', "Write it as 2026-12-31.")
+            return None
 
     def ranges(self, items: Sequence[int | str], path: Path, highest: int) -> tuple[tuple[int, int], ...]:
         """Inclusive ranges from items like 7 or "7-9"; those that run backwards or beyond ``highest`` are recorded."""
@@ -116,3 +135,9 @@ class Reading:
                 )
             found.append((low, high))
         return tuple(found)
+
+
+Model = Annotated[HardwareModel, By(Reading.model)]
+"""A model by its name in the catalogue."""
+Servers = tuple[Annotated[str, By(Reading.server)], ...]
+"""Addresses as they are written."""

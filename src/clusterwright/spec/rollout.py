@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clusterwright.spec.structuring import Structuring
 from clusterwright.spec.text.document import Path
 
 
@@ -26,10 +27,10 @@ class GatePolicies:
     links of an InfiniBand fabric. ``verdicts``: the node check. ``isolation``: whether a node is closed.
     """
 
-    sessions: GatePolicy = GatePolicy(180)
-    subnet: GatePolicy = GatePolicy(180)
-    verdicts: GatePolicy = GatePolicy(120)
-    isolation: GatePolicy = GatePolicy(60)
+    sessions: GatePolicy
+    subnet: GatePolicy
+    verdicts: GatePolicy
+    isolation: GatePolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class BootPolicy:
     """
 
     deadline_s: int
-    boot_s: int = 1800
+    boot_s: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +51,17 @@ class RolloutPolicy:
     ``canaries`` units of each kind go first. While a wave lasts every rack outside it keeps at least
     ``min_bandwidth_percent`` of its way to the top of each fabric, and at most ``racks_at_once`` racks are disturbed.
     ``failure_budget`` devices of a wave may fail; one more stops the rollout. ``gates`` are asked after each wave.
-    ``boots`` is None where nodes are booted by somebody else, at another time. ``path`` is None where the spec is
-    silent and the defaults hold.
+    ``boots`` is None where nodes are booted by somebody else, at another time.
     """
 
-    canaries: int = 1
-    min_bandwidth_percent: float = 75.0
-    racks_at_once: int = 16
-    failure_budget: int = 0
-    gates: GatePolicies = GatePolicies()
-    boots: BootPolicy | None = None
-    path: Path | None = None
+    canaries: int
+    min_bandwidth_percent: float
+    racks_at_once: int
+    failure_budget: int
+    gates: GatePolicies
+    boots: BootPolicy | None
+    path: Path
 
 
-DEFAULT_ROLLOUT = RolloutPolicy()
+DEFAULT_ROLLOUT = Structuring("cluster").fields(RolloutPolicy, {}, ("rollout",))
+"""What holds where the spec is silent."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
+from clusterwright.spec.reading import Reading, Servers
 from clusterwright.spec.text.document import Path
 
 
@@ -36,7 +39,7 @@ class CentralAaa:
     """Servers that say who an operator is, by ``protocol`` (tacacs or radius); ``secret`` names the shared one."""
 
     protocol: str
-    servers: tuple[str, ...]
+    servers: Servers
     secret: str
     path: Path
 
@@ -44,7 +47,8 @@ class CentralAaa:
 @dataclass(frozen=True, slots=True)
 class Telemetry:
     """Streaming telemetry over TLS. ``certificate`` names a switch's own certificate and key where the deployment keeps
-    them, ``authority`` the certificate that must have signed a collector's, ``collectors`` their common names."""
+    them, ``authority`` the certificate that must have signed a collector's, ``collectors`` their common names. Without
+    a word ``port`` is what IANA gives to gNMI (gnmi-gnoi)."""
 
     port: int
     certificate: str
@@ -57,9 +61,9 @@ class Telemetry:
 class Services:
     """Addresses of the servers for names, time and logs."""
 
-    dns: tuple[str, ...]
-    ntp: tuple[str, ...]
-    syslog: tuple[str, ...]
+    dns: Servers
+    ntp: Servers
+    syslog: Servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +75,20 @@ class Site:
 
     domain: str
     rack_units: int
-    dns: tuple[str, ...]
-    ntp: tuple[str, ...]
-    syslog: tuple[str, ...]
+    dns: Servers
+    ntp: Servers
+    syslog: Servers
     management: Services
     operators: tuple[Operator, ...]
     snmp: SnmpAccess | None
     aaa: CentralAaa | None
     telemetry: Telemetry | None
     path: Path
+
+    @classmethod
+    def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Site:
+        """A service that the management network has no servers of its own for is reached as everywhere."""
+        found = reading.fields(cls, data, path)
+        left_out = {each.name for each in fields(Services)} - data.get("management", {}).keys()
+        everywhere = {name: getattr(found, name) for name in left_out}
+        return replace(found, management=replace(found.management, **everywhere))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from typing import Annotated, Any
 
+from clusterwright.spec.structuring import By, Key, Structuring
 from clusterwright.spec.text.document import Path
 
 # In the order in which Llama 3 numbers ranks (arXiv 2407.21783, 3.3.2): the neediest first.
@@ -17,7 +19,7 @@ class ModelFigures:
     """A transformer and one step of its training. ``kv_hidden`` is the width of the keys, and of the values;
     ``microbatch`` counts sequences, ``microbatches`` those of one data-parallel group in a step."""
 
-    parameters: float
+    parameters: Annotated[float, By(lambda _, value, __: float(value))]
     layers: int
     hidden: int
     kv_hidden: int
@@ -27,6 +29,15 @@ class ModelFigures:
     activation_bytes: int
     parameter_bytes: int
     gradient_bytes: int
+
+    @classmethod
+    def read(cls, typing: Structuring, data: Mapping[str, Any], path: Path) -> ModelFigures:
+        """Keys and values are as wide as all else where nothing else is said."""
+        return typing.fields(cls, {"kv_hidden": data["hidden"], **data}, path)
+
+
+def _sizes(_: Structuring, axes: Mapping[str, int], __: Path) -> Mapping[str, int]:
+    return {axis: axes.get(axis, 1) for axis in AXES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +51,7 @@ class Job:
 
     name: str
     nodes: str
-    sizes: Mapping[str, int]
+    sizes: Annotated[Mapping[str, int], Key("axes"), By(_sizes)]
     order: tuple[str, ...]
     data_parallel: str
     reshard_after_forward: bool

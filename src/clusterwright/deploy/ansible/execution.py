@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.spec.execution import LOST_AFTER_S, MESH_TLS, SILENT_AFTER_S
+from clusterwright.spec.execution import MESH_TLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class ConnectedMesh:
     control_socket: Path
     nodes: tuple[MeshNode, ...]
     pods: Mapping[str, str]
+    lost_after_s: float
+    silent_after_s: float
     tls: str = MESH_TLS
-    lost_after_s: float = LOST_AFTER_S
-    silent_after_s: float = SILENT_AFTER_S
 
     def partition(self, devices: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """Execution node -> those of ``devices`` that it is to reach, in their order; no node without devices.
@@ -62,8 +62,8 @@ def read_execution(path: Path) -> ConnectedMesh:
             path.parent / found["control_socket"],
             nodes,
             dict(found["pods"]),
-            lost_after_s=float(found.get("lost_after_s", LOST_AFTER_S)),
-            silent_after_s=float(found.get("silent_after_s", SILENT_AFTER_S)),
+            lost_after_s=float(found["lost_after_s"]),
+            silent_after_s=float(found["silent_after_s"]),
         )
     except OSError as error:
         raise ClusterwrightError(f"{path}: the file of execution nodes cannot be read: {error.strerror}") from None

@@ -20,8 +20,8 @@ from clusterwright.keys.ledger import read_ledger
 from clusterwright.keys.rotation import LEDGER, newest
 from clusterwright.keys.transit import TransitKms
 from clusterwright.spec.encryption import SecretSource
-from clusterwright.spec.encryption_load import secret_source
 from clusterwright.spec.schema.check import check
+from clusterwright.spec.structuring import Structuring
 from clusterwright.spec.text.extends import read_spec_document
 from clusterwright.spec.text.reader import read_document
 from clusterwright.spec.text.source import noting_reads
@@ -54,8 +54,8 @@ class SecretFile:
         findings = () if is_spec else check(document, "secrets")
         if findings:
             raise SpecError(findings)
-        data = document.data
-        return tuple(secret_source(item, ("secrets", at)) for at, item in enumerate(data.get("secrets", ())))
+        listed = enumerate(document.data.get("secrets", ()))
+        return tuple(Structuring("secrets").typed(SecretSource, item, ("secrets", at)) for at, item in listed)
 
     def fetch(self, stack: PulumiStack | None) -> Values:
         """Every secret by name. Raises SecretError, naming the secret and its source, never a value."""

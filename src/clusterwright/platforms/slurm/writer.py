@@ -19,7 +19,7 @@ from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.platforms.slurm.topology import blocks, compute_nodes, tree
 from clusterwright.platforms.templates import template
 from clusterwright.spec.hardware.models import Host
-from clusterwright.spec.image import Health
+from clusterwright.spec.image import USUAL_HEALTH
 from clusterwright.spec.job import Scheduler, SlurmTopology
 
 KIND = "slurm"
@@ -136,7 +136,7 @@ def _controller_files(plan: Plan) -> tuple[tuple[str, bytes], ...]:
 def _health_interval_s(plan: Plan, members: Iterable[Device]) -> int:
     """Slurm has one interval for all nodes: that of the image that asks for the shortest."""
     images = [plan.spec.image(name) for name in sorted({device.image for device in members if device.image})]
-    return min((image.health.interval_s for image in images if image is not None), default=Health().interval_s)
+    return min((image.health.interval_s for image in images if image is not None), default=USUAL_HEALTH.interval_s)
 
 
 def _hardware(host: Host | None) -> str:

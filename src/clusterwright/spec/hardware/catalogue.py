@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright import data_files
 from clusterwright.finding import Finding, Severity, SpecError
-from clusterwright.spec.hardware.load import LoadedModel, load_models
+from clusterwright.spec.hardware.consistency import LoadedModel, load_models
 from clusterwright.spec.schema.check import check
 from clusterwright.spec.text.document import format_path
 from clusterwright.spec.text.reader import read_document

@@ -10,30 +10,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Annotated, Any
 
 from clusterwright.finding import SpecError
 from clusterwright.spec.reading import Reading
+from clusterwright.spec.structuring import By, Key
 from clusterwright.spec.text.document import Path
 from clusterwright.spec.text.source import read_text
 
 BAD_CHIP_FILE = "CW433"
-
-
-@dataclass(frozen=True, slots=True)
-class ChipSettings:
-    """The settings of one ``model``: ``platform`` as the file has it, None where only a reason stands for it."""
-
-    model: str
-    platform: Mapping[str, Any] | None
-    path: Path
-
-
-def chip_settings(reading: Reading, data: Mapping[str, Any], path: Path) -> ChipSettings:
-    """One entry at ``path``; what is wrong with its file is recorded. The file lies beside the one that names it."""
-    reading.model(data["name"], (*path, "name"))
-    platform = _platform(reading, data["file"], (*path, "file")) if "file" in data else None
-    return ChipSettings(data["name"], platform, path)
 
 
 def _platform(reading: Reading, name: str, path: Path) -> Mapping[str, Any] | None:
@@ -53,3 +38,20 @@ def _platform(reading: Reading, name: str, path: Path) -> Mapping[str, Any] | No
         reading.problem(BAD_CHIP_FILE, path, message, "Name a file such as the vendor's agent.conf of this platform.")
         return None
     return platform
+
+
+def _known(reading: Reading, name: str, path: Path) -> str:
+    reading.model(name, path)
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class ChipSettings:
+    """The settings of one ``model``: ``platform`` as the file has it, None where only a reason stands for it.
+
+    The file lies beside the one that names it; what is wrong with it is recorded.
+    """
+
+    model: Annotated[str, Key("name"), By(_known)]
+    platform: Annotated[Mapping[str, Any] | None, Key("file"), By(_platform)]
+    path: Path

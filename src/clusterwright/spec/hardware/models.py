@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 from clusterwright.spec.hardware.cages import PortBlock, PortMode
 from clusterwright.spec.hardware.platform_ports import MachinePorts, PlatformPort, PlatformPortError
+from clusterwright.spec.structuring import Key, Structuring
+from clusterwright.spec.text.document import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,9 @@ class Nic:
 class NicGroup:
     """NICs of a node that go to the same fabric, in rail order."""
 
-    name: str
+    name: Annotated[str, Key("group")]
     speed_gbps: int
-    nics: tuple[Nic, ...]
+    nics: Annotated[tuple[Nic, ...], Key("devices")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,11 @@ class Chips:
     spines: int
     modules: int
 
+    @classmethod
+    def read(cls, typing: Structuring, data: Mapping[str, Any], path: Path) -> Chips:
+        """Every leaf chip has a board of its own where no modules are named."""
+        return typing.fields(cls, {"modules": data["leaves"], **data}, path)
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
@@ -111,9 +119,14 @@ class Buffer:
     ``pool_cells`` are those that one pool of shared memory and headroom may have, where that is less than all.
     """
 
-    size_bytes: int
+    size_bytes: Annotated[int, Key("bytes")]
     cell_bytes: int
     pool_cells: int
+
+    @classmethod
+    def read(cls, typing: Structuring, data: Mapping[str, Any], path: Path) -> Buffer:
+        """A pool may have every cell where no less is named."""
+        return typing.fields(cls, {"pool_cells": data["bytes"] // data["cell_bytes"], **data}, path)
 
     @property
     def cells(self) -> int:
@@ -141,18 +154,18 @@ class HardwareModel:
     network_os: str | None
     platform: str | None
     asic: str | None
-    units: float
-    power_w: int
-    weight_kg: float
+    units: Annotated[float, Key("units", "value")]
+    power_w: Annotated[int, Key("power_w", "value")]
+    weight_kg: Annotated[float, Key("weight_kg", "value")]
     blocks: tuple[PortBlock, ...]
     management: OutOfBandPort | None
-    nic_groups: tuple[NicGroup, ...]
+    nic_groups: Annotated[tuple[NicGroup, ...], Key("nics")]
     gpus: Gpus | None
     chips: Chips | None
-    capacity_tb: float
     assumed: tuple[str, ...]
+    capacity_tb: Annotated[float, Key("capacity_tb", "value")] = 0
     buffer: Buffer | None = None
-    macsec: tuple[str, ...] = ()
+    macsec: Annotated[tuple[str, ...], Key("macsec", "ciphers")] = ()
     host: Host | None = None
     pcie: Pcie | None = None
     platform_ports: MachinePorts | None = None

@@ -6,16 +6,18 @@ headroom, what the vendor has to add, what BGP has, which interfaces the system 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated
 
 from clusterwright import data_files
 from clusterwright.finding import SpecError
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.schema.check import check
+from clusterwright.spec.structuring import By, Key, Structuring
+from clusterwright.spec.text.document import Path
 from clusterwright.spec.text.reader import read_document
 
 
@@ -25,7 +27,7 @@ class Crc:
 
     bits: int
     polynomial: int
-    half: str
+    half: str = "low"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ class HashAlgorithm:
 
     name: str
     seed: int
-    written: str
     crc: Crc
+    written: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ class Hashing:
 
     asics: tuple[str, ...]
     queue_pairs: bool
-    reason: str
     functions: tuple[HashAlgorithm, ...]
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,10 @@ class Limits:
     pfc_detection_ms: int | None
 
 
+def _says(word: str) -> Callable[[Structuring, str, Path], bool]:
+    return lambda _, written, __: written == word
+
+
 @dataclass(frozen=True, slots=True)
 class System:
     """A switch system: what it can be told. ``title`` is what people call it.
@@ -103,23 +109,23 @@ class System:
     name: str
     title: str
     limits: Limits
-    routes: bool = False
-    sizes_headroom: bool = False
-    needs_chip_settings: bool = False
+    routes: Annotated[bool, Key("technology"), By(_says("ethernet"))]
+    sizes_headroom: Annotated[bool, Key("headroom", "decided_by"), By(_says("configuration"))] = False
+    needs_chip_settings: Annotated[bool, Key("chip_settings", "needed")] = False
     hashing: tuple[Hashing, ...] = ()
     filter_tables: FilterTables | None = None
-    loopback: str = ""
-    gateway: str = ""
-    authentication: frozenset[str] = frozenset()
-    has_bfd: bool = False
-    takes_lines: bool = False
-    patched: tuple[str, ...] = ()
-    has_borders: bool = False
-    has_macsec: bool = False
-    matches_ranges: bool = True
-    ports_of_platform: bool = False
-    writes_spare_ports: bool = False
-    takes_platform_files: bool = False
+    loopback: Annotated[str, Key("interfaces", "loopback")] = ""
+    gateway: Annotated[str, Key("interfaces", "gateway")] = ""
+    authentication: Annotated[frozenset[str], Key("bgp", "authentication")] = frozenset()
+    has_bfd: Annotated[bool, Key("bgp", "bfd")] = False
+    takes_lines: Annotated[bool, Key("added", "lines")] = False
+    patched: Annotated[tuple[str, ...], Key("added", "files")] = ()
+    has_borders: Annotated[bool, Key("rendered", "borders")] = False
+    has_macsec: Annotated[bool, Key("rendered", "macsec")] = False
+    matches_ranges: Annotated[bool, Key("port_ranges", "matched")] = True
+    ports_of_platform: Annotated[bool, Key("ports", "known_by"), By(_says("platform"))] = False
+    writes_spare_ports: Annotated[bool, Key("ports", "written"), By(_says("all"))] = False
+    takes_platform_files: Annotated[bool, Key("ports", "files")] = False
 
     def hashing_on(self, asic: str | None) -> Hashing | None:
         """What holds for switches with a chip; None where nothing is known of it."""
@@ -140,7 +146,7 @@ def systems() -> Systems:
         findings = check(document, "system")
         if findings:
             raise SpecError(findings)
-        found[document.data["name"]] = _system(document.data)
+        found[document.data["name"]] = Structuring("system").typed(System, document.data, ())
     return MappingProxyType(found)
 
 
@@ -158,63 +164,3 @@ def filter_tables_of(name: str) -> FilterTables:
     if found is None:
         raise KeyError(name)
     return found
-
-
-def _system(data: Mapping[str, Any]) -> System:
-    name, title, limits = data["name"], data["title"], _limits(data["limits"])
-    if data["technology"] == "infiniband":
-        return System(name, title, limits)
-    interfaces, bgp, added, ports = data["interfaces"], data["bgp"], data["added"], data.get("ports", {})
-    return System(
-        name,
-        title,
-        limits,
-        routes=True,
-        sizes_headroom=data["headroom"]["decided_by"] == "configuration",
-        needs_chip_settings=data["chip_settings"]["needed"],
-        hashing=tuple(_hashing(each) for each in data["hashing"]),
-        filter_tables=_filter_tables(data.get("filter_tables")),
-        loopback=interfaces["loopback"],
-        gateway=interfaces["gateway"],
-        authentication=frozenset(bgp["authentication"]),
-        has_bfd=bgp["bfd"],
-        takes_lines=added.get("lines", False),
-        patched=tuple(added.get("files", ())),
-        has_borders=data["rendered"]["borders"],
-        has_macsec=data["rendered"]["macsec"],
-        matches_ranges=data["port_ranges"]["matched"],
-        ports_of_platform=ports.get("known_by") == "platform",
-        writes_spare_ports=ports.get("written") == "all",
-        takes_platform_files=ports.get("files", False),
-    )
-
-
-def _limits(data: Mapping[str, Any]) -> Limits:
-    low, high = data.get("snmp_user", (None, None))
-    return Limits(
-        operator_keys=data.get("operator_keys"),
-        dns_servers=data.get("dns_servers"),
-        ntp_servers=data.get("ntp_servers"),
-        snmp_user=None if low is None else (low, high),
-        pfc_detection_ms=data.get("pfc_detection_ms"),
-    )
-
-
-def _filter_tables(data: Mapping[str, Any] | None) -> FilterTables | None:
-    return None if data is None else FilterTables(data["entries"], data["tables"], tuple(data["reply_flags"]))
-
-
-def _hashing(data: Mapping[str, Any]) -> Hashing:
-    return Hashing(
-        asics=tuple(data.get("asics", ())),
-        queue_pairs=data["queue_pairs"],
-        reason=data.get("reason", ""),
-        functions=tuple(
-            HashAlgorithm(each["name"], each["seed"], each.get("written", ""), _crc(each["crc"]))
-            for each in data["functions"]
-        ),
-    )
-
-
-def _crc(data: Mapping[str, Any]) -> Crc:
-    return Crc(data["bits"], data["polynomial"], data.get("half", "low"))

@@ -7,7 +7,7 @@ string may hold stands in ``strings.schema.json``, by kind.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -120,6 +120,27 @@ def _refused(error: Any, validator: Any) -> Iterator[Refused]:
         yield Refused(path, instead=tuple(islice(fitting, 1)) if is_scalar else ())
 
 
+@cache
+def default_at(schema_name: str, keys: tuple[str, ...], none: Any = None) -> Any:
+    """What the published schema gives for the value below ``keys`` where it is left out, else ``none``.
+
+    Keys of mappings lead there; an item of a list is meant by its list.
+    """
+    node = whole = _load(_published(), f"{schema_name}.schema.json")
+    for key in keys:
+        node = _properties(whole, node).get(key, {})
+    return node.get("default", none)
+
+
+def _properties(whole: Any, node: Any) -> Mapping[str, Any]:
+    """The keys of the objects that ``node`` describes, itself or as items of a list."""
+    node = node.get("items", node)
+    reference = node.get("$ref", "")
+    node = whole["$defs"][reference.rpartition("/")[2]] if reference.startswith("#/$defs/") else node
+    found: Mapping[str, Any] = node.get("properties", {})
+    return found
+
+
 def _published() -> FilePath:
     return data_files.folder("inventory") / "schema"
 
@@ -137,5 +158,6 @@ def _validator(folder: FilePath, name: str) -> Any:
     return _Validator(schema, registry=registry)
 
 
+@cache
 def _load(folder: FilePath, file: str) -> Any:
     return json.loads((folder / file).read_text(encoding="utf-8"))

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from clusterwright.spec.structuring import keys_of
 
 if TYPE_CHECKING:
     from clusterwright.finding import Finding
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Keys of the spec whose values the typed spec keeps under another name.
-_FIELDS = {"expect": "expectations", "from": "source", "nodes": "node_groups", "to": "target"}
 # What stays readable of a thing that is in doubt as a whole: by these it is found, not judged.
 _ALWAYS = frozenset({"document", "name", "path"})
 
@@ -80,8 +80,7 @@ def _knows_its_place(value: Any) -> bool:
 
 def _field(thing: Any, key: str | int) -> str | None:
     """The field that holds the value of the spec's ``key``; None when the thing has none of its own for it."""
-    names = _names(thing)
-    return next((name for name in (key, _FIELDS.get(str(key))) if isinstance(name, str) and name in names), None)
+    return keys_of(cast("Any", type(thing))).get((key,))
 
 
 def _names(thing: Any) -> tuple[str, ...]:

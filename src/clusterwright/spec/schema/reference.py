@@ -99,6 +99,8 @@ def _kind(value: Schema, objects: Schema) -> str:
 def _literal(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key}: {_literal(item)}" for key, item in value.items())
+    if isinstance(value, float):
+        return f"{value:g}"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -31,7 +31,7 @@ from clusterwright.platforms.linux.writer.qos import is_lossless, nic_priorities
 from clusterwright.platforms.linux.writer.system import boot_services, is_red_hat_family, kernel_command_line, shape_of
 from clusterwright.platforms.linux.writer.system import kernel_settings as kernel_settings_of
 from clusterwright.platforms.templates import template
-from clusterwright.spec.image import Health, Image
+from clusterwright.spec.image import USUAL_HEALTH, Health, Image
 
 LIMITS_FILE = "etc/clusterwright/health.json"
 KIND = "node-health"
@@ -72,7 +72,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 @per_plan
 def _program(plan: Plan, image_name: str) -> tuple[tuple[str, bytes, int], ...]:
     image = plan.spec.image(image_name)
-    health = image.health if image is not None else Health()
+    health = image.health if image is not None else USUAL_HEALTH
     archive = archive_path(PACKAGE)
     files = [(archive, archive_of(PACKAGE), 0o644)]
     for name, purpose, arguments in _PROGRAMS:

@@ -1,30 +1,20 @@
-"""From a catalogue document that its JSON Schema accepts to hardware models, with what no schema can say checked."""
+"""What no schema can say of a hardware model: blocks that its ports stand for, and figures that contradict others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
 from clusterwright.spec.hardware.bracket import expand
 from clusterwright.spec.hardware.cages import PortBlock, PortMode
-from clusterwright.spec.hardware.models import (
-    Buffer,
-    Chips,
-    Cpu,
-    Gpus,
-    HardwareModel,
-    Host,
-    Nic,
-    NicGroup,
-    OutOfBandPort,
-    Pcie,
-)
+from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.hardware.platform_files import read_platform
 from clusterwright.spec.hardware.platform_ports import MachinePorts
 from clusterwright.spec.hardware.platforms import BadPlatform, platforms
 from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.structuring import Structuring
 from clusterwright.spec.text.document import Document, Path, format_path
 
 INCONSISTENT_MODEL = "CW131"
@@ -53,55 +43,38 @@ def load_models(document: Document) -> tuple[list[LoadedModel], list[Finding]]:
     findings: list[Finding] = []
     for index, data in enumerate(document.data["models"]):
         path: Path = ("models", index)
-        loader = _Loader(document, path)
-        model = loader.model(data)
-        if loader.findings:
-            findings += loader.findings
+        reading = _ModelReading(document, path)
+        model = reading.model(data)
+        if reading.findings:
+            findings += reading.findings
         else:
             models.append(LoadedModel(model, document, path))
     return models, findings
 
 
-@dataclass(slots=True)
-class _Loader:
-    """Types one model and collects what contradicts itself in it."""
+class _ModelReading(Structuring):
+    """Types the model at ``path`` and collects what contradicts itself in it."""
 
-    document: Document
-    path: Path
-    findings: list[Finding] = field(default_factory=list)
+    def __init__(self, document: Document, path: Path) -> None:
+        super().__init__("hardware")
+        self.document = document
+        self.path = path
+        self.findings: list[Finding] = []
 
     def model(self, data: Mapping[str, Any]) -> HardwareModel:
         platform = self._platform(data)
         blocks = self._blocks(data) if "ports" in data or platform is None else platform.blocks
-        groups = self._nic_groups(data)
-        chips = self._chips(data, blocks)
+        given = {"blocks": blocks, "platform_ports": platform, "assumed": tuple(_assumed(data))}
+        model = self.fields(HardwareModel, data, self.path, **given)
+        self._check_nics(model)
+        self._check_chips(model)
         self._check_kind(data, blocks)
-        management, gpus, buffer = data.get("management"), data.get("gpus"), data.get("buffer")
-        return HardwareModel(
-            name=data["name"],
-            kind=data["kind"],
-            manufacturer=data["manufacturer"],
-            part=data["part"],
-            technology=tuple(data["technology"]),
-            network_os=data.get("network_os"),
-            platform=data.get("platform"),
-            asic=data.get("asic"),
-            units=data["units"]["value"],
-            power_w=data["power_w"]["value"],
-            weight_kg=data["weight_kg"]["value"],
-            blocks=blocks,
-            management=management and OutOfBandPort(management["name"], management["speed_gbps"]),
-            nic_groups=groups,
-            gpus=gpus and Gpus(gpus["count"], gpus["model"], gpus["memory_gb"]),
-            chips=chips,
-            capacity_tb=data["capacity_tb"]["value"] if "capacity_tb" in data else 0,
-            assumed=tuple(_assumed(data)),
-            buffer=buffer and self._buffer(buffer),
-            macsec=tuple(data["macsec"]["ciphers"]) if "macsec" in data else (),
-            host=_host(data["host"]) if "host" in data else None,
-            pcie=self._pcie(data, groups) if "pcie" in data else None,
-            platform_ports=platform,
-        )
+        self._check_pcie(model)
+        if model.buffer is not None and model.buffer.pool_cells > model.buffer.cells:
+            pool, size, cells = model.buffer.pool_cells, model.buffer.size_bytes, model.buffer.cells
+            message = f"A pool has {pool:,} cells, but the buffer of {size:,} bytes has {cells:,}."
+            self.object(("buffer", "pool_cells"), message, "Mend bytes: or pool_cells:.")
+        return model
 
     def object(self, path: Path, message: str, hint: str) -> None:
         """Notes that the value at ``path`` inside the model contradicts the rest of it."""
@@ -246,36 +219,31 @@ class _Loader:
                 index = [candidate.name for candidate in block.modes].index(mode.name)
                 self.object((*place, "modes", index, "disables"), message, hint)
 
-    def _nic_groups(self, data: Mapping[str, Any]) -> tuple[NicGroup, ...]:
-        groups: list[NicGroup] = []
-        gpus = data["gpus"]["count"] if "gpus" in data else 0
-        places: list[Path] = []
-        for index, group in enumerate(data.get("nics", ())):
-            for number, device in enumerate(group["devices"]):
-                places.append(("nics", index, "devices", number))
-                if device.get("gpu", -1) >= gpus:
+    def _check_nics(self, model: HardwareModel) -> None:
+        gpus = model.gpus.count if model.gpus else 0
+        known: dict[str, list[tuple[str, Path]]] = {"interface": [], "rdma_device": [], "pci": []}
+        for index, group in enumerate(model.nic_groups):
+            for number, nic in enumerate(group.nics):
+                place: Path = ("nics", index, "devices", number)
+                if nic.gpu is not None and nic.gpu >= gpus:
                     self.object(
-                        (*places[-1], "gpu"),
-                        f"The NIC sits beside GPU {device['gpu']}, but the model has {gpus or 'none'}.",
+                        (*place, "gpu"),
+                        f"The NIC sits beside GPU {nic.gpu}, but the model has {gpus or 'none'}.",
                         "Count GPUs from 0, or mend gpus.count.",
                     )
-            groups.append(NicGroup(group["group"], group["speed_gbps"], tuple(_nic(nic) for nic in group["devices"])))
-        self._check_unique(
-            (group.name for group in groups), [("nics", index) for index in range(len(groups))], "group", "NIC group"
-        )
-        nics = [nic for group in groups for nic in group.nics]
-        self._check_unique((nic.interface for nic in nics), places, "interface", "interface")
-        for key in ("rdma_device", "pci"):
-            known = [(getattr(nic, key), place) for nic, place in zip(nics, places, strict=True) if getattr(nic, key)]
-            self._check_unique((name for name, _ in known), [place for _, place in known], key, key)
-        return tuple(groups)
+                for key, names in known.items():
+                    if getattr(nic, key):
+                        names.append((getattr(nic, key), place))
+        groups = [group.name for group in model.nic_groups]
+        self._check_unique(groups, [("nics", index) for index in range(len(groups))], "group", "NIC group")
+        for key, names in known.items():
+            self._check_unique((name for name, _ in names), [place for _, place in names], key, key)
 
-    def _chips(self, data: Mapping[str, Any], blocks: tuple[PortBlock, ...]) -> Chips | None:
-        if "chips" not in data:
-            return None
-        inside = data["chips"]
-        chips = Chips(inside["leaves"], inside["external"], inside["spines"], inside.get("modules", inside["leaves"]))
-        cages = sum(len(block.cages) for block in blocks)
+    def _check_chips(self, model: HardwareModel) -> None:
+        chips = model.chips
+        if chips is None:
+            return
+        cages = sum(len(block.cages) for block in model.blocks)
         if chips.leaves * chips.external != cages:
             self.object(
                 ("chips",),
@@ -289,38 +257,19 @@ class _Loader:
                 f"{chips.leaves} leaf chips do not divide by {chips.modules} modules.",
                 "Every module carries equally many.",
             )
-        return chips
 
-    def _pcie(self, data: Mapping[str, Any], groups: tuple[NicGroup, ...]) -> Pcie:
-        """The node's PCI layout; it has every GPU of the model, and each NIC's NUMA node."""
-        inside, gpus = data["pcie"], data["gpus"]["count"] if "gpus" in data else 0
-        if len(inside["gpus"]) != gpus:
-            message = f"pcie: places {len(inside['gpus'])} GPUs, but the model has {gpus or 'none'}."
+    def _check_pcie(self, model: HardwareModel) -> None:
+        """A node's PCI layout has every GPU of the model, and each NIC's NUMA node."""
+        inside, gpus = model.pcie, model.gpus.count if model.gpus else 0
+        if inside is None:
+            return
+        if len(inside.gpus) != gpus:
+            message = f"pcie: places {len(inside.gpus)} GPUs, but the model has {gpus or 'none'}."
             self.object(("pcie", "gpus"), message, "Write one address for each GPU, by local index.")
-        highest = max((nic.numa for group in groups for nic in group.nics if nic.numa is not None), default=0)
-        if highest >= len(inside["numa_cpus"]):
-            message = f"A NIC sits at NUMA node {highest}, but numa_cpus: ends at {len(inside['numa_cpus']) - 1}."
+        highest = max((nic.numa for group in model.nic_groups for nic in group.nics if nic.numa is not None), default=0)
+        if highest >= len(inside.numa_cpus):
+            message = f"A NIC sits at NUMA node {highest}, but numa_cpus: ends at {len(inside.numa_cpus) - 1}."
             self.object(("pcie", "numa_cpus"), message, "Write the threads of every NUMA node, from 0.")
-        return Pcie(
-            cpu=Cpu(**inside["cpu"]),
-            numa_cpus=tuple(inside["numa_cpus"]),
-            link_speed_gts=inside["link_speed_gts"],
-            link_width=inside["link_width"],
-            gpus=tuple(inside["gpus"]),
-            gpus_per_switch=inside.get("gpus_per_switch", 1),
-            nvlinks=inside.get("nvlinks", 0),
-        )
-
-    def _buffer(self, data: Mapping[str, Any]) -> Buffer:
-        """The packet buffer; no pool has more cells than there are."""
-        cells = data["bytes"] // data["cell_bytes"]
-        pool = data.get("pool_cells", cells)
-        if pool > cells:
-            message = f"A pool has {pool:,} cells, but the buffer of {data['bytes']:,} bytes has {cells:,}."
-            self.object(
-                ("buffer", "pool_cells" if "pool_cells" in data else "bytes"), message, "Mend bytes: or pool_cells:."
-            )
-        return Buffer(data["bytes"], data["cell_bytes"], pool)
 
     def _check_kind(self, data: Mapping[str, Any], blocks: tuple[PortBlock, ...]) -> None:
         kind = data["kind"]
@@ -337,14 +286,6 @@ class _Loader:
             )
         if kind in _CABLED and "network_os" not in data:
             self.object((), f"A {kind} needs network_os:.", "Name what it runs, or write unmanaged.")
-
-
-def _nic(data: Mapping[str, Any]) -> Nic:
-    return Nic(data["interface"], data.get("rdma_device"), data.get("pci"), data.get("gpu"), data.get("numa"))
-
-
-def _host(data: Mapping[str, Any]) -> Host:
-    return Host(data["sockets"], data["cores_per_socket"], data["threads_per_core"], data["memory_gb"])
 
 
 def _assumed(data: Mapping[str, Any]) -> Iterable[str]:
