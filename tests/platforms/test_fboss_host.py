@@ -9,8 +9,13 @@ from xml.etree import ElementTree
 from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_device
+from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.model import Plan
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.isolation.host_firewall import firewall_faults
+from clusterwright.proofs.isolation.proof import ISOLATION
+from clusterwright.proofs.tree import tree_of
+from clusterwright.rules.engine import lint_path
 
 NAME = "rtsw-p00r00"
 
@@ -80,3 +85,36 @@ def test_the_firewall_lets_in_what_the_flows_let_in() -> None:
 
 def test_the_agent_publishes_to_fsdb_where_the_spec_wants_telemetry() -> None:
     assert '"publish_stats_to_fsdb": "true"' in text(plan_of("lab-roce"), "etc/coop/agent.conf")
+
+
+PORTLESS = """flows:
+  - {name: ping, from: operations, to: management, protocol: icmp, reason: "is it there", owner: netops}
+  - {name: all-udp, from: operations, to: management, protocol: udp, reason: "probes of any port", owner: netops}
+"""
+EVERYTHING = """flows:
+  - {name: scan, from: operations, to: management, protocol: any, reason: "scans of everything", owner: netops}
+"""
+
+
+def zone_rules(plan: Plan) -> list[list[tuple[str, ...]]]:
+    zone = ElementTree.fromstring(text(plan, "etc/firewalld/zones/management.xml"))
+    return [[(part.tag, *part.attrib.values()) for part in rule] for rule in zone.iter("rule")]
+
+
+def test_the_firewall_lets_in_flows_without_ports(tmp_path: Path) -> None:
+    """They pass the switch in front, and were stopped here; the proof did not look at them."""
+    plan = plan_with(tmp_path, "lab-roce", PORTLESS)
+    assert not lint_path(tmp_path / "overlay.yaml").errors
+    for element in (("icmp-type", "echo-request"), ("protocol", "udp")):
+        assert [("source", "10.99.240.0/24"), element, ("accept",)] in zone_rules(plan)
+    open_to = zone_rules(plan_with(tmp_path, "lab-roce", EVERYTHING))
+    assert [("source", "10.99.240.0/24"), ("accept",)] in open_to
+
+    tree = tree_of(plan.name, render_kinds(plan, ISOLATION.kinds), declaration_of(plan))
+    assert tree.declaration is not None
+    assert tree.declaration.isolation is not None
+    assert not list(firewall_faults(tree, tree.declaration.isolation))
+    lacking = PORTLESS.splitlines()[:1] + PORTLESS.splitlines()[2:]
+    fewer = plan_with(tmp_path, "lab-roce", "\n".join(lacking) + "\n")
+    mixed = tree_of(plan.name, render_kinds(fewer, ISOLATION.kinds), declaration_of(plan))
+    assert any("is stopped" in str(each) for each in firewall_faults(mixed, tree.declaration.isolation))

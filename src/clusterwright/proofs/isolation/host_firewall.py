@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from xml.etree import ElementTree
 
-from clusterwright.packets.boxes import DPORT, PROTO, SRC, TCP, UDP, V4, V6, Box, PacketSet, box
+from clusterwright.packets.boxes import DPORT, ICMP4, ICMP6, PROTO, SRC, TCP, UDP, V4, V6, Box, PacketSet, box
 from clusterwright.packets.phrases import address, version_of
 from clusterwright.packets.ranges import Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
@@ -22,6 +22,11 @@ ZONE_FILE = "etc/firewalld/zones/management.xml"
 PROFILES = "etc/NetworkManager/system-connections/"
 _ZONE = re.compile(r"^zone=(\S+)$", re.M)
 _PROTOCOLS = {"tcp": TCP, "udp": UDP}
+_MATCHING = frozenset({"port", "protocol", "icmp-type"})
+_PINGS = {
+    4: {"proto": values(ICMP4), "icmp": values(8)},
+    6: {"proto": values(ICMP6), "icmp": values(128)},
+}
 _FAMILIES = {"ipv4": (V4, 4), "ipv6": (V6, 6)}
 # fsdb_common.thrift: where FSDB hands out what collectors ask other switches for over gNMI.
 _FSDB = values(5908)
@@ -71,15 +76,18 @@ def _permitted(declared: DeclaredIsolation, fabric: str) -> PacketSet:
     found: list[Box] = []
     for holder in holders(declared, fabric):
         for flow in declared.flows:
-            if flow.target != holder or flow.ports is None:
+            sources = declared.peers(holder, flow.source, fabric, version) if flow.target == holder else None
+            if not sources:
                 continue
-            ports = flow.ports
-            if declared.collecting is not None and declared.collecting in ports:
-                ports |= _FSDB
-            sources = declared.peers(holder, flow.source, fabric, version)
-            if sources:
-                family = V4 if version == 4 else V6
-                found.append(box(family=family, proto=values(_PROTOCOLS[flow.protocol]), src=sources, dport=ports))
+            fields = {"family": V4 if version == 4 else V6, "src": sources}
+            if flow.protocol == "icmp":
+                fields |= _PINGS[version]
+            elif flow.protocol in _PROTOCOLS:
+                fields["proto"] = values(_PROTOCOLS[flow.protocol])
+            if flow.ports is not None:
+                also = declared.collecting is not None and declared.collecting in flow.ports
+                fields["dport"] = flow.ports | _FSDB if also else flow.ports
+            found.append(box(**fields))
     return PacketSet(tuple(found))
 
 
@@ -104,17 +112,33 @@ def _passes(text: str) -> PacketSet:
 
 def _rule(rule: ElementTree.Element) -> Box:
     parts = {part.tag: part for part in rule}
-    if set(parts) - {"source", "port", "accept"} or "accept" not in parts or "port" not in parts:
-        raise Unreadable(0, f"a rule of {', '.join(sorted(parts))} is not known here")
+    known = {"source", "port", "protocol", "icmp-type", "accept"}
+    if set(parts) - known or len(parts) != len(rule) or "accept" not in parts or len(parts.keys() & _MATCHING) > 1:
+        raise Unreadable(0, f"a rule of {', '.join(part.tag for part in rule)} is not known here")
     family, version = _FAMILIES[rule.get("family", "")]
-    fields = {"family": family, "proto": _protocol(parts["port"]), "dport": _ports(parts["port"])}
+    fields = {"family": family}
+    if "port" in parts:
+        fields |= {"proto": _protocol(parts["port"]), "dport": _ports(parts["port"])}
+    if "protocol" in parts:
+        fields["proto"] = values(_PROTOCOLS[_said(parts["protocol"], "value", _PROTOCOLS)])
+    if "icmp-type" in parts:
+        _said(parts["icmp-type"], "name", {"echo-request"})
+        fields |= _PINGS[version]
     if "source" in parts:
         fields["src"] = addresses(parts["source"].get("address", ""), version)
     return box(**fields)
 
 
+def _said(part: ElementTree.Element, attribute: str, known: Container[str]) -> str:
+    """An attribute's value. Raises Unreadable where its meaning is not known here."""
+    value = part.get(attribute, "")
+    if value not in known:
+        raise Unreadable(0, f'<{part.tag} {attribute}="{value}"> is not known here')
+    return value
+
+
 def _protocol(port: ElementTree.Element) -> Ranges:
-    return values(_PROTOCOLS[port.get("protocol", "")])
+    return values(_PROTOCOLS[_said(port, "protocol", _PROTOCOLS)])
 
 
 def _ports(port: ElementTree.Element) -> Ranges:

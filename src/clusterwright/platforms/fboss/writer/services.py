@@ -10,9 +10,11 @@ takes it for a password: its blank splits the line.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.edge import management_permits
+from clusterwright.intent.edge_filters import REPLIES
+from clusterwright.intent.filter_entries import ANY, ECHO_REQUEST, ICMP
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.platforms.linux.writer.switch_accounts import HostFile, account_files
 from clusterwright.platforms.templates import template
@@ -37,6 +39,17 @@ SYSLOG_PORT = 514
 # fsdb_common.thrift: where FSDB hands out state and statistics that the agent publishes.
 FSDB_PORT = 5908
 PUBLISHING = {"publish_state_to_fsdb": "true", "publish_stats_to_fsdb": "true"}
+
+
+Element = tuple[str, tuple[tuple[str, str], ...]]  # the XML element that says what passes, with its attributes
+
+
+class FirewallRule(NamedTuple):
+    """A rule of the zone: everything from ``source`` that ``element`` names, or all of it where there is none."""
+
+    family: str
+    source: str
+    element: Element | None
 
 
 def host_files(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Iterator[HostFile]:
@@ -81,18 +94,32 @@ def firewall_zone(plan: Plan, view: SwitchView) -> str | None:
     return ZONE
 
 
-def _firewall_rules(permits: tuple[Permit, ...], telemetry: Telemetry | None) -> Iterator[tuple[str, str, str, str]]:
-    """Family, source, protocol and port of what may come in; the firewall keeps state, so replies need no rule.
+def _firewall_rules(permits: tuple[Permit, ...], telemetry: Telemetry | None) -> Iterator[FirewallRule]:
+    """What may come in; the firewall keeps state, so that replies and ICMP errors need no rule.
 
     Who may collect over gNMI elsewhere may collect from FSDB here.
     """
     for permit in permits:
-        if permit.established or not permit.target_ports:
+        if permit.name.endswith(REPLIES):
             continue
+        for source in permit.sources:
+            for element in _elements(permit, telemetry):
+                yield FirewallRule(f"ipv{permit.version}", str(source), element)
+
+
+def _elements(permit: Permit, telemetry: Telemetry | None) -> Iterator[Element | None]:
+    """What a flow lets in: ports, a whole protocol, a ping, or everything (None)."""
+    if permit.protocol == ANY:
+        yield None
+    elif permit.protocol == ICMP:
+        if permit.types == (ECHO_REQUEST[permit.version],):
+            yield "icmp-type", (("name", "echo-request"),)
+    elif not permit.target_ports:
+        yield "protocol", (("value", permit.protocol),)
+    else:
         ranges = list(permit.target_ports)
         if telemetry is not None and any(low <= telemetry.port <= high for low, high in ranges):
             ranges.append((FSDB_PORT, FSDB_PORT))
-        for source in permit.sources:
-            for low, high in ranges:
-                words = str(low) if low == high else f"{low}-{high}"
-                yield f"ipv{permit.version}", str(source), permit.protocol, words
+        for low, high in ranges:
+            words = str(low) if low == high else f"{low}-{high}"
+            yield "port", (("port", words), ("protocol", permit.protocol))
