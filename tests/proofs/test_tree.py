@@ -11,7 +11,7 @@ from tests.proofs.trees import FABRIC, artifacts_of, managers_of, text_of
 
 from clusterwright.output.tree import write_tree
 from clusterwright.proofs.declaration import declaration_of
-from clusterwright.proofs.tree import TreeMismatch, read_folder
+from clusterwright.proofs.folder import TreeMismatch, read_folder
 
 
 @pytest.fixture

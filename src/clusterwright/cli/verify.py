@@ -15,8 +15,10 @@ from clusterwright.cli.records import leave_record, show_records
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.engine import render_kinds
 from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.files import FILES
+from clusterwright.proofs.folder import read_folder
 from clusterwright.proofs.registry import CHECKS
-from clusterwright.proofs.tree import RenderedTree, read_folder, tree_of
+from clusterwright.proofs.tree import RenderedTree, Rendering, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +33,7 @@ _SHOWN = 10  # counterexamples in text; JSON has all of them
 
 @click.command()
 @click.argument("subject", metavar="[SPEC|DIR]", type=click.Path(path_type=Path), required=False)
+@click.option("--spec", type=click.Path(path_type=Path), metavar="SPEC", help="Judge the files in DIR by this spec.")
 @click.option("--check", "names", multiple=True, metavar="NAME", help="Only this check; may be repeated.")
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--continuous", type=click.Path(path_type=Path), metavar="FILE", help="Leave a signed record in FILE.")
@@ -39,6 +42,7 @@ _SHOWN = 10  # counterexamples in text; JSON has all of them
 @click.option("--public-key", type=click.Path(path_type=Path), metavar="PEM", help="The node's key, for --records.")
 def verify(
     subject: Path | None,
+    spec: Path | None,
     names: tuple[str, ...],
     form: str,
     continuous: Path | None,
@@ -48,8 +52,10 @@ def verify(
 ) -> int:
     """Proves what the rendered files of SPEC, or those in DIR, promise; or shows where they break it.
 
-    SPEC is rendered in memory. DIR is a tree that `render` wrote: files that differ from its manifest are refused, and
-    what a spec alone can tell, such as who belongs in a partition, is not compared.
+    SPEC is rendered in memory. DIR is a tree that `render` wrote, where files that differ from its manifest are
+    refused; or what was read back from devices, DIR/<device>/<path on the device>, without a manifest. With --spec
+    everything is proven of DIR that is proven of SPEC, and missing and unexpected files are told. Without it what a
+    spec alone can tell, such as who belongs in a partition, is not compared, and the answer says so.
 
     With --continuous, for a timer, the answer also goes into a log of signed, dated and chained records. Nodes leave
     such a log of their own isolation, by a timer in their image. --records checks that no record of a log was changed,
@@ -70,16 +76,14 @@ def verify(
         return show_records(records, public_key, form)
     if subject is None:
         return _EXIT_CANNOT_RUN
+    if spec is not None and not subject.is_dir():
+        raise ClusterwrightError(f"{subject}: is no folder. --spec says what the files in a folder are judged by.")
     checks = _chosen(names)
-    if subject.is_dir():
-        tree = read_folder(subject, {kind for check in checks for kind in check.kinds})
-    else:
-        rendered = _rendered(subject, checks)
-        if rendered is None:
-            return _EXIT_CANNOT_RUN
-        tree = rendered
-    verdicts = prove(tree, checks)
-    if not verdicts:
+    tree = _folder(subject, spec, checks) if subject.is_dir() else _rendered(subject, checks)
+    if tree is None:
+        return _EXIT_CANNOT_RUN
+    verdicts = prove(tree, (FILES, *checks))
+    if all(check is FILES and not verdict.is_refuted for check, verdict in verdicts):
         raise ClusterwrightError(
             f"{subject}: nothing here that {', '.join(check.name for check in checks)} could prove: no such files are "
             "rendered for it. Name another spec or other checks."
@@ -110,6 +114,24 @@ def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
         return None
     kinds = {kind for check in checks for kind in check.kinds}
     return tree_of(plan.name, render_kinds(plan, kinds), declaration_of(plan))
+
+
+def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> RenderedTree | None:
+    """What the checks read in a folder, and what a spec renders; None when the spec has errors, which are printed."""
+    kinds = {kind for check in checks for kind in check.kinds}
+    if spec is None:
+        return read_folder(folder, kinds)
+    plan = sound_plan(spec)
+    if plan is None:
+        return None
+    files = {(made.device, made.path): made.kind for made in render_kinds(plan, kinds)}
+    rendering = Rendering(plan.name, files, frozenset(plan.by_name))
+    tree = read_folder(folder, kinds, declaration_of(plan), rendering)
+    if tree.cluster != plan.name:
+        raise ClusterwrightError(
+            f'{folder}: was rendered for the cluster "{tree.cluster}", {spec} describes "{plan.name}". Name its spec.'
+        )
+    return tree
 
 
 def _text(verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from clusterwright.and_more import and_more
 from clusterwright.platforms.router import Mark, line_of
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.proofs.unread import UnreadPlace, left_by
@@ -100,15 +101,18 @@ class ProofCheck:
     judge: Callable[[RenderedTree], Verdict]
 
     def run(self, tree: RenderedTree) -> Verdict:
-        """The verdict on all that stands in the tree: what no reader takes in leaves the claim not proven.
+        """The verdict on all that stands in the tree: what no reader takes in, and files of the spec that the tree
+        lacks, leave the claim not proven.
 
         Raises VerifyError for text that does not parse.
         """
         verdict = self.judge(tree)
         left = left_by(tree, self.name, self.kinds)
-        if not left.places:
+        missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds]
+        if not left.places and not missing:
             return verdict
-        reasons = (verdict.unjudged, left.reason)
+        lack = f"not proven, because the folder lacks {and_more(missing, 3)}" if missing else ""
+        reasons = (verdict.unjudged, lack, left.reason)
         return replace(
             verdict,
             notes=(*verdict.notes, *left.notes),

@@ -59,12 +59,12 @@ class Left:
 
 
 def left_by(tree: RenderedTree, check: str, kinds: frozenset[str]) -> Left:
-    """What nothing reads in files of these ``kinds`` and could touch the check of that name."""
+    """What nothing reads in files of these ``kinds``, or of no known one, and could touch the check of that name."""
     return Left(
         tuple(
             place
             for place in _places(tree)
-            if place.kind in kinds and (not place.what.claims or check in place.what.claims)
+            if (not place.kind or place.kind in kinds) and (not place.what.claims or check in place.what.claims)
         )
     )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from clusterwright.platforms.opensm.reader.fabric import shared_lids
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_subnet, subnets
+from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, ManagedSubnet, has_subnet, subnets
 from clusterwright.proofs.tree import RenderedTree
 
 UNICAST_LIDS = 0xBFFF  # InfiniBand architecture: 0x0001 to 0xBFFF are unicast
 MAX_LMC = 7
+_KEPT = "var/cache/opensm/guid2lid"  # which LIDs opensm gave, for its next start
 _ENGINES_WITHOUT_LMC = ("ftree", "ar_ftree")  # opensm's current-routing.txt: ftree does not support LMC > 0
 
 
@@ -25,6 +27,8 @@ def _run(tree: RenderedTree) -> Verdict:
         if not text.isdecimal() or int(text) > MAX_LMC:
             found.append(subnet.at_config(option, f"lmc {text} is not a number from 0 to {MAX_LMC}"))
             continue
+        fabric = tree.text(subnet.device, f"{subnet.folder}/{FABRIC}") or ""
+        found += [subnet.at_fabric(each.line, each.message) for each in shared_lids(fabric)]
         lmc = int(text)
         needed = _needed(subnet, lmc)
         tried += needed
@@ -40,6 +44,9 @@ def _run(tree: RenderedTree) -> Verdict:
         engines = subnet.options["routing_engine"].value.split(",") if "routing_engine" in subnet.options else []
         if lmc and any(engine in _ENGINES_WITHOUT_LMC for engine in engines):
             found.append(subnet.at_config(option, f"lmc {lmc}: {engines[0]} routes no LMC other than 0"))
+    for device in tree.devices_with(_KEPT):
+        kept = shared_lids(tree.text(device, _KEPT) or "")
+        found += [Counterexample(device, _KEPT, each.line, each.message) for each in kept]
     return Verdict(tuple(facts), tuple(found), Cases("ports that need a LID", tried), unjudged=unjudged)
 
 
@@ -52,4 +59,10 @@ def _needed(subnet: ManagedSubnet, lmc: int) -> int:
     return (len(subnet.fabric.adapters) + aggregation << lmc) + (switches << lmc if enhanced else switches)
 
 
-LID_SPACE = ProofCheck("ib-lid-space", "There are LIDs for every port at the rendered LMC.", KINDS, has_subnet, _run)
+LID_SPACE = ProofCheck(
+    "ib-lid-space",
+    "There are LIDs for every port at the rendered LMC, and no two ports have the same.",
+    KINDS,
+    has_subnet,
+    _run,
+)

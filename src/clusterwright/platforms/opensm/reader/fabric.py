@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,8 @@ _GUID_LINE = re.compile(
 )
 _NODE_LINE = re.compile(r'(Switch|Hca|Ca)\s+(\d+)\s+"([SH]-[0-9a-fA-F]{16})"(?:\s+#\s*"([^"]*)".*)?$')
 _PORT_LINE = re.compile(r'\[(\d+)\](?:\(([0-9a-fA-F]+)\))?\s+"([SH]-[0-9a-fA-F]{16})"\[(\d+)\]')
+_OWN_LIDS = re.compile(r"#.*?\blid (\d+) lmc (\d)\b")
+_LID_RANGE = re.compile(r"0x[0-9a-fA-F]+\s+(0x[0-9a-fA-F]+)\s+(0x[0-9a-fA-F]+)\s*$")
 _PORT_FACTOR = 4096  # ports of a node in one number: beyond the 254 that the architecture allows
 
 
@@ -101,6 +104,29 @@ def parse_fabric(text: str, place: str, names: dict[int, str]) -> DiscoveredFabr
         elif line and not line.startswith("#") and not line.isspace():
             _read_node(reading, line, number, place, names)
     return _linked(reading)
+
+
+def shared_lids(text: str) -> Iterator[Contradiction]:
+    """LIDs that two ports have, in a fabric as ibnetdiscover saw it or in a ``guid2lid`` that opensm keeps.
+
+    A planned fabric has none: the subnet manager gives them.
+    """
+    taken: dict[int, int] = {}
+    is_switch = False
+    for number, line in enumerate(text.split("\n"), 1):
+        is_switch = line.startswith("Switch") or (is_switch and line.startswith("["))
+        if (kept := _LID_RANGE.match(line)) is not None:
+            lids = range(int(kept[1], 16), min(int(kept[2], 16), 0xFFFF) + 1)
+        elif is_switch and line.startswith("["):
+            continue  # the LID of whom it leads to
+        elif (own := _OWN_LIDS.search(line)) is not None:
+            lids = range(int(own[1]), int(own[1]) + (1 << int(own[2])))
+        else:
+            continue
+        shared = next((lid for lid in lids if lid and lid in taken), None)
+        if shared is not None:
+            yield Contradiction(number, f"LID {shared} is that of line {taken[shared]} too: packets go to either")
+        taken.update(dict.fromkeys(lids, number))
 
 
 def _read_node(reading: _Reading, line: str, number: int, place: str, names: dict[int, str]) -> None:

@@ -1,0 +1,68 @@
+"""Whether a folder holds what a spec renders: claims are made of files that are there, and others ought to be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clusterwright.and_more import and_more
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.tree import RenderedTree, Rendering
+
+_SHOWN = 3
+_NO_MANIFEST = (
+    "There is no manifest, so the folder is taken as read back from devices: no file was compared with a digest."
+)
+
+
+def _judge(tree: RenderedTree) -> Verdict:
+    notes = [_NO_MANIFEST] if tree.is_read_back else []
+    cases = Cases("files", len(tree.files))
+    if tree.rendering is None:
+        unjudged = "not judged: without a manifest only a spec says which files there ought to be"
+        return Verdict((Fact("files", len(tree.files)),), (), cases, tuple(notes), unjudged)
+    others = sorted(tree.files.keys() - tree.rendering.files.keys())
+    own = [(device, path) for device, path in others if device in tree.rendering.devices]
+    if tree.is_read_back and own:
+        names = and_more([f"{device}:/{path}" for device, path in own], _SHOWN)
+        notes.append(f"Beside what the spec renders for these claims, which notice what they look for: {names}.")
+    found = [*_missing(tree, tree.rendering), *_strangers(others, tree.rendering)]
+    if not tree.is_read_back:
+        found += [Counterexample(device, path, 0, "the spec renders no such file") for device, path in own]
+    facts = (
+        Fact("devices", len({device for device, _ in tree.files} & tree.rendering.devices)),
+        Fact("files that the spec renders", len(tree.rendering.files)),
+    )
+    return Verdict(facts, tuple(found), cases, tuple(notes))
+
+
+def _missing(tree: RenderedTree, rendering: Rendering) -> Iterator[Counterexample]:
+    """Files that are missing; a device of which there is none is told once."""
+    there = {device for device, _ in tree.files}
+    absent: set[str] = set()
+    files = Counter(device for device, _ in rendering.files)
+    for device, path in tree.lacking:
+        if device in there:
+            yield Counterexample(device, path, 0, "the file is missing, and the spec renders it")
+        elif device not in absent:
+            absent.add(device)
+            count = files[device]
+            message = f"nothing of the device is there; the spec renders this and {count - 1:,} more files for it"
+            yield Counterexample(device, path, 0, message)
+
+
+def _strangers(others: list[tuple[str, str]], rendering: Rendering) -> Iterator[Counterexample]:
+    told: set[str] = set()
+    for device, path in others:
+        if device not in rendering.devices and device not in told:
+            told.add(device)
+            yield Counterexample(device, path, 0, "the spec has no such device")
+
+
+FILES = ProofCheck(
+    "files",
+    "The folder has every file that the spec renders for these claims, and nothing of devices that the spec has not.",
+    frozenset(),
+    lambda tree: tree.rendering is not None or tree.is_read_back,
+    _judge,
+)

@@ -1,0 +1,177 @@
+"""Reading a tree from a folder: one that ``render`` wrote, with its manifest, or one that was read back from devices.
+
+Nothing outside the folder is ever opened: names come from listing it, and no link is followed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterator
+from functools import cache, partial
+from pathlib import Path
+
+from clusterwright.finding import ClusterwrightError, VerifyError
+from clusterwright.proofs.declaration import Declaration
+from clusterwright.proofs.tree import RenderedFile, RenderedTree, Rendering
+
+MANIFEST = "manifest.json"
+MOST_BYTES = 64 << 20  # of one file: no configuration is that large
+_OWN_FOLDER = ".clusterwright"  # what deploying keeps on a device beside its files
+# systemd takes a link in these folders for a wish, by its name alone.
+_WISHES = re.compile(r"\.(?:wants|requires)/[^/]+$")
+# Python ends lines at these, devices do not: behind one of them a line could be seen that no device reads.
+_ASCII_CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
+_CONTROLS = re.compile(b"[" + re.escape(_ASCII_CONTROLS) + b"]|\xc2\x85|\xe2\x80[\xa8\xa9]")
+
+
+class TreeMismatch(ClusterwrightError):
+    """A folder is not the tree that its manifest describes, or holds what is no file of a device."""
+
+
+def read_folder(
+    folder: Path,
+    kinds: Collection[str] | None = None,
+    declaration: Declaration | None = None,
+    rendering: Rendering | None = None,
+) -> RenderedTree:
+    """The tree under ``folder``, to be judged against a spec's ``declaration`` and ``rendering`` where those are given.
+
+    Without a manifest it was read back from devices: every file is taken. With one, every file is first compared with
+    its digest; files of other kinds than ``kinds`` are then forgotten. Raises TreeMismatch, naming the file, when one
+    is missing, differs, is not listed, or is no file of at most MOST_BYTES.
+    """
+    there = dict(_listing(folder))
+    manifest = _manifest(folder)
+    found: dict[tuple[str, str], RenderedFile] = {}
+    if manifest is None:
+        if not there and rendering is None:
+            raise TreeMismatch(
+                f"{folder}: has no {MANIFEST} of a rendered tree, and no files of devices as <device>/<path>. Name a "
+                "spec, or a folder that has."
+            )
+        cluster = rendering.cluster if rendering is not None else _shown(folder.resolve().name)
+        for (device, path), (file, is_wish) in there.items():
+            kind = rendering.files.get((device, path), "") if rendering is not None else ""
+            read = cache(partial(_text, file)) if not is_wish else str
+            found[device, path] = RenderedFile(device, path, kind, read)
+        return RenderedTree(cluster, found, declaration, rendering, is_read_back=True)
+    cluster, entries = manifest
+    for device, path, kind, digest in entries:
+        name = _shown(f"{device}/{path}")
+        if ".." in (*device.split("/"), *path.split("/")) or path.startswith("/"):
+            raise TreeMismatch(f"{folder / MANIFEST}: {name} lies outside the folder. Render the spec again.")
+        if (device, path) not in there:
+            raise TreeMismatch(f"{folder}/{name}: No such file, but the manifest lists it. Render the spec again.")
+        file, _ = there[device, path]
+        content = _content(file)
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise TreeMismatch(f"{file}: differs from the digest in {MANIFEST}. Render the spec again, edit no file.")
+        if kinds is None or kind in kinds:
+            found[device, path] = RenderedFile(device, path, kind, _reader(file, content))
+    listed = {(device, path) for device, path, _, _ in entries}
+    for place, (file, _) in there.items():
+        if place not in listed:
+            raise TreeMismatch(
+                f"{file}: {MANIFEST} does not list it. Render the spec again; what was read back from devices has no "
+                f"{MANIFEST}."
+            )
+    return RenderedTree(cluster, found, declaration, rendering)
+
+
+def _listing(folder: Path) -> Iterator[tuple[tuple[str, str], tuple[Path, bool]]]:
+    """Every file by device and path on it, and whether it is a link that stands for its name alone."""
+    for device in _entries(folder):
+        if not device.is_dir(follow_symlinks=False):
+            if device.is_symlink():
+                raise TreeMismatch(f"{device.path}: is a link, and none is followed. Copy what it leads to.")
+            continue
+        if device.name.startswith("."):
+            continue
+        left = [device.path]
+        while left:
+            for entry in _entries(Path(left.pop())):
+                path = os.path.relpath(entry.path, device.path)
+                if path == _OWN_FOLDER:
+                    continue
+                mode = entry.stat(follow_symlinks=False).st_mode
+                is_wish = stat.S_ISLNK(mode) and _WISHES.search(path) is not None
+                if stat.S_ISDIR(mode):
+                    left.append(entry.path)
+                elif stat.S_ISREG(mode) or is_wish:
+                    yield (device.name, path), (Path(entry.path), is_wish)
+                else:
+                    what = "a link, and none is followed" if stat.S_ISLNK(mode) else "no regular file"
+                    raise TreeMismatch(f"{entry.path}: is {what}. Copy what it leads to, or leave it out.")
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        raise TreeMismatch(f"{_shown(str(folder))}: {error.strerror}. Check the path and its permissions.") from None
+    for entry in entries:
+        if entry.name != _shown(entry.name):
+            raise TreeMismatch(f"{_shown(entry.path)}: the name is no UTF-8 text. Give the file another name.")
+    return entries
+
+
+def _shown(text: str) -> str:
+    """Text that can be printed, whatever bytes a name has."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _content(file: Path) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise TreeMismatch(f"{file}: {error.strerror}. Check its permissions.") from None
+    if len(content) > MOST_BYTES:
+        raise TreeMismatch(f"{file}: is larger than {MOST_BYTES >> 20} MB; no configuration is that large.")
+    return content
+
+
+def _reader(file: Path, content: bytes) -> Callable[[], str]:
+    return lambda: _decoded(file, content)
+
+
+def _text(file: Path) -> str:
+    return _decoded(file, _content(file))
+
+
+def _decoded(file: Path, content: bytes) -> str:
+    """The text that a device would read. Raises VerifyError where that is another than is read here."""
+    is_plain = content.isascii() and len(content.translate(None, _ASCII_CONTROLS)) == len(content)
+    odd = None if is_plain else _CONTROLS.search(content)
+    at = odd.start() if odd is not None else -1
+    if at < 0:
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            at = error.start
+    line = content.count(b"\n", 0, at) + 1
+    raise VerifyError(
+        f"{file}:{line}: the byte 0x{content[at]:02x} belongs into no UTF-8 text, so that devices may read other lines "
+        "than are read here. Write the file anew as UTF-8."
+    )
+
+
+def _manifest(folder: Path) -> tuple[str, list[tuple[str, str, str, str]]] | None:
+    """The cluster and its files with kind and digest; None where there is no manifest."""
+    path = folder / MANIFEST
+    if not os.path.lexists(path):
+        return None
+    try:
+        document = json.loads(_content(path))
+        entries = [(row["device"], row["path"], row["kind"], row["sha256"]) for row in document["artifacts"]]
+        cluster = document["cluster"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise TreeMismatch(f"{path}: this is no manifest of a rendered tree. Render the spec again.") from None
+    if not all(isinstance(field, str) for entry in entries for field in entry) or not isinstance(cluster, str):
+        raise TreeMismatch(f"{path}: this is no manifest of a rendered tree. Render the spec again.")
+    return _shown(cluster), entries

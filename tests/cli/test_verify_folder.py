@@ -1,0 +1,259 @@
+"""``clusterwright verify DIR --spec SPEC``: a folder, rendered or read back from devices, is judged against a spec."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from clusterwright import data_files
+from clusterwright.cli.main import cli
+from clusterwright.finding import ClusterwrightError
+
+INVENTORY = data_files.folder("inventory")
+ROCE, INFINIBAND = str(INVENTORY / "lab-roce.yaml"), str(INVENTORY / "lab-ib.yaml")
+MANAGER, STANDBY, NODE = "gpu-s00r00n0", "gpu-s01r00n0", "gpu-s00r01n2"
+OPENSM = f"{MANAGER}/etc/opensm/opensm.conf"
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["verify", *arguments], standalone_mode=False)
+
+
+def answers(*arguments: str) -> dict[str, Any]:
+    result = run(*arguments, "--format", "json")
+    assert result.exception is None, result.exception
+    return {check["name"]: check for check in json.loads(result.output)["checks"]}
+
+
+def told(answer: dict[str, Any]) -> list[str]:
+    return [f"{each['device']}:{each['file']}: {each['message']}" for each in answer["counterexamples"]]
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("rendered") / "out"
+    assert CliRunner().invoke(cli, ["render", INFINIBAND, "--out", str(out)], standalone_mode=False).return_value == 0
+    return out
+
+
+@pytest.fixture
+def read_back(rendered: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "back"
+    shutil.copytree(rendered, folder)
+    (folder / "manifest.json").unlink()
+    return folder
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_a_rendered_folder_is_proven_as_its_spec_is(rendered: Path) -> None:
+    found = answers(str(rendered), "--spec", INFINIBAND)
+    assert found.pop("files")["answer"] == "proven"
+    assert found == answers(INFINIBAND)
+
+
+def test_what_was_read_back_has_no_manifest_and_is_judged_and_says_so(read_back: Path) -> None:
+    found = answers(str(read_back), "--spec", INFINIBAND)
+    assert found["isolation"]["answer"] == found["ib-partitions"]["answer"] == found["files"]["answer"] == "proven"
+    assert "no file was compared with a digest" in found["files"]["notes"][0]
+
+
+def test_without_manifest_and_spec_nobody_says_which_files_there_ought_to_be(read_back: Path) -> None:
+    result = run(str(read_back), "--check", "ib-cabling")
+    assert result.return_value == 3
+    assert "files: not judged: without a manifest only a spec says" in result.output
+
+
+def test_a_missing_file_leaves_what_reads_it_unproven_and_is_told(read_back: Path) -> None:
+    (read_back / NODE / "etc/nftables.conf").unlink()
+    found = answers(str(read_back), "--spec", INFINIBAND, "--check", "isolation", "--check", "ib-lid-space")
+    assert told(found["files"]) == [f"{NODE}:/etc/nftables.conf: the file is missing, and the spec renders it"]
+    assert not found["isolation"]["proven"]
+    assert found["ib-lid-space"]["proven"], "it reads no filters"
+
+
+def test_a_missing_device_is_told_once_and_no_claim_over_it_is_proven(read_back: Path) -> None:
+    shutil.rmtree(read_back / NODE)
+    found = answers(str(read_back), "--spec", INFINIBAND, "--check", "isolation", "--check", "encryption")
+    (message,) = told(found["files"])
+    assert f"{NODE}:/" in message
+    assert "nothing of the device is there" in message
+    assert f"not proven, because the folder lacks {NODE}:/" in found["isolation"]["answer"]
+    assert f"not proven, because the folder lacks {NODE}:/" in found["encryption"]["answer"]
+
+
+def test_of_an_empty_folder_everything_is_missing(tmp_path: Path) -> None:
+    found = answers(str(tmp_path), "--spec", INFINIBAND, "--check", "ib-managers")
+    assert all("nothing of the device is there" in each for each in told(found["files"]))
+    assert run(str(tmp_path), "--spec", INFINIBAND).return_value == 1
+
+
+def test_a_device_that_the_spec_has_not_is_told(read_back: Path) -> None:
+    shutil.copytree(read_back / NODE, read_back / "stranger")
+    found = answers(str(read_back), "--spec", INFINIBAND)
+    assert any(each.startswith("stranger:/") and each.endswith("no such device") for each in told(found["files"]))
+
+
+def test_a_file_that_only_an_older_spec_rendered_is_told(rendered: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "old"
+    shutil.copytree(rendered, folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    row = next(each for each in manifest["artifacts"] if each["device"] == NODE and each["kind"] == "nftables")
+    manifest["artifacts"].append({**row, "path": "etc/nftables-old.conf"})
+    shutil.copy(folder / NODE / row["path"], folder / NODE / "etc/nftables-old.conf")
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    found = answers(str(folder), "--spec", INFINIBAND, "--check", "isolation")
+    assert told(found["files"]) == [f"{NODE}:/etc/nftables-old.conf: the spec renders no such file"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "check"),
+    [
+        ("\nsweep_interval 10\n", "\nsweep_interval 0\n", "ib-managers"),
+        ("\nmax_wire_smps 8\n", "\nmax_wire_smps 0\n", "ib-managers"),
+        ("\nlmc 0\n", "\nlmc 0\nm_key 0x1234\n", "ib-managers"),
+        ("\nlmc 0\n", "\nlmc 0\nfancy_option TRUE\n", "ib-managers"),
+        ("/etc/opensm/root_guids.conf", "/etc/opensm/elsewhere", "ib-managers"),
+    ],
+)
+@pytest.mark.parametrize("spec", [True, False], ids=["with the spec", "without it"])
+def test_what_opensm_is_told_otherwise_is_refuted(
+    read_back: Path, old: str, new: str, check: str, *, spec: bool
+) -> None:
+    edit(read_back / OPENSM, old, new)
+    arguments = ["--spec", INFINIBAND] if spec else []
+    assert answers(str(read_back), "--check", check, *arguments)[check]["counterexamples"]
+
+
+@pytest.mark.parametrize("spec", [True, False], ids=["with the spec", "without it"])
+def test_exchanged_names_of_switches_are_refuted(read_back: Path, *, spec: bool) -> None:
+    for manager in (MANAGER, STANDBY):
+        path = read_back / manager / "etc/opensm/ib-node-name-map"
+        lines = path.read_text().splitlines()
+        first, second = [at for at, line in enumerate(lines) if line.startswith("0x")][:2]
+        (one, name), (two, other) = lines[first].split(None, 1), lines[second].split(None, 1)
+        lines[first], lines[second] = f"{one} {other}", f"{two} {name}"
+        path.write_text("\n".join(lines) + "\n")
+    arguments = ["--spec", INFINIBAND] if spec else []
+    found = answers(str(read_back), *arguments)
+    assert any(found[check]["counterexamples"] for check in ("ib-cabling", "ib-managers"))
+
+
+def test_lids_that_two_ports_have_are_refuted(read_back: Path) -> None:
+    path = read_back / MANAGER / "etc/opensm/fabric.net"
+    lines = path.read_text().splitlines()
+    switches = [at for at, line in enumerate(lines) if line.startswith("Switch")]
+    for at, lid in zip(switches, [7, 8, 7], strict=False):
+        lines[at] += f" enhanced port 0 lid {lid} lmc 0"
+    path.write_text("\n".join(lines) + "\n")
+    kept = read_back / MANAGER / "var/cache/opensm/guid2lid"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("0x0002c9000100d051 0x0004 0x0004\n\n0x0002c9000100d052 0x0003 0x0005\n")
+    found = told(answers(str(read_back), "--check", "ib-lid-space")["ib-lid-space"])
+    assert any(f"LID 7 is that of line {switches[0] + 1} too" in each for each in found)
+    assert any("guid2lid: LID 4 is that of line 1 too" in each for each in found)
+
+
+def test_accounts_are_judged_against_the_spec(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert CliRunner().invoke(cli, ["render", ROCE, "--out", str(out)], standalone_mode=False).return_value == 0
+    (out / "manifest.json").unlink()
+    edit(
+        out / "ssw-00/mnt/flash/startup-config", "\nusername ", "\nusername mallory privilege 15 nopassword\nusername "
+    )
+    found = answers(str(out), "--spec", ROCE)
+    assert any("ssw-00" in each for each in told(found["isolation"])) or not found["isolation"]["proven"]
+
+
+def plant_link(folder: Path) -> None:
+    path = folder / NODE / "etc/nftables.conf"
+    path.unlink()
+    path.symlink_to("/etc/passwd")
+
+
+def plant_linked_folder(folder: Path) -> None:
+    (folder / "linked").symlink_to("/etc")
+
+
+def plant_pipe(folder: Path) -> None:
+    os.mkfifo(folder / NODE / "etc/pipe")
+
+
+def plant_huge(folder: Path) -> None:
+    with (folder / NODE / "etc/nftables.conf").open("wb") as file:
+        file.truncate(1 << 30)
+
+
+def plant_bytes(folder: Path) -> None:
+    (folder / NODE / "etc/nftables.conf").write_bytes("flush ruleset\n# für".encode("utf-16"))
+
+
+def plant_form_feed(folder: Path) -> None:
+    edit(folder / NODE / "etc/nftables.conf", "\n", "\x0c\n")
+
+
+def plant_line_separator(folder: Path) -> None:
+    edit(folder / NODE / "etc/nftables.conf", "\n", "\N{LINE SEPARATOR}\n")
+
+
+def plant_odd_name(folder: Path) -> None:
+    (Path(os.fsdecode(os.fsencode(folder / NODE) + b"/etc/\xff"))).write_text("")
+
+
+@pytest.mark.parametrize(
+    ("plant", "why"),
+    [
+        (plant_link, "is a link, and none is followed"),
+        (plant_linked_folder, "is a link, and none is followed"),
+        (plant_pipe, "is no regular file"),
+        (plant_huge, "is larger than 64 MB"),
+        (plant_bytes, "belongs into no UTF-8 text"),
+        (plant_form_feed, "nftables.conf:1: the byte 0x0c belongs into no UTF-8 text"),
+        (plant_line_separator, "nftables.conf:1: the byte 0xe2 belongs into no UTF-8 text"),
+        (plant_odd_name, "the name is no UTF-8 text"),
+    ],
+)
+def test_what_is_no_file_of_a_device_is_refused(read_back: Path, plant: Any, why: str) -> None:
+    plant(read_back)
+    result = run(str(read_back), "--spec", INFINIBAND, "--check", "isolation")
+    assert isinstance(result.exception, ClusterwrightError)
+    assert why in str(result.exception)
+    str(result.exception).encode()
+
+
+def test_a_link_by_which_systemd_wants_a_unit_is_taken_by_its_name(read_back: Path) -> None:
+    wants = read_back / NODE / "etc/systemd/system/multi-user.target.wants"
+    wants.mkdir(parents=True, exist_ok=True)
+    (wants / "cron.service").symlink_to("/usr/lib/systemd/system/cron.service")
+    assert answers(str(read_back), "--spec", INFINIBAND, "--check", "encryption")["encryption"]["proven"]
+
+
+def test_a_file_that_the_manifest_does_not_list_is_refused(rendered: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "added"
+    shutil.copytree(rendered, folder)
+    (folder / NODE / "etc/systemd/network/99-more.network").write_text("[Match]\nName=eth9\n")
+    result = run(str(folder))
+    assert isinstance(result.exception, ClusterwrightError)
+    assert "99-more.network: manifest.json does not list it" in str(result.exception)
+
+
+def test_a_folder_of_another_cluster_is_refused(rendered: Path) -> None:
+    result = run(str(rendered), "--spec", ROCE)
+    assert isinstance(result.exception, ClusterwrightError)
+    assert 'was rendered for the cluster "lab-ib"' in str(result.exception)
+
+
+def test_a_spec_is_not_judged_by_another() -> None:
+    result = run(ROCE, "--spec", ROCE)
+    assert isinstance(result.exception, ClusterwrightError)
+    assert "is no folder" in str(result.exception)
