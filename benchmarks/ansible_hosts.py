@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tests.lab.sshfleet import SshFleet
+
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import DeviceTree
-from clusterwright.lab.sshfleet import SshFleet
 
 HOSTS = (10, 40, 160)
 CLUSTER_HOSTS = 3072

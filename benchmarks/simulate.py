@@ -8,9 +8,10 @@ import sys
 import time
 from pathlib import Path
 
+from tests.simulate.published import comparison_table, comparisons
+
 from clusterwright.data_files import folder
 from clusterwright.plan.build import build_plan
-from clusterwright.simulate.published import comparison_table, comparisons
 from clusterwright.spec.load import load_spec
 
 RANKS = 24576

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from clusterwright.lab.ibnet import simulate_fabric
+from tests.lab.ibnet import simulate_fabric
+
 from clusterwright.plan.model import Plan
 
 UMAD = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"

@@ -9,11 +9,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tests.lab.sshfleet import SshFleet
+
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import DeviceTree, Holding, Status, Unreachable, tree_digest
-from clusterwright.lab.sshfleet import SshFleet
 
 FILTER = """\
 flush ruleset
@@ -277,13 +278,17 @@ def test_a_running_systemd_and_networkd_read_what_changed(tmp_path: Path) -> Non
 
 def test_a_fleet_whose_owner_was_killed_is_removed_by_the_next(tmp_path: Path) -> None:
     script = (
-        "from clusterwright.lab.sshfleet import SshFleet\n"
+        "from tests.lab.sshfleet import SshFleet\n"
         "with SshFleet({'left': '10.213.1.1'}) as fleet:\n"
         "    print(fleet.hosts['left'].namespace, flush=True)\n"
         "    input()\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script],
+        cwd=Path(__file__).parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as owner:
         assert owner.stdout is not None
         namespace = owner.stdout.readline().strip()

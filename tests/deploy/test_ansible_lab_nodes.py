@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
+from tests.lab.sshfleet import SshFleet
+
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Status, tree_digest
-from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan, format_address

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.deploy.test_ansible_fleet import target_for
+from tests.lab.sshfleet import SshFleet
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.target import DeviceTree, Status
-from clusterwright.lab.sshfleet import SshFleet
 
 NODE = "n0"
 TIMER = "[Timer]\nOnUnitActiveSec=1h\nOnBootSec=1h\n"

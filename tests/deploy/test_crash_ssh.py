@@ -12,12 +12,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.lab.sshfleet import SshFleet
+
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible.folder import KEPT_RUNS
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import DeviceTree, Status, tree_digest
-from clusterwright.lab.sshfleet import SshFleet
 
 KILLS = 5
 MOST_BYTES_A_RUN = 64 * 1024

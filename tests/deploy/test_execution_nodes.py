@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.deploy.receptor_mesh import CONTROLLER, ReceptorMesh, program
+from tests.lab.sshfleet import SshFleet
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible.execution import ConnectedMesh
@@ -19,7 +20,6 @@ from clusterwright.deploy.ansible.folder import KEPT_RUNS
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import DeviceTree, Status, Unreachable, tree_digest
-from clusterwright.lab.sshfleet import SshFleet
 
 MOST_BYTES_A_RUN = 16 * 1024
 SECRET = "only-in-the-stream-5be1"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from tests.lab.sshfleet import SshFleet
+
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import DeviceTree, Status
-from clusterwright.lab.sshfleet import SshFleet
 
 TABLE = "flush ruleset\ntable inet lab {{\n  chain input {{\n    type filter hook input priority filter\n{}  }}\n}}\n"
 OPEN = "    tcp dport 23 drop\n"

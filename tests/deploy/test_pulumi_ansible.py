@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.lab.sshfleet import SshFleet
 
 from clusterwright import data_files
 from clusterwright.deploy.targets import Chosen, read_access
 from clusterwright.finding import ClusterwrightError, SpecError
-from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan, format_address
 from clusterwright.spec.load import load_spec

@@ -12,9 +12,9 @@ import yaml
 from tests.deploy.receptor_mesh import ReceptorMesh, program
 from tests.deploy.test_execution_nodes import once
 from tests.deploy.test_pulumi_ansible import EXEMPT, frontend_address
+from tests.lab.sshfleet import SshFleet
 
 from clusterwright import chain, data_files
-from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.plan.build import build_plan
 from clusterwright.report.rollout_history import rollouts
 from clusterwright.rollout.audit import path_of

@@ -8,10 +8,10 @@ import tarfile
 from pathlib import Path
 
 from tests.deploy.receptor_mesh import ReceptorMesh, program
+from tests.lab.sshfleet import SshFleet
 from tests.platforms.plans import plan_with
 from tests.platforms.test_receptor import OVERLAY
 
-from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.output.engine import render_devices
 from clusterwright.platforms.receptor.writer import UNIT
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.lab.ibnet import simulate_fabric
+from tests.lab.sshfleet import SshFleet
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Outcome, Status
-from clusterwright.lab.ibnet import simulate_fabric
-from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan

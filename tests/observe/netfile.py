@@ -10,8 +10,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.lab.ibnet import simulate_fabric
+
 from clusterwright import data_files
-from clusterwright.lab.ibnet import simulate_fabric
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.chips import chip_ports, chips_of
 from clusterwright.plan.model import Plan

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterwright.lab.ibnet import simulate_fabric
+from tests.lab.ibnet import simulate_fabric
+
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.opensm.writer import configuration as opensm
 

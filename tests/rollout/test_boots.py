@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.lab.sshfleet import SshFleet
 from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright.deploy.ansible.query import Devices
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.finding import ClusterwrightError
-from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.output.engine import render_device
 from clusterwright.rollout.gates import boots
 from clusterwright.rollout.gates.boots import BootNote, SlurmBoots

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.deploy.test_ansible_lab_nodes import EXEMPT, frontend_address
+from tests.lab.sshfleet import SshFleet
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Unreachable
-from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.deploy.eapi_server import PASSWORD, USER, Pki, Switch
+from tests.lab.sshfleet import SshFleet
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.ansible.eapi import EapiAccess
@@ -21,7 +22,6 @@ from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.target import Unreachable
 from clusterwright.intent.switch_links import links_of
 from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
-from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.platform import SessionsProbe

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.lab.sshfleet import SshFleet
 from tests.observe.netfile import NetFile, hdr_plan, scan
 
 from clusterwright.deploy.ansible.query import Devices
 from clusterwright.deploy.ansible.ssh import Access
-from clusterwright.lab.sshfleet import SshFleet
 from clusterwright.plan.model import Plan
 from clusterwright.rollout.gates.subnet import SubnetScan
 from clusterwright.rollout.waves import Effect, Wave

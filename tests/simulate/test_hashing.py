@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.platforms.plans import plan_of
 from tests.simulate.networks import network
+from tests.simulate.published import spread_over_uplinks
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.engine import render_device
@@ -17,7 +18,6 @@ from clusterwright.simulate.flows import FlowMaker, FlowTransport
 from clusterwright.simulate.hashing import crc, field_hashes, layers_of, switch_chooser
 from clusterwright.simulate.loads import Flows, flows_on_links
 from clusterwright.simulate.network import FabricGraph, build_network
-from clusterwright.simulate.published import spread_over_uplinks
 from clusterwright.simulate.queue_pairs import occurrence, queue_pair_numbers, source_ports
 from clusterwright.simulate.routing import build_routes
 from clusterwright.simulate.scramble import scrambled

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from tests.simulate.networks import inventory
+from tests.simulate.published import comparison_table, comparisons
 
 from clusterwright.plan.build import build_plan
-from clusterwright.simulate.published import comparison_table, comparisons
 from clusterwright.spec.load import load_spec
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"

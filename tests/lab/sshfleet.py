@@ -1,4 +1,4 @@
-"""A fleet of hosts on one Linux machine, each with a real sshd: what Ansible deploys to in the lab and in tests.
+"""A fleet of hosts on one Linux machine, each with a real sshd: what Ansible deploys to in tests and benchmarks.
 
 A host is a network namespace on a bridge with mount, process, host-name and IPC namespaces of its own. Its root is an
 overlay over this machine's root, so that it has this machine's programs and a private /etc. The controller is one more
