@@ -26,7 +26,7 @@ from clusterwright.deploy.secrets.secrets import ResolvingTarget, names_in, reso
 from clusterwright.deploy.target import DeviceTree, Holding, Status, Unreachable, tree_digest
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
-from clusterwright.platforms.eos.reader.configuration import PATH
+from clusterwright.platforms.eos.reader.sections import PATH
 from clusterwright.spec.load import load_spec
 
 CONFIGURATION = """\

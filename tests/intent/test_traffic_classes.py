@@ -15,6 +15,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.eos.reader import configuration as eos_text
+from clusterwright.platforms.eos.reader.sections import PATH as EOS
 from clusterwright.platforms.fboss.reader import configuration as fboss_json
 from clusterwright.platforms.linux.reader.network import SCRIPT, read_qos_script
 from clusterwright.platforms.linux.writer import qos as node_qos
@@ -86,7 +87,7 @@ def routers(roce: Plan, sonic: Plan) -> Iterator[Router]:
     rack = render_device(roce, "rtsw-p00r00")
     yield fboss_json.read_fboss("rtsw-p00r00", text(rack, fboss_json.AGENT), text(rack, fboss_json.BGP))
     yield sonic_json.read_sonic("rtsw-p00r00", text(render_device(sonic, "rtsw-p00r00"), sonic_json.PATH))
-    eos = eos_text.read_eos("ctsw-p00-00", text(render_device(roce, "ctsw-p00-00"), eos_text.PATH))
+    eos = eos_text.read_eos("ctsw-p00-00", text(render_device(roce, "ctsw-p00-00"), EOS))
     assert eos is not None
     yield eos
 

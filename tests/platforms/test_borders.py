@@ -17,7 +17,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.borders import border_filter
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.eos.reader.configuration import PATH as EOS
+from clusterwright.platforms.eos.reader.sections import PATH as EOS
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.border_routes import border_route_faults
 from clusterwright.proofs.tree import tree_of

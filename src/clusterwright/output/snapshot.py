@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_device
+from clusterwright.platforms.eos.reader.sections import PATH as EOS
 from clusterwright.platforms.eos.writer import configuration as eos
 from clusterwright.platforms.sonic.writer import configuration as sonic
 from clusterwright.platforms.sonic.writer.frr import frr_conf
@@ -36,7 +37,7 @@ def snapshot(plan: Plan, names: Iterable[str]) -> Iterator[Artifact]:
     known = {name for name in names if applies(plan, plan.by_name[name])}
     for name in sorted(known):
         if eos.applies(plan, plan.by_name[name]):
-            yield Artifact("configs", f"{name}.cfg", _content(plan, name, eos.PATH), KIND)
+            yield Artifact("configs", f"{name}.cfg", _content(plan, name, EOS), KIND)
             continue
         content = _content(plan, name, sonic.PATH)
         yield Artifact("sonic_configs", f"{name}/config_db.json", content, KIND)

@@ -17,7 +17,7 @@ from typing import Any
 from clusterwright.finding import ClusterwrightError
 from clusterwright.known_secrets import SHOWN, value_without_secrets, without_secrets
 from clusterwright.placeholder import PLACEHOLDER, around
-from clusterwright.platforms.eos.reader.configuration import PATH
+from clusterwright.platforms.eos.reader.sections import PATH
 
 
 class Difference(StrEnum):

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from clusterwright.platforms.eos.reader.configuration import PATH as STARTUP
 from clusterwright.platforms.eos.reader.macsec import macsec_of
+from clusterwright.platforms.eos.reader.sections import PATH as STARTUP
 from clusterwright.platforms.eos.reader.system import READER as EOS
 from clusterwright.platforms.linux.reader.units import Unit, unit_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.values import addresses
-from clusterwright.platforms.eos.reader.configuration import PATH as EOS
+from clusterwright.platforms.eos.reader.sections import PATH as EOS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredBorder, DeclaredIsolation
 from clusterwright.proofs.tree import RenderedTree

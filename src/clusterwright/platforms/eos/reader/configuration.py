@@ -9,6 +9,7 @@ from functools import lru_cache
 from clusterwright.finding import VerifyError
 from clusterwright.platforms.eos.reader.authentication import authentication_of, shared_secrets
 from clusterwright.platforms.eos.reader.interfaces import Body, read_ports, read_qos_map, read_watchdog
+from clusterwright.platforms.eos.reader.sections import PATH, sections_of
 from clusterwright.platforms.router import (
     DEFAULT_HOLD_TIME_S,
     HashFunction,
@@ -23,8 +24,6 @@ from clusterwright.platforms.router import (
     prefix_of,
 )
 
-PATH = "mnt/flash/startup-config"
-_STATEMENT = re.compile(r"^([^\s!].*)\n((?: .*\n)*)", re.M)
 _NEIGHBOUR = re.compile(
     r"^   neighbor (\S+) (peer group|remote-as|route-map|shutdown|bfd|maximum-routes|password|timers)(?: (.+))?$", re.M
 )
@@ -47,8 +46,8 @@ def read_eos(device: str, text: str) -> Router | None:
 
 def _router(device: str, text: str) -> Router | None:
     by_word: dict[str, list[Body]] = {}
-    for header, body in _STATEMENT.findall(text):
-        by_word.setdefault(header.split(" ", 1)[0], []).append((header, body))
+    for each in sections_of(text):
+        by_word.setdefault(each.word, []).append((each.header, each.body))
     bgp = next((each for each in by_word.get("router", ()) if each[0].startswith("router bgp ")), None)
     qos = [each for each in by_word.get("qos", ()) if not each[0].startswith("qos profile")]
     profiles = {h.split()[2]: b for h, b in by_word.get("qos", ()) if h.startswith("qos profile")}

@@ -12,11 +12,10 @@ from clusterwright.packets.filters import ACCEPT, DROP, Rule, Ruleset, one_chain
 from clusterwright.packets.ranges import Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
+from clusterwright.platforms.eos.reader.sections import EosSection, sections_of
 from clusterwright.platforms.reader import IN
 
-# each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
-_LIST = re.compile(r"\nip(v6)? access-list (?:standard (?=\S+\n))?(\S+)((?:\n   .*(?=\n))*)(?=\n)")
-_INTERFACE = re.compile(r"\ninterface (\S+)((?:\n   .*(?=\n))*)(?=\n)")
+_LIST = re.compile(r"(ip|ipv6) access-list (standard (?=\S))?(\S+)")
 _GROUP = re.compile(r"^   (ip|ipv6) access-group (\S+) (in|out)$", re.M)
 _FAMILIES = {"ip": (V4, 4), "ipv6": (V6, 6)}
 _PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP4, "icmpv6": ICMP6}
@@ -30,7 +29,7 @@ class EosLists:
 
     ``sources`` are the lists of sources alone, which services ask; their rules look at nothing but the source.
     ``groups`` are, for each interface, its lists by word and direction; ``lines`` where each interface begins. ``live``
-    are the interfaces that are not shut down, with where they begin in the text and what they say.
+    are the sections of the interfaces that are not shut down.
     """
 
     lists: Mapping[tuple[str, str], tuple[Rule, ...]]
@@ -38,7 +37,7 @@ class EosLists:
     lines: Mapping[str, int]
     bodies: Mapping[tuple[str, str], str]
     sources: Mapping[tuple[str, str], tuple[Rule, ...]]
-    live: Mapping[str, tuple[int, str]]
+    live: Mapping[str, EosSection]
 
     def management_ports(self) -> tuple[str, ...]:
         """The interfaces to the management network."""
@@ -80,32 +79,28 @@ def read_eos_lists(text: str) -> EosLists:
     lists: dict[tuple[str, str], tuple[Rule, ...]] = {}
     bodies: dict[tuple[str, str], str] = {}
     sources: dict[tuple[str, str], tuple[Rule, ...]] = {}
-    lined = f"\n{text}"
-    for found in _LIST.finditer(lined):
-        start = lined.count("\n", 0, found.end(2)) + 1
-        word, name, body = f"ip{found[1] or ''}", found[2], f"{found[3][1:]}\n" if found[3] else ""
-        is_standard = found[0].startswith(f"\n{word} access-list standard {name}")
-        rules = _rules(word, body, is_standard=is_standard)
-        (sources if is_standard else lists)[word, name] = tuple(
-            Rule(start + r.line, r.matches, r.verdict) for r in rules
-        )
-        if not is_standard:
-            bodies[word, name] = body
-    if len(lists) + len(sources) != sum(lined.count(f"\n{word} access-list ") for word in _FAMILIES):
-        raise Unreadable(0, "an access list is there twice, or has no name")
     groups: dict[str, dict[tuple[str, str], str]] = {}
     lines: dict[str, int] = {}
-    live: dict[str, tuple[int, str]] = {}
-    line, at = 0, 0
-    for found in _INTERFACE.finditer(lined):
-        line += lined.count("\n", at, found.start(1))
-        at = found.start(1)
-        lines[found[1]] = line
-        if "\n   shutdown" not in found[2]:
-            live[found[1]] = found.start(), found[2]
-        if "access-group" in found[2]:  # a section that stands twice is one
-            own = {(word, direction): name for word, name, direction in _GROUP.findall(found[2])}
-            groups[found[1]] = {**groups.get(found[1], {}), **own}
+    live: dict[str, EosSection] = {}
+    for section in sections_of(text):
+        if name := section.names("interface"):
+            lines[name] = section.line
+            if "\n   shutdown" not in f"\n{section.body}":
+                live[name] = section
+            if "access-group" in section.body:  # a section that stands twice is one
+                own = {(word, direction): of for word, of, direction in _GROUP.findall(section.body)}
+                groups[name] = {**groups.get(name, {}), **own}
+        elif section.names("ip access-list") or section.names("ipv6 access-list"):
+            found = _LIST.fullmatch(section.header)
+            if found is None or (found[1], found[3]) in lists.keys() | sources.keys():
+                raise Unreadable(section.line, "an access list is there twice, or has no name")
+            key, is_standard = (found[1], found[3]), bool(found[2])
+            rules = _rules(found[1], section.body, is_standard=is_standard)
+            (sources if is_standard else lists)[key] = tuple(
+                Rule(section.line + 1 + rule.line, rule.matches, rule.verdict) for rule in rules
+            )
+            if not is_standard:
+                bodies[key] = section.body
     return EosLists(lists, groups, lines, bodies, sources, live)
 
 

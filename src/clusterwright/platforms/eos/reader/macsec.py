@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from clusterwright.platforms.eos.reader.sections import sections_of
+
+_PROFILE, _ON_PORT = re.compile(r"   profile (\S+)"), re.compile(r"   mac security profile (\S+)")
 STRONG = ("aes256-gcm", "aes256-gcm-xpn", "aes128-gcm", "aes128-gcm-xpn")
 
 
@@ -20,18 +23,20 @@ def macsec_of(text: str) -> Macsec:
     """MACsec of one startup configuration."""
     profiles: dict[str, list[tuple[int, str]]] = {}
     used: dict[str, tuple[int, str]] = {}
-    section = name = ""
-    for number, line in enumerate(text.split("\n"), 1):
-        words = line.strip()
-        if line and not line.startswith(" "):
-            section, name = words, ""
-        elif section == "mac security" and (head := re.fullmatch(r"   profile (\S+)", line)):
-            name = head[1]
-            profiles[name] = [(number, words)]
-        elif section == "mac security" and name and line.startswith("      "):
-            profiles[name].append((number, words))
-        elif section.startswith("interface ") and (port := re.fullmatch(r"   mac security profile (\S+)", line)):
-            used[section.removeprefix("interface ")] = (number, port[1])
+    for section in sections_of(text):
+        port = section.names("interface")
+        if not port and section.header != "mac security":
+            continue
+        name = ""
+        for number, line in enumerate(section.body.split("\n"), section.line + 1):
+            words = line.strip()
+            if port and (found := _ON_PORT.fullmatch(line)):
+                used[port] = (number, found[1])
+            elif not port and (head := _PROFILE.fullmatch(line)):
+                name = head[1]
+                profiles[name] = [(number, words)]
+            elif name and line.startswith("      "):
+                profiles[name].append((number, words))
     faults = [fault for lines in profiles.values() for fault in _faults(lines)]
     faults += [
         (number, f'{port} names the profile "{profile}", which does not exist, and stays in clear')

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from clusterwright.platforms.eos.reader.lists import EosLists, read_eos_lists
+from clusterwright.platforms.eos.reader.sections import section, sections_of
 from clusterwright.platforms.reader import Fault, Planned
 
 _ELSEWHERE = "takes packets past the lists of their ports"
@@ -56,13 +57,10 @@ def _pattern(begins: str, sides: tuple[tuple[str, str], ...]) -> re.Pattern[str]
 _AT_MARGIN = _pattern("", _SECTIONS)
 _INSIDE = _pattern(" ++", _LINES)
 _PEER = re.compile(r"\n   +neighbor ([0-9a-f.:]*[.:][0-9a-f.:]*) (?:remote-as|peer group) ")
-_ACCOUNT = re.compile(r"\nusername (\S+) ([^\n]+)")
 _ANNOUNCED = re.compile(r"\n   +(network|aggregate-address) (\S+)")
 _ADDRESS = re.compile(r"^   ip(?:v6)? address (?:virtual )?(\S+)", re.M)
 _RELAY = re.compile(r"\n +(?:ip helper-address|ipv6 dhcp relay destination) (\S+)")
-_TRANSPORT = re.compile(r"\n   transport grpc (\S+)\n((?:      .*\n)*)")
-_SECTION = r"\nmanagement {}\n((?:   .*\n)*)"
-_SSH, _EAPI = re.compile(_SECTION.format("ssh")), re.compile(_SECTION.format("api http-commands"))
+_TRANSPORT = re.compile(r"^   transport grpc (\S+)\n((?:      .*\n)*)", re.M)
 
 
 def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
@@ -75,9 +73,9 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
         for found in pattern.finditer(lined):
             reason = sides[int((found.lastgroup or "w0")[1:])][1]
             yield found.start(), f'"{found[0].strip()}" {reason}'
-    yield from _accounts(lined)
-    if "\nvrf instance MGMT\n" in lined:
-        yield from _services(lined)
+    yield from _accounts(text)
+    if section(text, "vrf instance MGMT") is not None:
+        yield from _services(text)
         yield from _vrfs(lists)
     if declared is not None:
         yield from _unplanned(device, lists, declared)
@@ -87,22 +85,22 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
                 yield found.start(), f"what hosts ask by DHCP goes to {found[1]}, which is on no planned network"
 
 
-def _accounts(lined: str) -> Iterator[Fault]:
+def _accounts(text: str) -> Iterator[Fault]:
     """Accounts that ask for nothing: neither a password nor a key, which SSH takes instead."""
-    said = [(found.start(), found[1], found[2].split()) for found in _ACCOUNT.finditer(lined)]
-    keyed = {name for _, name, words in said if words[0] in {"ssh-key", "sshkey"}}
-    for at, name, words in said:
+    said = [(each.start, each.header.split()[1:]) for each in sections_of(text) if each.names("username")]
+    keyed = {words[0] for _, words in said if words[1:2] in (["ssh-key"], ["sshkey"])}
+    for at, (name, *words) in said:
         if "nopassword" in words and name not in keyed:
             yield at, f"the account {name} opens without a password and without a key"
 
 
 def _vrfs(lists: EosLists) -> Iterator[Fault]:
     """Ports in another VRF than theirs."""
-    for name, (start, body) in lists.live.items():
+    for name, own in lists.live.items():
         is_management = name.startswith("Management")
-        if ("\n   vrf MGMT\n" in f"{body}\n") is not is_management:
+        if ("\n   vrf MGMT\n" in f"\n{own.body}") is not is_management:
             yield (
-                start,
+                own.start,
                 f"{name} is in the {'default VRF' if is_management else 'VRF MGMT'}, which joins the two networks",
             )
 
@@ -110,14 +108,14 @@ def _vrfs(lists: EosLists) -> Iterator[Fault]:
 def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Fault]:
     """Ports in service where the plan has no cable, and addresses of nobody."""
     planned = declared.linked.get(device, frozenset())
-    for name, (start, body) in lists.live.items():
+    for name, own in lists.live.items():
         if name in planned:
             continue
         if not name.startswith(("Loopback", "Vlan", "Management")):
-            yield start, f"{name} is in service, and the plan has no cable there"
-        for own in _ADDRESS.findall(body):
-            if own != "dhcp" and not declared.knows(own):
-                yield start, f"{name} has the address {own}, which is on no planned network"
+            yield own.start, f"{name} is in service, and the plan has no cable there"
+        for address in _ADDRESS.findall(own.body):
+            if address != "dhcp" and not declared.knows(address):
+                yield own.start, f"{name} has the address {address}, which is on no planned network"
 
 
 def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
@@ -132,21 +130,19 @@ def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
             yield found.start(), f'"{found[1]} {found[2]}" announces addresses of no zone and no fabric'
 
 
-def _services(lined: str) -> Iterator[Fault]:
+def _services(text: str) -> Iterator[Fault]:
     """Services that answer outside the management VRF, where no list is asked, or without TLS."""
-    for name, section, closed in (
-        ("SSH", _SSH, "\n   shutdown\n"),
-        ("eAPI", _EAPI, "\n   vrf default\n      shutdown\n"),
+    for name, header, closed in (
+        ("SSH", "management ssh", "\n   shutdown\n"),
+        ("eAPI", "management api http-commands", "\n   vrf default\n      shutdown\n"),
     ):
-        found = section.search(lined)
-        if found is not None and closed not in f"\n{found[1]}":
-            yield found.start(), f"{name} answers in the default VRF too, where its lists are not asked"
-    gnmi = lined.find("\nmanagement api gnmi\n")
-    for found in _TRANSPORT.finditer(lined, gnmi) if gnmi >= 0 else ():
-        if "      vrf MGMT\n" not in found[2]:
-            yield (
-                found.start(),
-                f"gNMI's transport {found[1]} answers in the default VRF, where its lists are not asked",
-            )
-        if "      ssl profile " not in found[2]:
-            yield found.start(), f"gNMI's transport {found[1]} answers without TLS"
+        found = section(text, header)
+        if found is not None and closed not in f"\n{found.body}":
+            yield found.start, f"{name} answers in the default VRF too, where its lists are not asked"
+    gnmi = section(text, "management api gnmi")
+    for transport in _TRANSPORT.finditer(gnmi.body) if gnmi is not None else ():
+        at = gnmi.start + len(gnmi.header) + 1 + transport.start() if gnmi is not None else 0
+        if "      vrf MGMT\n" not in transport[2]:
+            yield at, f"gNMI's transport {transport[1]} answers in the default VRF, where its lists are not asked"
+        if "      ssl profile " not in transport[2]:
+            yield at, f"gNMI's transport {transport[1]} answers without TLS"

@@ -7,13 +7,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 PATH = "mnt/flash/startup-config"
-_SECTION = re.compile(r"^([^\s!].*)\n?((?:[ \t]+.*\n?)*)", re.M)
+_SECTION = re.compile(r"^([^\s!].*)\n?((?:[ \t].*\n?)*)", re.M)
 
 
 class EosSection(NamedTuple):
-    """A line at the margin, and the indented ``body`` below it as it stands there; ``line`` counts from 1."""
+    """A line at the margin, and the indented ``body`` below it, its lines each with their end.
+
+    ``line`` counts from 1, ``start`` are the characters before it.
+    """
 
     line: int
+    start: int
     header: str
     body: str
 
@@ -21,6 +25,10 @@ class EosSection(NamedTuple):
     def word(self) -> str:
         """What the section begins with."""
         return self.header.partition(" ")[0]
+
+    def names(self, command: str) -> str:
+        """What follows ``command`` in the first line, "" where the section is another one's."""
+        return self.header[len(command) + 1 :] if self.header.startswith(f"{command} ") else ""
 
 
 @lru_cache(maxsize=1024)
@@ -32,5 +40,10 @@ def sections_of(text: str) -> tuple[EosSection, ...]:
         start = each.start()
         line += text.count("\n", at, start)
         at = start
-        found.append(EosSection(line, each[1], each[2]))
+        found.append(EosSection(line, start, each[1], each[2]))
     return tuple(found)
+
+
+def section(text: str, header: str) -> EosSection | None:
+    """The section that begins with exactly this line; None where there is none."""
+    return next((each for each in sections_of(text) if each.header == header), None)

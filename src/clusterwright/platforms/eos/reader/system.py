@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from clusterwright.platforms.eos.reader.configuration import PATH, read_eos
+from clusterwright.platforms.eos.reader.configuration import read_eos
 from clusterwright.platforms.eos.reader.lists import read_eos_lists
 from clusterwright.platforms.eos.reader.openings import openings
 from clusterwright.platforms.eos.reader.routes import routes
+from clusterwright.platforms.eos.reader.sections import PATH
 from clusterwright.platforms.eos.reader.services import services
 from clusterwright.platforms.eos.reader.unread import unread
 from clusterwright.platforms.reader import SystemReader

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clusterwright.artifact import Artifact
+from clusterwright.platforms.eos.reader.sections import PATH
 from clusterwright.platforms.eos.writer.view import eos_switch
 from clusterwright.platforms.extra_config import with_lines
 from clusterwright.platforms.templates import template
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Device, Plan
 
 KIND = "eos"
-PATH = "mnt/flash/startup-config"
 
 
 def applies(plan: Plan, device: Device) -> bool:
