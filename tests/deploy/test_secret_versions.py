@@ -27,8 +27,9 @@ from clusterwright.deploy.target import Outcome, Status
 from clusterwright.finding import ClusterwrightError
 from clusterwright.keys.file_store import FileKms
 from clusterwright.keys.rotation import Keeper, newest
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.gates.health import HoldsTree
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.rollout.waves import Wave
 from clusterwright.spec.encryption import KeySchedule
 
 SECOND, THIRD = "SecondOfTheBorder", "ThirdOfTheBorder"

@@ -43,6 +43,9 @@ SONIC = """\
 *dry-run*) grep -q invalid "$4" && echo 'Data Loading Failed: invalid VLAN' >&2 && exit 1 ;;
 *reload*) grep -q unloadable /etc/sonic/config_db.json && exit 1 ;;
 """
+PATCHED_SONIC = """\
+*apply-patch*) cp "$2" /var/log/patch; grep -q unpatchable "$2" && echo 'the updater refuses' >&2 && exit 1 ;;
+"""
 SYSTEMCTL = "true) ;;\n"
 
 
@@ -121,6 +124,38 @@ def test_sonic_judges_the_file_by_its_own_models_before_anything_is_touched(tmp_
         assert not any("reload" in line for line in asked(fleet))
         assert give(target, path, {"unloadable": {}}).status is Status.FAILED
         assert fleet.run("sw", "cat", f"/{path}") == '{"VLAN": {}}'
+
+
+def test_sonic_is_patched_where_its_updater_takes_that_and_reloaded_for_the_rest(tmp_path: Path) -> None:
+    path = "etc/sonic/config_db.json"
+    programs = {"config": PATCHED_SONIC, "sonic-cfggen": "", "show": "", "systemctl": SYSTEMCTL}
+    servers: dict[str, Any] = {"SYSLOG_SERVER": {"10.0.0.1": {"port": "514"}}, "PORT": {"Ethernet0": {"lanes": "1,2"}}}
+    more = {**servers, "SYSLOG_SERVER": {"10.0.0.1": {"port": "514"}, "10.0.0.2": {"port": "514"}}}
+    with host(tmp_path, programs=programs) as (fleet, target):
+        assert give(target, path, servers).ok
+        assert "config reload --yes --force" in asked(fleet)
+
+        assert give(target, path, {**more, "SNMP_USER": {"reader": {"SNMP_USER_TYPE": "Priv"}}}).ok
+        said = asked(fleet)
+        assert [line for line in said if "checkpoint" in line or "patch" in line or "restart" in line] == [
+            "config checkpoint clusterwright",
+            "config apply-patch ASIDE/patch.json",
+            "systemctl restart snmp.service",
+        ]
+        assert "config reload --yes --force" not in said
+        assert json.loads(fleet.run("sw", "cat", "/var/log/patch")) == [
+            {"op": "add", "path": "/SNMP_USER", "value": {"reader": {"SNMP_USER_TYPE": "Priv"}}},
+            {"op": "add", "path": "/SYSLOG_SERVER/10.0.0.2", "value": {"port": "514"}},
+        ]
+
+        refused = give(target, path, {**more, "SYSLOG_SERVER": {"unpatchable": {}}})
+        assert (refused.status, "the updater refuses" in refused.message) == (Status.FAILED, True), refused
+        assert "config rollback clusterwright" in asked(fleet)
+
+        assert give(target, path, {**more, "PORT": {"Ethernet0": {"lanes": "3,4"}}}).ok
+        said = asked(fleet)
+        assert "config reload --yes --force" in said
+        assert not any("patch" in line for line in said)
 
 
 class SimulatedManager:

@@ -30,6 +30,7 @@ from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.plan.skeleton import build_skeleton
+from clusterwright.platforms.effect import Effect
 from clusterwright.platforms.linux.writer import nftables
 from clusterwright.proofs.check import ProofCheck
 from clusterwright.proofs.declaration import declaration_of
@@ -44,7 +45,7 @@ from clusterwright.report.records import Inventory
 from clusterwright.rollout.deployed import record
 from clusterwright.rollout.preview.preview import Change, preview
 from clusterwright.rollout.preview.text import text_lines
-from clusterwright.rollout.waves import Effect, plan_waves
+from clusterwright.rollout.waves import plan_waves
 from clusterwright.spec.load import load_spec
 
 SHORTEST_REASON = 12  # characters below which a reason says nothing

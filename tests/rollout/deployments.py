@@ -14,11 +14,12 @@ from clusterwright.deploy.target import DeviceTree
 from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.deployed import record
 from clusterwright.rollout.effects import effect_of
 from clusterwright.rollout.preview.preview import Change, Preview, preview
 from clusterwright.rollout.running_jobs import RunningJob
-from clusterwright.rollout.waves import Effect, plan_waves
+from clusterwright.rollout.waves import plan_waves
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 

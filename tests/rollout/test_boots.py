@@ -18,11 +18,12 @@ from clusterwright.deploy.ansible.query import Devices
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.engine import render_device
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.gates import boots
 from clusterwright.rollout.gates.boots import BootNote, SlurmBoots
 from clusterwright.rollout.gates.selection import device_gates
 from clusterwright.rollout.ledger import UnderWay
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.rollout.waves import Wave
 from clusterwright.spec.rollout import BootPolicy
 
 NODES = ("gpu-p00r00n0", "gpu-p00r00n1")

@@ -14,12 +14,13 @@ from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
 from clusterwright.deploy.pulumi.manifest import Manifest, ManifestUnit
 from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.finding import ClusterwrightError
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout import ledger
 from clusterwright.rollout.execution import Execution, Orders, Result, UpdateEnd
 from clusterwright.rollout.gates.health import Gate, GateAnswer
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.prepare import Prepared
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.rollout.waves import Wave
 
 RACKS = ("r0", "r1", "r2")
 

@@ -8,9 +8,10 @@ from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright.deploy.ansible.query import Devices
 from clusterwright.deploy.ansible.ssh import Access
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.gates.selection import GATES, Gates, device_gates
 from clusterwright.rollout.ledger import UnderWay
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.rollout.waves import Wave
 
 NODE = "gpu-p00r00n0"
 WAVE = Wave("pod0", "rack", True, ("p00r00",), (NODE,), Effect.LIVE, (), 1.0, "", "", "")

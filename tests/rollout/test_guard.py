@@ -9,9 +9,10 @@ from tests.rollout.deployments import Edit, Site, Tampered, deploy
 from tests.rollout.test_preview import DRAIN, FLOW, PORT, SYSCTL, exception
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.guard import Override, boundary, require_known, unanswered
 from clusterwright.rollout.preview.text import refusal_lines, text_lines
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.rollout.waves import Wave
 
 
 def extra(device: str, *lines: str) -> Edit:

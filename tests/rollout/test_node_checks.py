@@ -18,8 +18,9 @@ from clusterwright.deploy.target import Unreachable
 from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.rollout.waves import Wave
 from clusterwright.spec.load import load_spec
 from clusterwright.spec.rollout import GatePolicy
 

@@ -24,10 +24,11 @@ from clusterwright.intent.switch_links import links_of
 from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.effect import Effect
 from clusterwright.platforms.platform import SessionsProbe
 from clusterwright.platforms.registry import PLATFORMS
 from clusterwright.rollout.gates.sessions import Sessions, read_states
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.rollout.waves import Wave
 from clusterwright.spec.load import load_spec
 from clusterwright.spec.rollout import GatePolicy
 

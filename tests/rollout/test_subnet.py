@@ -15,8 +15,9 @@ from tests.observe.netfile import NetFile, hdr_plan, scan
 from clusterwright.deploy.ansible.query import Devices
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.gates.subnet import SubnetScan
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.rollout.waves import Wave
 from clusterwright.spec.rollout import GatePolicy
 
 MANAGER, LEAF, SPINE = "gpu-s00r00n0", "leaf-s00-00", "spine-01"

@@ -24,6 +24,7 @@ from clusterwright.output.engine import render_devices
 from clusterwright.place.placement import linear, place, shuffled
 from clusterwright.place.room import room_for
 from clusterwright.plan.build import build_plan
+from clusterwright.platforms.effect import Effect
 from clusterwright.platforms.image.fleet import fetched, node_images
 from clusterwright.report.html import report_files
 from clusterwright.report.inventory_ansible import ansible_lines
@@ -33,7 +34,7 @@ from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
 from clusterwright.rollout.gates.selection import Gates
 from clusterwright.rollout.gates.sessions import Sessions
 from clusterwright.rollout.gates.subnet import SubnetScan
-from clusterwright.rollout.waves import Effect, Wave, plan_waves
+from clusterwright.rollout.waves import Wave, plan_waves
 from clusterwright.rules.engine import LintResult, lint_document
 from clusterwright.spec.load import load_spec_document
 

@@ -1,5 +1,7 @@
 """Bringing a program onto changed files: validated before they lie in place, activated, verified, and taken back.
 
+A program that takes a patch of what runs is told what differs alone, where all of it may be patched.
+
 What that means for a program is data (see the role's defaults), the same five steps for all of them. Each is one kind
 of running state beside sysctls and packet filters, with the same four methods.
 """
@@ -13,9 +15,10 @@ import os
 import re
 import tempfile
 import time
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from ansible.module_utils.clusterwright_files import Refused, Tree, WantedFiles
+from ansible.module_utils.clusterwright_patch import patch_of
 from ansible.module_utils.clusterwright_running import Changes, Exempt, RunningChange, run_program
 
 POLL_S = 0.5
@@ -33,6 +36,8 @@ class SwitchOver:
         self.marker = os.path.join(tree.state, "service-" + re.sub(r"[^\w-]", "_", self.name) + ".json")
         text = "".join(f"{file.path}\0{file.sha256}\n" for file in self.files)
         self.digest = hashlib.sha256(text.encode()).hexdigest()
+        self.before: bytes | None = None  # of the one file of a step that patches, when the program runs it
+        self.patched = False
 
     def check(self) -> None:
         """Have the program itself judge the files that are new, before anything is touched. Raises Refused."""
@@ -40,6 +45,8 @@ class SwitchOver:
             found = self.tree.find(file.path)
             if found is not None and found.content == file.content:
                 continue
+            if found is not None and self.step.get("patch") and self._runs_on(file.path, found.content):
+                self.before = found.content
             if self.step.get("format") == "json":
                 try:
                     json.loads(file.content)
@@ -73,21 +80,24 @@ class SwitchOver:
 
     def converge(self, changes: Changes) -> None:
         """Activate and verify. Raises Refused when the program does not take its files well."""
-        if changes:
-            self._bring_over()
+        if changes and not self._patch():
+            self._activate()
         if self.files and not self._marked():
             # Also for a program that does not run: it reads these files when it starts.
             self.tree.write(self.marker, json.dumps({"sha256": self.digest}).encode(), 0o600)
 
     def restore(self, changes: Changes) -> None:
         """The files are back: have the program read them. Raises Refused when it is not well with these either."""
-        if changes:
-            self._bring_over()
+        if self.patched:
+            self._run(self.step["patch"]["undo"])
+            self._verify()
+        elif changes:
+            self._activate()
 
-    def _marked(self) -> bool:
+    def _marked(self, digest: str | None = None) -> bool:
         try:
             with open(self.marker) as stream:
-                marked: bool = json.load(stream).get("sha256") == self.digest
+                marked: bool = json.load(stream).get("sha256") == (digest or self.digest)
                 return marked
         except (FileNotFoundError, ValueError):
             return False
@@ -101,10 +111,42 @@ class SwitchOver:
             return False
         return runs
 
-    def _bring_over(self) -> None:
-        start = self._log_bytes()
-        for command in self.step["activate"]:
+    def _runs_on(self, path: str, content: bytes) -> bool:
+        """Whether the program was last brought onto this content of its only file: what differs is then known."""
+        digest = hashlib.sha256(f"{path}\0{hashlib.sha256(content).hexdigest()}\n".encode()).hexdigest()
+        return len(self.files) == 1 and self._marked(digest)
+
+    def _patch(self) -> bool:
+        """Change what runs where it differs alone; false where that is not known, or not all of it can be patched."""
+        if self.before is None:
+            return False
+        step = self.step["patch"]
+        operations, places = patch_of(self.before, self.files[0].content, step)
+        if not operations:
+            return False
+        self._run(step["begin"])
+        self.patched = True
+        with tempfile.TemporaryDirectory(prefix="clusterwright-") as folder:
+            aside = os.path.join(folder, "patch.json")
+            with open(aside, "w") as stream:
+                json.dump(operations, stream)
+            self._run([[part.replace("{patch}", aside) for part in command] for command in step["apply"]])
+        for follow in step.get("afterwards") or ():
+            if any(re.fullmatch(follow["places"], place) for place in places):
+                self._run([follow["command"]])
+        self._verify()
+        return True
+
+    def _run(self, commands: Sequence[Sequence[str]]) -> None:
+        for command in commands:
             run_program(list(command), refused=f"{self.name}: {' '.join(command)}")
+
+    def _activate(self) -> None:
+        start = self._log_bytes()
+        self._run(self.step["activate"])
+        self._verify(start)
+
+    def _verify(self, start: int = 0) -> None:
         deadline = time.monotonic() + self.step.get("deadline_s", 60)
         for command in self.step.get("verify") or ():
             while True:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from clusterwright.artifact import Artifact
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.drift import Compare
+from clusterwright.platforms.effect import Effects
 from clusterwright.platforms.reader import SystemReader, Unsupported
 
 Renderer = Callable[[Plan, Device], Iterator[Artifact]]
@@ -50,11 +51,13 @@ class Probes:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A system: its ``reader`` and ``writer``, how what runs is compared (``drift``, by file), and its ``probes``."""
+    """A system: its ``reader`` and ``writer``, how what runs is compared (``drift``, by file), what a change of a file
+    does while it is applied (``effects``), and its ``probes``."""
 
     reader: SystemReader
     writer: Writer
     drift: Mapping[str, Compare]
+    effects: Effects | Unsupported
     probes: Probes
 
     @property

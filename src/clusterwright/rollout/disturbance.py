@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.bandwidth import RackWays, ways_of
 from clusterwright.rollout.preview.capacity import kept_after
 from clusterwright.rollout.running_jobs import RunningJob
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.rollout.waves import Wave
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,13 @@ from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
 from clusterwright.deploy.pulumi.order import drive_stacks
 from clusterwright.deploy.pulumi.units import UPPER, Stack
 from clusterwright.finding import ClusterwrightError
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout import ledger
 from clusterwright.rollout.gates.health import Checked, Gate, ask, look
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.prepare import Prepared
 from clusterwright.rollout.stack_change import UnitReports
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.rollout.waves import Wave
 
 _TOLD = 5  # lines of a gate about what does not count; the record has all
 

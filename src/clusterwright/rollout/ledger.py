@@ -15,7 +15,8 @@ from typing import Any
 
 from clusterwright import durable
 from clusterwright.finding import ClusterwrightError
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.platforms.effect import Effect
+from clusterwright.rollout.waves import Wave
 
 FOLDER = "rollout"
 

@@ -15,10 +15,11 @@ from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.deploy.targets import Chosen
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout import ledger
 from clusterwright.rollout.effects import effect_of
 from clusterwright.rollout.ledger import UnderWay
-from clusterwright.rollout.waves import Effect, Wave, plan_waves
+from clusterwright.rollout.waves import Wave, plan_waves
 from clusterwright.spec.rollout import RolloutPolicy
 
 

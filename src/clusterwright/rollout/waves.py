@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from clusterwright.deploy.pulumi.units import Stack, Unit
+from clusterwright.platforms.effect import Effect
 
 if TYPE_CHECKING:  # a plan is there, and ways through it are counted, only where something changes
     from clusterwright.plan.model import Plan
@@ -23,14 +23,6 @@ if TYPE_CHECKING:  # a plan is there, and ways through it are counted, only wher
 
 EPSILON = 1e-9
 COMPUTE = "node"  # the role of machines that run jobs
-
-
-class Effect(IntEnum):
-    """What a change does to its device while it is applied, the mildest first."""
-
-    LIVE = 0
-    RESTART = 1
-    REBOOT = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Any
 
+from clusterwright.platforms.eos import effects
 from clusterwright.platforms.eos.drift import compare_eos
 from clusterwright.platforms.eos.reader.system import READER
 from clusterwright.platforms.eos.writer import configuration
@@ -23,6 +24,7 @@ PLATFORM = Platform(
     reader=READER,
     writer=Writer(configuration.KIND, configuration.applies, configuration.render),
     drift={READER.file: compare_eos},
+    effects=effects.effect,
     probes=Probes(
         neighbours=("show lldp neighbors | json",),
         counters=("show interfaces counters errors", "show priority-flow-control counters"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Any
 
+from clusterwright.platforms.fboss import effects
 from clusterwright.platforms.fboss.reader.system import READER
 from clusterwright.platforms.fboss.writer import configuration
 from clusterwright.platforms.json_drift import compare_json
@@ -27,6 +28,7 @@ PLATFORM = Platform(
     reader=READER,
     writer=Writer(configuration.KIND, configuration.applies, configuration.render),
     drift={"etc/coop/*.conf": compare_json},
+    effects=effects.effect,
     probes=Probes(
         neighbours=("fboss2 show lldp",),
         counters=("fboss2 show interface errors", "fboss2 show interface counters"),

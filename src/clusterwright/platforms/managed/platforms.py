@@ -14,5 +14,6 @@ _PROBES = Probes(
     sessions=Unsupported("it speaks no BGP"),
 )
 
-MLNX_OS = Platform(reader=systems.MLNX_OS, writer=_WRITER, drift={}, probes=_PROBES)
-NVOS = Platform(reader=systems.NVOS, writer=_WRITER, drift={}, probes=_PROBES)
+_EFFECTS = Unsupported("nobody here renders what changes forwarding there; a switch that changes counts as away")
+MLNX_OS = Platform(reader=systems.MLNX_OS, writer=_WRITER, drift={}, effects=_EFFECTS, probes=_PROBES)
+NVOS = Platform(reader=systems.NVOS, writer=_WRITER, drift={}, effects=_EFFECTS, probes=_PROBES)

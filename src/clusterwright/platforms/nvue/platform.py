@@ -7,11 +7,13 @@ from clusterwright.platforms.nvue.drift import compare_nvue
 from clusterwright.platforms.nvue.reader.system import READER
 from clusterwright.platforms.nvue.writer import configuration
 from clusterwright.platforms.platform import Platform, Probes, Writer
+from clusterwright.platforms.reader import Unsupported
 
 PLATFORM = Platform(
     reader=READER,
     writer=Writer(configuration.KIND, configuration.applies, configuration.render),
     drift={READER.file: compare_nvue},
+    effects=Unsupported("which services a change restarts is not published; a switch that changes counts as away"),
     probes=Probes(
         neighbours=("lldpcli -f json show neighbors",),
         counters=("nv show interface counters", "nv show qos roce counters"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.rollout.waves import Effect
+from clusterwright.platforms.effect import Effect
 
 if TYPE_CHECKING:  # the gates lean on renderers and on what reads scans: imported where devices are asked
     from clusterwright.deploy.ansible.query import Devices

@@ -11,9 +11,9 @@ from clusterwright.compare.changes import FileDiff
 from clusterwright.compare.configuration import Key, file_diffs, key_of
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.preview.sentences import place_of
 from clusterwright.rollout.trees import Trees
-from clusterwright.rollout.waves import Effect
 
 CHANGED, NEW, REMOVED, DRIFTED = "changed", "new", "removed", "drifted"
 BINARY = "binary"

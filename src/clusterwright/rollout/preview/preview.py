@@ -13,6 +13,7 @@ from clusterwright.deploy.secrets.versions import Versions, version_changes
 from clusterwright.deploy.store import Store
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.effect import Effect
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.rollout.deployed import Deployed, in_force, kept_plan, recorded
 from clusterwright.rollout.disturbance import Disturbance, disturbance
@@ -22,7 +23,7 @@ from clusterwright.rollout.preview.sentences import Sentence, sentences
 from clusterwright.rollout.preview.spec_lines import SpecChange, spec_changes
 from clusterwright.rollout.running_jobs import RunningJob, planned_jobs
 from clusterwright.rollout.trees import Trees, trees_of
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.rollout.waves import Wave
 
 _RENDERED_OTHERWISE = "no value of the spec changed: this program, or a file that the spec names, gives other files now"
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from clusterwright.and_more import and_more
+from clusterwright.platforms.effect import Effect
 from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.rollout.disturbance import Disturbance, JobImpact, WaveImpact
 from clusterwright.rollout.guard import Guarded, Override, Proof, unanswered
@@ -18,7 +19,7 @@ from clusterwright.rollout.preview.file_text import file_lines
 from clusterwright.rollout.preview.grouping import CHANGED, DRIFTED, NEW, REMOVED, GroupKind
 from clusterwright.rollout.preview.preview import Preview
 from clusterwright.rollout.preview.sentences import Sentence
-from clusterwright.rollout.waves import Effect, Wave
+from clusterwright.rollout.waves import Wave
 
 _STATUS = {CHANGED: "", NEW: ", new", REMOVED: ", everything on it is removed", DRIFTED: ", holds something else"}
 _EFFECT = {Effect.LIVE: "takes it while it runs", Effect.RESTART: "restarts", Effect.REBOOT: "boots anew"}
