@@ -1,38 +1,56 @@
-"""What a border's session learns and announces: its prefix lists and route maps, beside the zones on either side."""
+"""What a border's session learns and announces: its policies and prefix lists, beside the zones on either side."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.values import addresses
-from clusterwright.platforms.eos.reader.sections import PATH as EOS
+from clusterwright.platforms.reader import Unsupported
+from clusterwright.platforms.readers import READERS
+from clusterwright.platforms.router import (
+    Mark,
+    Policy,
+    PrefixRule,
+    Router,
+    Session,
+    Term,
+    line_of,
+    packed,
+    shown_prefix,
+)
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredBorder, DeclaredIsolation
 from clusterwright.proofs.tree import RenderedTree
 
-_LIST = re.compile(r"^(ip|ipv6) prefix-list (\S+)\n((?:   .*\n)*)", re.M)
-_ENTRY = re.compile(r"^   seq \d+ permit (\S+)/(\d+) eq (\d+)$")
-_MAP = re.compile(r"^route-map (\S+) (permit|deny) \d+\n((?:   .*\n)*)", re.M)
-_MATCH = re.compile(r"^   match (?:ip|ipv6) address prefix-list (\S+)$", re.M)
 _LEARNT, _ANNOUNCED = "learnt", "announced"
+_Fault = tuple[Mark, str]
 
 
 def border_route_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Every prefix that a border learns or announces and should not, and every one that it should and does not."""
+    """Every prefix that a border learns or announces and should not, and every one that it should and does not.
+
+    Raises VerifyError for a switch whose text does not parse.
+    """
     for border in declared.borders:
-        text = tree.text(border.switch, EOS)
-        if text is None:
-            continue
-        for direction, what, wanted in (
-            ("in", _LEARNT, _outside(declared, border)),
-            ("out", _ANNOUNCED, _inside(declared, border)),
-        ):
-            for at, message in _direction(text, border, direction, what, wanted):
-                line = text.count("\n", 0, at) + 1 if at >= 0 else 0
-                yield Counterexample(border.switch, EOS, line, f"border {border.name}: {message}")
+        for reader in READERS:
+            if isinstance(reader.router, Unsupported) or (border.switch, reader.file) not in tree.files:
+                continue
+            router = reader.router(border.switch, lambda path, of=border.switch: tree.text(of, path) or "")  # type: ignore[misc]  # a bound default
+            for mark, message in _border(router, border, declared) if router is not None else ():
+                line = line_of(tree.text(border.switch, router.bgp_file) or "", mark) if router is not None else 0
+                yield Counterexample(border.switch, reader.file, line, f"border {border.name}: {message}")
+
+
+def _border(router: Router, border: DeclaredBorder, declared: DeclaredIsolation) -> Iterator[_Fault]:
+    neighbour = address(border.version, border.neighbour)
+    session = next((each for each in router.sessions if each.peer == packed(neighbour)), None)
+    if session is None:
+        yield router.asn_mark, f"there is no session with {neighbour}"
+        return
+    yield from _direction(router, session, session.into, border, _LEARNT, _outside(declared, border))
+    yield from _direction(router, session, session.out_of, border, _ANNOUNCED, _inside(declared, border))
 
 
 def _outside(declared: DeclaredIsolation, border: DeclaredBorder) -> Ranges:
@@ -67,64 +85,55 @@ def _inside(declared: DeclaredIsolation, border: DeclaredBorder) -> Ranges:
 
 
 def _direction(
-    text: str, border: DeclaredBorder, direction: str, what: str, wanted: Ranges
-) -> Iterator[tuple[int, str]]:
-    neighbour = address(border.version, border.neighbour)
-    joined = re.search(rf"^   neighbor {re.escape(neighbour)} peer group (\S+)$", text, re.M)
-    if joined is None:
-        yield text.find("router bgp"), f"there is no session with {neighbour}"
+    router: Router, session: Session, name: str, border: DeclaredBorder, what: str, wanted: Ranges
+) -> Iterator[_Fault]:
+    if not name:
+        direction = "in" if what == _LEARNT else "out"
+        yield session.local_mark, f"the session has no route map {direction}: every prefix is {what}"
         return
-    # a neighbour's own map stands before that of its group
-    maps = (
-        re.search(rf"^   neighbor {re.escape(of)} route-map (\S+) {direction}$", text, re.M)
-        for of in (neighbour, joined[1])
-    )
-    applied = next((found for found in maps if found is not None), None)
-    if applied is None:
-        yield joined.start(), f"the session has no route map {direction}: every prefix is {what}"
-        return
-    names: list[str] = []
-    for entry in _MAP.finditer(text):
-        if entry[1] != applied[1] or entry[2] == "deny":
-            continue
-        match = _MATCH.search(entry[3])
-        if match is None:
-            yield entry.start(), f"this part of {entry[1]} matches no prefix list: every prefix is {what}"
-        else:
-            names.append(match[1])
-    is_drained = not names and re.search(rf"^route-map {re.escape(applied[1])} deny ", text, re.M) is not None
+    policy = router.policy(name)
+    permits = [term for term in policy if term.permit]
+    for term in policy[: policy.index(permits[-1])] if permits else ():
+        if not term.permit:
+            yield term.mark, f"a part of {name} refuses before another permits, and what is then {what} is not judged"
+    for term in permits:
+        if term.prefixes is None:
+            yield term.mark, f"this part of {name} matches no prefix list: every prefix is {what}"
+    is_drained = bool(policy) and not permits
     if not is_drained:
-        yield from _lists(text, names, border, what, wanted)
+        yield from _lists(policy, permits, border, what, wanted)
 
 
-def _lists(text: str, names: list[str], border: DeclaredBorder, what: str, wanted: Ranges) -> Iterator[tuple[int, str]]:
-    version = border.version
+def _lists(policy: Policy, permits: list[Term], border: DeclaredBorder, what: str, wanted: Ranges) -> Iterator[_Fault]:
+    size = 4 if border.version == 4 else 16
     listed: set[tuple[int, int]] = set()
-    passes, first = EMPTY, -1
-    for found in _LIST.finditer(text):
-        if found[2] not in names or found[1] != ("ip" if version == 4 else "ipv6"):
+    passes = EMPTY
+    for term, rule in ((each, rule) for each in permits for rule in each.prefixes or ()):
+        if len(rule.within[0]) != size:
             continue
-        first = found.start() if first < 0 else first
-        at = found.start(3)
-        for line in found[3].splitlines(keepends=True):
-            entry = _ENTRY.match(line.rstrip("\n"))
-            if entry is None or int(entry[3]) < int(entry[2]) or (what == _LEARNT and entry[2] != entry[3]):
-                yield at, f'"{line.strip()}" is not one prefix of one length: others may be {what} by it'
-            else:
-                own = addresses(f"{entry[1]}/{entry[2]}", version)
-                if extra := own - wanted:
-                    shown = address(version, extra.bounds[0][0])
-                    yield at, f"{entry[1]}/{entry[2]} is {what}, and {shown} of it is in no zone that should be"
-                passes |= own
-                listed.add((own.bounds[0][0], int(entry[2])))
-            at += len(line)
-    for prefix, length in border.prefixes if what == _LEARNT else ():
-        if (prefix, length) not in listed:
-            whole = f"{address(version, prefix)}/{length}"
+        prefix, mark = shown_prefix(rule.within), _place(term, rule)
+        if not rule.permit or rule.low != rule.high or (what == _LEARNT and rule.low != rule.within[1]):
+            lengths = f"{prefix} of {rule.low} to {rule.high} bits" if rule.permit else f"{prefix}, refused,"
+            yield mark, f"{lengths} is not one prefix of one length: others may be {what} by it"
+            continue
+        own = addresses(prefix, border.version)
+        if extra := own - wanted:
+            shown = address(border.version, extra.bounds[0][0])
+            yield mark, f"{prefix} is {what}, and {shown} of it is in no zone that should be"
+        if term.communities is None:
+            passes |= own
+            listed.add((own.bounds[0][0], rule.within[1]))
+    first = next((_place(term, None) for term in permits), policy[0].mark if policy else ())
+    for low, length in border.prefixes if what == _LEARNT else ():
+        if (low, length) not in listed:
+            whole = f"{address(border.version, low)}/{length}"
             yield first, f"{whole} is in a zone that should be learnt, and no entry has this prefix at this length"
             return
     if lacking := wanted - passes:
-        yield (
-            first,
-            f"{address(version, lacking.bounds[0][0])} is in a zone that should be {what}, and no prefix holds it",
-        )
+        lost = address(border.version, lacking.bounds[0][0])
+        yield first, f"{lost} is in a zone that should be {what}, and no prefix holds it"
+
+
+def _place(term: Term, rule: PrefixRule | None) -> Mark:
+    """Where a term's list stands, or an entry of it."""
+    return (f"{term.list_name}\n", *((f" {shown_prefix(rule.within)}",) if rule is not None else ()))

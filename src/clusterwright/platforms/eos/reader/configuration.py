@@ -215,7 +215,9 @@ def _policies(maps: list[Body], addressing: list[Body]) -> Mapping[str, Policy]:
     for header, body in addressing:
         words = header.split()
         if words[1] == "prefix-list":
-            lists[words[2]] = _rules(body)
+            # several statements make one list: those with an entry of their own add it
+            entries = f"   {' '.join(words[3:])}\n" if len(words) > 3 else body
+            lists[words[2]] = (*lists.get(words[2], ()), *_rules(entries))
         elif words[1] == "community-list":
             communities[words[2]] = communities.get(words[2], frozenset()) | frozenset(words[4:])
     found: dict[str, list[tuple[int, Term]]] = {}
