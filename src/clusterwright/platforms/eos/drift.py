@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from clusterwright.platforms.drift import Difference, Found, is_as_planned
+from clusterwright.platforms.eos.reader.sections import LineTree, lines_of
 
 _ACL = re.compile(r"(ip|ipv6|mac) access-list\b")
 _NUMBERED = re.compile(r"\d+ ")
@@ -15,33 +16,18 @@ _ONE_VALUE = re.compile(r"(description|mtu|speed|error-correction encoding|servi
 ``extra_config`` do."""
 ACL_STEP = 10  # EOS numbers entries that have no number by tens
 
-Tree = dict[str, "Tree"]
-
 
 def compare_eos(planned: str, runs: str) -> Iterator[Found]:
     """EOS text section by section; the order counts in access lists alone, where EOS gives each entry a number."""
     yield from _sections(_as_taken(eos_tree(planned)), eos_tree(runs), ())
 
 
-def eos_tree(text: str) -> Tree:
-    """Lines below the lines that open their sections, by indentation; comments, ``end`` and ``exit`` left out."""
-    root: Tree = {}
-    stack: list[tuple[int, Tree]] = [(-1, root)]
-    for line in text.splitlines():
-        body = " ".join(line.split())
-        if not body or body.startswith("!") or body in ("end", "exit"):
-            continue
-        indent = len(line) - len(line.lstrip())
-        while indent <= stack[-1][0]:
-            stack.pop()
-        stack.append((indent, stack[-1][1].setdefault(body, {})))
-    for header, entries in root.items():
-        if _ACL.match(header):
-            root[header] = _numbered(entries)
-    return root
+def eos_tree(text: str) -> LineTree:
+    """A configuration's lines by section, every entry of an access list with its number."""
+    return {header: _numbered(entries) if _ACL.match(header) else entries for header, entries in lines_of(text).items()}
 
 
-def _as_taken(planned: Tree) -> Tree:
+def _as_taken(planned: LineTree) -> LineTree:
     """What a switch has after it read the lines in their order: of settings with one value, the last."""
     last = {found[1]: line for line in planned if (found := _ONE_VALUE.match(line))}
     return {
@@ -51,9 +37,9 @@ def _as_taken(planned: Tree) -> Tree:
     }
 
 
-def _numbered(entries: Tree) -> Tree:
+def _numbered(entries: LineTree) -> LineTree:
     """Every entry of an access list with its number."""
-    found: Tree = {}
+    found: LineTree = {}
     number = 0
     for line, below in entries.items():
         if _NUMBERED.match(line):
@@ -66,7 +52,7 @@ def _numbered(entries: Tree) -> Tree:
     return found
 
 
-def _sections(planned: Tree, runs: Tree, above: tuple[str, ...]) -> Iterator[Found]:
+def _sections(planned: LineTree, runs: LineTree, above: tuple[str, ...]) -> Iterator[Found]:
     place = " / ".join(above)
     missing = [line for line in planned if line not in runs]
     unexpected = [line for line in runs if line not in planned]
@@ -90,7 +76,7 @@ def _sections(planned: Tree, runs: Tree, above: tuple[str, ...]) -> Iterator[Fou
             yield from _sections(planned[line], runs[line], (*above, line))
 
 
-def _block(line: str, below: Tree) -> tuple[str, ...]:
+def _block(line: str, below: LineTree) -> tuple[str, ...]:
     """A section with all its lines, indented as EOS does."""
     return (line, *(f"   {inner}" for child in below for inner in _block(child, below[child])))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from clusterwright.platforms.effect import Effect
+from clusterwright.platforms.eos.reader.sections import sections_of
 from clusterwright.platforms.eos.reader.system import READER
 
 # Top-level sections that links and sessions do not hang on: services, policies (which BGP asks anew of what it has
 # learnt), lists.
 _LIVE = (
     *("ntp ", "logging ", "snmp-server ", "username ", "aaa ", "tacacs-server ", "radius-server ", "ip name-server "),
-    *("dns ", "management ", "daemon ", "banner ", "alias ", "clock ", "!"),
+    *("dns ", "management ", "daemon ", "banner ", "alias ", "clock "),
     *("route-map ", "ip prefix-list ", "ipv6 prefix-list ", "ip community-list "),
     *("ip access-list ", "ipv6 access-list "),
 )
@@ -53,12 +54,7 @@ def _is_a_neighbours(line: str, old: tuple[str, ...], new: tuple[str, ...]) -> b
 
 def _sections(text: bytes) -> dict[str, tuple[str, ...]]:
     """The top-level lines of a configuration, each with what is indented below it."""
-    found: dict[str, list[str]] = {}
-    head = ""
-    for line in text.decode("utf-8", "replace").splitlines():
-        if line.startswith(" "):
-            found.setdefault(head, []).append(line)
-        elif line:
-            head = line
-            found.setdefault(head, [])
-    return {key: tuple(lines) for key, lines in found.items()}
+    found: dict[str, tuple[str, ...]] = {}
+    for section in sections_of(text.decode("utf-8", "replace")):
+        found[section.header] = (*found.get(section.header, ()), *section.body.splitlines())
+    return found

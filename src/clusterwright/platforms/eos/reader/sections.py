@@ -9,6 +9,8 @@ from typing import NamedTuple
 PATH = "mnt/flash/startup-config"
 _SECTION = re.compile(r"^([^\s!].*)\n?((?:[ \t].*\n?)*)", re.M)
 
+LineTree = dict[str, "LineTree"]
+
 
 class EosSection(NamedTuple):
     """A line at the margin, and the indented ``body`` below it, its lines each with their end.
@@ -47,3 +49,18 @@ def sections_of(text: str) -> tuple[EosSection, ...]:
 def section(text: str, header: str) -> EosSection | None:
     """The section that begins with exactly this line; None where there is none."""
     return next((each for each in sections_of(text) if each.header == header), None)
+
+
+def lines_of(text: str) -> LineTree:
+    """Lines below the lines that open their sections, by indentation; comments, ``end`` and ``exit`` left out."""
+    root: LineTree = {}
+    stack: list[tuple[int, LineTree]] = [(-1, root)]
+    for line in text.splitlines():
+        body = " ".join(line.split())
+        if not body or body.startswith("!") or body in ("end", "exit"):
+            continue
+        indent = len(line) - len(line.lstrip())
+        while indent <= stack[-1][0]:
+            stack.pop()
+        stack.append((indent, stack[-1][1].setdefault(body, {})))
+    return root
