@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.platforms.reader import Fault, Planned
-from clusterwright.platforms.sonic.reader.configuration import PATH
+from clusterwright.platforms.sonic.reader import known
 from clusterwright.platforms.unread import Unread
+from clusterwright.spec.hardware.platforms import platforms
 
 _ELSEWHERE = "takes packets past the tables of their ports"
 _COPIES = "sends copies of packets elsewhere"
@@ -29,18 +30,7 @@ _OPEN = {
     "PORTCHANNEL_MEMBER": "makes a port part of another one, whose tables count",
     **dict.fromkeys(_AROUND.split(), _ELSEWHERE),
 }
-_KNOWN = (
-    "AAA ACL_RULE ACL_TABLE ACL_TABLE_TYPE BANNER_MESSAGE BGP_DEVICE_GLOBAL BGP_GLOBALS BGP_GLOBALS_AF "
-    "BGP_GLOBALS_AF_NETWORK BGP_NEIGHBOR BGP_NEIGHBOR_AF BGP_PEER_GROUP BGP_PEER_GROUP_AF BREAKOUT_CFG BUFFER_PG "
-    "BUFFER_POOL BUFFER_PROFILE BUFFER_QUEUE BUFFER_PORT_INGRESS_PROFILE_LIST BUFFER_PORT_EGRESS_PROFILE_LIST "
-    "CABLE_LENGTH COMMUNITY_SET CRM DEVICE_METADATA DEVICE_NEIGHBOR DEVICE_NEIGHBOR_METADATA DNS_NAMESERVER "
-    "DNS_OPTIONS DSCP_TO_TC_MAP FEATURE FLEX_COUNTER_TABLE GNMI GNMI_CLIENT_CERT INTERFACE KDUMP LLDP LOGGER "
-    "LOOPBACK_INTERFACE MAP_PFC_PRIORITY_TO_QUEUE MGMT_INTERFACE MGMT_PORT MGMT_VRF_CONFIG NTP NTP_SERVER "
-    "PASSW_HARDENING PFC_PRIORITY_TO_PRIORITY_GROUP_MAP PFC_WD PORT PORT_QOS_MAP PREFIX PREFIX_SET QUEUE ROUTE_MAP "
-    "ROUTE_MAP_SET SCHEDULER SERIAL_CONSOLE SNMP SNMP_AGENT_ADDRESS_CONFIG SNMP_USER SSH_SERVER STATIC_ROUTE "
-    "SWITCH_HASH SYSLOG_CONFIG SYSLOG_SERVER TACPLUS TACPLUS_SERVER TC_TO_DSCP_MAP TC_TO_PRIORITY_GROUP_MAP "
-    "TC_TO_QUEUE_MAP TELEMETRY VLAN VLAN_INTERFACE VLAN_MEMBER VERSIONS WRED_PROFILE"
-)
+SYSTEM = "sonic"  # as the catalogue names it
 Json = Mapping[str, Any]
 
 
@@ -59,8 +49,28 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
     has_vrf = document.get("MGMT_VRF_CONFIG", {}).get("vrf_global", {}).get("mgmtVrfEnabled") == "true"
     if "MGMT_INTERFACE" in document and not has_vrf:
         yield text.find('"MGMT_INTERFACE"'), "the management port is in the default VRF, which joins the two networks"
+    yield from _exchanged(text, document)
     if declared is not None:
         yield from _unplanned(text, document, device, declared)
+
+
+def _exchanged(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
+    """Ports with lanes of another: what is plugged in there is then not what the plan and the file say."""
+    sku = document.get("DEVICE_METADATA", {}).get("localhost", {}).get("hwsku", "")
+    machine = platforms().get((SYSTEM, sku))
+    owner: dict[str, str] = {}
+    for port, fields in document.get("PORT", {}).items():
+        lanes = fields.get("lanes", "")
+        place = text.find(f'"{port}"', text.find('"PORT"'))
+        published = {lanes}  # of a machine that nobody here knows
+        if machine is not None:
+            published = {",".join(map(str, known.lanes)) for (name, _), known in machine.ports.items() if name == port}
+        if lanes not in published:
+            yield place, f"{port} has the lanes {lanes}, which are not its own on a {sku}: its cable is elsewhere"
+        for lane in lanes.split(","):
+            if owner.setdefault(lane, port) != port:
+                yield place, f"{port} and {owner[lane]} have the same lane {lane}"
+                break
 
 
 def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: Planned) -> Iterator[Fault]:
@@ -81,8 +91,5 @@ def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: P
 
 
 def unread(text: str) -> tuple[Unread, ...]:
-    """Tables of a config_db.json of which nothing here knows what they do."""
-    return tuple(
-        Unread(PATH, text.count("\n", 0, text.find(f'"{name}"')) + 1, name)
-        for name in sorted(json.loads(text).keys() - set(_KNOWN.split()) - _OPEN.keys())
-    )
+    """Tables, rows and fields of a config_db.json of which nothing here knows what they do."""
+    return tuple(known.unread(text, frozenset(_OPEN)))
