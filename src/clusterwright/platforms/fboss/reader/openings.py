@@ -8,9 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clusterwright.platforms.fboss.reader.configuration import AGENT
 from clusterwright.platforms.reader import Fault, Planned
-from clusterwright.platforms.unread import BETWEEN, Unread
 
 _ELSEWHERE = "takes packets past the tables of their ports"
 _COPIES = "sends copies of packets elsewhere"
@@ -31,13 +29,6 @@ _INSIDE = (
     ("redirectToNextHop", re.compile(r'"redirectToNextHop"'), _ELSEWHERE),
 )
 _RELAY = re.compile(r'"dhcpRelay(?:Address|Overrides)V[46]": "([^"]+)"')
-_KNOWN = (
-    "version hostname ports vlans vlanPorts defaultVlan interfaces staticRoutesToNull staticRoutesToCPU "
-    "staticRoutesWithNhops cpuQueues cpuTrafficPolicy loadBalancers switchSettings qosPolicies dataPlaneTrafficPolicy "
-    "portQueueConfigs trafficCounters aclTableGroup acls portPgConfigs bufferPoolConfigs udfConfig chip platform "
-    "publish_state_to_fsdb publish_stats_to_fsdb enable_acl_table_group v sdkVersion arpTimeoutSeconds "
-    "arpAgerInterval maxNeighborProbes staleEntryInterval proactiveArp sflow_threshold_ms"
-)
 _LIVE = re.compile(r'\{"logicalID": \d+, "name": "([^"]+)",[^{}]*?"state": 2\b')
 _PEER = re.compile(r'"peer_addr": "([^"]*)"')
 
@@ -70,13 +61,3 @@ def session_openings(text: str, device: str, declared: Planned | None) -> Iterat
     for found in _PEER.finditer(text):
         if not declared.knows(found[1]):
             yield found.start(), f"a BGP session with {found[1]}, which is on no planned link"
-
-
-def unread(text: str) -> tuple[Unread, ...]:
-    """Keys of an agent.conf of which nothing here knows what they do."""
-    known = {*_KNOWN.split(), *_OPEN}
-    return tuple(
-        Unread(AGENT, text.count("\n", 0, found.start(1)) + 1, f"sw{BETWEEN}{found[1]}")
-        for found in _SWITCH_KEY.finditer(text)
-        if found[1] not in known
-    )

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from clusterwright.platforms.fboss.reader.configuration import AGENT, BGP, read_fboss
 from clusterwright.platforms.fboss.reader.lists import FbossLists
-from clusterwright.platforms.fboss.reader.openings import openings, session_openings, unread
+from clusterwright.platforms.fboss.reader.openings import openings, session_openings
 from clusterwright.platforms.fboss.reader.routes import routes
+from clusterwright.platforms.fboss.reader.unread import agent_unread, bgp_unread
 from clusterwright.platforms.reader import SystemReader, Unsupported
 
 
@@ -25,7 +26,7 @@ READER = SystemReader(
     router=lambda device, text: read_fboss(device, text(AGENT), text(BGP)),
     lists=FbossLists,
     openings={AGENT: openings, BGP: session_openings},
-    unread={AGENT: unread},
+    unread={AGENT: agent_unread, BGP: bgp_unread},
     services=Unsupported("the firewall of the Linux under it says who reaches its services"),
     routes={AGENT: routes},
     named=re.compile(r'"(?:srcIp|dstIp)": "[^"]*"'),
