@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from clusterwright import __version__
+from clusterwright import __version__, durable
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.store import Store
 from clusterwright.finding import ClusterwrightError
@@ -141,9 +141,4 @@ def _files(spec: ClusterSpec) -> Iterator[str]:
 
 def _write(file: Path, found: Deployed) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    aside = file.with_suffix(".new")
-    with aside.open("w", encoding="utf-8") as stream:
-        json.dump(asdict(found), stream, sort_keys=True)
-        stream.flush()
-        os.fsync(stream.fileno())
-    aside.replace(file)
+    durable.replace(file, json.dumps(asdict(found), sort_keys=True).encode())

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from itertools import chain
 
 from clusterwright.platforms.linux.reader.network import NETWORKS, ConfiguredNic
-from clusterwright.platforms.router import Prefix, Router, covers, network_of, shown, shown_prefix
+from clusterwright.platforms.router import Mark, Port, Prefix, Router, covers, network_of, shown, shown_prefix
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
+
+Fault = tuple[Mark, str]
+"""The text that marks a line, and what is wrong with it."""
 
 
 def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """What keeps a NIC from reaching the hosts of its fabric, or from being reached."""
     hosts = [prefix for router in fabric.routers for prefix, _ in router.networks if prefix[1] < 8 * len(prefix[0])]
-    uncovered: dict[frozenset[Prefix], Prefix | None] = {}
+    uncovered = cache(lambda reached: next((h for h in hosts if not any(covers(each, h) for each in reached)), None))
     taken: dict[bytes, ConfiguredNic] = {}
     addresses = [_addresses(router) for router in fabric.routers]
     unplugged = tree.declaration.unplugged if tree.declaration is not None else frozenset[tuple[str, str]]()
@@ -34,27 +39,39 @@ def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
             what = "is not in service" if port is None else f"is cabled to {port.peer or 'nothing'}"
             yield example(tree, nic.device, nic.file, ("Description=",), f"{nic.peer} {what}")
             continue
-        subnet = network_of(nic.address, nic.length)
-        if subnet not in addresses[at] or port.subnet != subnet:
-            message = f"{shown(nic.address)}/{nic.length} is in no subnet of {nic.peer}"
-            yield example(tree, nic.device, nic.file, nic.mark, message)
-        elif router.sessions and not any(covers(prefix, subnet) for prefix, _ in router.networks):
-            message = f"{shown_prefix(subnet)} is in no prefix that {router.device} announces"
-            yield example(tree, nic.device, nic.file, nic.mark, message)
-        for mark in nic.defaults:
-            yield example(tree, nic.device, nic.file, mark, "a default route leads out of the fabric")
-        gateways = addresses[at].get(subnet, frozenset())
-        for prefix, gateway in nic.routes:
-            if gateway is not None and gateway not in gateways:
-                message = f"the gateway {shown(gateway)} to {shown_prefix(prefix)} is not an address of {router.device}"
-                yield example(tree, nic.device, nic.file, (f"={shown(gateway)}",), message)
-        reached = frozenset(prefix for prefix, gateway in nic.routes if gateway in gateways)
-        if reached not in uncovered:
-            uncovered[reached] = next((h for h in hosts if not any(covers(each, h) for each in reached)), None)
-        missing = uncovered[reached]
-        if missing is not None:
-            message = f"no route leads to {shown_prefix(missing)}, hosts of the same fabric"
-            yield example(tree, nic.device, nic.file, ("Destination=",), message)
+        own = addresses[at]
+        for mark, message in chain(_subnet_faults(nic, router, port, own), _route_faults(nic, router, own, uncovered)):
+            yield example(tree, nic.device, nic.file, mark, message)
+
+
+def _subnet_faults(
+    nic: ConfiguredNic, router: Router, port: Port, addresses: Mapping[Prefix, frozenset[bytes]]
+) -> Iterator[Fault]:
+    """Why nothing finds its way to the NIC, by its address and the ``addresses`` of its switch."""
+    subnet = network_of(nic.address, nic.length)
+    if subnet not in addresses or port.subnet != subnet:
+        yield nic.mark, f"{shown(nic.address)}/{nic.length} is in no subnet of {nic.peer}"
+    elif router.sessions and not any(covers(prefix, subnet) for prefix, _ in router.networks):
+        yield nic.mark, f"{shown_prefix(subnet)} is in no prefix that {router.device} announces"
+
+
+def _route_faults(
+    nic: ConfiguredNic,
+    router: Router,
+    addresses: Mapping[Prefix, frozenset[bytes]],
+    uncovered: Callable[[frozenset[Prefix]], Prefix | None],
+) -> Iterator[Fault]:
+    """Where the NIC's routes lead astray, or nowhere; ``uncovered`` is a host's prefix beyond those reached."""
+    for mark in nic.defaults:
+        yield mark, "a default route leads out of the fabric"
+    gateways = addresses.get(network_of(nic.address, nic.length), frozenset())
+    for prefix, gateway in nic.routes:
+        if gateway is not None and gateway not in gateways:
+            message = f"the gateway {shown(gateway)} to {shown_prefix(prefix)} is not an address of {router.device}"
+            yield (f"={shown(gateway)}",), message
+    missing = uncovered(frozenset(prefix for prefix, gateway in nic.routes if gateway in gateways))
+    if missing is not None:
+        yield ("Destination=",), f"no route leads to {shown_prefix(missing)}, hosts of the same fabric"
 
 
 def _absent(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from clusterwright.platforms.linux.reader.network import ConfiguredNic
@@ -41,19 +42,9 @@ def plane_faults(tree: RenderedTree, fabrics: tuple[RoutedFabric, ...]) -> Itera
 
 def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterexample]:
     """What the spec takes out of service is no destination, and no way: links that are down take their routes along."""
-    stopped = tree.declaration.stopped if tree.declaration is not None else frozenset[str]()
     unplugged = tree.declaration.unplugged if tree.declaration is not None else frozenset[tuple[str, str]]()
-    devices = frozenset(device for device, _ in tree.files)
-    hosts = [
-        {
-            prefix
-            for router in part.routers
-            if router.device not in stopped
-            for prefix in (*(own for own, _ in router.networks), *_learnt(router, devices))
-            if prefix[1] < 8 * len(prefix[0])
-        }
-        for part in parts
-    ]
+    hosts = [_hosts(tree, part) for part in parts]
+    every = sorted(set().union(*hosts))
     nodes: dict[str, list[tuple[int, ConfiguredNic]]] = {}
     for at, part in enumerate(parts):
         for nic, _ in part.nics:
@@ -66,15 +57,30 @@ def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterex
         if shape in judged:
             continue
         judged.add(shape)
-        part_of = {nic.name: at for at, nic in nics}
-        for prefix in sorted(set().union(*hosts)):
-            used = (nic for nic in _used(routes, prefix) if (device, nic) not in unplugged)
-            wrong = next((nic for nic in used if nic not in part_of or prefix not in hosts[part_of[nic]]), None)
-            if wrong is not None:
-                file = next((nic.file for _, nic in nics if nic.name == wrong), nics[0][1].file)
-                message = f"packets to {shown_prefix(prefix)} leave by {wrong}, whose plane does not have these hosts"
-                yield example(tree, device, file, (f"@{wrong}",), message)
-                break
+        hosts_by = {nic.name: hosts[at] for at, nic in nics}
+        astray = (
+            (prefix, nic)
+            for prefix in every
+            for nic in sorted(_used(routes, prefix))
+            if (device, nic) not in unplugged and prefix not in hosts_by.get(nic, ())
+        )
+        for prefix, wrong in islice(astray, 1):
+            file = next((nic.file for _, nic in nics if nic.name == wrong), nics[0][1].file)
+            message = f"packets to {shown_prefix(prefix)} leave by {wrong}, whose plane does not have these hosts"
+            yield example(tree, device, file, (f"@{wrong}",), message)
+
+
+def _hosts(tree: RenderedTree, part: RoutedFabric) -> frozenset[Prefix]:
+    """The prefixes of hosts that a plane has, its own and those that it learns at its borders."""
+    stopped = tree.declaration.stopped if tree.declaration is not None else frozenset[str]()
+    devices = frozenset(device for device, _ in tree.files)
+    return frozenset(
+        prefix
+        for router in part.routers
+        if router.device not in stopped
+        for prefix in (*(own for own, _ in router.networks), *_learnt(router, devices))
+        if prefix[1] < 8 * len(prefix[0])
+    )
 
 
 def _learnt(router: Router, devices: frozenset[str]) -> Iterator[Prefix]:

@@ -12,7 +12,7 @@ from clusterwright.plan.addressing import check_pools
 from clusterwright.plan.model import network_bounds
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.fabric import FabricAddressing
+from clusterwright.spec.fabric import Fabric, FabricAddressing
 from clusterwright.spec.isolation import Network
 from clusterwright.spec.text.document import Path
 
@@ -35,41 +35,44 @@ SMALLEST_MTU = {4: 576, 6: 1280}
 def addressing_fits(subject: Subject) -> Iterator[Problem]:
     """Missing or misplaced `addressing`, `asn`, `subnet_manager` and `partitions`."""
     for fabric in subject.spec.fabrics:
-        infiniband = fabric.technology == "infiniband"
-        if infiniband and fabric.addressing:
-            yield Problem(
-                fabric.addressing.path,
-                f"{fabric.name} is InfiniBand and has no IP addressing.",
-                "Take it away.",
-                key=True,
-            )
-        if infiniband and fabric.subnet_manager is None:
-            yield Problem(
-                (*fabric.path, "technology"),
-                f"{fabric.name} is InfiniBand and has no `subnet_manager`.",
-                "Say which nodes run it: `subnet_manager: {nodes: ..., count: 2, routing_engine: ftree}`.",
-            )
-        if not infiniband and fabric.addressing is None:
-            yield Problem(
-                (*fabric.path, "technology"),
-                f"{fabric.name} is {fabric.technology} and has no `addressing`.",
-                "Give it pools for `loopbacks`, `links` and `hosts`.",
-            )
-        for key in ("subnet_manager", "partitions"):
-            if not infiniband and getattr(fabric, key):
-                message = f"{fabric.name} is {fabric.technology}; only InfiniBand has `{key}`."
-                yield Problem((*fabric.path, key), message, "Take it away.", key=True)
-        for item in fabric.classes if infiniband else ():
-            if item.dscp:
-                message = f"{fabric.name} is InfiniBand, whose packets have a service level and no DSCP."
-                yield Problem((*item.path, "dscp"), message, f"Take the DSCPs of {item.name} away.", key=True)
-        for tier in fabric.tiers:
-            if infiniband and tier.asn is not None:
-                message = f"Tier {tier.role} has AS numbers, but {fabric.name} is InfiniBand and speaks no BGP."
-                yield Problem(tier.asn.path, message, "Take `asn` away.", key=True)
-            if not infiniband and tier.asn is None:
-                message = f"Tier {tier.role} of {fabric.name} has no AS numbers."
-                yield Problem((*tier.path, "role"), message, "Add `asn: {base: ..., per: switch}`.")
+        yield from _unlike_infiniband(fabric) if fabric.technology == "infiniband" else _unlike_ethernet(fabric)
+
+
+def _unlike_infiniband(fabric: Fabric) -> Iterator[Problem]:
+    if fabric.addressing:
+        message = f"{fabric.name} is InfiniBand and has no IP addressing."
+        yield Problem(fabric.addressing.path, message, "Take it away.", key=True)
+    if fabric.subnet_manager is None:
+        yield Problem(
+            (*fabric.path, "technology"),
+            f"{fabric.name} is InfiniBand and has no `subnet_manager`.",
+            "Say which nodes run it: `subnet_manager: {nodes: ..., count: 2, routing_engine: ftree}`.",
+        )
+    for item in fabric.classes:
+        if item.dscp:
+            message = f"{fabric.name} is InfiniBand, whose packets have a service level and no DSCP."
+            yield Problem((*item.path, "dscp"), message, f"Take the DSCPs of {item.name} away.", key=True)
+    for tier in fabric.tiers:
+        if tier.asn is not None:
+            message = f"Tier {tier.role} has AS numbers, but {fabric.name} is InfiniBand and speaks no BGP."
+            yield Problem(tier.asn.path, message, "Take `asn` away.", key=True)
+
+
+def _unlike_ethernet(fabric: Fabric) -> Iterator[Problem]:
+    if fabric.addressing is None:
+        yield Problem(
+            (*fabric.path, "technology"),
+            f"{fabric.name} is {fabric.technology} and has no `addressing`.",
+            "Give it pools for `loopbacks`, `links` and `hosts`.",
+        )
+    for key in ("subnet_manager", "partitions"):
+        if getattr(fabric, key):
+            message = f"{fabric.name} is {fabric.technology}; only InfiniBand has `{key}`."
+            yield Problem((*fabric.path, key), message, "Take it away.", key=True)
+    for tier in fabric.tiers:
+        if tier.asn is None:
+            message = f"Tier {tier.role} of {fabric.name} has no AS numbers."
+            yield Problem((*tier.path, "role"), message, "Add `asn: {base: ..., per: switch}`.")
 
 
 @rule(

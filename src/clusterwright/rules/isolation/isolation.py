@@ -159,15 +159,18 @@ def mount_without_flow(subject: Subject) -> Iterator[Problem]:
             pairs = [(mine, other) for mine in zones[name] for other in zones[mount.system]]
             if any(_carries(flow, mount) for pair in pairs for flow in flows[pair]):
                 continue
-            port = f"TCP port {port_of(mount)}" if mount.type in NFS_TYPES else "it"
-            if not pairs:
-                bare = mount.system if zones[name] else name
-                message = f"{mount.mountpoint}: {bare} is in no zone, so that no flow can allow {port}."
-                hint = f"Give {bare} a zone, and the mount a flow."
-            else:
-                message = f"No flow from zone {pairs[0][0]} to {pairs[0][1]} allows {port} for {mount.mountpoint}."
-                hint = "Add one under `flows:` with its reason."
-            yield Problem((*mount.path, "nodes", at), message, hint)
+            bare = mount.system if zones[name] else name
+            yield Problem((*mount.path, "nodes", at), *_says_no_flow(mount, bare, pairs))
+
+
+def _says_no_flow(mount: Mount, bare: str, pairs: list[tuple[str, str]]) -> tuple[str, str]:
+    """Message and hint: no flow between the zones of ``pairs`` carries the mount; without any ``bare`` is in none."""
+    port = f"TCP port {port_of(mount)}" if mount.type in NFS_TYPES else "it"
+    if not pairs:
+        message = f"{mount.mountpoint}: {bare} is in no zone, so that no flow can allow {port}."
+        return message, f"Give {bare} a zone, and the mount a flow."
+    message = f"No flow from zone {pairs[0][0]} to {pairs[0][1]} allows {port} for {mount.mountpoint}."
+    return message, "Add one under `flows:` with its reason."
 
 
 def port_of(mount: Mount) -> int:

@@ -190,12 +190,10 @@ def unknown_block(subject: Subject) -> Iterator[Problem]:
         for tier in fabric.tiers:
             known = [block.name for block in tier.model.blocks]
             modes = {mode.name for block in tier.model.blocks for mode in block.modes}
-            for side in (tier.down, tier.up.side if tier.up else None):
-                if side is None:
-                    continue
-                for at, name in enumerate(side.blocks):
-                    if name not in known:
-                        yield unknown("port block", name, known, (*side.path, "blocks", at), tier.model.name)
+            for side in (tier.down, tier.up.side) if tier.up else (tier.down,):
+                strangers = [(at, name) for at, name in enumerate(side.blocks) if name not in known]
+                for at, name in strangers:
+                    yield unknown("port block", name, known, (*side.path, "blocks", at), tier.model.name)
                 if side.mode is not None and side.mode not in modes:
                     yield unknown("port mode", side.mode, modes, (*side.path, "mode"), tier.model.name)
 

@@ -46,22 +46,30 @@ def _fenced(thing: T, place: Path, doubts: list[tuple[Path, Finding]]) -> T:
     inner: dict[int, list[tuple[Path, Finding]]] = {}
     children = dict(_children(thing))
     for path, finding in doubts:
-        below = [child for child in children.values() if path[: len(child.path)] == child.path != place]
-        if below and (path != below[0].path or isinstance(path[-1], int)):
-            inner.setdefault(id(below[0]), []).append((path, finding))
+        child = _holder(thing, place, children.values(), path)
+        if child is not None:
+            inner.setdefault(id(child), []).append((path, finding))
             continue
         name = _field(thing, path[len(place)]) if len(path) > len(place) else None
-        beside = [child for child in children.values() if child.path == place and len(path) > len(place)]
-        of_these = next((child for child in beside if name is None and _field(child, path[len(place)])), None)
-        if of_these is not None:
-            inner.setdefault(id(of_these), []).append((path, finding))
-        else:
-            names = [name] if name is not None else [each for each in _names(thing) if each not in _ALWAYS]
-            closed |= {each: closed.get(each, finding) for each in names}
+        names = [name] if name is not None else [each for each in _names(thing) if each not in _ALWAYS]
+        closed |= {each: closed.get(each, finding) for each in names}
     changed = {
         key: _fenced(child, child.path, inner[id(child)]) for key, child in children.items() if id(child) in inner
     }
     return _rebuilt(thing, changed, closed)
+
+
+def _holder(thing: Any, place: Path, children: Iterable[Any], path: Path) -> Any:
+    """Which child of ``thing``, at ``place``, holds what stands at ``path``; None for a field of its own, or nothing.
+
+    A child of the same place holds those keys that are none of the thing's.
+    """
+    below = next((child for child in children if path[: len(child.path)] == child.path != place), None)
+    if below is not None and (path != below.path or isinstance(path[-1], int)):
+        return below
+    if len(path) <= len(place) or _field(thing, path[len(place)]) is not None:
+        return None
+    return next((child for child in children if child.path == place and _field(child, path[len(place)])), None)
 
 
 def _children(thing: Any) -> Iterable[tuple[tuple[str, int | None], Any]]:
