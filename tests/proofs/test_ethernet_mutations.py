@@ -7,7 +7,7 @@ from collections import Counter
 from random import Random
 
 import pytest
-from tests.proofs.ethernet_edits import ELSEWHERE, HARMLESS, NAMED, SONIC, blind_edit, reason
+from tests.proofs.ethernet_edits import ELSEWHERE, HARMLESS, NAMED, NVUE, SONIC, blind_edit, reason
 from tests.proofs.ethernet_trees import AGENT, BGP, EOS, NCCL, NETWORK_BE0, SCRIPT, artifacts_of, text_of, tree
 
 from clusterwright.finding import VerifyError
@@ -23,7 +23,7 @@ BACKEND = re.compile(r"(rtsw|ctsw|atsw|gpu)-")
 
 
 def spec_of(path: str) -> str:
-    return "lab-sonic" if path == SONIC else "lab-roce"
+    return {SONIC: "lab-sonic", NVUE: "lab-nvue"}.get(path, "lab-roce")
 
 
 def devices_with(path: str) -> list[str]:

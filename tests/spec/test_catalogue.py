@@ -80,6 +80,7 @@ def test_every_model_that_the_articles_name_and_what_goes_with_them_is_there() -
         *("dcs-7010tx-48", "dcs-7050sx3-48yc8", "dcs-7060x6-64pe-sonic"),
         *("dcs-7060x6-64pe-sonic-800g", "sn5600-sonic", "sn4700-sonic", "z9864f-on-sonic", "as9736-64d-sonic"),
         "ds5000-sonic",
+        *("sn4700", "sn5600"),
         *("qm8700", "qm8790", "cs8500", "qm9700", "qm9790"),
         *("q3400", "ufm-appliance", "infiniband-server"),
         *("flasharray-c", "flashblade", "altus", "yv3-sierra-point", "hammerspace-anvil", "hammerspace-dsx"),

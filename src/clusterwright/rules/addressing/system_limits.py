@@ -1,4 +1,4 @@
-"""CW322: settings beyond the bounds of a system that a switch of the spec runs."""
+"""CW322 and CW334: settings beyond what systems of the spec's switches take, and those that they have no word for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.fabric import Tier
+from clusterwright.spec.fabric import Fabric, Tier
 from clusterwright.spec.hardware.systems import System, system_of
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
@@ -61,3 +61,50 @@ def beyond_limits(subject: Subject) -> Iterator[Problem]:
                     f"{system.title}'s PFC watchdog finds a stuck queue within {most} ms, not {value}.",
                     f"Write {most} or less.",
                 )
+
+
+@rule(
+    code="CW334",
+    severity=Severity.ERROR,
+    title="setting that a switch has no word for",
+    why="What a system cannot be told is left out or rounded, and switches do something else than the spec says.",
+    mend="Say what the system can do, or take another one for the tier.",
+    docs="What each system can be told stands under inventory/systems, with its source. NVUE's PFC watchdog looks at"
+    " queues every 100 to 5000 ms: it gives one back after a look and finds it stuck after a whole number of looks."
+    " It has one lossless class, seven AAA servers, and no telemetry before 5.13.",
+)
+def has_no_word(subject: Subject) -> Iterator[Problem]:
+    """Settings of the site and of fabrics that a system of their switches cannot be told."""
+    site = subject.spec.site
+    for system in systems_of(subject.spec):
+        limits = system.limits
+        if site.telemetry is not None and not limits.telemetry:
+            yield Problem(site.telemetry.path, f"{system.title} has no telemetry that could be told.", "Leave it out.")
+        if site.aaa is not None and limits.aaa_servers is not None and len(site.aaa.servers) > limits.aaa_servers:
+            message = f"{system.title} takes {limits.aaa_servers} AAA servers, not {len(site.aaa.servers)}."
+            yield Problem((*site.aaa.path, "servers", limits.aaa_servers), message, "Leave the others out.")
+    for fabric in subject.spec.fabrics:
+        for system in _run_by(fabric.tiers):
+            yield from _classes_beyond(fabric, system)
+
+
+def _classes_beyond(fabric: Fabric, system: System) -> Iterator[Problem]:
+    lossless = [entry for entry in fabric.classes if entry.priority is not None]
+    most, looks = system.limits.lossless_classes, system.limits.pfc_looks
+    if most is not None and len(lossless) > most:
+        message = f"{system.title} has {most} lossless class, not {len(lossless)}."
+        yield Problem(lossless[most].path, message, "Take the priority from the others.")
+    if looks is None or not lossless:
+        return
+    times, at = fabric.pfc_watchdog, (*fabric.path, "pfc_watchdog")
+    low, high = looks.every_ms
+    if not low <= times.recovery_ms <= high:
+        message = f"{system.title}'s PFC watchdog gives a queue back after {low} to {high} ms, not {times.recovery_ms}."
+        yield Problem((*at, "recovery_ms"), message, "Write a time between them.")
+    elif times.detection_ms % times.recovery_ms or times.detection_ms // times.recovery_ms > looks.most:
+        yield Problem(
+            (*at, "detection_ms"),
+            f"{system.title}'s PFC watchdog looks every {times.recovery_ms} ms (recovery_ms), and finds a queue stuck"
+            f" after 1 to {looks.most:,} looks; {times.detection_ms} ms is no such time.",
+            "Write a multiple of recovery_ms.",
+        )

@@ -75,14 +75,29 @@ class FilterTables:
 
 
 @dataclass(frozen=True, slots=True)
+class PfcLooks:
+    """A PFC watchdog that looks at queues: bounds of ``every_ms``, and after how many looks one is stuck at most."""
+
+    every_ms: tuple[int, int]
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of a system on values that a spec sets, None without one; ``snmp_user`` are the least and most letters."""
+    """Bounds of a system on values that a spec sets, None without one; ``snmp_user`` are the least and most letters.
+
+    ``telemetry`` says that it can be told who collects.
+    """
 
     operator_keys: int | None
     dns_servers: int | None
     ntp_servers: int | None
     snmp_user: tuple[int, int] | None
     pfc_detection_ms: int | None
+    pfc_looks: PfcLooks | None
+    lossless_classes: int | None
+    aaa_servers: int | None
+    telemetry: bool
 
 
 def _says(word: str) -> Callable[[Structuring, str, Path], bool]:

@@ -26,6 +26,8 @@ from clusterwright.platforms.router import (
 PATH = "etc/clusterwright/nvue.yaml"
 VRF = "default"
 PORT = re.compile(r"swp\d+(s\d+)?")
+_WAYS = (("in", "inbound"), ("out", "outbound"))
+_CAGE_LANES = 8  # of OSFP and QSFP-DD, which the switches of this system have here
 # What NVUE gives where a file says nothing (Cumulus Linux 5.10): MTU in bytes, BGP's times in seconds, equal paths.
 _MTU, _HOLD_S, _RESTART_S, _PATHS = 9216, 9, 120, 64
 _FEC = {"rs": "reed-solomon", "baser": "fire-code", "off": "none"}
@@ -140,14 +142,23 @@ def _ports(root: Object) -> Iterator[Port]:
             watched if own.is_on("qos", "pfc-watchdog", "state") else unwatched,
             link.number("mtu", default=_MTU),
             _FEC.get(link.text("fec"), ""),
-            link.number("lanes"),
+            _lanes(root, name, link),
             mark,
             own.mark,
             link.at("speed").mark or own.mark,
             own.at("qos").mark or own.mark,
             own.at("description").mark or own.mark,
             network_of(shared[0], shared[1]) if shared else None,
+            filtered=tuple(word for word, way in _WAYS if any(each.at(way).line for _, each in own.items("acl"))),
         )
+
+
+def _lanes(root: Object, name: str, link: Object) -> int:
+    """The lanes of a port: its own, or its part of those of the cage that is split into it; 0 where nothing is said."""
+    cage = root.at("interface", name.rpartition("s")[0], "link", "breakout")
+    for mode, own in cage.items():
+        return own.number("lanes-per-port", default=_CAGE_LANES // int(mode.removesuffix("x")))
+    return link.number("lanes")
 
 
 def _max_paths(process: Object, sessions: tuple[Session, ...]) -> tuple[int, Mark]:
