@@ -65,7 +65,7 @@ PLATFORMS: dict[str, str] = {
     "linux": "image opensm",
     "managed": "",
     "nccl": "",
-    "nvue": "eos",
+    "nvue": "eos linux",
     "opensm": "ufm",
     "receptor": "",
     "slurm": "linux",

@@ -103,6 +103,24 @@ def test_fboss_reads_its_file_again_and_goes_back_to_the_previous_one_when_it_do
         assert give(target, path, {"sw": 1}).status is Status.UNCHANGED
 
 
+def test_nvue_stages_the_whole_file_applies_it_and_goes_back_to_the_previous_one(tmp_path: Path) -> None:
+    path = "etc/clusterwright/nvue.yaml"
+    refusing = "*apply*) grep -q unloadable /etc/clusterwright/nvue.yaml && exit 1 ;;"
+    applied = [
+        f"nv config replace /{path}",
+        "nv config apply -y",
+        "nv config save",
+        "systemctl is-active --quiet switchd.service",
+        "systemctl is-active --quiet frr.service",
+    ]
+    with host(tmp_path, programs={"nv": refusing, "systemctl": SYSTEMCTL}) as (fleet, target):
+        assert give(target, path, "- set: {}").ok
+        assert asked(fleet) == ["systemctl is-active --quiet nvued.service", *applied]
+        assert give(target, path, "- set: {unloadable: {}}").status is Status.FAILED
+        assert fleet.run("sw", "cat", f"/{path}") == "- set: {}"
+        assert asked(fleet)[-len(applied) :] == applied, "with the previous file"
+
+
 def test_sonic_judges_the_file_by_its_own_models_before_anything_is_touched(tmp_path: Path) -> None:
     path = "etc/sonic/config_db.json"
     programs = {"config": SONIC, "sonic-cfggen": "", "show": "", "systemctl": SYSTEMCTL}

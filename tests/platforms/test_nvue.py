@@ -18,7 +18,9 @@ from tests.platforms.plans import plan_of, plan_with
 from clusterwright import data_files
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan, format_address
-from clusterwright.platforms.nvue.drift import compare_nvue, is_beside_forwarding
+from clusterwright.platforms.effect import Effect
+from clusterwright.platforms.nvue.drift import compare_nvue
+from clusterwright.platforms.nvue.effects import effect
 from clusterwright.platforms.nvue.reader.objects import read_objects
 from clusterwright.platforms.nvue.reader.system import not_known
 from clusterwright.platforms.nvue.writer.qos import shares
@@ -241,11 +243,12 @@ def test_what_nvue_prints_of_the_same_configuration_is_no_drift() -> None:
     ]
 
 
-def test_a_change_of_services_alone_passes_beside_forwarding() -> None:
-    was = text_of(plan_of("lab-nvue"))
-    assert is_beside_forwarding(was, was.replace("10.98.240.14", "10.98.240.15"))
-    assert not is_beside_forwarding(was, was.replace("hash-seed: 1", "hash-seed: 7"))
-    assert not is_beside_forwarding(was, was.replace("mode: lossless", "mode: lossy"))
+def test_a_change_of_services_alone_is_live() -> None:
+    was = text_of(plan_of("lab-nvue")).encode()
+    assert effect(PATH, was, was.replace(b"10.98.240.14", b"10.98.240.15")) is Effect.LIVE
+    assert effect(PATH, was, was.replace(b"hash-seed: 1", b"hash-seed: 7")) is Effect.RESTART
+    assert effect(PATH, was, was.replace(b"mode: lossless", b"mode: lossy")) is Effect.RESTART
+    assert effect(PATH, None, was) is Effect.RESTART
 
 
 def frr_conf(own: Objects) -> str:

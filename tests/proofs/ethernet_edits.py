@@ -249,7 +249,7 @@ NAMED: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("limit too low", r"(?<=maximum: )\d+", "1"),
         ("no limit", r"^                        maximum: .*\n", ""),
         ("secret of one end", r"(?<=password: )\"<secret bgp-backend>\"", '"<secret other>"'),
-        ("seed of another tier", r"(?<=hash-seed: )[12]$", "3"),
+        ("seed of another tier", r"(?<=hash-seed: )[13]$", "2"),
         ("hash of fewer fields", r"(?<=source-port: )\"on\"", '"off"'),
         ("cabled elsewhere", r'(?<=description: ")to \S+ \S+(?=")', "to ctsw-p01-00 swp6s0"),
         ("objects that nobody knows", r"(?=^        ecmp-hash:)", "        resilient: {size: 64}\n"),

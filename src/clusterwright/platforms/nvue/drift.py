@@ -15,11 +15,6 @@ from clusterwright.platforms.nvue.reader.objects import Object, read_objects, sh
 
 _HIDDEN = ("$nvsec$", "$6$", "$y$")  # a secret that NVUE encrypted, passwords that it hashed
 _WORDS = {"on": "enabled", "off": "disabled", "enable": "enabled", "disable": "disabled"}
-# What no packet passes by: `nv config apply` writes the files of these services and restarts them alone.
-_BESIDE = (
-    *(("service", name) for name in ("dns", "ntp", "snmp-server", "syslog", "lldp")),
-    *(("system", name) for name in ("aaa", "api", "hostname", "message", "ssh-server", "timezone")),
-)
 _Path = tuple[str, ...]
 
 
@@ -30,11 +25,6 @@ def compare_nvue(planned: str, runs: str) -> Iterator[Found]:
     except Unreadable as error:
         raise ValueError(str(error)) from None
     yield from _compare(wanted, found, ())
-
-
-def is_beside_forwarding(was: str, will: str) -> bool:
-    """True when no packet notices the change from one file to the other."""
-    return all(found[4][:2] in _BESIDE for found in compare_nvue(was, will))
 
 
 def _compare(planned: Object, runs: Object, path: _Path) -> Iterator[Found]:

@@ -27,6 +27,7 @@ PATH = "etc/clusterwright/nvue.yaml"
 VRF = "default"
 PORT = re.compile(r"swp\d+(s\d+)?")
 _WAYS = (("in", "inbound"), ("out", "outbound"))
+_V4_BYTES = 4
 _CAGE_LANES = 8  # of OSFP and QSFP-DD, which the switches of this system have here
 # What NVUE gives where a file says nothing (Cumulus Linux 5.10): MTU in bytes, BGP's times in seconds, equal paths.
 _MTU, _HOLD_S, _RESTART_S, _PATHS = 9216, 9, 120, 64
@@ -185,8 +186,10 @@ def _sessions(root: Object, process: Object) -> Iterator[Session]:
             continue
         peer = packed(text)
         family = f"ipv{6 if len(peer) == 16 else 4}-unicast"
+        if not process.is_on("address-family", family, "enable", default=len(peer) == _V4_BYTES):
+            continue
         both = [own.at("address-family", family), group.at("address-family", family)]
-        if _of(both, "enable", default="on" if len(peer) == 4 else "off") not in {"on", "enabled"}:
+        if _of(both, "enable", default="on" if len(peer) == _V4_BYTES else "off") not in {"on", "enabled"}:
             continue
         limit = _of(both, "prefix-limits", "inbound", "maximum", default="0")
         is_warned_only = _of(both, "prefix-limits", "inbound", "warning-only", default="off") == "on"
