@@ -18,7 +18,7 @@ from clusterwright.plan.skeleton import build_skeleton
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
 from clusterwright.proofs.tree import tree_of
-from clusterwright.spec.hardware.systems import filter_tables_of
+from clusterwright.spec.hardware.systems import filter_tables_of, systems
 from clusterwright.spec.load import load_spec
 
 SWITCH = "rsw-p00r00"
@@ -95,6 +95,21 @@ def test_the_bound_without_a_plan_is_no_lower_than_what_is_written(base: str, ov
             if permits is not None:
                 tried += 1
                 written = sum(entries_of(permit, room) for permit in permits)
-                assert written <= bound.entries(each.fabric, own, room), each.seats[at].name
+                assert written <= bound.entries(each.fabric, own, systems()["fboss"], room), each.seats[at].name
     assert tried
     assert not (surely_fit(plan.spec, skeleton) and list(too_full(plan)))
+
+
+@pytest.mark.parametrize(("flows", "fits"), [(3, True), (4, False)])
+def test_rules_of_sonic_do_not_run_out_of_numbers(flows: int, fits: bool, tmp_path: Path) -> None:
+    """Each port is a rule and two for its replies, numbered from 9999 down; 1 is what denies the rest."""
+    text = "".join(
+        f"  - {{name: odd-{at}, from: compute, to: compute, protocol: tcp,"
+        f" ports: {list(range(1001 + 2000 * at, 2800 + 2000 * at, 2))},"
+        ' reason: "agents", owner: systems}\n'
+        for at in range(flows)
+    )
+    shutil.copy(INVENTORY / "lab-roce.yaml", tmp_path)
+    found = findings_of(tmp_path, f"flows:\n{text}", "lab-sonic")
+    told = [each.message for each in found if each.code == "CW693" and "rtsw" in each.message]
+    assert bool(told) is not fits

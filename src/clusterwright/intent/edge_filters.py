@@ -13,6 +13,7 @@ from clusterwright.plan.model import Plan, Subnet
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import FilterTables, system_of
 
+_MOST_COMPARED = 4_000  # each with each: of more entries than that no chip is told
 REPLIES = " replies"  # what ``judged`` calls a flow's other direction
 
 
@@ -68,11 +69,13 @@ def too_full(plan: Plan) -> Iterator[TablesShort]:
         room = system.filter_tables
         if not zones_on(plan, fabric.name):
             continue
-        permits = tuple(map(with_single_ports, _declared_permits(plan, fabric, subnet)))
-        if room.tables_for(sum(entries_of(permit, room) for permit in permits)) <= room.tables:
+        declared = _declared_permits(plan, fabric, subnet)
+        permits = tuple(map(with_single_ports, declared)) if not system.matches_ranges else declared
+        entries = sum(entries_of(permit, room) for permit in permits)
+        if room.tables_for(entries) <= room.tables:
             continue  # leaving out what is hidden makes no more entries, and is what takes long
         by_flow: Counter[str] = Counter()
-        for permit in without_hidden(permits):
+        for permit in without_hidden(permits) if entries <= _MOST_COMPARED else permits:
             by_flow[permit.name.removesuffix(REPLIES)] += entries_of(permit, room)
         tables = room.tables_for(by_flow.total())
         if tables > room.tables:

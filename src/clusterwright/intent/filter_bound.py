@@ -21,10 +21,11 @@ from clusterwright.spec.zone_reach import covers, members_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from clusterwright.intent.filter_entries import Permit
     from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
     from clusterwright.spec.fabric import Fabric
-    from clusterwright.spec.hardware.systems import FilterTables
-    from clusterwright.spec.isolation import Zone
+    from clusterwright.spec.hardware.systems import FilterTables, System
+    from clusterwright.spec.isolation import Flow, Zone
     from clusterwright.spec.model import ClusterSpec
 
 
@@ -33,13 +34,16 @@ def surely_fit(spec: ClusterSpec, skeleton: Skeleton) -> bool:
     counted = FilterBound(spec, skeleton)
     for fabric in skeleton.fabrics:
         systems = [system_of(tier.model) for tier in fabric.fabric.tiers]
-        rooms = [system.filter_tables if system is not None else None for system in systems]
         kinds = {
-            (rooms[fabric.seats[at].tier], tuple(sorted(own.items())))
+            (fabric.seats[at].tier, tuple(sorted(own.items())))
             for at, own in counted.tenants[fabric.fabric.name].items()
         }
-        for room, own in kinds:
-            if room is not None and room.tables_for(counted.entries(fabric.fabric, dict(own), room)) > room.tables:
+        for tier, own in kinds:
+            system = systems[tier]
+            room = system.filter_tables if system is not None else None
+            if system is None or room is None:
+                continue
+            if room.tables_for(counted.entries(fabric.fabric, dict(own), system, room)) > room.tables:
                 return False
     return True
 
@@ -50,7 +54,7 @@ class FilterBound:
 
     spec: ClusterSpec
     skeleton: Skeleton
-    known: dict[tuple[str, str, FilterTables], int] = field(default_factory=dict)
+    known: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     @cached_property
     def tenants(self) -> Mapping[str, Mapping[int, Counter[str]]]:
@@ -64,7 +68,7 @@ class FilterBound:
             found.setdefault(item.seat, Counter())[names[item.node] if item.node >= 0 else ""] += 1
         return found
 
-    def entries(self, fabric: Fabric, own: Mapping[str, int], room: FilterTables) -> int:
+    def entries(self, fabric: Fabric, own: Mapping[str, int], system: System, room: FilterTables) -> int:
         """Entries of a switch that has so many addresses of each node group behind it."""
         if fabric.addressing is None:
             return 0
@@ -72,7 +76,7 @@ class FilterBound:
         prefixes = {zone.name: self._behind(zone, fabric, own) for zone in self.spec.zones}
         errors = sum(prefixes.values()) * len(ICMP_ERRORS[version])
         sent = (
-            count * self._each(zone, fabric, version, room)
+            count * self._each(zone, fabric, version, system, room)
             for zone in self.spec.zones
             if (count := prefixes[zone.name])
         )
@@ -85,13 +89,12 @@ class FilterBound:
         inside = sum(count for group, count in own.items() if group in members)
         return 1 if not members or inside == sum(own.values()) else inside
 
-    def _each(self, zone: Zone, fabric: Fabric, version: int, room: FilterTables) -> int:
+    def _each(self, zone: Zone, fabric: Fabric, version: int, system: System, room: FilterTables) -> int:
         """Entries for each prefix of a zone that sends over a fabric."""
-        key = (zone.name, fabric.name, room)
+        key = (zone.name, fabric.name, system.name)
         if key not in self.known:
             self.known[key] = sum(
-                self._targets(zone, peer, fabric, version)
-                * entries_of(with_single_ports(judged(flow, version, reply=reply)), room)
+                self._targets(zone, peer, fabric, version) * entries_of(_sent(flow, version, system, reply=reply), room)
                 for flow in self.spec.flows
                 for reply, mine, other in ((False, flow.source, flow.target), (True, flow.target, flow.source))
                 if mine == zone.name and (peer := self.spec.zone(other)) is not None
@@ -118,6 +121,11 @@ class FilterBound:
         shared = [own for own in seats if not own.keys() <= members]
         scattered = sum(count for own in shared for group, count in own.items() if group in members)
         return scattered + _side_by_side(whole)
+
+
+def _sent(flow: Flow, version: int, system: System, *, reply: bool) -> Permit:
+    permit = judged(flow, version, reply=reply)
+    return permit if system.matches_ranges else with_single_ports(permit)
 
 
 def _side_by_side(subnets: Sequence[int]) -> int:
