@@ -45,7 +45,7 @@ def test_verdicts_are_the_same_and_in_the_order_of_the_checks(monkeypatch: pytes
 
 
 def test_large_trees_are_proven_in_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = [ProofCheck(f"check-{at}", "", frozenset(), _always, _process) for at in range(4)]
+    checks = [ProofCheck(f"check-{at}", "", frozenset(), _always, _process, "") for at in range(4)]
     monkeypatch.setattr(proofs, "_WORTH_FORKING", 1)
 
     first, *others = [verdict.facts[0].value for _, verdict in proofs.prove(_lab(), checks)]
@@ -55,8 +55,8 @@ def test_large_trees_are_proven_in_processes_of_their_own(monkeypatch: pytest.Mo
 
 
 def test_text_that_does_not_parse_is_told_whichever_process_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    bad = ProofCheck("bad", "", frozenset(), _always, _unreadable)
-    good = ProofCheck("good", "", frozenset(), _always, _process)
+    bad = ProofCheck("bad", "", frozenset(), _always, _unreadable, "")
+    good = ProofCheck("good", "", frozenset(), _always, _process, "")
     monkeypatch.setattr(proofs, "_WORTH_FORKING", 1)
 
     with pytest.raises(VerifyError, match=r"agent\.conf:3: not JSON"):
@@ -65,7 +65,7 @@ def test_text_that_does_not_parse_is_told_whichever_process_read_it(monkeypatch:
 
 def test_a_counterexample_survives_the_way_between_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Counterexample("rtsw-p00r00", "etc/coop/agent.conf", 3, "maps DSCP 26 to class 0")
-    refuted = ProofCheck("refuted", "", frozenset(), _always, lambda _: Verdict((), (found,), Cases("cases", 1)))
+    refuted = ProofCheck("refuted", "", frozenset(), _always, lambda _: Verdict((), (found,), Cases("cases", 1)), "")
     monkeypatch.setattr(proofs, "_WORTH_FORKING", 1)
 
     assert [verdict.counterexamples for _, verdict in proofs.prove(_lab(), [refuted] * 3)] == [(found,)] * 3

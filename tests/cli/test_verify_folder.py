@@ -10,10 +10,15 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.platforms.plans import plan_of
 
 from clusterwright import data_files
 from clusterwright.cli.main import cli
 from clusterwright.finding import ClusterwrightError
+from clusterwright.output.engine import render_kinds
+from clusterwright.proofs.files import FILES
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import tree_of
 
 INVENTORY = data_files.folder("inventory")
 ROCE, INFINIBAND = str(INVENTORY / "lab-roce.yaml"), str(INVENTORY / "lab-ib.yaml")
@@ -33,6 +38,20 @@ def answers(*arguments: str) -> dict[str, Any]:
 
 def told(answer: dict[str, Any]) -> list[str]:
     return [f"{each['device']}:{each['file']}: {each['message']}" for each in answer["counterexamples"]]
+
+
+def test_every_check_says_in_docs_and_answers_what_only_a_spec_tells() -> None:
+    docs = (data_files.folder("docs") / "verify.md").read_text()
+    for check in (FILES, *CHECKS):
+        assert f"| `{check.name}` | {check.spec_only or 'nothing'} |" in docs, check.name
+    for name in ("lab-roce", "lab-ib"):
+        subject = tree_of(name, render_kinds(plan_of(name), {kind for check in CHECKS for kind in check.kinds}))
+        for check in CHECKS:
+            if check.spec_only and check.applies(subject):
+                assert f"without a spec was not judged {check.spec_only}." in check.run(subject).notes, (
+                    name,
+                    check.name,
+                )
 
 
 @pytest.fixture(scope="module")
@@ -251,6 +270,13 @@ def test_a_folder_of_another_cluster_is_refused(rendered: Path) -> None:
     result = run(str(rendered), "--spec", ROCE)
     assert isinstance(result.exception, ClusterwrightError)
     assert 'was rendered for the cluster "lab-ib"' in str(result.exception)
+
+
+def test_a_folder_without_devices_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text("version: 1\n")
+    result = run(str(tmp_path))
+    assert isinstance(result.exception, ClusterwrightError)
+    assert "has no manifest.json of a rendered tree, and no files of devices" in str(result.exception)
 
 
 def test_a_spec_is_not_judged_by_another() -> None:

@@ -91,7 +91,8 @@ class ProofCheck:
 
     ``claim`` says in one sentence what is proven; ``kinds`` are the kinds of artifacts it reads. ``applies`` tells
     whether a tree has what the check speaks about, ``judge`` gives the verdict on what readers take in and raises
-    VerifyError for text that does not parse.
+    VerifyError for text that does not parse. ``spec_only`` is what of the claim only a spec tells, "" for nothing: of a
+    folder without one the answer says that it was not judged.
     """
 
     name: str
@@ -99,6 +100,7 @@ class ProofCheck:
     kinds: frozenset[str]
     applies: Callable[[RenderedTree], bool]
     judge: Callable[[RenderedTree], Verdict]
+    spec_only: str
 
     def run(self, tree: RenderedTree) -> Verdict:
         """The verdict on all that stands in the tree: what no reader takes in, and files of the spec that the tree
@@ -107,6 +109,8 @@ class ProofCheck:
         Raises VerifyError for text that does not parse.
         """
         verdict = self.judge(tree)
+        if tree.declaration is None and self.spec_only:
+            verdict = replace(verdict, notes=(f"without a spec was not judged {self.spec_only}.", *verdict.notes))
         left = left_by(tree, self.name, self.kinds)
         missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds]
         if not left.places and not missing:

@@ -65,4 +65,5 @@ FILES = ProofCheck(
     frozenset(),
     lambda tree: tree.rendering is not None or tree.is_read_back,
     _judge,
+    spec_only="which files there ought to be",
 )

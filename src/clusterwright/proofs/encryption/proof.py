@@ -73,8 +73,7 @@ def run(tree: RenderedTree) -> Verdict:
             _judge_node(judging, device, paths, mounts)
     _judge_links(judging)
     facts = tuple(Fact(f"{name} ({promise})", judging.held[promise]) for promise, name in _PROMISES.items())
-    notes = () if tree.declaration is not None else ("which links must be encrypted only a spec can say",)
-    return Verdict(facts, tuple(judging.found), Cases("mounts or links to encrypt", sum(judging.held.values())), notes)
+    return Verdict(facts, tuple(judging.found), Cases("mounts or links to encrypt", sum(judging.held.values())))
 
 
 def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Mapping[str, Unit]) -> None:
@@ -280,4 +279,5 @@ ENCRYPTION = ProofCheck(
     kinds=EOS.kinds | {"mounts", "encryption", "node-system"},
     applies=applies,
     judge=run,
+    spec_only="which links must be encrypted, and which protection each mount is to have",
 )

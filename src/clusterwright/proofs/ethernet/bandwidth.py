@@ -123,4 +123,5 @@ ETHERNET_BISECTION = ProofCheck(
     KINDS,
     has_network,
     _run,
+    spec_only="which oversubscription is promised",
 )

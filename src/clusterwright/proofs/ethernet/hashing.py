@@ -143,4 +143,5 @@ HASHING = ProofCheck(
     KINDS,
     _applies,
     _run,
+    spec_only="whether the fabric is RoCE, whose hash takes in queue pairs",
 )

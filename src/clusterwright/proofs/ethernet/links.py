@@ -122,4 +122,5 @@ LINKS = ProofCheck(
     KINDS,
     has_network,
     _run,
+    spec_only="whether packets have the length that is asked for, and whether all cables are there",
 )

@@ -199,4 +199,5 @@ REACHABILITY = ProofCheck(
     KINDS,
     has_network,
     _run,
+    spec_only="what is drained or out of service, which pieces are meant as planes, and whether all devices are there",
 )

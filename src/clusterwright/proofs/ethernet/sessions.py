@@ -240,4 +240,5 @@ SESSIONS = ProofCheck(
     KINDS,
     has_network,
     _run,
+    spec_only="whether sessions, timers and authentication are those that are asked for",
 )

@@ -208,4 +208,5 @@ VALLEYS = ProofCheck(
     KINDS,
     has_network,
     _run,
+    spec_only="which tier is lowest: it is taken to be the one with most hosts",
 )

@@ -153,4 +153,5 @@ BISECTION = ProofCheck(
     KINDS,
     has_subnet,
     _run,
+    spec_only="which share of the bandwidth is promised: all cuts of a kind must have the same",
 )

@@ -113,4 +113,5 @@ CABLING = ProofCheck(
     KINDS,
     has_subnet,
     _run,
+    spec_only="whether adapters are cabled where the plan has them",
 )

@@ -65,4 +65,5 @@ LID_SPACE = ProofCheck(
     KINDS,
     has_subnet,
     _run,
+    spec_only="",
 )

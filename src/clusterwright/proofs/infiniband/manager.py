@@ -73,8 +73,6 @@ def _run(tree: RenderedTree) -> Verdict:
         Fact("fabrics whose managers say the same", len(by_ports)),
     )
     notes = [note for manager in managers for note in script_notes(manager.device, manager.file(SCRIPT) is not None)]
-    if tree.declaration is None:
-        notes.append("Only a folder was given, so what the spec alone says was not compared: name the spec for that.")
     if any(manager.folder != OPEN_FOLDER for manager in managers):
         notes.append("gv.cfg and sharp_am.cfg of UFM are not read.")
     return Verdict(facts, tuple(found), Cases("subnet managers", len(managers)), tuple(notes))
@@ -192,4 +190,5 @@ MANAGERS = ProofCheck(
     KINDS,
     has_subnet,
     _run,
+    spec_only="whether options, lists and names are those of the spec; name the spec for that",
 )

@@ -132,4 +132,5 @@ PATH_BALANCE = ProofCheck(
     KINDS,
     has_subnet,
     _run,
+    spec_only="whether idle switches and ports are drained, or missing",
 )

@@ -143,4 +143,5 @@ RAIL_PURITY = ProofCheck(
     KINDS,
     has_subnet,
     _run,
+    spec_only="whether the fabric is to be joined by rail: it is taken so where most leaves serve one rail",
 )

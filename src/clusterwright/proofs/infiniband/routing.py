@@ -239,4 +239,5 @@ UP_DOWN = ProofCheck(
     KINDS,
     has_subnet,
     _run,
+    spec_only="whether paths lead through drained switches, and whether the engine is the one that is asked for",
 )

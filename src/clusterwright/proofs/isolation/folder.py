@@ -28,10 +28,6 @@ from clusterwright.proofs.isolation.routes import route_faults
 from clusterwright.proofs.tree import RenderedTree
 
 UNJUDGED = "not compared with a matrix"
-_NOTE = (
-    "a folder cannot vouch for its own matrix of zones and flows; judged were routes, missing filters, rules that "
-    "match nothing and rules that others hide. Name the spec to compare what passes."
-)
 # Where each file says which addresses there are: interfaces and filters, and no line that is itself a route.
 _NAMED = {
     **{reader.file: reader.named for reader in READERS},
@@ -61,7 +57,7 @@ def folder_verdict(tree: RenderedTree) -> Verdict:
         facts,
         tuple(found),
         Cases("files with a filter", sum(int(fact.value) for fact in facts)),
-        (_NOTE,),
+        (),
         UNJUDGED,
     )
 

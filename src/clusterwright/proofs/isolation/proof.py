@@ -312,4 +312,7 @@ ISOLATION = ProofCheck(
     KINDS,
     _has_filters,
     _run,
+    spec_only="what passes, since a folder cannot vouch for its own matrix of zones and flows; judged were routes, "
+    "missing filters, rules that match nothing and rules that others hide. Name the spec to compare what "
+    "passes",
 )

@@ -133,4 +133,5 @@ QOS = ProofCheck(
     KINDS,
     _applies,
     _run,
+    spec_only="whether classes, queues, marks and times are those of the spec: switches are compared with each other",
 )
