@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from clusterwright.platforms import frr
-from clusterwright.platforms.json_drift import compare_json
 from clusterwright.platforms.platform import Platform, Probes, Writer
 from clusterwright.platforms.sonic import effects
+from clusterwright.platforms.sonic.drift import compare_sonic
 from clusterwright.platforms.sonic.reader.system import READER
 from clusterwright.platforms.sonic.writer import configuration
 
 PLATFORM = Platform(
     reader=READER,
     writer=Writer(configuration.KIND, configuration.applies, configuration.render),
-    drift={READER.file: compare_json},
+    drift={READER.file: compare_sonic},
     effects=effects.effect,
     probes=Probes(
         # sonic-utilities' own `show lldp neighbors` is lldpctl's text; lldpd's JSON is what `observe` reads.

@@ -21,6 +21,8 @@ ACL_RULE DST_IP DST_IPV6 ETHER_TYPE ICMPV6_TYPE ICMP_TYPE IP_PROTOCOL L4_DST_POR
 ACL_RULE L4_SRC_PORT_RANGE PACKET_ACTION PRIORITY SRC_IP SRC_IPV6 TCP_FLAGS
 ACL_TABLE policy_desc ports services stage type
 ACL_TABLE_TYPE ACTIONS BIND_POINTS MATCHES
+AUTO_TECHSUPPORT *
+AUTO_TECHSUPPORT_FEATURE *
 BANNER_MESSAGE *
 BGP_DEVICE_GLOBAL tsa_enabled=false wcmp_enabled=false idf_isolation_state=unisolated
 BGP_GLOBALS default_ipv4_unicast=false gr_restart_time graceful_restart_enable holdtime keepalive
@@ -89,6 +91,7 @@ SSH_SERVER authentication_retries inactivity_timeout login_timeout password_auth
 STATIC_ROUTE blackhole gateway ifname nexthop nexthop-vrf
 SWITCH_HASH ecmp_hash ecmp_hash_algorithm lag_hash lag_hash_algorithm
 SYSLOG_CONFIG *
+SYSLOG_CONFIG_FEATURE *
 SYSLOG_SERVER port protocol severity vrf
 TACPLUS auth_type passkey src_intf timeout
 TACPLUS_SERVER priority tcp_port vrf

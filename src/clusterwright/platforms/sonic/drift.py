@@ -1,0 +1,237 @@
+"""What a SONiC switch runs against its rendered config_db.json, both brought to one form.
+
+What `show runningconfiguration all` or `sonic-cfggen -d --print-data` print is taken as the file is: with what the
+image brings along (init_cfg.json.j2 of sonic-net/sonic-buildimage), with fields at the defaults of its yang models, in
+any order, with aliases for names of ports, and in the forms of older releases.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_interface
+from typing import Any
+
+from clusterwright.platforms.drift import Found
+from clusterwright.platforms.json_drift import compare_json
+
+Table = dict[str, Any]
+# Fields that say the same as being left out: defaults of the yang models, and of init_cfg.json.j2; "*" for any value.
+_DEFAULTS: Mapping[tuple[str, str], str] = {
+    ("PORT", "admin_status"): "down",
+    ("PORT", "autoneg"): "off",
+    ("PORT", "dhcp_rate_limit"): "300",
+    ("PORT", "fast_linkup"): "false",
+    ("PORT", "mode"): "routed",
+    ("PORT", "mtu"): "9100",
+    ("PORT", "pfc_asym"): "off",
+    ("PORT", "role"): "Ext",
+    ("PORT", "subport"): "0",
+    ("PORT", "tpid"): "0x8100",
+    ("SYSLOG_SERVER", "format"): "standard",
+    ("SYSLOG_SERVER", "port"): "514",
+    ("SYSLOG_SERVER", "protocol"): "udp",
+    ("SYSLOG_SERVER", "severity"): "notice",
+    ("NTP", "admin_state"): "enabled",
+    ("NTP", "authentication"): "disabled",
+    ("NTP", "dhcp"): "enabled",
+    ("NTP", "server_role"): "enabled",
+    ("NTP_SERVER", "admin_state"): "enabled",
+    ("NTP_SERVER", "association_type"): "server",
+    ("NTP_SERVER", "iburst"): "on",
+    ("NTP_SERVER", "resolve_as"): "*",
+    ("NTP_SERVER", "trusted"): "no",
+    ("NTP_SERVER", "version"): "4",
+    ("AAA", "failthrough"): "false",
+    ("TACPLUS", "auth_type"): "pap",
+    ("TACPLUS", "key_encrypt"): "*",
+    ("TACPLUS", "timeout"): "5",
+    ("TACPLUS_SERVER", "auth_type"): "pap",
+    ("TACPLUS_SERVER", "priority"): "1",
+    ("TACPLUS_SERVER", "tcp_port"): "49",
+    ("TACPLUS_SERVER", "timeout"): "5",
+    ("RADIUS", "auth_type"): "pap",
+    ("RADIUS", "key_encrypt"): "*",
+    ("RADIUS", "timeout"): "5",
+    ("RADIUS_SERVER", "auth_port"): "1812",
+    ("RADIUS_SERVER", "retransmit"): "3",
+    ("RADIUS_SERVER", "timeout"): "5",
+    ("STATIC_ROUTE", "advertise"): "false",
+    ("STATIC_ROUTE", "bfd"): "false",
+    ("STATIC_ROUTE", "blackhole"): "false",
+    ("STATIC_ROUTE", "distance"): "0",
+    ("INTERFACE", "ipv6_use_link_local_only"): "disable",
+    ("INTERFACE", "nat_zone"): "0",
+    ("INTERFACE", "mpls"): "disable",
+    ("LOOPBACK_INTERFACE", "admin_status"): "up",
+    ("LOOPBACK_INTERFACE", "nat_zone"): "0",
+    ("VLAN_INTERFACE", "ipv6_use_link_local_only"): "disable",
+    ("VLAN_INTERFACE", "nat_zone"): "0",
+    ("VLAN_INTERFACE", "static_anycast_gateway"): "false",
+    ("MGMT_PORT", "admin_status"): "up",
+    ("MGMT_PORT", "mtu"): "1500",
+    ("LLDP", "enabled"): "true",
+    ("LLDP", "hello_time"): "30",
+    ("LLDP", "multiplier"): "4",
+    ("LLDP", "supp_mgmt_address_tlv"): "false",
+    ("LLDP", "supp_system_capabilities_tlv"): "false",
+    ("SCHEDULER", "meter_type"): "bytes",
+    ("SCHEDULER", "type"): "WRR",
+    ("SCHEDULER", "weight"): "1",
+    ("SSH_SERVER", "authentication_retries"): "6",
+    ("SSH_SERVER", "inactivity_timeout"): "15",
+    ("SSH_SERVER", "login_timeout"): "120",
+    ("SSH_SERVER", "max_sessions"): "0",
+    ("SSH_SERVER", "password_authentication"): "true",
+    ("SSH_SERVER", "ports"): "22",
+    ("BUFFER_POOL", "xoff"): "0",
+    ("BGP_GLOBALS_AF", "max_ebgp_paths"): "1",
+    ("BGP_GLOBALS_AF", "max_ibgp_paths"): "1",
+    ("DEVICE_METADATA", "default_bgp_status"): "up",
+    ("DEVICE_METADATA", "default_pfcwd_status"): "disable",
+    ("DEVICE_METADATA", "frr_mgmt_framework_config"): "false",
+    ("DEVICE_METADATA", "mac"): "*",
+    ("DEVICE_METADATA", "suppress-fib-pending"): "disabled",
+    ("DEVICE_METADATA", "synchronous_mode"): "enable",
+    ("DEVICE_METADATA", "timezone"): "UTC",
+    ("DEVICE_METADATA", "yang_config_validation"): "disable",
+    ("FEATURE", "auto_restart"): "enabled",
+    ("FEATURE", "check_up_status"): "*",
+    ("FEATURE", "delayed"): "*",
+    ("FEATURE", "has_global_scope"): "*",
+    ("FEATURE", "has_per_asic_scope"): "*",
+    ("FEATURE", "has_per_dpu_scope"): "*",
+    ("FEATURE", "has_timer"): "*",
+    ("FEATURE", "high_mem_alert"): "disabled",
+    ("FEATURE", "set_owner"): "*",
+    ("FEATURE", "state"): "enabled",
+    ("FEATURE", "support_syslog_rate_limit"): "*",
+    ("FLEX_COUNTER_TABLE", "FLEX_COUNTER_DELAY_STATUS"): "*",
+    ("FLEX_COUNTER_TABLE", "BULK_CHUNK_SIZE"): "*",
+    ("FLEX_COUNTER_TABLE", "POLL_INTERVAL"): "*",
+    ("BGP_DEVICE_GLOBAL", "tsa_enabled"): "false",
+    ("BGP_DEVICE_GLOBAL", "wcmp_enabled"): "false",
+    ("BGP_DEVICE_GLOBAL", "idf_isolation_state"): "unisolated",
+}
+# Tables that the image brings along, and that no packet and nobody who may speak to the switch hangs on.
+_OF_THE_IMAGE = frozenset(
+    (
+        *("AUTO_TECHSUPPORT", "AUTO_TECHSUPPORT_FEATURE", "BANNER_MESSAGE", "CRM", "KDUMP", "LOGGER"),
+        *("PASSW_HARDENING", "SYSLOG_CONFIG", "SYSLOG_CONFIG_FEATURE", "SYSTEM_DEFAULTS", "VERSIONS"),
+    )
+)
+# Services that the image brings along and runs unless it is told otherwise.
+_FEATURES = frozenset(
+    (
+        *("bgp", "database", "dhcp_relay", "eventd", "gbsyncd", "gnmi", "lldp", "mgmt-framework", "pmon", "radv"),
+        *("restapi", "snmp", "swss", "syncd", "sysmgr", "teamd", "telemetry"),
+    )
+)
+_OFF = frozenset({"disabled", "always_disabled"})
+_COUNTERS = frozenset(("ACL", "PORT_PHY_ATTR", "PFCWD", "PG_DROP", "RIF", "PORT"))
+# Tables whose rows may name several queues or groups of several ports.
+_RANGES = frozenset({"BUFFER_PG", "BUFFER_QUEUE", "QUEUE"})
+_UNORDERED = frozenset({"ports", "services", "MATCHES", "BIND_POINTS", "ACTIONS", "ecmp_hash", "lag_hash", "search"})
+_EMPTY = "NULL"
+_BOOLEANS = {"True": "true", "False": "false"}
+
+
+def compare_sonic(planned: str, runs: str) -> Iterator[Found]:
+    """Tables, rows and fields by their paths. Raises ValueError for what is no object of tables."""
+    wanted, there = _tables(planned), _tables(runs)
+    aliases = {row["alias"]: port for port, row in wanted.get("PORT", {}).items() if "alias" in row}
+    wanted, there = _normal(wanted, {}), _normal(there, aliases)
+    for table in sorted(wanted.keys() | there.keys()):
+        if table in _OF_THE_IMAGE and table not in wanted:
+            there.pop(table)
+            continue
+        own, other = wanted.get(table, {}), there.setdefault(table, {})
+        for row in [*other]:
+            if row not in own and _is_of_the_image(table, row, other[row]):
+                other.pop(row)
+        for row in own.keys() & other.keys():
+            _leave_out_defaults(table, own[row], other[row])
+            _leave_out_defaults(table, other[row], own[row])
+        if not own and not other:
+            wanted.pop(table, None)
+            there.pop(table)
+    yield from compare_json(json.dumps(wanted), json.dumps(there))
+
+
+def _tables(text: str) -> dict[str, Table]:
+    document = json.loads(text)
+    if not isinstance(document, dict) or not all(isinstance(table, dict) for table in document.values()):
+        raise ValueError("it is no object of tables")
+    return document
+
+
+def _normal(tables: Mapping[str, Table], aliases: Mapping[str, str]) -> dict[str, Table]:
+    found: dict[str, Table] = {}
+    for table, rows in tables.items():
+        made = found.setdefault(table, {})
+        for key, row in rows.items():
+            fields = {
+                aliases.get(field, field): _value(field, value, {} if field == "alias" else aliases)
+                for field, value in (row.items() if isinstance(row, dict) else ())
+                if field != _EMPTY
+            }
+            for name in _keys(table, key, aliases):
+                made[name] = dict(fields)
+    return found
+
+
+def _keys(table: str, key: str, aliases: Mapping[str, str]) -> Iterator[str]:
+    """The rows that a key stands for: ports by their names, addresses as Python writes them, ranges one by one."""
+    parts = [aliases.get(part, _address(part)) for part in key.split("|")]
+    if table not in _RANGES or len(parts) != 2:
+        yield "|".join(parts)
+        return
+    first, _, last = parts[1].partition("-")
+    if not first.isdecimal() or not (last or first).isdecimal():
+        yield "|".join(parts)
+        return
+    for port in parts[0].split(","):
+        for number in range(int(first), int(last or first) + 1):
+            yield f"{aliases.get(port, port)}|{number}"
+
+
+def _address(text: str) -> str:
+    if ":" not in text:
+        return text
+    try:
+        address = ip_interface(text)
+    except ValueError:
+        return text
+    return str(address) if "/" in text else str(address.ip)
+
+
+def _value(field: str, value: Any, aliases: Mapping[str, str]) -> Any:
+    if field in _UNORDERED and isinstance(value, str):
+        value = value.split(",")
+    if isinstance(value, list):
+        items = [_value("", each, aliases) for each in value]
+        return sorted(items) if field in _UNORDERED else items
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    if text.startswith("[") and text.endswith("]") and "|" in text:  # [BUFFER_POOL|NAME] of releases before 202111
+        text = text[1:-1].partition("|")[2]
+    return _BOOLEANS.get(text, aliases.get(text, text))
+
+
+def _leave_out_defaults(table: str, row: Table, other: Table) -> None:
+    """Takes fields away that the other row leaves out and that say the same as that."""
+    for field in [*row]:
+        default = _DEFAULTS.get((table, field))
+        if field not in other and default in ("*", row[field]):
+            row.pop(field)
+
+
+def _is_of_the_image(table: str, row: str, fields: Table) -> bool:
+    if table == "FEATURE":
+        return row in _FEATURES or fields.get("state") in _OFF
+    if table == "FLEX_COUNTER_TABLE":
+        return row in _COUNTERS
+    return table == "BGP_DEVICE_GLOBAL" and all(
+        _DEFAULTS.get((table, field)) == value for field, value in fields.items()
+    )
