@@ -124,9 +124,16 @@ def test_where_a_line_stands_counts() -> None:
         ("mtu 9000", AT_MARGIN),
         ("interface Ethernet3/1/1\n   mtu 9000", AT_MARGIN),
         ("!\n   shutdown", AT_MARGIN),
+        ("   no shutdown", "   description unused\n   shutdown\n"),
+        ("   switchport", "   no switchport\n"),
+        ("   maximum-paths 1 ecmp 1", "   graceful-restart\n"),
+        (
+            "   match ip address prefix-list OWN",
+            "route-map FROM-UP permit 10\n   match ipv6 address prefix-list FABRIC\n",
+        ),
     ):
         at = text.index(before if before in text else "\nrouter bgp ") + 1
-        at = at if before == AT_MARGIN else text.index("\n", at) + 1
+        at = at if before == AT_MARGIN else at + len(before) - 1 if before in text else text.index("\n", at) + 1
         assert UNREAD[EOS](f"{text[:at]}{line}\n{text[at:]}"), line
 
 
@@ -181,3 +188,22 @@ def test_equal_seeds_on_all_switches_of_two_tiers_are_refuted() -> None:
     devices = [a.device for a in artifacts_of("lab-roce") if a.path == EOS and a.device.startswith(("ctsw", "atsw"))]
     edits = {(device, EOS): lambda text: re.sub(r"arad [12]", "arad 0", text) for device in devices}
     assert JUDGES["ecmp-hash"].run(tree("lab-roce", edits)).is_refuted
+
+
+def test_one_end_that_encrypts_is_refuted() -> None:
+    subject = tree(
+        "lab-roce",
+        {
+            (CTSW, EOS): lambda text: text.replace(
+                "\nend\n", "\nmac security\n   profile P\n      cipher aes256-gcm-xpn\n      key 01 7 070E\n!\nend\n"
+            ).replace(PORT, f"{PORT}   mac security profile P\n"),
+        },
+    )
+    found = JUDGES["ethernet-links"].run(subject).counterexamples
+    assert "encrypts by cipher aes256-gcm-xpn, key 01, the other end" in found[0].message
+
+
+def test_a_server_that_nobody_planned_is_named() -> None:
+    for line in ("tacacs-server host 203.0.113.9 vrf MGMT key 0 x", "ntp server vrf MGMT 203.0.113.9 prefer"):
+        found = JUDGES["isolation"].run(planted(line)).counterexamples
+        assert any("relies on 203.0.113.9" in each.message for each in found), line

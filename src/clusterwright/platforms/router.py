@@ -97,7 +97,8 @@ class Port(NamedTuple):
     it; ``fec`` is ``reed-solomon``, ``fire-code``, ``none``, or empty where the text leaves it open, as ``lanes`` is 0
     there. ``subnet`` is what hosts on the port share, its own or that of its VLAN. ``mark`` is the place of the
     address, ``start`` that of the port's first line, ``cable_mark`` that of the description. ``filtered`` are the
-    directions (``in``, ``out``) in which the port asks an access list.
+    directions (``in``, ``out``) in which the port asks an access list, ``macsec`` names cipher and keys by which it
+    encrypts, empty where it does not.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Port(NamedTuple):
     cable_mark: Mark
     subnet: Prefix | None
     filtered: tuple[str, ...] = ()
+    macsec: str = ""
 
 
 class Session(NamedTuple):

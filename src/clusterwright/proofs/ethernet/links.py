@@ -1,4 +1,4 @@
-"""Cables: both ends run at one speed, with one error correction, and carry frames of one length to the last NIC."""
+"""Cables: both ends run at one speed, correct and encrypt alike, and carry frames of one length to the last NIC."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _run(tree: RenderedTree) -> Verdict:
     for fabric in network_of_tree(tree).fabrics:
         for link in fabric.links:
             a, b = fabric.routers[link.a], fabric.routers[link.b]
-            kinds = {(port.speed_gbps, port.fec, port.lanes) for port in (link.a_port, link.b_port)}
+            kinds = {(end.speed_gbps, end.fec, end.lanes, end.macsec) for _, end in link.both_ends}
             if len(kinds) > 1:
                 found += _unlike(tree, a, link.a_port, b, link.b_port)
                 found += _unlike(tree, b, link.b_port, a, link.a_port)
@@ -44,6 +44,9 @@ def _unlike(tree: RenderedTree, router: Router, port: Port, other: Router, far: 
     if port.lanes and far.lanes and port.lanes != far.lanes:
         message = f"{port.name} uses {port.lanes} lanes, {end} {far.lanes}"
         yield example(tree, router.device, router.ports_file, port.speed_mark, message)
+    if port.macsec != far.macsec:
+        message = f"{port.name} encrypts by {port.macsec or 'nothing'}, {end} by {far.macsec or 'nothing'}"
+        yield example(tree, router.device, router.ports_file, (*port.start, "mac security profile "), message)
     if (port.fec or "none") != (far.fec or "none"):
         message = (
             f"{port.name} corrects errors by {port.fec or 'nothing stated'}, {end} by {far.fec or 'nothing stated'}"

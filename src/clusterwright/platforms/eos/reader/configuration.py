@@ -9,6 +9,7 @@ from functools import lru_cache
 from clusterwright.finding import VerifyError
 from clusterwright.platforms.eos.reader.authentication import authentication_of, shared_secrets
 from clusterwright.platforms.eos.reader.interfaces import Body, read_ports, read_qos_map, read_watchdog
+from clusterwright.platforms.eos.reader.macsec import keys_of
 from clusterwright.platforms.eos.reader.sections import PATH, sections_of
 from clusterwright.platforms.router import (
     DEFAULT_HOLD_TIME_S,
@@ -52,7 +53,7 @@ def _router(device: str, text: str) -> Router | None:
     qos = [each for each in by_word.get("qos", ()) if not each[0].startswith("qos profile")]
     profiles = {h.split()[2]: b for h, b in by_word.get("qos", ()) if h.startswith("qos profile")}
     watchdog = read_watchdog(tuple(header for header, _ in by_word.get("priority-flow-control", ())))
-    ports, own_addresses = read_ports(by_word.get("interface", []), profiles, watchdog)
+    ports, own_addresses = read_ports(by_word.get("interface", []), profiles, watchdog, keys_of(by_word.get("mac", ())))
     addressing = [*by_word.get("ip", ()), *by_word.get("ipv6", ())]
     if bgp is None and not own_addresses:
         return None

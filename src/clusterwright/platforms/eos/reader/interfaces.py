@@ -59,14 +59,16 @@ class _Settings(NamedTuple):
     lanes: int
     vlan: str
     filtered: tuple[str, ...]
+    macsec: str
 
 
 def read_ports(
-    bodies: Iterable[Body], profiles: Mapping[str, str], watchdog: SwitchWatchdog | None
+    bodies: Iterable[Body], profiles: Mapping[str, str], watchdog: SwitchWatchdog | None, macsec: Mapping[str, str]
 ) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], ...]]:
     """Ports in service of the default VRF, and the addresses of all its interfaces by subnet.
 
-    ``watchdog`` is what ``read_watchdog`` gives. Raises ValueError for addresses and marking in other units than bytes.
+    ``profiles`` are those of QoS by name, ``watchdog`` is what ``read_watchdog`` gives, ``macsec`` has cipher and keys
+    by profile. Raises ValueError for addresses and marking in other units than bytes.
     """
     ports, own_addresses = [], []
     bodies = list(bodies)
@@ -114,6 +116,7 @@ def read_ports(
                 (start, "   description ") if description else (start,),
                 network_of(address, length) if address is not None else subnet_of.get(settings.vlan),
                 settings.filtered,
+                macsec.get(settings.macsec, ""),
             )
         )
     return tuple(ports), tuple(own_addresses)
@@ -138,6 +141,7 @@ def _settings(lines: tuple[str, ...], watchdog: SwitchWatchdog | None) -> _Setti
         int(speed[3] or 0) if speed else 0,
         next((line.split()[-1] for line in lines if line.startswith("   switchport access vlan ")), ""),
         tuple(sorted({line.split()[-1] for line in lines if _LIST.match(line)})),
+        next((line.split()[-1] for line in lines if line.startswith("   mac security profile ")), ""),
     )
 
 

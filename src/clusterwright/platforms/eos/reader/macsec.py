@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from clusterwright.platforms.eos.reader.sections import sections_of
 
 _PROFILE, _ON_PORT = re.compile(r"   profile (\S+)"), re.compile(r"   mac security profile (\S+)")
+_PROFILES = re.compile(r"^   profile (\S+)\n((?:      .*\n)*)", re.M)
+_AGREED = re.compile(r"^      ((?:cipher|key) .*)$", re.M)
 STRONG = ("aes256-gcm", "aes256-gcm-xpn", "aes128-gcm", "aes128-gcm-xpn")
 
 
@@ -44,6 +47,16 @@ def macsec_of(text: str) -> Macsec:
         if profile not in profiles
     ]
     return Macsec(frozenset(port for port, (_, profile) in used.items() if profile in profiles), tuple(sorted(faults)))
+
+
+def keys_of(statements: Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    """By profile its cipher and the names of its keys, which both ends must have alike."""
+    return {
+        name: ", ".join(sorted(" ".join(words.split()[:2]) for words in _AGREED.findall(body)))
+        for header, lines in statements
+        if header == "mac security"
+        for name, body in _PROFILES.findall(lines)
+    }
 
 
 def _faults(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:

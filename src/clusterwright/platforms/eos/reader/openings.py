@@ -56,6 +56,10 @@ def _pattern(begins: str, sides: tuple[tuple[str, str], ...]) -> re.Pattern[str]
 # each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
 _AT_MARGIN = _pattern("", _SECTIONS)
 _INSIDE = _pattern(" ++", _LINES)
+_SERVER = re.compile(
+    r"(?:tacacs-server host|radius-server host|ntp server(?: vrf \S+)?|ip name-server(?: vrf \S+)?"
+    r"|logging(?: vrf \S+)? host) ([0-9.]+|[0-9a-f:]+)(?= |$)"
+)
 _PEER = re.compile(r"\n   +neighbor ([0-9a-f.:]*[.:][0-9a-f.:]*) (?:remote-as|peer group) ")
 _ANNOUNCED = re.compile(r"\n   +(network|aggregate-address) (\S+)")
 _ADDRESS = re.compile(r"^   ip(?:v6)? address (?:virtual )?(\S+)", re.M)
@@ -79,10 +83,22 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
         yield from _vrfs(lists)
     if declared is not None:
         yield from _unplanned(device, lists, declared)
+        yield from _servers(text, declared)
         yield from _sessions(lined, device, declared)
         for found in _RELAY.finditer(lined) if "helper-address" in lined or "dhcp relay" in lined else ():
             if not declared.knows(found[1]):
                 yield found.start(), f"what hosts ask by DHCP goes to {found[1]}, which is on no planned network"
+
+
+def _servers(text: str, declared: Planned) -> Iterator[Fault]:
+    """Servers that the switch trusts, for logins, names and time, or tells what happens, and that nobody planned."""
+    for each in sections_of(text):
+        found = _SERVER.match(each.header)
+        if found is not None and not declared.knows(found[1]):
+            yield (
+                each.start,
+                f"the switch relies on {found[1]}, which is no server of the site and on no planned network",
+            )
 
 
 def _accounts(text: str) -> Iterator[Fault]:

@@ -14,10 +14,12 @@ _LEVEL = "   "
 _MOST = 1 << 16  # lines remembered of each kind of section
 # Of these a section has one each: readers take the first, EOS the last.
 _ONE = re.compile(
-    r" +(?:router-id|maximum-paths|graceful-restart restart-time|match (?:ip|ipv6|community)|set community"
-    r"|bandwidth percent|random-detect ecn minimum-threshold) "
+    r" +(?:router-id|maximum-paths|graceful-restart restart-time|match (?:ip|community)|set community"
+    r"|bandwidth percent|random-detect ecn minimum-threshold)(?=v6| )"
 )
-_COUNTED = ("router-id", "match ", "bandwidth percent")  # what the sections have in their tables that have such lines
+# A line that takes another one of its section back: readers look for one of the two, for EOS the last one counts.
+_TOGGLE = re.compile(r"   (?:no )?(shutdown|switchport)")
+_COUNTED = ("match ", "router-id")  # of sections without subsections, of which each line counts
 _QUEUE = re.compile(r"   (?:uc-)?tx-queue \d+")
 _PROFILE = f"{_LEVEL}service-profile "
 
@@ -35,7 +37,7 @@ class _LineKind:
             return True
         if self._lines.fullmatch(line) is None:
             return False
-        if len(self.known) < _MOST:
+        if len(self.known) < _MOST and _TOGGLE.fullmatch(line) is None:
             self.known.add(line)
         return True
 
@@ -67,12 +69,21 @@ def _unread(lines: list[str]) -> Iterator[tuple[int, str, str]]:
         elif not kind.accounts_for(line):
             if line.strip() and not (_OWN_QOS.accounts_for(line) and _has_no_profile(lines, at, header)):
                 yield at + 1, header, line
-        elif _QUEUE.fullmatch(line):
-            queue = line
-        elif (one := _ONE.match(line)) is not None:
-            if (key := f"{queue}{one[0]}") in said:
+        else:
+            queue = line if _QUEUE.fullmatch(line) else queue
+            once = _once(line, queue, is_counted=kind.is_counted)
+            if once in said:
                 yield at + 1, header, line
-            said.add(key)
+            said.add(once or f"{at}")
+
+
+def _once(line: str, queue: str, *, is_counted: bool) -> str:
+    """What a section says once, "" where a line is none of that; ``queue`` is the one that it stands in."""
+    if (toggle := _TOGGLE.fullmatch(line)) is not None:
+        return toggle[1]
+    if (one := _ONE.match(line)) is not None:
+        return f"{queue}{one[0]}"
+    return line if is_counted and line.strip(" !") and not line.startswith(_LEVEL * 2) else ""
 
 
 def _has_no_profile(lines: list[str], at: int, header: str) -> bool:
@@ -97,7 +108,7 @@ def _kind_of(header: str) -> tuple[_LineKind, bool]:
 @lru_cache(maxsize=1024)
 def _kind(entries: tuple[int, ...]) -> _LineKind:
     patterns = [pattern for at in entries for pattern in _TABLE[at][1]]
-    is_counted = any(word in pattern for pattern in patterns for word in _COUNTED)
+    is_counted = any(pattern.startswith((_LEVEL, *_COUNTED)) for pattern in patterns)
     return _LineKind(patterns, is_counted=is_counted)
 
 
