@@ -133,10 +133,9 @@ def _switches(draw: st.DrawFn, names: list[str], technology: str, ample: bool) -
         cages = AMPLE_CAGES if ample else draw(st.integers(1, 99))
         model = _model(name, "switch", technology, draw(st.sampled_from([1, 1, 2, 4.5, 0, 10])))
         model["ports"] = draw(st.sampled_from(_SHAPES))(cages)
-        model["network_os"] = "unmanaged" if technology == "infiniband" else draw(st.sampled_from(["eos", "sonic"]))
-        if model["network_os"] == "sonic":
-            model["buffer"] = {"bytes": 254 * 10**7, "cell_bytes": 254, "assumed": ASSUMED}
-        elif model["network_os"] == "eos":
+        # SONiC's ports are those of a platform; tests/generated draws its models from the catalogue.
+        model["network_os"] = "unmanaged" if technology == "infiniband" else "eos"
+        if model["network_os"] == "eos":
             model["asic"] = "trident3"  # which takes a seed for each of six tiers
         if draw(st.booleans()):
             model["management"] = {"name": "mgmt0", "speed_gbps": 1, "assumed": ASSUMED}

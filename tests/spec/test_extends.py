@@ -53,6 +53,21 @@ def test_removing_what_is_not_there_is_refused() -> None:
     assert (finding.code, str(finding.position), finding.path) == ("CW105", "overlay.yaml:2:17", "flows[shh]")
 
 
+def test_null_takes_a_key_of_the_base_away() -> None:
+    document = merged("site: {domain: a.example, dns: [a]}\nname: a\n", "site: {dns: null}\n")
+    assert document.data == {"site": {"domain": "a.example"}, "name": "a"}
+    assert not any("dns" in path for path in (*document.values, *document.keys))
+    items = merged("tiers: [{role: leaf, count: 2}]\n", "tiers: [{role: leaf, count: null}]\n")
+    assert items.data == {"tiers": [{"role": "leaf"}]}
+
+
+def test_taking_away_a_key_that_is_not_there_is_refused() -> None:
+    with pytest.raises(SpecError) as caught:
+        merged("site: {domain: a.example}\n", "site:\n  dsn: null\n")
+    (finding,) = caught.value.findings
+    assert (finding.code, str(finding.position), finding.path) == ("CW105", "overlay.yaml:2:3", "site.dsn")
+
+
 def test_cycles_long_chains_and_missing_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("extends: b.yaml\n")
     (tmp_path / "b.yaml").write_text("x: 1\nextends: ./sub/../a.yaml\n")

@@ -116,6 +116,13 @@ class Subject:
         self.require_plan()
         return build_plan(self.spec, self.skeleton)
 
+    def take_away(self, path: Path) -> str:
+        """How to be rid of the key at ``path``: where it stands, or by the spec that extends that one."""
+        document, key = self.spec.document, path[-1]
+        if document.locate(path, key=True).file == document.file:
+            return f"Take `{key}` away."
+        return f"Take `{key}` away there, or write `{key}: null` in {document.file}."
+
     @cached_property
     def figures(self) -> Mapping[str, float]:
         """The cluster's figures by dotted name."""

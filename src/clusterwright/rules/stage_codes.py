@@ -41,10 +41,11 @@ EXTENDS_MISSING = LintRule(
     "CW105",
     Severity.ERROR,
     "what a spec builds on is not there",
-    "`extends:` names a file that does not exist, or `remove: true` an item that the base does not have.",
-    "Name a file relative to the one that extends it, and an item that is there.",
+    "`extends:` names a file that does not exist, `remove: true` an item or `null` a key that the base does not have.",
+    "Name a file relative to the one that extends it, and an item or a key that is there.",
     "Mappings merge key by key. Lists of items with a `name` (or `role`, `figure`, `level`, `device`) merge item by"
-    " item; new ones are appended, and `remove: true` takes one away. All else is replaced.",
+    " item; new ones are appended, and `remove: true` takes one away; `key: null` takes a key away. All else is"
+    " replaced.",
 )
 UNKNOWN_KEY = LintRule(
     "CW110",

@@ -28,7 +28,10 @@ def key_of_another_scheduler(subject: Subject) -> Iterator[Problem]:
     for key in _SLURM_KEYS:
         if key in written:
             yield Problem(
-                (*scheduler.path, key), f"Kueue has no `{key}`, which is Slurm's.", f"Take `{key}` away.", key=True
+                (*scheduler.path, key),
+                f"Kueue has no `{key}`, which is Slurm's.",
+                subject.take_away((*scheduler.path, key)),
+                key=True,
             )
 
 

@@ -31,7 +31,7 @@ Idle = tuple[Path, str, str]  # a section or item, the key in it, why nothing re
     mend="Take the key away, or change what keeps it from counting.",
     docs="Some keys count only beside certain values of others: `key_id` beside `method: tcp-ao`, `arbitration` on"
     " InfiniBand, `weight` where a class is not `strict`, `file` where a secret lies in one. Elsewhere they would be"
-    " ignored, so they are refused.",
+    " ignored, so they are refused. In a spec that extends another, `key: null` takes a key of the base away.",
 )
 def idle_key(subject: Subject) -> Iterator[Problem]:
     """Every key of the spec that another value keeps from counting."""
@@ -39,7 +39,8 @@ def idle_key(subject: Subject) -> Iterator[Problem]:
     for found in (_authentication, _classes, _watchdogs, _mounts, _keys, _secrets, _jobs):
         for path, key, why in found(spec):
             if key in (spec.document.at(path) or {}):
-                yield Problem((*path, key), f"`{key}` does nothing here: {why}.", f"Take `{key}` away.", key=True)
+                message = f"`{key}` does nothing here: {why}."
+                yield Problem((*path, key), message, subject.take_away((*path, key)), key=True)
 
 
 @rule(

@@ -114,7 +114,9 @@ def side_by_side(subject: Subject) -> Iterator[Problem]:
     why="Each plane of an InfiniBand fabric is a subnet of its own, and one without a manager never comes up.",
     mend="Join the planes in a tier above them.",
     docs="A subnet manager configures the subnet that its port is on, and no other. The spec names one manager and its"
-    " standbys for a fabric, each at one port: an InfiniBand fabric is one subnet here, and rail-only is for Ethernet.",
+    " standbys for a fabric, each at one port: an InfiniBand fabric is one subnet here, and rail-only is for Ethernet."
+    " Rail-only InfiniBand needs a manager, standbys and partitions for each rail; a spec would have to name them rail"
+    " by rail, which none can yet.",
 )
 def planes_without_manager(subject: Subject) -> Iterator[Problem]:
     """InfiniBand fabrics whose planes no tier joins."""

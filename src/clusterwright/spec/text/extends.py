@@ -2,7 +2,8 @@
 
 Mappings merge key by key. Lists of mappings that carry an identity (``name``, ``role``, ``figure``, ``level`` or
 ``device``) merge item by item: known identities merge in place, new ones are appended, and ``remove: true`` takes the
-item of that identity away. Everything else is replaced, an empty list too. Codes given out here: CW104 (cycle or too
+item of that identity away. A key with the value ``null`` takes that of the base away. Everything else is
+replaced, an empty list too. Codes given out here: CW104 (cycle or too
 long a chain), CW105 (the base does not exist, or there is nothing to remove), CW110 (``extends`` misspelt).
 """
 
@@ -107,6 +108,10 @@ class _Merge:
                 self._place_key(self.base, here, (*below_path, key))
                 merged[key] = self.copy(self.base, here, below[key], (*below_path, key))
                 continue
+            if above[key] is None:
+                if key not in below:
+                    self._no_key(key, (*above_path, key))
+                continue
             self._place_key(self.overlay, here, (*above_path, key))
             if key in below:
                 merged[key] = self.node(here, below[key], (*below_path, key), above[key], (*above_path, key))
@@ -148,6 +153,18 @@ class _Merge:
 
     def _place_key(self, source: Document, path: Path, source_path: Path) -> None:
         self.keys[path] = source.locate(source_path, key=True)
+
+    def _no_key(self, key: str, path: Path) -> None:
+        self.findings.append(
+            Finding(
+                "CW105",
+                Severity.ERROR,
+                f"there is no `{key}` in the base to take away.",
+                f"Give `{key}` a value, or drop this line.",
+                self.overlay.locate(path, key=True),
+                format_path(path, self.overlay.data),
+            )
+        )
 
     def _nothing_to_remove(self, item: Mapping[str, Any], path: Path) -> None:
         key, value = identity(item) or ("", "")
