@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.infiniband.idle import excused
-from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, ManagedSubnet, has_subnet, subnets
+from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.judged import Judged
+from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_subnet
 from clusterwright.proofs.infiniband.units import Units, units_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -39,18 +39,8 @@ class _Cut:
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    facts: list[Fact] = []
-    found: list[Counterexample] = []
-    notes: list[str] = []
-    unjudged = ""
-    tried = 0
-    for subnet in subnets(tree):
-        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
-            unjudged = unjudged or lack
-            continue
-        if not len(subnet.leaves):
-            found.append(subnet.without_nodes())
-            continue
+    judged = Judged(tree)
+    for subnet in judged.routed():
         units = units_of(subnet)
         short: list[Counterexample] = []
         promised = _promised(tree, subnet)
@@ -61,16 +51,13 @@ def _run(tree: RenderedTree) -> Verdict:
         ):
             if not cuts:
                 continue
-            tried += len(cuts)
+            judged.tried += len(cuts)
             best, worst = max(cut.ratio for cut in cuts), min(cut.ratio for cut in cuts)
-            facts.append(Fact(f"bandwidth between {title}, worst of {len(cuts)}, 1 is full", round(worst, 4)))
+            judged.facts.append(Fact(f"bandwidth between {title}, worst of {len(cuts)}, 1 is full", round(worst, 4)))
             wanted = best if promised is None else promised
             short += [_narrow(subnet, cut, wanted) for cut in cuts if cut.ratio < wanted - _ROUNDING]
-        refuting, noted, why = excused(tree, subnet, short)
-        found += refuting
-        notes += noted
-        unjudged = unjudged or why
-    return Verdict(tuple(facts), tuple(found), Cases("two units to cut between", tried), tuple(notes), unjudged)
+        judged.excuse(subnet, short)
+    return judged.verdict("two units to cut between")
 
 
 def _promised(tree: RenderedTree, subnet: ManagedSubnet) -> float | None:

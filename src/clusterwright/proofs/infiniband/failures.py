@@ -16,9 +16,9 @@ from scipy.sparse import csr_array
 
 from clusterwright.platforms.opensm.reader.fabric import Integers
 from clusterwright.proofs.accepted import unaccepted
-from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.infiniband.idle import excused
-from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, ManagedSubnet, has_subnet, subnets
+from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.judged import Judged
+from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_subnet
 from clusterwright.proofs.infiniband.units import Units, units_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -36,33 +36,21 @@ class _Failure:
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    facts: list[Fact] = []
-    found: list[Counterexample] = []
-    notes: list[str] = []
-    unjudged = ""
-    tried = 0
-    for subnet in subnets(tree):
-        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
-            unjudged = unjudged or lack
-            continue
-        if not len(subnet.leaves):
-            found.append(subnet.without_nodes())
-            continue
+    judged = Judged(tree)
+    for subnet in judged.routed():
         units = units_of(subnet)
         failures = list(_failures(subnet))
-        tried += len(failures) if len(subnet.leaves) > 1 else 0
+        judged.tried += len(failures) if len(subnet.leaves) > 1 else 0
         gone = np.zeros((len(subnet.fabric.switches), len(failures)), bool)
         for column, failure in enumerate(failures):
             gone[list(failure.chips), column] = True
         healthy = _shares(subnet, np.zeros((len(gone), 1), bool))
         left = _shares(subnet, gone)[subnet.leaves] / np.maximum(healthy[subnet.leaves], 1e-9)
-        facts += _worst_cases(subnet, units, failures, left)
+        judged.facts += _worst_cases(subnet, units, failures, left)
         short, accepted = unaccepted(tree, _fabric(tree, subnet), list(_cut_off(subnet, failures, gone, left)))
-        refuting, noted, why = excused(tree, subnet, short)
-        found += refuting
-        notes += [*accepted, *noted]
-        unjudged = unjudged or why
-    return Verdict(tuple(facts), tuple(found), Cases("failures that reach others", tried), tuple(notes), unjudged)
+        judged.notes += accepted
+        judged.excuse(subnet, short)
+    return judged.verdict("failures that reach others")
 
 
 def _fabric(tree: RenderedTree, subnet: ManagedSubnet) -> str | None:

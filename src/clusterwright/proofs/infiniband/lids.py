@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from clusterwright.platforms.opensm.reader.fabric import shared_lids
-from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, ManagedSubnet, has_subnet, subnets
+from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.judged import Judged
+from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, ManagedSubnet, has_subnet
 from clusterwright.proofs.tree import RenderedTree
 
 UNICAST_LIDS = 0xBFFF  # InfiniBand architecture: 0x0001 to 0xBFFF are unicast
@@ -14,27 +15,21 @@ _ENGINES_WITHOUT_LMC = ("ftree", "ar_ftree")  # opensm's current-routing.txt: ft
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    facts: list[Fact] = []
-    found: list[Counterexample] = []
-    unjudged = ""
-    tried = 0
-    for subnet in subnets(tree):
-        if lack := subnet.lack():
-            unjudged = unjudged or lack
-            continue
+    judged = Judged(tree)
+    for subnet in judged.read():
         option = subnet.options.get("lmc")
         text = option.value if option is not None else "0"
         if not text.isdecimal() or int(text) > MAX_LMC:
-            found.append(subnet.at_config(option, f"lmc {text} is not a number from 0 to {MAX_LMC}"))
+            judged.found.append(subnet.at_config(option, f"lmc {text} is not a number from 0 to {MAX_LMC}"))
             continue
         fabric = tree.text(subnet.device, f"{subnet.folder}/{FABRIC}") or ""
-        found += [subnet.at_fabric(each.line, each.message) for each in shared_lids(fabric)]
+        judged.found += [subnet.at_fabric(each.line, each.message) for each in shared_lids(fabric)]
         lmc = int(text)
         needed = _needed(subnet, lmc)
-        tried += needed
-        facts += [Fact("LIDs needed", needed), Fact("LIDs there are", UNICAST_LIDS), Fact("LMC", lmc)]
+        judged.tried += needed
+        judged.facts += [Fact("LIDs needed", needed), Fact("LIDs there are", UNICAST_LIDS), Fact("LMC", lmc)]
         if needed > UNICAST_LIDS:
-            found.append(
+            judged.found.append(
                 subnet.at_config(
                     option,
                     f"lmc {lmc}: {len(subnet.fabric.adapters):,} adapters and {len(subnet.fabric.switches):,} switch "
@@ -43,11 +38,11 @@ def _run(tree: RenderedTree) -> Verdict:
             )
         engines = subnet.options["routing_engine"].value.split(",") if "routing_engine" in subnet.options else []
         if lmc and any(engine in _ENGINES_WITHOUT_LMC for engine in engines):
-            found.append(subnet.at_config(option, f"lmc {lmc}: {engines[0]} routes no LMC other than 0"))
+            judged.found.append(subnet.at_config(option, f"lmc {lmc}: {engines[0]} routes no LMC other than 0"))
     for device in tree.devices_with(_KEPT):
         kept = shared_lids(tree.text(device, _KEPT) or "")
-        found += [Counterexample(device, _KEPT, each.line, each.message) for each in kept]
-    return Verdict(tuple(facts), tuple(found), Cases("ports that need a LID", tried), unjudged=unjudged)
+        judged.found += [Counterexample(device, _KEPT, each.line, each.message) for each in kept]
+    return judged.verdict("ports that need a LID")
 
 
 def _needed(subnet: ManagedSubnet, lmc: int) -> int:

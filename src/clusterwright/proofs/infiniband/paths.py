@@ -9,39 +9,26 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clusterwright.platforms.opensm.reader.fabric import Integers
-from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.infiniband.idle import excused
-from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, ManagedSubnet, has_subnet, subnets
+from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.judged import Judged
+from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_subnet
 from clusterwright.proofs.tree import RenderedTree
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    facts: list[Fact] = []
-    found: list[Counterexample] = []
-    notes: list[str] = []
-    unjudged = ""
-    tried = 0
-    for subnet in subnets(tree):
-        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
-            unjudged = unjudged or lack
-            continue
-        if not len(subnet.leaves):
-            found.append(subnet.without_nodes())
-            continue
+    judged = Judged(tree)
+    for subnet in judged.routed():
         uneven = list(_uneven_switches(subnet))
         is_exact = not uneven and _divides(subnet)
         for distance, low, high, pairs, worst in _classes(subnet):
-            tried += pairs
+            judged.tried += pairs
             shown = low if low == high else f"{low} to {high}"
-            facts.append(Fact(f"shortest paths between leaves {distance} links apart ({pairs:,} pairs)", shown))
+            judged.facts.append(Fact(f"shortest paths between leaves {distance} links apart ({pairs:,} pairs)", shown))
             if is_exact and low != high:
                 uneven.append(_uneven_pair(subnet, worst, distance, low, high))
-        facts.append(Fact("load of an uplink, most against least of its rank", _load_ratio(subnet)))
-        refuting, noted, why = excused(tree, subnet, uneven)
-        found += refuting
-        notes += noted
-        unjudged = unjudged or why
-    return Verdict(tuple(facts), tuple(found), Cases("pairs of leaves", tried), tuple(notes), unjudged)
+        judged.facts.append(Fact("load of an uplink, most against least of its rank", _load_ratio(subnet)))
+        judged.excuse(subnet, uneven)
+    return judged.verdict("pairs of leaves")
 
 
 def _ranks(subnet: ManagedSubnet) -> Iterator[Integers]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from clusterwright.platforms.opensm.reader.fabric import Integers
-from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, ManagedSubnet, has_subnet, subnets
+from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.judged import Judged
+from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, ManagedSubnet, has_subnet
 from clusterwright.proofs.infiniband.units import Units, units_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -32,37 +33,29 @@ def _has_rails(tree: RenderedTree, subnet: ManagedSubnet, units: Units) -> bool:
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    facts: list[Fact] = []
-    found: list[Counterexample] = []
-    unjudged = ""
-    tried = 0
-    for subnet in subnets(tree):
-        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
-            unjudged = unjudged or lack
-            continue
+    judged = Judged(tree)
+    for subnet in judged.read(ROOT_LIST, COMPUTE_LIST):
         units = units_of(subnet)
         if not _has_rails(tree, subnet, units):
             continue
         if not len(subnet.leaves):
-            found.append(subnet.without_nodes())
+            judged.found.append(subnet.without_nodes())
             continue
-        tried += len(units.taps)
+        judged.tried += len(units.taps)
         table = _rails_of(subnet, units)
-        facts += [
+        judged.facts += [
             Fact("rails", len(units.rails)),
             Fact("adapters on rails", len(units.taps)),
             Fact("leaves, each of one rail", len(subnet.leaves)),
             Fact("units, each with its own leaf for every rail", int(units.unit.max(initial=-1)) + 1),
         ]
         astray = set(_foreign_taps(subnet, units, table))
-        found += [_crossed(subnet, units, table, tap) for tap in sorted(astray)]
-        found += _strays(subnet, units, astray)
+        judged.found += [_crossed(subnet, units, table, tap) for tap in sorted(astray)]
+        judged.found += _strays(subnet, units, astray)
         planes = list(_planes(subnet, units))
-        facts += [Fact(f"switches of one rail at rank {rank}", count) for rank, count, _ in planes]
-        found += [example for _, _, examples in planes for example in examples]
-    return Verdict(
-        tuple(facts), tuple(found), Cases("adapters of several rails on leaves for one each", tried), unjudged=unjudged
-    )
+        judged.facts += [Fact(f"switches of one rail at rank {rank}", count) for rank, count, _ in planes]
+        judged.found += [example for _, _, examples in planes for example in examples]
+    return judged.verdict("adapters of several rails on leaves for one each")
 
 
 def _rails_of(subnet: ManagedSubnet, units: Units) -> Integers:

@@ -15,16 +15,14 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from clusterwright.platforms.opensm.reader.fabric import Integers
-from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.drained import drained_parts
+from clusterwright.proofs.infiniband.judged import Judged
 from clusterwright.proofs.infiniband.subnet import (
-    COMPUTE_LIST,
     KINDS,
-    ROOT_LIST,
     ManagedSubnet,
     has_subnet,
     hops_from,
-    subnets,
 )
 from clusterwright.proofs.tree import RenderedTree
 
@@ -33,22 +31,12 @@ _UP_DOWN_ENGINES = frozenset({"ftree", "updn", "ar_ftree", "ar_updn"})
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    facts: list[Fact] = []
-    found: list[Counterexample] = []
-    notes: list[str] = []
-    unjudged = ""
-    tried = 0
-    for subnet in subnets(tree):
-        if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST):
-            unjudged = unjudged or lack
-            continue
-        if not len(subnet.leaves):
-            found.append(subnet.without_nodes())
-            continue
+    judged = Judged(tree)
+    for subnet in judged.routed():
         pairs, unreachable = _unreachable(subnet)
         flat = _flat_links(subnet)
-        tried += pairs
-        facts += [
+        judged.tried += pairs
+        judged.facts += [
             Fact("ranks of switches", int(subnet.rank.max(initial=-1)) + 1),
             Fact("pairs of compute adapters with an up–down path", pairs),
             Fact("channels in the dependency graph, without a cycle", 2 * len(subnet.fabric.trunks)),
@@ -56,23 +44,25 @@ def _run(tree: RenderedTree) -> Verdict:
         drained = tree.declaration.drained_chips if tree.declaration is not None else None
         engine = _unfollowed(tree, subnet)
         if engine:
-            unjudged = unjudged or f"not proven, because what paths {engine} takes is decided while it runs"
-        found += [*_engines(subnet, engine), *_ranks(subnet, drained), *unreachable]
-        notes += _idle_notes(subnet, drained)
+            judged.unjudged = (
+                judged.unjudged or f"not proven, because what paths {engine} takes is decided while it runs"
+            )
+        judged.found += [*_engines(subnet, engine), *_ranks(subnet, drained), *unreachable]
+        judged.notes += _idle_notes(subnet, drained)
         if tree.declaration is not None:
             reached, crossed = drained_parts(subnet, tree.declaration)
-            facts += reached
-            found += crossed
+            judged.facts += reached
+            judged.found += crossed
         for row in flat.tolist():
             rank = int(subnet.rank[subnet.fabric.trunks[row, 0]])
-            found.append(
+            judged.found.append(
                 subnet.at_fabric(
                     int(subnet.fabric.trunks[row, 4]),
                     f"{subnet.fabric.trunk_name(row)} joins two switches of rank {rank}: it leads neither up nor down",
                 )
             )
-        found += _credit_loop(subnet, flat)
-    return Verdict(tuple(facts), tuple(found), Cases("pairs of compute adapters", tried), tuple(notes), unjudged)
+        judged.found += _credit_loop(subnet, flat)
+    return judged.verdict("pairs of compute adapters")
 
 
 def _unfollowed(tree: RenderedTree, subnet: ManagedSubnet) -> str:

@@ -1,0 +1,51 @@
+"""What a proof says of all subnets of a tree, gathered one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from clusterwright.proofs.check import Cases, Counterexample, Fact, Verdict
+from clusterwright.proofs.infiniband.idle import excused
+from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, ROOT_LIST, ManagedSubnet, subnets
+from clusterwright.proofs.tree import RenderedTree
+
+
+@dataclass(slots=True)
+class Judged:
+    """Facts, what refutes, notes and the number of cases so far; ``unjudged`` is the first reason that bars a proof."""
+
+    tree: RenderedTree
+    facts: list[Fact] = field(default_factory=list)
+    found: list[Counterexample] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unjudged: str = ""
+    tried: int = 0
+
+    def read(self, *lists: str) -> Iterator[ManagedSubnet]:
+        """The subnets that can be judged, with the ``lists`` that it takes; what the others lack bars a proof."""
+        for subnet in subnets(self.tree):
+            if lack := subnet.lack(*lists):
+                self.unjudged = self.unjudged or lack
+            else:
+                yield subnet
+
+    def routed(self) -> Iterator[ManagedSubnet]:
+        """The subnets with roots and compute nodes; one without nodes on a leaf refutes."""
+        for subnet in self.read(ROOT_LIST, COMPUTE_LIST):
+            if len(subnet.leaves):
+                yield subnet
+            else:
+                self.found.append(subnet.without_nodes())
+
+    def excuse(self, subnet: ManagedSubnet, found: Sequence[Counterexample]) -> None:
+        """Takes in what contradicts a claim about the whole fabric, as far as the spec does not ask for it itself."""
+        refuting, noted, why = excused(self.tree, subnet, found)
+        self.found += refuting
+        self.notes += noted
+        self.unjudged = self.unjudged or why
+
+    def verdict(self, unit: str) -> Verdict:
+        """The whole; ``unit`` names the cases that were tried."""
+        cases = Cases(unit, self.tried)
+        return Verdict(tuple(self.facts), tuple(self.found), cases, tuple(self.notes), self.unjudged)
