@@ -27,6 +27,9 @@ COMPILE = "$$(tools/bootstrap-uv)" pip compile --quiet --universal --python-vers
 # Half of a short command's time goes into compiling what it imports where nobody may write that down.
 COMPILED = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -qq -j 0
 
+# A file's tests stay in one process, which makes its fixtures once, in the order that tests/conftest.py gives them.
+SIDE_BY_SIDE = -n 2 --dist loadfile --no-loadscope-reorder
+
 .PHONY: help setup develop up test lint bench lock golden clean
 
 help: ## lists these targets
@@ -64,7 +67,7 @@ up: setup ## deploys the RoCE cluster's upper layer and first pod into up/flash,
 test: lint develop ## installs what the tests need, then runs lint and all tests
 	@tools/install-debian-packages
 	@for package in receptor ktls-utils libnl-genl-3-200; do tools/debian13-package $$package > /dev/null; done
-	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/pytest -n 2
+	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/pytest $(SIDE_BY_SIDE)
 
 lint: develop ## ruff, mypy, yamllint, ansible-lint, j2lint
 	@tools/lint
@@ -73,7 +76,7 @@ bench: develop ## measures the figures that the README cites
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/python -m benchmarks
 
 golden: develop ## writes the tests' golden files anew; look at the diff before you commit it
-	@PATH="$(BIN):$$PATH" CLUSTERWRIGHT_GOLDEN=write $(BIN)/pytest -n 2
+	@PATH="$(BIN):$$PATH" CLUSTERWRIGHT_GOLDEN=write $(BIN)/pytest $(SIDE_BY_SIDE)
 
 lock: ## resolves pyproject.toml into the lock files; UPGRADE=--upgrade takes newer versions
 	@$(COMPILE) pyproject.toml -o requirements.lock

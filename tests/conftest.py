@@ -22,6 +22,20 @@ os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.envir
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Files that take a minute or more of processor time, the longest first: they start first, so that none of them is still
+# running when all others have ended. `make test` keeps each file in one process, where its fixtures are made once.
+LONGEST = (
+    "tests/images/test_boot.py",
+    "tests/deploy/test_crash_pulumi.py",
+    "tests/schema_keys/test_every_key_counts.py",
+    "tests/generated/test_generated.py",
+    "tests/lab/test_isolation_packets.py",
+    "tests/rollout/test_up_in_waves.py",
+    "tests/deploy/test_ansible_fleet.py",
+    "tests/lab/test_hundred_routers.py",
+    "tests/lab/test_lab.py",
+)
+
 settings.register_profile(
     "ci",
     max_examples=EXAMPLES,
@@ -40,6 +54,12 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the files that take longest first."""
+    rank = {CHECKOUT / name: at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
 @pytest.fixture(scope="session")
