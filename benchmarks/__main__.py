@@ -1,4 +1,8 @@
-"""Prints every figure as Markdown; name sections (`stages`, `eos`, `simulate`, …) to print only these."""
+"""Prints every figure as Markdown; name sections (`stages`, `eos`, `simulate`, …) to print only these.
+
+With `--smallest` each section runs over the small specs, once: its figures mean nothing, but that it runs does. The
+sections' names are what `--list` prints.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +21,22 @@ SECTIONS = {
 }
 
 
-def main(names: list[str]) -> int:
-    """Print the sections named, or all of them. Returns 2 for an unknown name."""
+LIST, SMALLEST = "--list", "--smallest"
+
+
+def main(arguments: list[str]) -> int:
+    """Print the sections named, or all of them; only their names for ``--list``. Returns 2 for an unknown name."""
+    if arguments == [LIST]:
+        print(*SECTIONS, sep="\n")
+        return 0
+    names = [name for name in arguments if name != SMALLEST]
     unknown = [name for name in names if name not in SECTIONS]
     if unknown:
         print(f"no section {', '.join(unknown)}; there are: {', '.join(SECTIONS)}", file=sys.stderr)
         return 2
     for name in names or SECTIONS:
-        print(f"## {SECTIONS[name]}\n\n{import_module(f'benchmarks.{name}').report()}\n", flush=True)
+        report = import_module(f"benchmarks.{name}").report(is_smallest=SMALLEST in arguments)
+        print(f"## {SECTIONS[name]}\n\n{report}\n", flush=True)
     return 0
 
 

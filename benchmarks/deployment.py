@@ -20,7 +20,7 @@ from subprocess import run
 
 from clusterwright.data_files import folder
 
-SPEC = "roce-24k"
+SPEC, SMALL_SPEC = "roce-24k", "lab-roce"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Cost:
         return self.program_s + self.kernel_s
 
 
-def report() -> str:
-    """The figures as Markdown."""
-    spec = folder("inventory") / f"{SPEC}.yaml"
+def report(*, is_smallest: bool = False) -> str:
+    """The figures as Markdown; of the small cluster when ``is_smallest``."""
+    spec = folder("inventory") / f"{SMALL_SPEC if is_smallest else SPEC}.yaml"
     command = [str(Path(sys.executable).with_name("clusterwright"))]
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
@@ -49,7 +49,7 @@ def report() -> str:
         copied = _copy(tree, place / "tree-copy")
         up = _cost([*command, "up", str(spec), "--root", str(root), "--events", str(events), "--reason", "benchmark"])
         phases = list(_phases(events, up.wall_s))
-        state = max(file.stat().st_size for file in (root / "state").rglob(f"stacks/**/{SPEC}-pod*.json"))
+        state = max(file.stat().st_size for file in (root / "state").rglob(f"stacks/**/{spec.stem}-pod*.json"))
         deployed = _count(root / "flash")
         flash = _copy(root / "flash", place / "flash-copy")
     rows = [

@@ -21,16 +21,19 @@ from clusterwright.spec.load import load_spec
 ROUNDS = 5
 
 
-def report() -> str:
-    """Milliseconds a switch and their ratio: a cluster switch, an aggregator, a management switch."""
-    plan = build_plan(load_spec(folder("inventory") / "roce-24k.yaml"))
+def report(*, is_smallest: bool = False) -> str:
+    """Milliseconds a switch and their ratio: a cluster switch, an aggregator, a management switch.
+
+    Of the small cluster, which may have one switch of a kind, when ``is_smallest``.
+    """
+    plan = build_plan(load_spec(folder("inventory") / ("lab-roce.yaml" if is_smallest else "roce-24k.yaml")))
     lines = [
         "| switch | links | ours, ms | pyavd, ms | pyavd against ours |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     for role in ("ctsw", "atsw", "mgmt"):
         # another switch in each round, so that nothing rendered before can be handed out again
-        names = [device.name for device in plan.devices_of(role)[: ROUNDS + 1]]
+        names = [device.name for device in plan.devices_of(role)[: ROUNDS + 1]] * (1 + is_smallest)
         intents = [structured_config(plan, plan.by_name[name]) for name in names]
         ours = _median([partial(render_device, plan, name) for name in names])
         theirs = _median([partial(pyavd.get_device_config, intent) for intent in intents])

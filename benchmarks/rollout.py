@@ -31,7 +31,7 @@ from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
 RUNS = 3
-SPEC, POD = "roce-24k", "pod0"
+SPEC, SMALL_SPEC, POD = "roce-24k", "lab-roce", "pod0"
 
 PROGRAM = """
 import pulumi
@@ -62,9 +62,10 @@ serve(Trivial, "1.0.0")
 """
 
 
-def report() -> str:
-    """The figures as a Markdown table."""
-    spec = folder("inventory") / f"{SPEC}.yaml"
+def report(*, is_smallest: bool = False) -> str:
+    """The figures as a Markdown table; of the small cluster, once, when ``is_smallest``."""
+    spec = folder("inventory") / f"{SMALL_SPEC if is_smallest else SPEC}.yaml"
+    count = 1 if is_smallest else RUNS
     (stack,) = choose(cut(build_plan(load_spec(spec))), [POD])
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
@@ -80,12 +81,12 @@ def report() -> str:
         plain, inner = ["pulumi", "preview", *chosen], pulumi_environment(up)
         asked: dict[str, Callable[[], tuple[float, float]]] = {
             "as many trivial resources": partial(_run, _floor(root, environment, len(stack.units)), environment),
-            f"a pod of {SPEC}, `pulumi preview`": partial(_run, plain, inner),
+            f"a pod of {spec.stem}, `pulumi preview`": partial(_run, plain, inner),
             "the same, `clusterwright preview`": partial(_run, [part.format(action="preview") for part in driver], own),
             "`pulumi preview` that has to render the pod": partial(_rendering, up, plain, inner),
         }
-        runs = [[measure() for measure in asked.values()] for _ in range(RUNS)]
-    walls, processors = ([sorted(column)[RUNS // 2] for column in zip(*half, strict=True)] for half in _halves(runs))
+        runs = [[measure() for measure in asked.values()] for _ in range(count)]
+    walls, processors = ([sorted(column)[count // 2] for column in zip(*half, strict=True)] for half in _halves(runs))
     devices = sum(len(unit.devices) for unit in stack.units)
     return "\n".join(
         [

@@ -14,7 +14,7 @@ from clusterwright.data_files import folder
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
-RANKS = 24576
+RANKS, FEWEST_RANKS = 24576, 16
 CASES = (
     ("all-gather", "ecmp", 1),
     ("all-reduce", "e-ecmp", 16),
@@ -24,29 +24,35 @@ CASES = (
 )
 
 
-def report() -> str:
-    """Wall-clock seconds and peak memory of whole commands (one seed, planning included), then the comparison."""
+def report(*, is_smallest: bool = False) -> str:
+    """Wall-clock seconds and peak memory of whole commands (one seed, planning included), then the comparison.
+
+    When ``is_smallest`` the commands simulate the small cluster, and nothing is compared: a test does that by itself.
+    """
+    name, ranks = ("lab-roce", FEWEST_RANKS) if is_smallest else ("roce-24k", RANKS)
     lines = [
-        f"{RANKS:,} ranks, one seed, from reading the spec to the summary:",
+        f"{ranks:,} ranks, one seed, from reading the spec to the summary:",
         "",
         "| collective | hash | queue pairs | seconds | peak MB |",
         "| --- | --- | ---: | ---: | ---: |",
     ]
     for collective, hashing, qps in CASES:
-        seconds, memory_mb = _run(collective, hashing, qps)
+        seconds, memory_mb = _run(name, ranks, collective, hashing, qps)
         lines.append(f"| {collective} | {hashing} | {qps} | {seconds:.1f} | {memory_mb:.0f} |")
+    if is_smallest:
+        return "\n".join(lines)
     large, small = (build_plan(load_spec(folder("inventory") / f"{name}.yaml")) for name in ("roce-24k", "lab-roce"))
     return "\n".join([*lines, "", comparison_table(comparisons(large, small))])
 
 
-def _run(collective: str, hashing: str, qps: int) -> tuple[float, float]:
+def _run(name: str, ranks: int, collective: str, hashing: str, qps: int) -> tuple[float, float]:
     """Seconds and peak memory in MB of one command. Raises CalledProcessError when it fails."""
     command = [
         str(Path(sys.executable).with_name("clusterwright")),
         "simulate",
-        str(folder("inventory") / "roce-24k.yaml"),
+        str(folder("inventory") / f"{name}.yaml"),
     ]
-    command += ["--ranks", str(RANKS), "--seeds", "1", "--collective", collective, "--hash", hashing, "--qps", str(qps)]
+    command += ["--ranks", str(ranks), "--seeds", "1", "--collective", collective, "--hash", hashing, "--qps", str(qps)]
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

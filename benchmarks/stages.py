@@ -46,11 +46,11 @@ class Measurement:
     memory_mb: float
 
 
-def measure() -> Iterator[Measurement]:
-    """Measure lint, plan, render and inventory; yields as it goes."""
+def measure(sizes: tuple[int, ...], count: int) -> Iterator[Measurement]:
+    """Measure lint, plan, render and inventory, each ``count`` times; yields as it goes."""
     command = str(Path(sys.executable).with_name("clusterwright"))
     with tempfile.TemporaryDirectory() as folder:
-        specs = {pods: write_scaled_spec(pods, Path(folder)) for pods in SIZES}
+        specs = {pods: write_scaled_spec(pods, Path(folder)) for pods in sizes}
         for stage, arguments in (
             ("lint", [command, "lint", "{spec}"]),
             ("plan", [sys.executable, "-c", PLAN, "{spec}"]),
@@ -58,8 +58,8 @@ def measure() -> Iterator[Measurement]:
             ("inventory", [command, "inventory", "{spec}", "--format", "json", "--out", f"{folder}/inventory.json"]),
         ):
             for pods, spec in specs.items():
-                runs = [_run([part.format(spec=spec) for part in arguments]) for _ in range(RUNS)]
-                wall_s, processor_s, kernel_s = (sorted(run[at] for run in runs)[RUNS // 2] for at in range(3))
+                runs = [_run([part.format(spec=spec) for part in arguments]) for _ in range(count)]
+                wall_s, processor_s, kernel_s = (sorted(run[at] for run in runs)[count // 2] for at in range(3))
                 yield Measurement(stage, pods, wall_s, processor_s, kernel_s, max(run[3] for run in runs))
 
 
@@ -77,14 +77,14 @@ def _run(command: list[str]) -> tuple[float, float, float, float]:
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def report() -> str:
-    """All measurements as a Markdown table."""
+def report(*, is_smallest: bool = False) -> str:
+    """All measurements as a Markdown table; of one pod, once, when ``is_smallest``."""
     lines = [
         "| stage | pods | seconds | processor seconds | against 1 pod | kernel's part | peak MB |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     first: dict[str, float] = {}
-    for item in measure():
+    for item in measure(*((SIZES[:1], 1) if is_smallest else (SIZES, RUNS))):
         base = first.setdefault(item.stage, item.processor_s)
         lines.append(
             f"| {item.stage} | {item.pods} | {item.wall_s:.2f} | {item.processor_s:.2f} "
