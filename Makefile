@@ -30,10 +30,10 @@ COMPILED = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -qq -j 0
 # A file's tests stay in one process, which makes its fixtures once, in the order that tests/conftest.py gives them.
 SIDE_BY_SIDE = -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup develop up test lint bench lock golden clean
+.PHONY: help setup develop up test test-fast lint bench lock golden clean
 
 help: ## lists these targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1	\2/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1	\2/' | expand -t 16
 
 setup: $(STAMPS)/project ## leaves the command at .venv/bin/clusterwright
 
@@ -68,6 +68,9 @@ test: lint develop ## installs what the tests need, then runs lint and all tests
 	@tools/install-debian-packages
 	@for package in receptor ktls-utils libnl-genl-3-200; do tools/debian13-package $$package > /dev/null; done
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/pytest $(SIDE_BY_SIDE)
+
+test-fast: develop ## a test of every room in three minutes: without root, Debian packages, Pulumi or full-size deployments
+	@PATH="$(BIN):$$PATH" $(BIN)/pytest $(SIDE_BY_SIDE) -q @tests/fast.txt
 
 lint: develop ## ruff, mypy, yamllint, ansible-lint, j2lint
 	@tools/lint

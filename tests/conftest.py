@@ -27,11 +27,14 @@ sys.dont_write_bytecode = False
 LONGEST = (
     "tests/images/test_boot.py",
     "tests/deploy/test_crash_pulumi.py",
+    "tests/plan/test_properties.py",
     "tests/schema_keys/test_every_key_counts.py",
     "tests/generated/test_generated.py",
     "tests/lab/test_isolation_packets.py",
     "tests/rollout/test_up_in_waves.py",
     "tests/deploy/test_ansible_fleet.py",
+    "tests/rules/test_mutations.py",
+    "tests/proofs/isolation/test_isolation_mutations.py",
     "tests/lab/test_hundred_routers.py",
     "tests/lab/test_lab.py",
 )
