@@ -298,7 +298,7 @@ def _cases(draw: st.DrawFn, ample: bool) -> Case:
         "hardware": ["own-hardware.yaml"],
         "site": {"domain": "example.net", "rack_units": draw(st.sampled_from([42, 48, 60]))},
         "nodes": groups,
-        "fabrics": fabrics,
+        "fabrics": [{**fabric, "accepts_single_failures": ASSUMED} for fabric in fabrics],
     }
     return Case(cluster, {"version": 1, "kind": "hardware", "models": models})
 
