@@ -148,7 +148,8 @@ def test_a_route_to_outside_by_a_plane_without_a_border_is_refuted(tmp_path: Pat
 @pytest.mark.parametrize("state", ["drained", "out-of-service"])
 def test_lint_tells_an_exception_that_cuts_a_plane(state: str, tmp_path: Path) -> None:
     """The nodes still meet in the other plane; their addresses in this one are dead."""
-    one = PLANES.replace("join: position}", "join: position, count: 1}")
+    accepted = 'join: position, count: 1}\n    accepts_single_failures: "The other plane leads there."'
+    one = PLANES.replace("join: position}", accepted)
     plan_with(tmp_path, "lab-roce", f"{one}exceptions:\n  - {{device: ssw-00, state: {state}, reason: upgrade}}\n")
     (told,) = lint_path(tmp_path / "overlay.yaml").errors
     assert told.code == "CW240"
