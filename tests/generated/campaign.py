@@ -1,7 +1,7 @@
 """Thousands of generated specs: ``python -m tests.generated.campaign --count 5000 --seed 1 --out FOLDER``.
 
-Each failure leaves its spec and its traceback in a folder of its own under ``--out``, the first of each kind made as
-small as it gets; the summary on the standard output counts what was generated, what lints clean, and what failed.
+The first three failures of each kind leave their spec, as it was drawn, and their traceback in a folder of their own
+under ``--out``; the summary on the standard output counts what was generated, what lints clean, and what failed.
 """
 
 from __future__ import annotations
@@ -35,6 +35,25 @@ class Tally:
         self.refusals: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
         self.features: Counter[str] = Counter()
+
+    def draw(self, count: int, number: int) -> None:
+        """Judges ``count`` specs, the same ones for the same ``number``."""
+
+        @seed(number)
+        @settings(
+            max_examples=count,
+            derandomize=False,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate],
+        )
+        @given(specs())
+        def run(case: Case) -> None:
+            with tempfile.TemporaryDirectory() as folder:
+                self.take(case, Path(folder))
+
+        run()
 
     def take(self, case: Case, folder: Path) -> None:
         """Judges one spec and notes how that ended."""
@@ -99,22 +118,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("campaign"))
     chosen = parser.parse_args()
     tally = Tally(chosen.out)
-
-    with tempfile.TemporaryDirectory() as folder:
-
-        @seed(chosen.seed)
-        @settings(
-            max_examples=chosen.count,
-            database=None,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            phases=[Phase.generate],
-        )
-        @given(specs())
-        def run(case: Case) -> None:
-            tally.take(case, Path(folder))
-
-        run()
+    tally.draw(chosen.count, chosen.seed)
     sys.stdout.write(f"{tally.text()}\n")
     chosen.out.mkdir(parents=True, exist_ok=True)
     (chosen.out / "summary.json").write_text(

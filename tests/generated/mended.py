@@ -85,9 +85,8 @@ def _mend(spec: Data, error: Finding) -> bool:
             spec["site"]["rack_units"] = 60
             return True
         return bool(levels)
-    if error.code == "CW513":
-        flow = next((each for each in spec.get("flows", ()) if error.path == f"flows[{each['name']}].ports"), None)
-        return flow is not None and flow.pop("ports", None) is not None
+    if error.code in {"CW247", "CW513"}:
+        return _mend_flow(spec, error)
     found = _TIER.match(error.path or "")
     fabric = next((each for each in spec.get("fabrics", ()) if found and each["name"] == found[1]), None)
     tier = next((each for each in fabric["tiers"] if found and each["role"] == found[2]), None) if fabric else None
@@ -114,6 +113,14 @@ def _fabric_mended(fabric: Data, error: Finding) -> bool:
         fabric["accepts_single_failures"] = "A small cluster, with one way up in places."
         return True
     return _joined(fabric["tiers"]) if error.code == "CW214" else _in_modes(fabric["tiers"], error.hint)
+
+
+def _mend_flow(spec: Data, error: Finding) -> bool:
+    """Takes away ports that a flow cannot have, or a flow that no way carries."""
+    flow = next((each for each in spec.get("flows", ()) if f"flows[{each['name']}]." in (error.path or "")), None)
+    if flow is not None and error.code == "CW247":
+        spec["flows"].remove(flow)
+    return flow is not None and (error.code == "CW247" or flow.pop("ports", None) is not None)
 
 
 def _joined(tiers: list[Data]) -> bool:

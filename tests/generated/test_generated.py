@@ -1,33 +1,25 @@
-"""Whole specs that nobody wrote: what lints without an error works everywhere, and no proof of it is refuted
-unforetold.
+"""Whole specs that nobody wrote: what lints without an error works everywhere, its proofs refuted only as foretold.
 
 Some are drawn here, the same every time; thousands by ``python -m tests.generated.campaign --count 2000``.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
-from hypothesis import HealthCheck, Phase, given, settings
-from tests.generated.campaign import judged
-from tests.generated.features import features
-from tests.generated.judge import Failed
-from tests.generated.specs import Case, specs
+from tests.generated.campaign import Tally
 
 EXAMPLES = 150
-# What lint does not foretell yet: filters of FBOSS that need more tables than its chip has, and what an exception takes
-# from a plane or from a tier's bandwidth.
-UNSETTLED = frozenset({"verify isolation", "verify ethernet-bisection", "verify reachability"})
-LEAST_CLEAN = 0.35
+NUMBER = 13  # chooses which
+LEAST_CLEAN = 0.4
 # What clean specs must reach, and in how many of them at least: a part of the grammar that is no longer drawn, or that
-# lint
-# came to refuse everywhere, is missing here.
+# lint came to refuse everywhere, is missing here.
 LEAST = {
     "runs eos": 4,
     "runs fboss": 4,
     "runs sonic": 1,
     "runs mlnx-os": 1,
+    "runs unmanaged": 1,
     "mixed platforms in a fabric": 4,
     "join all": 8,
     "join rail": 2,
@@ -42,7 +34,7 @@ LEAST = {
     "point-to-point": 2,
     "roce": 4,
     "ethernet": 8,
-    "infiniband beside ethernet": 1,
+    "infiniband beside ethernet": 2,
     "partitions": 1,
     "extends": 2,
     "exceptions": 1,
@@ -59,34 +51,10 @@ LEAST = {
 
 
 def test_what_lints_clean_works_everywhere_and_is_not_refuted(tmp_path: Path) -> None:
-    drawn, failures = 0, list[tuple[Case, Failed]]()
-    reached, refused = Counter[str](), Counter[str]()
+    tally = Tally(tmp_path)
+    tally.draw(EXAMPLES, NUMBER)
 
-    @settings(
-        max_examples=EXAMPLES,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        phases=[Phase.generate],
-    )
-    @given(specs())
-    def run(case: Case) -> None:
-        nonlocal drawn
-        drawn += 1
-        case, errors, failed = judged(case, tmp_path, thorough=drawn % 4 == 0)
-        failures.extend((case, each) for each in failed if each.stage not in UNSETTLED)
-        refused.update(errors)
-        if not errors:
-            reached.update({"clean", *features(case)})
-
-    run()
-
-    for number, (case, _) in enumerate(failures[:5]):
-        case.write(tmp_path / f"failed-{number}")
-    assert not failures, f"{len(failures)} failed, the first specs are in {tmp_path}:\n" + "\n".join(
-        str(failure) for _, failure in failures[:10]
-    )
-    assert reached["clean"] >= LEAST_CLEAN * drawn, f"{reached['clean']} of {drawn} are clean; refused: {refused}"
-    lacking = {name: (reached[name], least) for name, least in LEAST.items() if reached[name] < least}
-    assert not lacking, f"too few clean specs (found, wanted) have: {lacking}; all: {sorted(reached.items())}"
+    assert not tally.failures, f"the first specs are in {tmp_path}:\n{tally.text()}"
+    assert tally.clean >= LEAST_CLEAN * tally.drawn, tally.text()
+    lacking = {name: (tally.features[name], least) for name, least in LEAST.items() if tally.features[name] < least}
+    assert not lacking, f"too few clean specs (found, wanted) have: {lacking}; {tally.text()}"

@@ -1,0 +1,122 @@
+"""CW247: flows between hosts of one fabric that no way joins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from clusterwright.finding import Severity
+from clusterwright.intent.zone_networks import is_rdma
+from clusterwright.plan.meeting import AttachedEnd, Wiring, wiring_of_cables
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.isolation import Zone
+from clusterwright.spec.zone_reach import lives_on, members_of
+
+_Reach = tuple[tuple[str, int], ...]  # fabric and bits of what lies above a device's switches there
+
+
+@rule(
+    code="CW247",
+    severity=Severity.ERROR,
+    title="flow that no way carries",
+    why="Filters let it pass, and the network has no path for it: what waits for it hangs.",
+    mend="Attach the devices to one switch, to a lower tier, or add a tier above.",
+    docs="Ways climb and then descend. Devices at different switches of the uppermost tier have none between them"
+    " ([CW243](CW243.md) warns of that), and a flow between their zones is permitted for nothing; so is one to a zone"
+    " outside whose border no way leads to. What exceptions take out of service is no way. `verify` refutes `isolation`"
+    " in the same words.",
+)
+def uncarried(subject: Subject) -> Iterator[Problem]:
+    """Flows with two devices, one at each end, that share a fabric and do not meet on any."""
+    spec = subject.spec
+    wirings = _wirings(subject)
+    members = {zone.name: _members(subject, wirings, zone) for zone in spec.zones}
+    for flow in spec.flows:
+        source, target = spec.zone(flow.source), spec.zone(flow.target)
+        if source is None or target is None:
+            continue
+        usable = {each.name for each in spec.fabrics if not is_rdma(flow) or each.technology == "roce"}
+        both = usable & _fabrics(subject, source) & _fabrics(subject, target)
+        pair = _parted(_within(members[source.name], both), _within(members[target.name], both)) or next(
+            (
+                (host, other.name)
+                for zone, other in ((source, target), (target, source))
+                if (host := _shut_in(subject, wirings, members[zone.name], other)) is not None
+            ),
+            None,
+        )
+        if pair is not None:
+            yield Problem(
+                (*flow.path, "to"),
+                f"Flow {flow.name} is permitted and cannot be carried: no way leads from {pair[0]} to {pair[1]}.",
+                "Attach both to one switch or to a lower tier, add a tier above them, or take the flow away.",
+            )
+
+
+def _fabrics(subject: Subject, zone: Zone) -> set[str]:
+    return {fabric.name for fabric in lives_on(subject.spec, zone)}
+
+
+def _within(own: Mapping[_Reach, AttachedEnd], fabrics: set[str]) -> Mapping[_Reach, AttachedEnd]:
+    """The ways that lead over some fabrics."""
+    found: dict[_Reach, AttachedEnd] = {}
+    for reach, end in own.items():
+        if limited := tuple(each for each in reach if each[0] in fabrics):
+            found.setdefault(limited, end)
+    return found
+
+
+def _meet(one: _Reach, other: Iterable[tuple[str, int]]) -> bool:
+    return any(name == there and bits & theirs for name, bits in one for there, theirs in other)
+
+
+def _parted(
+    here: Mapping[_Reach, AttachedEnd], there: Mapping[_Reach, AttachedEnd]
+) -> tuple[AttachedEnd, AttachedEnd] | None:
+    """Two devices that meet on no fabric."""
+    return next(
+        ((end, far) for reach, end in here.items() for other, far in there.items() if not _meet(reach, other)), None
+    )
+
+
+def _shut_in(
+    subject: Subject, wirings: Mapping[str, Wiring], own: Mapping[_Reach, AttachedEnd], other: Zone
+) -> AttachedEnd | None:
+    """A device that reaches none of the borders behind which a zone lies; None where it lies behind none."""
+    plain = {fabric.name for fabric in subject.spec.fabrics if fabric.technology == "ethernet"}
+    doors = [
+        (name, wiring.tops[border.device])
+        for border in subject.spec.borders
+        for name, wiring in wirings.items()
+        if other.name in border.zones and name in plain and border.device in wiring.tops
+    ]
+    return next((end for reach, end in _within(own, plain).items() if not _meet(reach, doors)), None) if doors else None
+
+
+def _wirings(subject: Subject) -> Mapping[str, Wiring]:
+    """Each fabric with addresses as joints, without what exceptions stop; not those in pieces (CW214, CW240)."""
+    known = {skeleton.fabric.name: wiring for skeleton, wiring in subject.wirings if skeleton.fabric.addressing}
+    if any(item.state for item in subject.spec.exceptions):
+        cables = [cable for cable in subject.plan.cables if cable.in_service]
+        known = {name: wiring_of_cables(cable for cable in cables if cable.fabric == name) for name in known}
+    return {name: wiring for name, wiring in known.items() if wiring.parted is None}
+
+
+def _members(subject: Subject, wirings: Mapping[str, Wiring], zone: Zone) -> Mapping[_Reach, AttachedEnd]:
+    """The different ways in which the devices of a zone reach others, each with one of them."""
+    groups = set(members_of(subject.spec, zone))
+    group_of = {node.name: subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes}
+    reach: dict[str, dict[str, int]] = {}
+    first: dict[str, AttachedEnd] = {}
+    for fabric in lives_on(subject.spec, zone):
+        wiring = wirings.get(fabric.name)
+        if wiring is None:
+            continue
+        for end in wiring.ends:
+            if not groups or group_of.get(end.device) in groups:
+                own = reach.setdefault(end.device, {})
+                own[fabric.name] = own.get(fabric.name, 0) | wiring.tops[end.switch]
+                first.setdefault(end.device, end)
+    found: dict[_Reach, AttachedEnd] = {}
+    for device, own in reach.items():
+        found.setdefault(tuple(sorted(own.items())), first[device])
+    return found
