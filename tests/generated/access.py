@@ -43,9 +43,10 @@ def way_out(spec: Data) -> Data | None:
     return next((fabric for fabric in plain if fabric["name"] != "management"), None)
 
 
-def _flow(name: str, source: str, target: str, protocol: str, *ports: int | str) -> Data:
-    flow: Data = {"name": name, "from": source, "to": target, "protocol": protocol}
-    return {**flow, **({"ports": list(ports)} if ports else {}), "reason": "generated", "owner": "systems"}
+def flow(name: str, source: str, target: str, protocol: str, *ports: int | str) -> Data:
+    """A flow between two zones."""
+    found: Data = {"name": name, "from": source, "to": target, "protocol": protocol}
+    return {**found, **({"ports": list(ports)} if ports else {}), "reason": "generated", "owner": "systems"}
 
 
 @st.composite
@@ -92,10 +93,10 @@ def _outside(spec: Data) -> None:
         return
     spec["zones"].append({"name": "site-services", "kind": "services", "prefixes": [site_prefix(version_of(front))]})
     for name in _imaged(spec, _served(front)):
-        spec["flows"].append(_flow(f"{name}-names", name, "site-services", "udp", 53, 123))
-        spec["flows"].append(_flow(f"{name}-logs", name, "site-services", "tcp", 6514))
+        spec["flows"].append(flow(f"{name}-names", name, "site-services", "udp", 53, 123))
+        spec["flows"].append(flow(f"{name}-logs", name, "site-services", "tcp", 6514))
         if name != "compute":
-            spec["flows"].append(_flow(f"{name}-ssh", "site-services", name, "tcp", 22))
+            spec["flows"].append(flow(f"{name}-ssh", "site-services", name, "tcp", 22))
 
 
 @st.composite
@@ -106,24 +107,24 @@ def _between_nodes(draw: st.DrawFn, spec: Data) -> None:
         if name not in _addressed(spec):
             continue
         wide = draw(st.sampled_from(["tcp", "tcp", "any"]))
-        flows.append(_flow(f"{name}-bootstrap", name, name, wide, *(("32768-60999",) if wide == "tcp" else ())))
+        flows.append(flow(f"{name}-bootstrap", name, name, wide, *(("32768-60999",) if wide == "tcp" else ())))
         if wide != "any" and name in on_roce:
-            flows.append(_flow(f"{name}-rdma", name, name, "udp", 4791))
+            flows.append(flow(f"{name}-rdma", name, name, "udp", 4791))
     for mount in spec.get("mounts", ()):
-        flows += [_flow(f"{name}-nfs", name, mount["system"], "tcp", 2049) for name in mount["nodes"]]
+        flows += [flow(f"{name}-nfs", name, mount["system"], "tcp", 2049) for name in mount["nodes"]]
 
 
 def _services(spec: Data) -> None:
     """What the service machines do for the others."""
     if not {"services", "compute"} <= _addressed(spec):
         return
-    spec["flows"].append(_flow("slurmctld", "compute", "services", "tcp", "6817-6819"))
-    spec["flows"].append(_flow("slurmd", "services", "compute", "tcp", 6818))
-    spec["flows"].append(_flow("ssh", "services", "compute", "tcp", 22))
+    spec["flows"].append(flow("slurmctld", "compute", "services", "tcp", "6817-6819"))
+    spec["flows"].append(flow("slurmd", "services", "compute", "tcp", 6818))
+    spec["flows"].append(flow("ssh", "services", "compute", "tcp", 22))
     if "boot" in spec:
         spec["zones"].append({"name": "boot", "kind": "boot", "isolated": True, "nodes": ["services"]})
         for name in _imaged(spec, _addressed(spec)):
-            spec["flows"].append(_flow(f"{name}-boot", name, "boot", "tcp", 443))
+            spec["flows"].append(flow(f"{name}-boot", name, "boot", "tcp", 443))
 
 
 def _management(spec: Data) -> None:
@@ -134,10 +135,10 @@ def _management(spec: Data) -> None:
     spec["zones"].append({"name": "management", "kind": "management", "isolated": True, "fabrics": ["management"]})
     spec["zones"].append({"name": "operations", "kind": "management", "prefixes": [prefix]})
     spec["flows"] += [
-        _flow("operate", "operations", "management", "tcp", 22, 443, 6030),
-        _flow("monitor", "operations", "management", "udp", 161, 623),
-        _flow("management-services", "management", "operations", "udp", 53, 123, 514),
-        _flow("management-aaa", "management", "operations", "tcp", 49),
+        flow("operate", "operations", "management", "tcp", 22, 443, 6030),
+        flow("monitor", "operations", "management", "udp", 161, 623),
+        flow("management-services", "management", "operations", "udp", 53, 123, 514),
+        flow("management-aaa", "management", "operations", "tcp", 49),
     ]
 
 
@@ -167,7 +168,7 @@ def _more(draw: st.DrawFn, spec: Data) -> None:
     for at in range(draw(st.integers(0, 4))):
         protocol = draw(st.sampled_from(["tcp", "udp", "icmp", "any"]))
         ports = draw(_ports()) if protocol in {"tcp", "udp"} and chance(draw, 80) else []
-        flows.append(_flow(f"extra-{at}", draw(st.sampled_from(ends)), draw(st.sampled_from(ends)), protocol, *ports))
+        flows.append(flow(f"extra-{at}", draw(st.sampled_from(ends)), draw(st.sampled_from(ends)), protocol, *ports))
 
 
 @st.composite
@@ -203,7 +204,7 @@ def mounts(draw: st.DrawFn, spec: Data) -> None:
     """Adds a mount of the storage, if there is one that nodes can reach."""
     systems = [group["name"] for group in spec["nodes"] if group["role"] == "storage"]
     front = next((fabric for fabric in spec["fabrics"] if fabric["name"] == "frontend"), None)
-    if not systems or front is None or chance(draw, 25):
+    if not systems or front is None or chance(draw, 10):
         return
     clients = [group["name"] for group in spec["nodes"] if group.get("image") and group["role"] == "node"]
     if not clients or not set(clients + systems) <= _served(front):

@@ -31,6 +31,10 @@ def _of(case: Case) -> Iterator[str]:
         "extra_config",
         "expect",
         "borders",
+        "datasets",
+        "promises",
+        "execution",
+        "secrets",
     ):
         if any(section in part for part in parts):
             yield section
@@ -46,8 +50,7 @@ def _of(case: Case) -> Iterator[str]:
             yield "mixed platforms in a fabric"
         if not any(attach.get("management") for attach in fabric["attach"]):
             yield f"{len(fabric['tiers'])} tiers"
-        for tier in fabric["tiers"]:
-            yield f"join {tier.get('join', 'all')}"
+        yield from chain.from_iterable(_tier(tier) for tier in fabric["tiers"])
         if "addressing" in fabric:
             yield "IPv4" if "." in fabric["addressing"]["hosts"] else "IPv6"
             yield fabric["addressing"]["host_links"]
@@ -60,6 +63,13 @@ def _of(case: Case) -> Iterator[str]:
         if "protocol" in flow:
             yield flow["protocol"]
     yield from _zones(parts)
+
+
+def _tier(tier: Data) -> Iterator[str]:
+    yield f"join {tier.get('join', 'all')}"
+    yield from (f"up with {key}" for key in ("mode", "macsec") if key in tier.get("up", {}))
+    if "-" in tier["role"]:
+        yield "role with a dash"
 
 
 def _zones(parts: list[Data]) -> Iterator[str]:

@@ -39,7 +39,7 @@ def compute_groups(draw: st.DrawFn, infiniband: bool) -> list[Data]:
     depth = draw(st.sampled_from([1, 2, 2, 3]))
     second = "su" if infiniband and chance(draw, 60) else "pod"
     groups = []
-    for at in range(2 if chance(draw, 20) else 1):
+    for at in range(2 if chance(draw, 25) else 1):
         model = draw(st.sampled_from(COMPUTE if at == 0 else COMPUTE[1:]))
         groups.append(
             {
@@ -66,6 +66,8 @@ def other_groups(draw: st.DrawFn, infiniband: bool) -> list[Data]:
         found.append(_small(draw, "storage", draw(st.sampled_from(STORAGE)), "storage", "st", "s"))
     if chance(draw, 80):
         found.append(_small(draw, "services", "service-server", "service", "svc", "v"))
+    if chance(draw, 35):
+        found.append(_small(draw, "login", "service-server", "login", "log", "l"))
     if infiniband and chance(draw, 35):
         model = draw(st.sampled_from(["ufm-appliance", "infiniband-server"]))
         found.append(_small(draw, "fabric-managers", model, "service", "fm", "m"))

@@ -62,7 +62,8 @@ def tiers(draw: st.DrawFn, name: str, technology: str, attached: Sequence[Attach
     places = sorted((draw(st.sampled_from([*names, "cluster"])) for _ in range(depth)), key=[*names, "cluster"].index)
     if chance(draw, 95):
         places[-1] = "cluster"
-    roles = _ROLES[{"backend": 0 if technology == "infiniband" else 1}.get(name, 2)]
+    prefix = "gpu-" if chance(draw, 15) else ""
+    roles = [f"{prefix}{role}" for role in _ROLES[{"backend": 0 if technology == "infiniband" else 1}.get(name, 2)]]
     found: list[Data] = []
     below: _Below | None = None
     railed = True
@@ -146,6 +147,9 @@ def _up(draw: st.DrawFn, technology: str, model: str, down: dict[int, int], atta
     room = max(1, int((1 - used) * ports_at(model, speed)))
     links = draw(st.sampled_from([1, 2, 2, 3, 4, 4, 6, 8, 8, 16]))
     up: Data = {"links": min(links, room), "speed_gbps": speed}
+    modes = sorted({mode.name for block in models()[model].blocks for mode in block.modes if mode.speed_gbps == speed})
+    if chance(draw, 20):
+        up["mode"] = draw(st.sampled_from(modes))
     if chance(draw, 70):
         up["medium"] = draw(st.sampled_from(["mmf", "smf", "aoc"]))
         up["length_m"] = draw(st.sampled_from([5, 20, 30, 30.5]))

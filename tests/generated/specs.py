@@ -20,6 +20,7 @@ from tests.generated.machines import (
     training_image,
 )
 from tests.generated.networks import Attached, ethernet, infiniband, management
+from tests.generated.owners import owners
 from tests.generated.ports import models
 
 Data = dict[str, Any]
@@ -75,6 +76,7 @@ def specs(draw: st.DrawFn) -> Case:
     draw(access.partitions(spec))
     draw(_site(spec))
     draw(_work(spec))
+    draw(owners(spec))
     draw(_extra_config(spec))
     case = Case(spec, trouble=draw(_trouble()))
     return draw(_split(case)) if chance(draw, 25) else case

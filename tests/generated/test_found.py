@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.platforms.plans import plan_with
 
+from clusterwright.data_files import folder
 from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
@@ -274,3 +275,15 @@ def test_what_exceptions_leave_of_a_promise_is_the_same_to_lint_and_to_the_proof
     found = verdict(plan, "ethernet-bisection")
     assert found is not None
     assert len(found.counterexamples) == len(told), (told, found.counterexamples)
+
+
+@pytest.mark.parametrize("has_spec", [True, False])
+def test_roles_with_a_dash_are_tiers_of_their_own(tmp_path: Path, *, has_spec: bool) -> None:
+    text = (folder("inventory") / "lab-roce.yaml").read_text()
+    (tmp_path / "dash.yaml").write_text(text.replace("rtsw", "gpu-rtsw").replace("ctsw", "gpu-ctsw"))
+    plan = build_plan(load_spec(tmp_path / "dash.yaml"))
+    check = next(each for each in CHECKS if each.name == "ethernet-bisection")
+    tree = tree_of(plan.name, render_kinds(plan, check.kinds), declaration_of(plan) if has_spec else None)
+    found = check.run(tree)
+    assert not found.is_refuted, found.counterexamples[:1]
+    assert "gpu-rtsw-gpu-ctsw-atsw: gpu-rtsw oversubscription" in {fact.name for fact in found.facts}

@@ -28,6 +28,8 @@ LEAST = {
     "1 node groups": 1,
     "2 node groups": 2,
     "3 node groups": 2,
+    "4 node groups": 2,
+    "5 node groups": 1,
     "IPv4": 4,
     "IPv6": 4,
     "shared": 4,
@@ -47,6 +49,14 @@ LEAST = {
     "any": 2,
     "icmp": 1,
     "zones that overlap": 1,
+    "up with mode": 4,
+    "up with macsec": 1,
+    "role with a dash": 4,
+    "borders": 1,
+    "datasets": 2,
+    "promises": 4,
+    "execution": 4,
+    "secrets": 1,
 }
 
 
