@@ -64,7 +64,7 @@ def _borders(spec: Data) -> None:
             {
                 "name": f"to-{zone}",
                 "device": f"{top['role']}-00",
-                "port": block.cages[-1] + mode.subports[-1],
+                "port": mode.ports(block.cages[-1])[-1],
                 "speed_gbps": mode.speed_gbps,
                 "address": f"fd00:bbbb:{number}::/127" if wide else f"10.250.{number}.0/31",
                 "neighbour": f"fd00:bbbb:{number}::1" if wide else f"10.250.{number}.1",

@@ -118,7 +118,7 @@ def _ports_by_model(model_id: int, side: str) -> frozenset[str]:
         return frozenset([model.management.name] if model.management else [])
     if side == "host":
         return frozenset(nic.interface for group in model.nic_groups for nic in group.nics)
-    return frozenset(c + s for b in model.blocks for c in b.cages for mode in b.modes for s in mode.subports)
+    return frozenset(port for b in model.blocks for c in b.cages for mode in b.modes for port in mode.ports(c))
 
 
 _KNOWN: dict[int, HardwareModel] = {}  # keeps the models alive, so that an id stands for one model
@@ -175,7 +175,7 @@ def _check_cages(model: HardwareModel, ports: dict[str, Interface], sides: dict[
         modes = [
             mode
             for mode in block.modes
-            if used.keys() <= {block.cages[index] + suffix for suffix in mode.subports}
+            if used.keys() <= set(mode.ports(block.cages[index]))
             and all(end.speed_gbps == mode.speed_gbps for end in used.values())
         ]
         assert modes, f"{sorted(used)} are in no single mode of their cage"
@@ -192,11 +192,11 @@ def _check_cages(model: HardwareModel, ports: dict[str, Interface], sides: dict[
 @cache
 def _cages_by_model(model_id: int) -> dict[str, tuple[str, int]]:
     return {
-        cage + suffix: (block.name, index)
+        port: (block.name, index)
         for block in _KNOWN[model_id].blocks
-        for index, cage in enumerate(block.cages)
         for mode in block.modes
-        for suffix in mode.subports
+        for index, cage in enumerate(block.cages)
+        for port in mode.ports(cage)
     }
 
 
