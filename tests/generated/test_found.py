@@ -113,6 +113,13 @@ expect:
   - {figure: oversubscription.backend.ctsw, remove: true}
   - {figure: oversubscription.backend.leaf, value: 6.4, assumed: "Narrow above the leaves."}
 """
+MARKING_AND_A_LOST_RACK_SWITCH = """fabrics:
+  - name: backend
+    classes:
+      - {name: rdma, ecn: mark, marking: {min_kbytes: 150, max_kbytes: 1500, percent: 10}}
+exceptions:
+  - {device: rtsw-p00r00, state: out-of-service, reason: "line card swap"}
+"""
 PLANE_STATES = """exceptions:
   - {device: atsw-00, state: STATE, reason: "line card swap"}
 """
@@ -287,3 +294,9 @@ def test_roles_with_a_dash_are_tiers_of_their_own(tmp_path: Path, *, has_spec: b
     found = check.run(tree)
     assert not found.is_refuted, found.counterexamples[:1]
     assert "gpu-rtsw-gpu-ctsw-atsw: gpu-rtsw oversubscription" in {fact.name for fact in found.facts}
+
+
+def test_nics_at_a_switch_out_of_service_are_not_held_to_what_it_marks(tmp_path: Path) -> None:
+    found = verdict(planned(tmp_path, "lab-roce", MARKING_AND_A_LOST_RACK_SWITCH), "qos")
+    assert found is not None
+    assert not found.is_refuted, found.counterexamples[:1]

@@ -48,7 +48,9 @@ def _run(tree: RenderedTree) -> Verdict:
         found += congestion_faults(tree, fabric, usual)
         found += declared_faults(tree, fabric, truth, usual)
         facts += _under_pressure(fabric.name, usual)
-        nodes = list(dict.fromkeys(nic.device for nic, _ in fabric.nics))
+        # A switch out of service has no port that says anything, and what is plugged in there talks with nobody.
+        said = [any(port.peer for port in router.ports) for router in fabric.routers]
+        nodes = list(dict.fromkeys(nic.device for nic, at in fabric.nics if said[at]))
         found += node_qos_faults(tree, fabric, nodes, truth, frozenset(queue for queue, _ in usual.marking))
         facts.append(Fact(f"{fabric.name}: nodes whose NICs agree", len(nodes)))
         headroom = [p.qos.headroom_bytes for r in fabric.routers for p in r.ports if p.qos.headroom_bytes is not None]
