@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from ipaddress import IPv4Network, IPv6Network
+from operator import or_
 
 from clusterwright.finding import VerifyError
 from clusterwright.packets.boxes import EVERYTHING, Packet, PacketSet, merged
@@ -85,10 +86,10 @@ class PortGroup:
         In the text the local prefix is replaced by a word; every other address in it counts by how it stands to the
         local ones, and so do the zones.
         """
-        if self.border is not None or self.what in OTHERS:
+        if self.border is not None or self.what == OTHER_OUT:
             return self.device, self.what, self.ports
         text = self.lists.text(self.ports)
-        if self.what == HOSTS:
+        if self.what in {HOSTS, OTHER_IN}:
             for name in _prefixes(self.local):
                 text = text.replace(name, "LOCAL")
         zones = tuple(
@@ -158,7 +159,8 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
                 yield PortGroup(declared, device, reader, MANAGEMENT, fabric, ports, pool, lists)
             name = fabrics[device].name if device in fabrics else ""
             for what, own in _others(reader, lists, judged).items():
-                yield PortGroup(declared, device, reader, what, name, tuple(own), EMPTY, lists)
+                local = reduce(or_, (edge.subnet for edge in edges.get(device, ())), EMPTY)
+                yield PortGroup(declared, device, reader, what, name, tuple(own), local, lists)
 
 
 def _others(reader: SystemReader, lists: Lists, judged: set[tuple[str, str]]) -> Mapping[str, list[str]]:
