@@ -27,6 +27,7 @@ RACKS_OF_100G = """fabrics:
 """
 MORE_HOSTS_ABOVE = """fabrics:
   - name: management
+    accepts_single_failures: "A lab, with one way up in places."
     tiers:
       - {role: mgmt, remove: true}
       - role: mrack
@@ -82,6 +83,7 @@ expect:
 
 TWO_PLANES = """fabrics:
   - name: backend
+    accepts_single_failures: "A lab, with one way up in places."
     tiers:
       - {role: rtsw, count: 2}
       - {role: ctsw, remove: true}
@@ -96,6 +98,7 @@ UPLINK_OF_A_PLANE = """exceptions:
 """
 DISJOINT_UPLINKS = """fabrics:
   - name: backend
+    accepts_single_failures: "A lab, with one way up in places."
     tiers:
       - {role: rtsw, remove: true}
       - {role: ctsw, remove: true}
