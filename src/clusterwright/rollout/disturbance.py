@@ -16,6 +16,8 @@ from clusterwright.rollout.preview.capacity import kept_after
 from clusterwright.rollout.running_jobs import RunningJob
 from clusterwright.rollout.waves import Wave
 
+AFTERWARDS = 0  # of waves, which count from 1
+
 
 @dataclass(frozen=True, slots=True)
 class WaveImpact:
@@ -39,7 +41,8 @@ class JobImpact:
     """A job that meets the change.
 
     ``booting`` are its nodes that boot anew, ``cut`` those that lose every way on some fabric in a wave, ``slowed``
-    those whose rack keeps only a part of its way; ``least`` is the least part, in the wave of number ``worst_wave``.
+    those whose rack keeps only a part of its way; ``least`` is the least part, in the wave of number ``worst_wave`` or,
+    where that is AFTERWARDS, for as long as devices stay drained.
     """
 
     job: RunningJob
@@ -87,10 +90,10 @@ def disturbance(
     ways = ways_of(runs)
     drained = _drained(runs)
     impacts = tuple(_impact(runs, ways, number, wave, effects, drained) for number, wave in enumerate(waves, first))
-    found = [_job(runs, job, impacts, effects) for job in jobs]
+    standing = kept_after(before, after) if before is not None else {}
+    found = [_job(runs, job, impacts, effects, standing) for job in jobs]
     met = tuple(each for each in found if each.booting or each.cut or each.slowed)
     untouched = tuple(each.job for each in found if each not in met)
-    standing = kept_after(before, after) if before is not None else {}
     return Disturbance(impacts, standing, met, untouched, notes)
 
 
@@ -122,21 +125,25 @@ def _drained(plan: Plan) -> frozenset[str]:
     return frozenset(device.name for device in plan.devices if device.kind == "switch" and device.state != "active")
 
 
-def _job(plan: Plan, job: RunningJob, impacts: Iterable[WaveImpact], effects: Mapping[str, Effect]) -> JobImpact:
+def _job(
+    plan: Plan,
+    job: RunningJob,
+    impacts: Iterable[WaveImpact],
+    effects: Mapping[str, Effect],
+    standing: Mapping[str, float],
+) -> JobImpact:
     racks = {name: plan.by_name[name].rack for name in job.nodes if name in plan.by_name}
     booting = tuple(sorted(name for name in job.nodes if effects.get(name, Effect.LIVE) is Effect.REBOOT))
     cut: set[str] = set()
     slowed: set[str] = set()
     least, worst = 1.0, 0
-    for impact in impacts:
-        if not impact.away:
-            continue
-        shares = impact.losers
-        cut |= {name for name, rack in racks.items() if rack in impact.cut and name not in booting}
+    away = [(impact.number, impact.cut, impact.losers) for impact in impacts if impact.away]
+    for number, racks_cut, shares in (*away, (AFTERWARDS, (), standing)):
+        cut |= {name for name, rack in racks.items() if rack in racks_cut and name not in booting}
         cut |= {name for name, rack in racks.items() if shares.get(rack, 1.0) == 0}
         slower = {name for name, rack in racks.items() if 0 < shares.get(rack, 1.0) < 1}
         slowed |= slower
         lowest = min((shares[racks[name]] for name in slower), default=1.0)
         if lowest < least:
-            least, worst = lowest, impact.number
+            least, worst = lowest, number
     return JobImpact(job, booting, tuple(sorted(cut)), tuple(sorted(slowed - cut)), least, worst)

@@ -13,7 +13,7 @@ from itertools import groupby
 from clusterwright.and_more import and_more
 from clusterwright.platforms.effect import Effect
 from clusterwright.platforms.slurm.hostlist import hostlist
-from clusterwright.rollout.disturbance import Disturbance, JobImpact, WaveImpact
+from clusterwright.rollout.disturbance import AFTERWARDS, Disturbance, JobImpact, WaveImpact
 from clusterwright.rollout.guard import Guarded, Override, Proof, unanswered
 from clusterwright.rollout.preview.file_text import file_lines
 from clusterwright.rollout.preview.grouping import CHANGED, DRIFTED, NEW, REMOVED, GroupKind
@@ -223,10 +223,8 @@ def _job(found: JobImpact) -> Iterator[str]:
     if found.cut:
         yield f"{len(found.cut):,} of {total} lose every way of a fabric ({names_of(found.cut, 40)})"
     if found.slowed:
-        yield (
-            f"{len(found.slowed):,} of {total} keep {found.least:.1%} of their way up at worst, in wave "
-            f"{found.worst_wave}"
-        )
+        when = "from then on" if found.worst_wave == AFTERWARDS else f"in wave {found.worst_wave}"
+        yield f"{len(found.slowed):,} of {total} keep {found.least:.1%} of their way up at worst, {when}"
 
 
 def _waves(impacts: Sequence[WaveImpact], limits: Bounds) -> Iterator[str]:
