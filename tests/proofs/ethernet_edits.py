@@ -231,7 +231,11 @@ NAMED: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("filter wide open", r'"fd00:2ab:b::/56":\n.*\n.*-len: 64', '"fd00:2ab:b::/48": {max-prefix-len: 64}'),
         ("foreign prefix let in", r'(?<=                  ")fd00:2ab:b::/56', "fd00:2ab:f::/56"),
         ("anything out", r"^                match:\n                  community-list: FROM-BELOW\n", ""),
-        ("mark from below lost", r'(?<=FROM-DOWN:\n)((?:.*\n){7}.*\n.*\n.*)"64512:1"', r'\1"64512:9"'),
+        (
+            "mark from below lost",
+            r'(?<=FROM-DOWN:\n)((?:.*\n){9}.*)"64512:1"(?=(?:.*\n)*          FROM-UP:)',
+            r'\1"64512:9"',
+        ),
         (
             "terms refuse",
             r"(?<=FROM-UP:\n            rule:\n)((?:.*\n){2} +)permit",
@@ -239,7 +243,7 @@ NAMED: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ("redistribution", r"(?=^                multipaths:)", "                redistribute: {static: {}}\n"),
         ("static route past BGP", r"(?<=type: )blackhole", "ipv6-address"),
-        ("management in the fabric", r"^          vrf: mgmt\n", ""),
+        ("management in the fabric", r"^          vrf: mgmt\n(?=        type: eth)", ""),
         ("loopback not told", r'^                  "fd00[^"]*ffff::\w+/128": \{\}\n', ""),
         ("family off", r"(?<=ipv6-unicast:\n                enable: )\"on\"", '"off"'),
         ("BFD at one end", r"(?<=detect-multiplier: 3\n                  enable: )\"on\"", '"off"'),
@@ -252,6 +256,11 @@ NAMED: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("seed of another tier", r"(?<=hash-seed: )[13]$", "2"),
         ("hash of fewer fields", r"(?<=source-port: )\"on\"", '"off"'),
         ("cabled elsewhere", r'(?<=description: ")to \S+ \S+(?=")', "to ctsw-p01-00 swp6s0"),
+        (
+            "a list on a port between switches",
+            r'(?=^        description: "to ctsw)',
+            "        acl:\n          HOSTS-V6:\n            inbound: {}\n",
+        ),
         ("objects that nobody knows", r"(?=^        ecmp-hash:)", "        resilient: {size: 64}\n"),
     ),
     SCRIPT: (

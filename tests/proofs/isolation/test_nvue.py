@@ -1,0 +1,79 @@
+"""Isolation on switches with NVUE: faults in their text are told at their line, and what nobody knows is not proven."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.proofs.isolation.trees import Edit, text_of, tree
+
+from clusterwright.proofs.check import Verdict
+from clusterwright.proofs.isolation.proof import ISOLATION
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import RenderedTree
+
+DEFAULT_ROUTE = """\
+      mgmt:
+        router:
+          static:
+            "0.0.0.0/0":
+              address-family: ipv4-unicast
+              via:
+                "10.98.0.1":
+                  type: ipv4-address
+"""
+SPEC, LEAF, PATH = "lab-nvue", "rtsw-p00r00", "etc/clusterwright/nvue.yaml"
+
+
+def put(old: str, new: str) -> Edit:
+    return lambda text: re.sub(old, new, text, count=1, flags=re.M)
+
+
+def judged(subject: RenderedTree, check: str = ISOLATION.name) -> Verdict:
+    return next(each for each in CHECKS if each.name == check).run(subject)
+
+
+FAULTS: dict[str, Edit] = {
+    "a rule for all targets": put(r'dest-ip: "fd00:2ab:b::/56"', "dest-ip: ANY"),
+    "a rule less": put(r"^          \"90\":\n(?:            .*\n)+", ""),
+    "a denial that permits": put(r"(?<=action:\n              )deny", "permit"),
+    "a port without its list": put(r"^          HOSTS-V6:\n            inbound: \{\}\n", ""),
+    "a port without lists": put(r"^        acl:\n(?:          .*\n){4}(?=        description: \"to gpu)", ""),
+    "lists of the management port gone": put(r"^          MANAGEMENT-V4:\n.*\n.*\n", ""),
+    "management in the fabric": put(r"^          vrf: mgmt\n", ""),
+    "a default route": put(r"^    vrf:\n", f"    vrf:\n{DEFAULT_ROUTE}"),
+    "an account that anybody may be": put(r'hashed-password: ".*"', 'hashed-password: ""'),
+    "SNMP by a word": put(
+        r"^        username:\n", "        readonly-community:\n          public: {}\n        username:\n"
+    ),
+    "an address of nobody": put(r'(?<=^            )(?="fd00:2ab:b:ffff::)', '"198.51.100.1/32": {}\n            '),
+    "policy routing": put(r"^      policy:\n", "      pbr:\n        map: {}\n      policy:\n"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_told_at_its_line(fault: str) -> None:
+    found = judged(tree(SPEC, LEAF, edits={(LEAF, PATH): FAULTS[fault]}))
+    (first, *_) = found.counterexamples
+    assert (first.device, first.file) == (LEAF, PATH)
+    assert first.line > 0
+
+
+def test_what_nobody_knows_leaves_the_claims_that_it_could_touch_unproven() -> None:
+    line = text_of(SPEC, LEAF, PATH).split("\n").index("      ssh-server:") + 1
+    unknown = put(r"^      ssh-server:\n", "      ssh-server:\n        trusted-ca-keys: {}\n")
+    found = judged(tree(SPEC, LEAF, edits={(LEAF, PATH): unknown}))
+    assert not found.counterexamples
+    assert f"{LEAF}:/{PATH}:{line + 1}:" in found.word
+    assert "trusted-ca-keys" in found.word
+    anywhere = judged(
+        tree(SPEC, LEAF, edits={(LEAF, PATH): put(r"^      ssh-server:\n", "      wjh: {}\n      ssh-server:\n")})
+    )
+    assert not anywhere.is_proven
+    assert f":{line}:" in anywhere.word
+
+
+def test_a_file_that_does_not_read_is_refused() -> None:
+    twice = put(r"^      hostname: .*\n", "      hostname: a\n      hostname: b\n")
+    with pytest.raises(Exception, match=f"{LEAF}:/{PATH}"):
+        judged(tree(SPEC, LEAF, edits={(LEAF, PATH): twice}))
