@@ -5,12 +5,13 @@ A line that the spec's ``extra_config`` vouches for does not, and every verdict 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from clusterwright.and_more import and_more
+from clusterwright.platforms.linux.reader.unread import FOLDERS, network_unread
 from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.unread import Unread
 from clusterwright.proofs.tree import RenderedTree
@@ -73,17 +74,30 @@ def left_by(tree: RenderedTree, check: str, kinds: frozenset[str]) -> Left:
 def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
     vouched = tree.declaration.vouched if tree.declaration is not None else {}
     found: list[UnreadPlace] = []
+    for device, path, left in (*_of_switches(tree), *_of_nodes(tree)):
+        reasons = vouched.get(device, {})
+        found += [
+            UnreadPlace(
+                device,
+                tree.files[device, path].kind,
+                what,
+                reasons.get((path, what.text)) or reasons.get((None, what.text), ""),
+            )
+            for what in left
+        ]
+    return tuple(found)
+
+
+def _of_switches(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
     for path, read in UNREAD.items():
         for device in tree.devices_with(path):
-            file = tree.files[device, path]
-            for what in read(file.read()):
-                reasons = vouched.get(device, {})
-                found.append(
-                    UnreadPlace(
-                        device, file.kind, what, reasons.get((path, what.text)) or reasons.get((None, what.text), "")
-                    )
-                )
-    return tuple(found)
+            yield device, path, read(tree.files[device, path].read())
+
+
+def _of_nodes(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
+    for (device, path), file in tree.files.items():
+        if path.startswith(FOLDERS):
+            yield device, path, network_unread(path, file.read())
 
 
 def _told(places: Iterable[UnreadPlace]) -> list[str]:

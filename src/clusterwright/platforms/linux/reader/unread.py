@@ -1,0 +1,63 @@
+"""Which files and lines of systemd-networkd no reader takes in on a node.
+
+A file that comes earlier by its name, one beside it that adds to it, or a device made of several NICs decides over the
+same interface as the file that is read, so each of them is unread as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from clusterwright.platforms.unread import BETWEEN, Unread
+
+FOLDERS = tuple(f"{root}/systemd/network/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
+_OWN = re.compile(r"etc/systemd/network/(?:20-([^/]+)\.network|10-([^/]+)\.link)")
+# Lines by section, as networkd writes keys; a value stands here where another one would be another claim's.
+_KNOWN = {
+    "network": {
+        "Match": r"Name=.*",
+        "Link": r"MTUBytes=\d+|RequiredForOnline=.*",
+        "Network": r"(?:Description|DNS|NTP|Domains|LLDP|EmitLLDP|LLMNR|MulticastDNS|LinkLocalAddressing)=.*"
+        r"|Address=.*|Gateway=.*|DHCP=no|IPv6AcceptRA=.*",
+        "Address": r"Address=.*",
+        "Route": r"(?:Destination|Gateway|MultiPathRoute|PreferredSource|Metric|Scope|Table)=.*",
+        "RoutingPolicyRule": r"(?:From|Table|Priority|Family|OutgoingInterface)=.*",
+    },
+    "link": {"Match": r"Path=.*", "Link": r"(?:Name|NamePolicy|MTUBytes|WakeOnLan)=.*"},
+}
+_LINES = {
+    (kind, section): re.compile(lines) for kind, sections in _KNOWN.items() for section, lines in sections.items()
+}
+
+
+def network_unread(path: str, text: str) -> tuple[Unread, ...]:
+    """What nobody knows in a file below FOLDERS: the file itself, or some of its lines."""
+    own = _OWN.fullmatch(path)
+    if own is None:
+        return (Unread(path, 1, "the whole file: networkd reads it beside those that are read here"),)
+    nic = own[1] or own[2]
+    found = [Unread(path, line, what) for line, what in _unread("network" if own[1] else "link", text)]
+    if f"\nName={nic}\n" not in f"\n{text}":
+        found.append(Unread(path, 1, f"the whole file: it is not that of {nic} alone"))
+    return tuple(found)
+
+
+def _unread(kind: str, text: str) -> list[tuple[int, str]]:
+    section = ""
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        word = line.strip()
+        if word.startswith("[") and word.endswith("]"):
+            section = word[1:-1]
+            if (kind, section) not in _LINES:
+                found.append((number, word))
+        elif word and word[0] not in "#;" and (kind, section) in _LINES and not _is_known(kind, section, line):
+            found.append((number, f"[{section}]{BETWEEN}{word}"))
+    return found
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_known(kind: str, section: str, line: str) -> bool:
+    """Keys stand at the margin, and no line goes on in the next one."""
+    return not line.endswith("\\") and _LINES[kind, section].fullmatch(line) is not None

@@ -1,0 +1,63 @@
+"""What systemd-networkd would do beyond what readers of nodes take in is named, and no claim over it is proven."""
+
+from __future__ import annotations
+
+import pytest
+from tests.platforms.plans import plan_of
+from tests.proofs.ethernet_trees import tree
+
+from clusterwright.output.engine import render_device
+from clusterwright.platforms.linux.reader.unread import FOLDERS, network_unread
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import RenderedFile, RenderedTree
+
+NODE, FILE = "gpu-p00r00n0", "etc/systemd/network/20-be0.network"
+NETWORKED = ("reachability", "isolation", "qos")
+
+
+@pytest.mark.parametrize("spec", ["lab-roce", "lab-border", "lab-ib", "lab-sonic", "roce-24k", "ib-24k", "rsc"])
+def test_nothing_that_is_rendered_is_unread(spec: str) -> None:
+    plan = plan_of(spec)
+    first = {device.node_group: device.name for device in plan.devices if device.kind == "node"}
+    for name in first.values():
+        for artifact in render_device(plan, name):
+            if artifact.path.startswith(FOLDERS):
+                assert network_unread(artifact.path, artifact.content.decode()) == (), (name, artifact.path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("[Network]\n", "[Network]\nIPForward=yes\n", "[Network] / IPForward=yes"),
+        ("[Network]\n", "[Network]\nBond=bond0\n", "[Network] / Bond=bond0"),
+        ("DHCP=no\n", "DHCP=yes\n", "[Network] / DHCP=yes"),
+        ("[Network]\n", "[Network]\nDescription=a \\\n", "[Network] / Description=a \\"),
+        ("[Network]\n", "[IPv6SendRA]\nManaged=no\n\n[Network]\n", "[IPv6SendRA]"),
+        ("Name=be0\n", "Name=be*\n", "the whole file: it is not that of be0 alone"),
+    ],
+)
+def test_a_line_that_nobody_reads_leaves_claims_about_nodes_not_proven(old: str, new: str, text: str) -> None:
+    subject = tree("lab-roce", {(NODE, FILE): lambda before: before.replace(old, new, 1)})
+    for check in CHECKS:
+        if check.name in NETWORKED and check.applies(subject):
+            verdict = check.run(subject)
+            assert not verdict.is_proven, check.name
+            assert text in [place.what.text for place in verdict.unread], check.name
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "etc/systemd/network/10-first.network",
+        "etc/systemd/network/20-be0.network.d/more.conf",
+        "etc/systemd/network/30-bond0.netdev",
+        "run/systemd/network/20-be0.network",
+    ],
+)
+def test_another_file_of_networkd_is_unread_as_a_whole(path: str) -> None:
+    subject = tree("lab-roce")
+    added = RenderedFile(NODE, path, "node-network", lambda: "[Match]\nName=be0\n\n[Network]\nAddress=10.9.9.9/24\n")
+    planted = RenderedTree(subject.cluster, {**subject.files, (NODE, path): added}, subject.declaration)
+    verdict = next(check for check in CHECKS if check.name == "reachability").run(planted)
+    assert not verdict.is_proven
+    assert [place.what.file for place in verdict.unread] == [path]
