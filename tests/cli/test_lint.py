@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -64,7 +65,7 @@ def test_a_folder_is_searched_and_hidden_files_are_left_alone(wrong: Path) -> No
 def test_without_a_path_the_inventory_here_or_else_the_packaged_one_is_checked(wrong: Path) -> None:
     clean = run("lint", cwd=wrong)
     assert clean.returncode == 0, clean.stdout
-    assert clean.stdout.startswith("no findings in 1")
+    assert re.match(r"no findings in \d\d files", clean.stdout), clean.stdout
     (wrong / "inventory").mkdir()
     shutil.move(wrong / "wrong.yaml", wrong / "inventory" / "wrong.yaml")
     shutil.move(wrong / "lab.yaml", wrong / "inventory" / "lab.yaml")
