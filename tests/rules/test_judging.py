@@ -31,8 +31,19 @@ OVERLAYS = {code: (base, file) for code, base, file in overlays()}
 BREAKERS = ("CW111", "CW114", "CW140", "CW150", "CW155", "CW158", "CW200", "CW201", "CW206", "CW301", "CW541", "CW601")
 
 # A second mistake that mends the first: fewer uplinks leave ports for the managers, krb5p needs no TLS, no switch
-# has the name of the one that is drained, and a fabric that accepts single failures accepts that one's too.
-MENDED = frozenset({("CW218", "CW224"), ("CW241", "CW242"), ("CW250", "CW251"), ("CW250", "CW252"), ("CW543", "CW544")})
+# has the name of the one that is drained, hosts at a drained switch need no way to others, one switch
+# above all of them is way enough, and a fabric that accepts single failures accepts that one's too.
+MENDED = frozenset(
+    {
+        ("CW218", "CW224"),
+        ("CW241", "CW242"),
+        ("CW247", "CW250"),
+        ("CW247", "CW251"),
+        ("CW250", "CW251"),
+        ("CW250", "CW252"),
+        ("CW543", "CW544"),
+    }
+)
 
 
 def partners(code: str) -> list[str]:

@@ -42,12 +42,28 @@ def _own_model(folder: Path, model: str, changes: dict[str, str]) -> str:
 @pytest.mark.parametrize(
     ("model", "changes", "sentence"),
     [
-        (GRAND_TETON, {"PLATFORM_WEDGE400_GRANDTETON": "PLATFORM_ELBERT"}, "the FBOSS platform PLATFORM_ELBERT; known"),
-        (GRAND_TETON, {"    platform: PLATFORM_WEDGE400_GRANDTETON\n": ""}, "an FBOSS model without `platform`; known"),
+        (
+            GRAND_TETON,
+            {"PLATFORM_WEDGE400_GRANDTETON": "PLATFORM_ELBERT"},
+            "nothing is known of the platform PLATFORM_ELBERT; name",
+        ),
+        (
+            GRAND_TETON,
+            {"    platform: PLATFORM_WEDGE400_GRANDTETON\n": ""},
+            "nothing is known of a model without `platform`; name",
+        ),
         (GRAND_TETON, {"eth1/[2-16:2]": "eth1/[50-64:2]"}, "GRANDTETON has no port eth1/50/1; check"),
         (GRAND_TETON, {"eth1/[2-16:2]": "Ethernet[2-16:2]"}, "GRANDTETON has no port Ethernet2/1; check"),
-        (SONIC, {"Arista-7060X6-64PE-64x400G": "Arista-7060X6-64PE"}, "SONiC platform Arista-7060X6-64PE; known are"),
-        (SONIC, {"    platform: Arista-7060X6-64PE-64x400G\n": ""}, "a SONiC model without `platform`; known are"),
+        (
+            SONIC,
+            {"Arista-7060X6-64PE-64x400G": "Arista-7060X6-32PE"},
+            "nothing is known of the platform Arista-7060X6-32PE; name",
+        ),
+        (
+            SONIC,
+            {"    platform: Arista-7060X6-64PE-64x400G\n": ""},
+            "nothing is known of a model without `platform`; name",
+        ),
         (
             SONIC,
             {"Ethernet[0-504:8]": "Ethernet[8-512:8]"},
