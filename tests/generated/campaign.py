@@ -122,7 +122,10 @@ def main() -> int:
     sys.stdout.write(f"{tally.text()}\n")
     chosen.out.mkdir(parents=True, exist_ok=True)
     (chosen.out / "summary.json").write_text(
-        json.dumps({"drawn": tally.drawn, "clean": tally.clean, "failures": tally.failures}, indent=1)
+        json.dumps(
+            {"drawn": tally.drawn, "clean": tally.clean, "failures": tally.failures, "features": tally.features},
+            indent=1,
+        )
     )
     return 1 if tally.failures else 0
 
