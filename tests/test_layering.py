@@ -65,11 +65,11 @@ PLATFORMS: dict[str, str] = {
     "linux": "image opensm",
     "managed": "",
     "nccl": "",
-    "nvue": "eos linux",
+    "nvue": "linux",
     "opensm": "ufm",
     "receptor": "",
     "slurm": "linux",
-    "sonic": "eos linux",
+    "sonic": "linux",
     "ufm": "opensm",
 }
 # What a reader of text may import beside its own package's readers: nothing that decided or wrote the text.

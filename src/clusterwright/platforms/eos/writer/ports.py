@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.edge import is_host_port
+from clusterwright.intent.error_correction import error_correction
 from clusterwright.intent.switch import in_port_order
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from clusterwright.intent.switch_links import Link
     from clusterwright.platforms.eos.writer.borders import EosBorder
     from clusterwright.spec.hardware.cages import PortBlock, PortMode
-
-# The longest 25G copper cable that runs with the short-latency code (25GBASE-CR-S).
-FIRE_CODE_M = 3.0
 
 _SPEEDS = {800: "800g-8", 400: "400g-8", 200: "200g-4", 100: "100g-4", 50: "50g-1", 40: "40g", 25: "25g", 10: "10g"}
 _BREAKOUT_SPEEDS = {400: "400g-4", 200: "200g-4", 100: "100g-2", 50: "50g-1", 25: "25g", 10: "10g"}
@@ -86,19 +84,6 @@ def _border_port(view: SwitchView, border: EosBorder) -> EosPort:
         address=border.address,
         filters=border.filters,
     )
-
-
-def error_correction(speed_gbps: int, medium: str, length_m: float) -> str | None:
-    """The forward error correction of a link, the same at both ends; None where the standard has none.
-
-    IEEE 802.3: every lane of 50 Gb/s or more needs Reed-Solomon, 100G over four lanes as well (but for 100GBASE-LR4,
-    which reaches further than any cable here); 25G over short copper takes the fire code, which is faster.
-    """
-    if speed_gbps >= 50 and speed_gbps != 40:
-        return "reed-solomon"
-    if speed_gbps == 25:
-        return "fire-code" if medium == "dac" and length_m <= FIRE_CODE_M else "reed-solomon"
-    return None
 
 
 def _speed(found: tuple[PortBlock, PortMode] | None, speed_gbps: int) -> str | None:

@@ -10,10 +10,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.edge import is_host_port
+from clusterwright.intent.error_correction import error_correction
 from clusterwright.intent.switch import in_port_order
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
-from clusterwright.platforms.eos.writer.ports import error_correction
 from clusterwright.platforms.nvue.writer.services import SYSTEM
 from clusterwright.spec.hardware.systems import systems
 

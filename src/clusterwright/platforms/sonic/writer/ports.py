@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.intent.error_correction import error_correction
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.plan.ports import spare_ports
-from clusterwright.platforms.eos.writer.ports import error_correction
 from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
