@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -27,6 +28,7 @@ from clusterwright.spec.text.reader import read_document
 SPECS = Path(__file__).parent / "specs"
 NAMES = ("roce", "infiniband", "ufm", "sonic")
 HARDWARE = SPECS / "hardware.yaml"
+PORTS = "port_config.ini"  # which a model in it names
 
 # Keys that say something to readers of the file alone.
 COMMENTS = {
@@ -100,6 +102,7 @@ def _changed(leaf: Leaf, where: Where, value: Any, file: Path) -> list[tuple[See
     if leaf not in FIGURES:
         return [(seen(name), Seen(changed(seen(name).document, place, value)))]
     file.write_text(json.dumps(changed(catalogue(), place, value).data))
+    shutil.copy(SPECS / PORTS, file.parent)
     pairs = []
     for each in ("roce", "infiniband"):
         document = seen(each).document
