@@ -1,4 +1,4 @@
-"""CW246: do all switches below a director spread their uplinks alike over the chips inside it?"""
+"""CW246 and CW248: where directors stand, and whether all below one spread their uplinks alike over its chips."""
 
 from __future__ import annotations
 
@@ -45,6 +45,24 @@ def straddling_uplinks(subject: Subject) -> Iterator[Problem]:
                     f" {tier.role} switches to {len(usual)} ({_shown(usual)}).",
                     "Choose a number of uplinks of which a whole number of switches fills each chip.",
                 )
+
+
+@rule(
+    code="CW248",
+    severity=Severity.ERROR,
+    title="director between switches",
+    why="Its idle leaf chips have nothing below them, and its ways between below and above are not alike.",
+    mend="Let the director be the highest tier or the lowest, or take a model of one chip for this tier.",
+    docs="Looked at on InfiniBand, where a subnet manager routes between the chips inside a director. `ib-up-down` and"
+    " `ib-path-balance` would be refuted.",
+)
+def director_below(subject: Subject) -> Iterator[Problem]:
+    """Tiers of directors with switches below and above."""
+    for fabric in subject.spec.fabrics:
+        for tier in fabric.tiers[1:]:
+            if fabric.technology == "infiniband" and tier.up is not None and tier.model.chips is not None:
+                message = f"{tier.role} is a {tier.model.name}, a director, and has switches below and above it."
+                yield Problem((*tier.path, "model"), message, "Let the director be the highest tier, or the lowest.")
 
 
 def _spreads(fabric: FabricSkeleton, allocations: Sequence[Allocation]) -> Mapping[int, tuple[int, ...]]:

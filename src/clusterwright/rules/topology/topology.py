@@ -212,7 +212,7 @@ def planes_without_source(subject: Subject) -> Iterator[Problem]:
     mend="Make the uplinks of a group a multiple of the switches above it.",
     docs="Link j of the i-th lower switch goes to upper switch (i * links + j) modulo their number, so totals"
     " differ by one at most. ECMP sends equal shares over all next hops, and collective operations run at the"
-    " pace of the slowest link.",
+    " pace of the slowest link. On InfiniBand `ib-path-balance` may be refuted by it.",
 )
 def uneven_spread(subject: Subject) -> Iterator[Problem]:
     """RDMA fabrics in which upper switches get different numbers of links."""
