@@ -16,13 +16,14 @@ from clusterwright.plan.service import service_of
 if TYPE_CHECKING:
     from clusterwright.plan.model import Cable, Device, Interface, Plan
     from clusterwright.plan.service import Service
+    from clusterwright.spec.fabric import Tier
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """A cable seen from one switch: its own ``port``, the ``peer`` port at the far end and the device that has it.
 
-    ``is_up`` says whether the switch keeps its port up.
+    ``is_up`` says whether the switch keeps its port up, ``lower_tier`` whose uplinks the cable belongs to.
     """
 
     port: Interface
@@ -30,6 +31,7 @@ class Link:
     peer_device: Device
     cable: Cable
     is_up: bool
+    lower_tier: Tier | None
 
     @property
     def description(self) -> str:
@@ -57,7 +59,7 @@ def links_of(plan: Plan, device: Device) -> tuple[Link, ...]:
     links = []
     for cable in plan.cables_of[device.name]:
         port, peer = (cable.a, cable.b) if cable.a.device == device.name else (cable.b, cable.a)
-        links.append(Link(port, peer, plan.by_name[peer.device], cable, _is_up(plan, cable)))
+        links.append(Link(port, peer, plan.by_name[peer.device], cable, _is_up(plan, cable), plan.lower_tier(cable)))
     return tuple(links)
 
 

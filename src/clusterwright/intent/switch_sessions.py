@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from clusterwright.intent.borders import learnt_at
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import fabric_of, format_address
-from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.hardware.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -78,22 +78,38 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Plan
                 neighbour=peer.name,
                 description=link.far_end,
                 routes=_prefixes_below(plan, peer.name) if link.port.side == "down" else _prefixes(plan, device.fabric),
-                bfd=all(_has_bfd(plan, end) for end in (device, peer)),
-                authentication=_authentication(plan, device.fabric, link),
+                bfd=link.lower_tier is not None
+                and (link.lower_tier.role, link.cable.tier) in _watched(plan, device.fabric),
+                authentication=_authentication(link),
             )
         )
     return tuple(found)
 
 
-def _has_bfd(plan: Plan, device: Device) -> bool:
-    system = systems().get(plan.spec.catalogue[device.model].network_os or "")
-    return system is not None and system.has_bfd
-
-
-def _authentication(plan: Plan, fabric: str, link: Link) -> SessionAuthentication | None:
+def _authentication(link: Link) -> SessionAuthentication | None:
     """What the tier under a link says of the sessions over its uplinks."""
-    up = fabric_of(plan, fabric).tiers[link.cable.tier - 1].up
+    up = link.lower_tier.up if link.lower_tier is not None else None
     return None if up is None else up.authentication
+
+
+@per_plan
+def _watched(plan: Plan, name: str) -> frozenset[tuple[str, int]]:
+    """The pairs of tiers of a fabric, the lower's role and the upper's index, whose sessions BFD watches.
+
+    A switch's sessions of one side are one peer group, which has BFD or has not. So a tier that cannot speak it takes
+    it from all that share a group with it, at either end, and from those that share one with these.
+    """
+    fabric = fabric_of(plan, name)
+    pairs = {
+        (tier.role, cable.tier)
+        for cable in plan.cables
+        if cable.fabric == name and (tier := plan.lower_tier(cable)) is not None
+    }
+    able = {tier.role for tier in fabric.tiers if (system := system_of(tier.model)) is not None and system.has_bfd}
+    left = {pair for pair in pairs if {pair[0], fabric.tiers[pair[1]].role} <= able}
+    while bare := {pair for pair in left for other in pairs - left if pair[0] == other[0] or pair[1] == other[1]}:
+        left -= bare
+    return frozenset(left)
 
 
 def route_limit(sessions: Sequence[PlannedSession]) -> RouteLimit:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv6Address
 
-from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.fabric import Fabric, Tier
 from clusterwright.spec.isolation import Network
 from clusterwright.spec.model import ClusterSpec
 
@@ -196,6 +196,15 @@ class Plan:
     def devices_of(self, *roles: str) -> tuple[Device, ...]:
         """Devices with one of these roles, in plan order."""
         return tuple(device for device in self.devices if device.role in roles)
+
+    def lower_tier(self, cable: Cable) -> Tier | None:
+        """The tier whose uplinks a cable belongs to; None for a cable to a host.
+
+        It need not be the next tier below the upper end: where a pod's tier has no switch around a rack, the rack's
+        uplinks lead past it.
+        """
+        fabric = self.spec.fabric(cable.fabric)
+        return fabric.tier(self.by_name[cable.a.device].role) if fabric is not None and cable.a.side == "up" else None
 
     def address_version(self, fabric: str) -> int:
         """4 or 6: the IP version of an Ethernet fabric. Raises KeyError for a fabric without addresses."""

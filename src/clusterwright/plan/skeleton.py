@@ -51,6 +51,12 @@ class FabricSkeleton:
     unattached: tuple[str, ...]
     crowded: tuple[Crowded, ...] = ()
 
+    def joined_tiers(self) -> tuple[tuple[Tier, Tier], ...]:
+        """Every pair of tiers, the lower first, between which there is a link, in the order of the spec."""
+        tiers = self.fabric.tiers
+        pairs = {(self.seats[lower].tier, bundle.tier) for bundle in self.bundles for lower in bundle.lowers}
+        return tuple((tiers[lower], tiers[upper]) for lower, upper in sorted(pairs))
+
     def links_down(self) -> list[list[int]]:
         """For each seat the speeds in Gb/s of its downlinks: attachments first, then links from switches below."""
         speeds: list[list[int]] = [[] for _ in self.seats]

@@ -220,12 +220,13 @@ def _tls_files(plan: Plan) -> Mapping[str, str]:
 def _encrypted_links(plan: Plan) -> Iterator[tuple[str, str]]:
     """Both ends of the cables above every tier whose uplinks name a MACsec profile."""
     asked = {
-        (fabric.name, at + 1)
+        (fabric.name, tier.role)
         for fabric in plan.spec.fabrics
-        for at, tier in enumerate(fabric.tiers)
+        for tier in fabric.tiers
         if tier.up is not None and tier.up.macsec is not None
     }
     for cable in plan.cables if asked else ():
-        if (cable.fabric, cable.tier) in asked and cable.a.side == "up":
+        tier = plan.lower_tier(cable)
+        if tier is not None and (cable.fabric, tier.role) in asked:
             yield cable.a.device, cable.a.port
             yield cable.b.device, cable.b.port

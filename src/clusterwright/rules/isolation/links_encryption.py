@@ -40,13 +40,13 @@ def building_links_in_clear(subject: Subject) -> Iterator[Problem]:
 def macsec_not_supported(subject: Subject) -> Iterator[Problem]:
     """Uplinks with a MACsec profile whose cipher one of both ends lacks."""
     spec = subject.spec
-    for fabric in spec.fabrics:
-        for tier, above in zip(fabric.tiers, (*fabric.tiers[1:], None), strict=True):
+    for skeleton in subject.skeleton.fabrics:
+        for tier, above in skeleton.joined_tiers():
             profile = spec.encryption.profile(tier.up.macsec) if tier.up is not None and tier.up.macsec else None
             if tier.up is None or profile is None:
                 continue
             for end in (tier, above):
-                if end is not None and not _encrypts(end.model, profile.cipher):
+                if not _encrypts(end.model, profile.cipher):
                     message = f"{end.role} is a {end.model.name}, which does not encrypt with {profile.cipher}."
                     yield Problem((*tier.up.path, "macsec"), message, "Choose models with `macsec` at both ends.")
 

@@ -40,8 +40,8 @@ def open_border(subject: Subject) -> Iterator[Problem]:
 def one_sided_authentication(subject: Subject) -> Iterator[Problem]:
     """Uplinks whose sessions ask for a method that the system at one of their ends does not have."""
     known = systems()
-    for fabric in subject.spec.fabrics:
-        for lower, upper in zip(fabric.tiers, fabric.tiers[1:], strict=False):
+    for skeleton in subject.skeleton.fabrics:
+        for lower, upper in skeleton.joined_tiers():
             wanted = lower.up.authentication if lower.up is not None else None
             if wanted is None:
                 continue

@@ -40,15 +40,13 @@ class EosMacsec:
 
 def eos_macsec(plan: Plan, view: SwitchView) -> tuple[EosMacsec, ...]:
     """The profiles that ports of a switch carry, by name."""
-    names = {name for link in view.links if (name := profile_of(view, link)) is not None}
+    names = {name for link in view.links if (name := profile_of(link)) is not None}
     return tuple(_profile(each) for each in plan.spec.encryption.macsec if each.name in names)
 
 
-def profile_of(view: SwitchView, link: Link) -> str | None:
+def profile_of(link: Link) -> str | None:
     """The profile of a link between switches, which the lower one's tier names; None for hosts and clear links."""
-    if not link.is_to_switch or link.cable.tier == 0:
-        return None
-    up = view.fabric.tiers[link.cable.tier - 1].up
+    up = link.lower_tier.up if link.lower_tier is not None else None
     return up.macsec if up is not None else None
 
 

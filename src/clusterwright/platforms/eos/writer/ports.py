@@ -69,7 +69,7 @@ def _port(view: SwitchView, link: Link, profile: str | None, filters: tuple[str,
         vlan=None if link.is_routed else HOST_VLAN,
         profile=profile,
         filters=filters,
-        macsec=profile_of(view, link),
+        macsec=profile_of(link),
     )
 
 
