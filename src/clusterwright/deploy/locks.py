@@ -147,7 +147,10 @@ def holder_of(owner: Owner, project: Path) -> LockHolder:
             return LockHolder.ABANDONED  # the number went to another program
         is_driven = b"PULUMI_AUTOMATION_API=true" in (process / "environ").read_bytes().split(b"\0")
         is_ours = (process / "cwd").resolve() == project.resolve()
-    except FileNotFoundError:
+    except (
+        FileNotFoundError,
+        ProcessLookupError,
+    ):  # it ended meanwhile: before its file was opened, or before it was read
         return LockHolder.ABANDONED
     except PermissionError:
         return LockHolder.HELD
