@@ -147,11 +147,8 @@ def holder_of(owner: Owner, project: Path) -> LockHolder:
             return LockHolder.ABANDONED  # the number went to another program
         is_driven = b"PULUMI_AUTOMATION_API=true" in (process / "environ").read_bytes().split(b"\0")
         is_ours = (process / "cwd").resolve() == project.resolve()
-    except (
-        FileNotFoundError,
-        ProcessLookupError,
-    ):  # it ended meanwhile: before its file was opened, or before it was read
-        return LockHolder.ABANDONED
+    except (FileNotFoundError, ProcessLookupError):
+        return LockHolder.ABANDONED  # it ended before its file was opened, or before it was read
     except PermissionError:
         return LockHolder.HELD
     return LockHolder.ORPHANED if is_driven and is_ours else LockHolder.HELD

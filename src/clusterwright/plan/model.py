@@ -203,8 +203,9 @@ class Plan:
         It need not be the next tier below the upper end: where a pod's tier has no switch around a rack, the rack's
         uplinks lead past it.
         """
-        fabric = self.spec.fabric(cable.fabric)
-        return fabric.tier(self.by_name[cable.a.device].role) if fabric is not None and cable.a.side == "up" else None
+        if cable.a.side != "up":
+            return None
+        return fabric_of(self, cable.fabric).tier(self.by_name[cable.a.device].role)
 
     def address_version(self, fabric: str) -> int:
         """4 or 6: the IP version of an Ethernet fabric. Raises KeyError for a fabric without addresses."""

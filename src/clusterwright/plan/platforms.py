@@ -12,7 +12,7 @@ from clusterwright.plan.ports import Allocation, modes_at, spare_ports
 from clusterwright.spec.fabric import Tier
 from clusterwright.spec.hardware.cages import PortMode
 from clusterwright.spec.hardware.platform_ports import PlatformPortError
-from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.hardware.systems import system_of
 
 LANES = 4  # of a port whose model lists no mode at its speed
 
@@ -22,7 +22,7 @@ def platform_faults(tier: Tier, allocation: Allocation, down_speeds: Sequence[in
 
     ``down_speeds`` are those of ``allocation.down`` in Gb/s. A system that knows ports by name alone has no faults.
     """
-    system = systems().get(tier.model.network_os or "")
+    system = system_of(tier.model)
     if system is None or not system.ports_of_platform:
         return
     sides = [(port, speed, tier.down) for port, speed in zip(allocation.down, down_speeds, strict=True)]

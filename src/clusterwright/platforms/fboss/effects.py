@@ -10,22 +10,22 @@ import json
 from typing import Any
 
 from clusterwright.platforms.effect import Effect
+from clusterwright.platforms.fboss.reader.configuration import BGP
 from clusterwright.platforms.fboss.reader.system import READER
 from clusterwright.platforms.linux import effects as linux
 
-_BGP = "etc/coop/bgpcpp.conf"
 _OF_A_PORT = ("description", "state")
 _PEERS = "peers"
 
 
 def effect(path: str, was: bytes | None, will: bytes | None) -> Effect:
     """A port that is wanted no more and a peer that goes are live: neighbours keep what a graceful restart protects."""
-    if path not in (READER.file, _BGP):
+    if path not in (READER.file, BGP):
         return linux.on_switch(path, was, will)
     if was is None or will is None:
         return Effect.RESTART
     before, after = json.loads(was), json.loads(will)
-    is_live = _drops_peers(before, after) if path == _BGP else _names_ports(before, after)
+    is_live = _drops_peers(before, after) if path == BGP else _names_ports(before, after)
     return Effect.LIVE if is_live else Effect.RESTART
 
 
