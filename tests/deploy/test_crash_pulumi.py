@@ -293,6 +293,16 @@ def test_pulumis_lock_tells_its_owner_and_only_that_of_a_process_that_is_gone_is
     assert holder_of(Owner("root", "elsewhere", 1, now), Path("/")) is LockHolder.HELD
 
 
+def test_an_engine_that_ends_while_it_is_looked_at_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(place: Path) -> bytes:
+        raise ProcessLookupError(3, "No such process", str(place))  # as the kernel answers for an opened environ
+
+    monkeypatch.setattr(Path, "read_text", lambda *_: "pulumi\n")
+    monkeypatch.setattr(Path, "read_bytes", ended)
+    owner = Owner("root", socket.gethostname(), os.getpid(), datetime.now(UTC))
+    assert holder_of(owner, Path("/")) is LockHolder.ABANDONED
+
+
 def test_somebody_at_work_on_another_machine_is_not_disturbed(site: Site) -> None:
     site.up()
     folder = site.root / "state" / ".pulumi" / "locks" / "organization" / "clusterwright" / STACK
