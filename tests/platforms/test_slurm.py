@@ -20,6 +20,7 @@ from clusterwright.plan.model import Plan
 from clusterwright.platforms.slurm import writer as slurm
 from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.platforms.slurm.topology import blocks
+from clusterwright.spec.hardware.models import Gpus
 
 PACKAGES = {"slurmctld": "slurmctld", "scontrol": "slurm-client", "munged": "munge"}
 
@@ -165,8 +166,30 @@ def test_nodes_have_their_processors_memory_and_pod() -> None:
     text = _files(plan, slurm.controllers(plan)[0])["etc/slurm/slurm.conf"].content.decode()
     assert (
         "NodeName=gpu-p00r[00-01]n[0-1] Sockets=2 CoresPerSocket=56 ThreadsPerCore=2 RealMemory=1953125 "
-        "Gres=gpu:h100-sxm5-80gb:8 Feature=p00 State=UNKNOWN\n"
+        "Gres=gpu:nvidia_h100_80gb_hbm3:8 Feature=p00 State=UNKNOWN\n"
     ) in text
+
+
+# What NVML calls them, as nvidia-smi prints it, by a spec that has them.
+NVML_NAMES = {
+    "lab-roce": "NVIDIA H100 80GB HBM3",
+    "lab-ib": "NVIDIA H100 80GB HBM3",
+    "rsc-phase1": "NVIDIA A100-SXM4-80GB",
+}
+
+
+@pytest.mark.parametrize(("name", "nvml"), NVML_NAMES.items())
+def test_slurmd_finds_the_gpus_of_the_written_type(name: str, nvml: str) -> None:
+    """gres.conf(5): the type has to be a part of NVML's name in small letters, with ``_`` for blanks."""
+    plan = plan_of(name)
+    text = _files(plan, slurm.controllers(plan)[0])["etc/slurm/slurm.conf"].content.decode()
+    types = set(re.findall(r" Gres=gpu:(\S+):8", text))
+    assert types
+    assert all(each in nvml.lower().replace(" ", "_") for each in types)
+
+
+def test_gpus_that_nobody_knows_nvml_s_name_of_have_no_type() -> None:
+    assert slurm.gres(Gpus(8, "X1000", 80)) == "gpu:8"
 
 
 @pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "roce-24k", "ib-24k", "rsc"])

@@ -35,14 +35,15 @@ def gpu_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
     wrong += [f"no GPU at {', '.join(missing)}"] if missing and seen else []
     yield check("gpu-count", len(rows), gpus["count"], [*wrong, *trouble])
 
-    words = gpus["model"].split("-")
+    model = gpus["model"].split("-")[0]
     fits = gpus["memory_gb"] * 0.9 * 1e9 / _MIB
     wrong = [
         f"{_at(row)} is {row['name']} with {row['memory.total']} MiB"
         for row in rows
-        if not _is_model(row["name"], words[0]) or not number(row["memory.total"]) >= fits
+        if not _is_model(row["name"], gpus["nvml_name"] or model, whole=bool(gpus["nvml_name"]))
+        or not number(row["memory.total"]) >= fits
     ]
-    yield check("gpu-model", _all(rows, "name"), gpus["model"], wrong)
+    yield check("gpu-model", _all(rows, "name"), gpus["nvml_name"] or gpus["model"], wrong)
     if gpus["driver"]:
         versions = sorted({row["driver_version"] for row in rows} - {gpus["driver"]})
         wrong = [f"driver {', '.join(versions)}"] if versions else []
@@ -116,8 +117,9 @@ def _xid(readings: Readings, expected: Expected) -> Check:
     return check("gpu-xid", observed, "none of broken hardware", [asked.trouble] if asked.trouble else wrong)
 
 
-def _is_model(name: str, model: str) -> bool:
-    return model.lower() in name.lower().replace("-", " ").split()
+def _is_model(name: str, model: str, whole: bool) -> bool:
+    """Slurm knows the GPUs by NVML's whole name, where the catalogue has it; else the model's word has to be in it."""
+    return name == model if whole else model.lower() in name.lower().replace("-", " ").split()
 
 
 def _address(bus_id: str) -> str:

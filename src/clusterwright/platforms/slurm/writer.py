@@ -18,7 +18,7 @@ from clusterwright.platforms.linux.writer.qos import applies as has_lossless_nic
 from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.platforms.slurm.topology import blocks, compute_nodes, tree
 from clusterwright.platforms.templates import template
-from clusterwright.spec.hardware.models import Host
+from clusterwright.spec.hardware.models import Gpus, Host
 from clusterwright.spec.image import USUAL_HEALTH
 from clusterwright.spec.job import Scheduler, SlurmTopology
 
@@ -93,14 +93,14 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
     members = compute_nodes(plan, scheduler)
     for device in members:
         model = plan.spec.catalogue[device.model]
-        gres = f"gpu:{_word(model.gpus.model)}:{model.gpus.count}" if model.gpus is not None else ""
-        by_line.setdefault((_hardware(model.host), gres, device.pod, device.state), []).append(device.name)
+        resource = gres(model.gpus) if model.gpus is not None else ""
+        by_line.setdefault((_hardware(model.host), resource, device.pod, device.state), []).append(device.name)
     addresses = {name: node_address(plan, plan.by_name[name]) for name in controllers(plan)}
     return SlurmView(
         cluster=_word(plan.name)[:_CLUSTER_NAME_LENGTH],
         controllers=tuple(f"{name}({address})" if address else name for name, address in addresses.items()),
         plugin=f"topology/{topology.plugin}",
-        gres_types="gpu" if any(gres for _, gres, _, _ in by_line) else "",
+        gres_types="gpu" if any(resource for _, resource, _, _ in by_line) else "",
         ipv6=any(":" in address for address in addresses.values() if address),
         nodes=tuple(NodeLine(hostlist(names), *what) for what, names in by_line.items()),
         partition=scheduler.nodes,
@@ -153,6 +153,16 @@ def _hardware(host: Host | None) -> str:
     )
 
 
+def gres(gpus: Gpus) -> str:
+    """GPUs as slurm.conf counts them, of no type where nobody knows what NVML calls them.
+
+    slurmd takes NVML's name in small letters with ``_`` for blanks (gpu_common_underscorify_tolower), and a node whose
+    type is no part of that registers as INVALID (gres.conf(5), "Type").
+    """
+    kind = f"{gpus.nvml_name.lower().replace(' ', '_')}:" if gpus.nvml_name is not None else ""
+    return f"gpu:{kind}{gpus.count}"
+
+
 @per_plan
 def _worker_files(plan: Plan, node_group: str, waits_for_qos: bool) -> tuple[tuple[str, bytes], ...]:
     servers = ",".join(f"{name}:6817" for name in controllers(plan))
@@ -166,5 +176,5 @@ def _worker_files(plan: Plan, node_group: str, waits_for_qos: bool) -> tuple[tup
 
 
 def _word(text: str) -> str:
-    """A name in the letters that Slurm takes for GRES types and clusters."""
+    """A name in the letters that Slurm takes for clusters."""
     return "".join(char if char.isalnum() or char in "_-" else "_" for char in text.lower())

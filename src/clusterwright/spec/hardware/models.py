@@ -50,11 +50,12 @@ class NicGroup:
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """The accelerators of a node: how many, which, and each one's memory."""
+    """The accelerators of a node: how many, which, each one's memory, and what NVML calls one, None where unknown."""
 
     count: int
     model: str
     memory_gb: int
+    nvml_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,6 +181,7 @@ def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:
     return {
         "count": hardware.gpus.count,
         "model": hardware.gpus.model,
+        "nvml_name": hardware.gpus.nvml_name,
         "memory_gb": hardware.gpus.memory_gb,
         "pci": list(pcie.gpus) if pcie is not None else [],
         "nvlinks": pcie.nvlinks if pcie is not None else 0,
