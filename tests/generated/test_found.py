@@ -8,6 +8,8 @@ import pytest
 from tests.platforms.plans import plan_with
 
 from clusterwright.data_files import folder
+from clusterwright.intent.switch_links import links_of
+from clusterwright.intent.switch_sessions import sessions_of
 from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
@@ -168,6 +170,24 @@ images:
 """
 
 
+PAST_A_TIER = """    tiers:
+      - {role: rsw, model: dcs-7804r3, per: rack, up: {links: 2, speed_gbps: 400}, asn: {base: 4200000000, per: switch}}
+      - role: fsw
+        model: dcs-7804r3
+        per: rack
+        count: 2
+        up: {links: 2, speed_gbps: 400}
+        asn: {base: 4200001000, per: group}
+      - role: psw
+        model: dcs-7804r3
+        per: pod
+        count: 2
+        up: {links: 4, speed_gbps: 400}
+        asn: {base: 4200002000, per: group}
+      - {role: bsw, model: wedge400, per: cluster, count: 2, asn: {base: 4200003000, per: tier}}
+"""
+
+
 def planned(tmp_path: Path, base: str, text: str) -> Plan:
     plan = plan_with(tmp_path, base, text)
     errors = lint_path(tmp_path / "overlay.yaml").errors
@@ -303,3 +323,26 @@ def test_nics_at_a_switch_out_of_service_are_not_held_to_what_it_marks(tmp_path:
     found = verdict(planned(tmp_path, "lab-roce", MARKING_AND_A_LOST_RACK_SWITCH), "qos")
     assert found is not None
     assert not found.is_refuted, found.counterexamples[:1]
+
+
+def test_bfd_watches_what_no_group_shares_with_a_system_without_it(tmp_path: Path) -> None:
+    """Storage's racks have no pod: their upper switches lead past the pods' tier, to systems that have no BFD."""
+    head, _, rest = NO_FLOW_BETWEEN.partition("    tiers:\n")
+    _, _, tail = rest.partition("    addressing:\n")
+    file = tmp_path / "cluster.yaml"
+    text = f"{head}{PAST_A_TIER}    addressing:\n{tail}".replace(
+        "{name: rack, of: 2}]", "{name: rack, of: 1}, {name: pod, of: 2}]"
+    )
+    file.write_text(text)
+    assert not (errors := lint_path(file).errors), errors[0].message
+    plan = build_plan(load_spec(file))
+    found = verdict(plan, "bgp-sessions")
+    assert found is not None
+    assert found.is_proven, found.counterexamples[:1]
+    watched = {
+        (session.neighbour.split("-")[0], session.bfd)
+        for device in plan.devices
+        if device.role == "fsw"
+        for session in sessions_of(plan, device, links_of(plan, device))
+    }
+    assert watched == {("rsw", True), ("psw", True), ("bsw", False)}

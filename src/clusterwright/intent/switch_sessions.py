@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from clusterwright.intent.borders import learnt_at
 from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.switch_links import links_of
 from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.spec.hardware.systems import system_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from clusterwright.intent.switch_links import Link
     from clusterwright.plan.model import Device, Plan
@@ -63,27 +64,33 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Plan
     """The sessions over the links that are up, in the order of the links."""
     version = plan.address_version(device.fabric)
     found = []
-    for link in links:
-        peer = link.peer_device
-        if device.asn is None or peer.asn is None or not (link.is_to_switch and link.is_up):
-            continue
-        if link.port.address is None or link.peer.address is None:
-            continue
+    for link, local, remote, remote_as in _routed(device, links):
         found.append(
             PlannedSession(
                 side=link.port.side,
-                local=format_address(link.port.address, version),
-                remote=format_address(link.peer.address, version),
-                remote_as=peer.asn,
-                neighbour=peer.name,
+                local=format_address(local, version),
+                remote=format_address(remote, version),
+                remote_as=remote_as,
+                neighbour=link.peer_device.name,
                 description=link.far_end,
-                routes=_prefixes_below(plan, peer.name) if link.port.side == "down" else _prefixes(plan, device.fabric),
-                bfd=link.lower_tier is not None
-                and (link.lower_tier.role, link.cable.tier) in _watched(plan, device.fabric),
+                routes=_prefixes_below(plan, link.peer_device.name)
+                if link.port.side == "down"
+                else _prefixes(plan, device.fabric),
+                bfd=(device.name, link.port.side) not in _unwatched(plan, device.fabric),
                 authentication=_authentication(link),
             )
         )
     return tuple(found)
+
+
+def _routed(device: Device, links: Iterable[Link]) -> Iterator[tuple[Link, int, int, int]]:
+    """The links that have a session, each with both addresses and the far end's AS number."""
+    for link in links:
+        local, remote, remote_as = link.port.address, link.peer.address, link.peer_device.asn
+        if device.asn is None or remote_as is None or not (link.is_to_switch and link.is_up):
+            continue
+        if local is not None and remote is not None:
+            yield link, local, remote, remote_as
 
 
 def _authentication(link: Link) -> SessionAuthentication | None:
@@ -93,23 +100,26 @@ def _authentication(link: Link) -> SessionAuthentication | None:
 
 
 @per_plan
-def _watched(plan: Plan, name: str) -> frozenset[tuple[str, int]]:
-    """The pairs of tiers of a fabric, the lower's role and the upper's index, whose sessions BFD watches.
+def _unwatched(plan: Plan, name: str) -> frozenset[tuple[str, str]]:
+    """The peer groups of a fabric, by switch and side, whose sessions BFD does not watch.
 
-    A switch's sessions of one side are one peer group, which has BFD or has not. So a tier that cannot speak it takes
-    it from all that share a group with it, at either end, and from those that share one with these.
+    A switch's sessions of one side are one peer group, which has BFD or has not. So a switch that cannot speak it takes
+    it from every group that a session of its own is in, and from the groups at the far ends of their other sessions.
     """
-    fabric = fabric_of(plan, name)
-    pairs = {
-        (tier.role, cable.tier)
-        for cable in plan.cables
-        if cable.fabric == name and (tier := plan.lower_tier(cable)) is not None
-    }
-    able = {tier.role for tier in fabric.tiers if (system := system_of(tier.model)) is not None and system.has_bfd}
-    left = {pair for pair in pairs if {pair[0], fabric.tiers[pair[1]].role} <= able}
-    while bare := {pair for pair in left for other in pairs - left if pair[0] == other[0] or pair[1] == other[1]}:
-        left -= bare
-    return frozenset(left)
+    able = {tier.role for tier in fabric_of(plan, name).tiers if (of := system_of(tier.model)) and of.has_bfd}
+    beside: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for device in plan.devices:
+        if device.kind == "switch" and device.fabric == name:
+            for link, *_ in _routed(device, links_of(plan, device)):
+                group = device.name, link.port.side
+                beside.setdefault(group, []).append((link.peer_device.name, link.peer.side))
+    left = [group for group in beside if plan.by_name[group[0]].role not in able]
+    found = set(left)
+    while left:
+        new = set(beside[left.pop()]) - found
+        found |= new
+        left += new
+    return frozenset(found)
 
 
 def route_limit(sessions: Sequence[PlannedSession]) -> RouteLimit:

@@ -183,19 +183,32 @@ def _alike(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
 
 def _watched(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Neighbours that BFD watches from one end only, and ends without it where both could have it."""
-    system_bfd = {router.bgp_file for router in fabric.routers for session in router.sessions if session.has_bfd}
+    bare = _without_bfd(fabric)
     for edge in edges_of(fabric):
         router, other = fabric.routers[edge.target], fabric.routers[edge.source]
         here, there = edge.target_session, edge.source_session
-        both_can = {router.bgp_file, other.bgp_file} <= system_bfd
-        if here.has_bfd == there.has_bfd and (here.has_bfd or not both_can):
+        if here.has_bfd or (not there.has_bfd and (edge.target, here.group_mark) in bare):
             continue
-        if not here.has_bfd:
-            message = f"BFD does not watch {other.device}, {shown(here.peer)}"
-            message += (
-                ", though it watches this switch" if there.has_bfd else ", though both systems of this fabric can"
-            )
-            yield router.device, router.bgp_file, here.group_mark, message
+        why = "it watches this switch" if there.has_bfd else "both systems of this fabric can"
+        message = f"BFD does not watch {other.device}, {shown(here.peer)}, though {why}"
+        yield router.device, router.bgp_file, here.group_mark, message
+
+
+def _without_bfd(fabric: RoutedFabric) -> set[tuple[int, Mark]]:
+    """The peer groups, by router and place, that cannot have BFD: those of systems of which none has it, and those that
+    a session joins to such a group, since a group has it for all of its neighbours or for none."""
+    can = {router.bgp_file for router in fabric.routers for session in router.sessions if session.has_bfd}
+    beside: dict[tuple[int, Mark], set[tuple[int, Mark]]] = {}
+    for edge in edges_of(fabric):
+        here = edge.target, edge.target_session.group_mark
+        beside.setdefault(here, set()).add((edge.source, edge.source_session.group_mark))
+    found = {group for group in beside if fabric.routers[group[0]].bgp_file not in can}
+    left = list(found)
+    while left:
+        new = beside[left.pop()] - found
+        found |= new
+        left += new
+    return found
 
 
 def _hurried(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
