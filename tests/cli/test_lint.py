@@ -11,10 +11,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from clusterwright import data_files
-from clusterwright.cli.main import COMMANDS
+from clusterwright.cli.main import COMMANDS, cli
 
 INVENTORY = data_files.folder("inventory")
 COMMAND = Path(sys.executable).with_name("clusterwright")
@@ -145,7 +146,7 @@ def test_a_defect_is_told_briefly_and_in_full_only_when_asked(
 ) -> None:
     from clusterwright.cli import main
 
-    monkeypatch.setitem(main.COMMANDS, "lint", "clusterwright.cli.nowhere:lint")
+    monkeypatch.setitem(main.COMMANDS, "lint", ("clusterwright.cli.nowhere:lint", ""))
     monkeypatch.setattr(sys, "argv", ["clusterwright", "lint"])
     for debug in ("0", "1"):
         monkeypatch.setenv("CLUSTERWRIGHT_DEBUG", debug)
@@ -171,10 +172,39 @@ def test_a_full_disk_is_no_defect_of_the_program() -> None:
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_every_command_exists_and_explains_itself(command: str) -> None:
+def test_every_command_exists_and_explains_itself_as_the_list_of_commands_does(command: str) -> None:
     done = run(command, "--help")
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) > 5
+    asked = cli.get_command(click.Context(cli), command)
+    assert asked is not None
+    assert asked.get_short_help_str(500) == COMMANDS[command][1]
+
+
+# What takes long to import, and no help or completion shows anything of; and what lint may do without.
+HEAVY = ("jinja2", "jsonschema", "numpy", "pulumi", "rich", "scipy", "clusterwright.platforms.registry")
+
+
+@pytest.mark.parametrize("command", ["", *sorted(COMMANDS)])
+def test_help_imports_nothing_that_only_the_work_needs(command: str) -> None:
+    done = run(*filter(None, (command, "--help")), PYTHONPROFILEIMPORTTIME="1")
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "click" in imported
+    assert imported & {*HEAVY, "clusterwright.rules.engine"} == set()
+
+
+def test_a_sound_spec_is_linted_without_what_only_findings_need() -> None:
+    done = run("lint", INVENTORY / "lab-roce.yaml", PYTHONPROFILEIMPORTTIME="1")
+    assert done.returncode == 0
+    assert {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()} & set(HEAVY) == set()
+
+
+def test_the_names_of_commands_are_completed_without_importing_one() -> None:
+    asked = {"_CLUSTERWRIGHT_COMPLETE": "zsh_complete", "COMP_WORDS": "clusterwright re", "COMP_CWORD": "1"}
+    done = run(PYTHONPROFILEIMPORTTIME="1", **asked)
+    assert done.stdout.splitlines()[1::3] == ["refresh", "render", "report"]
+    assert done.stdout.splitlines()[2] == COMMANDS["refresh"][1]
+    assert "clusterwright.cli.render" not in done.stderr
 
 
 @pytest.mark.parametrize("group", [[], ["audit"], ["keys"], ["lab"]])

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.simulate.networks import DRAINED, TWO_UPLINKS, network
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.simulate.choices import HASHES, PLACEMENTS
 from clusterwright.simulate.collective import SeedResult, Simulation, simulate
 from clusterwright.simulate.flows import FlowTransport
-from clusterwright.simulate.hashing import HASHES
 from clusterwright.simulate.network import HOST, FabricGraph
-from clusterwright.simulate.placement import PLACEMENTS, place
+from clusterwright.simulate.placement import place
 from clusterwright.simulate.summary import summarise
 from clusterwright.simulate.traffic import Traffic, algorithm_for, phases
 

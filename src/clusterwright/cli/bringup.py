@@ -6,21 +6,18 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.bringup.acceptance import acceptance_plans
-from clusterwright.bringup.judge_bandwidth import judge_bandwidth
-from clusterwright.bringup.judge_counters import judge_counters
-from clusterwright.bringup.steps import AcceptanceLimits
-from clusterwright.bringup.text import text_lines
-from clusterwright.bringup.verdict import Judgement, UnreadableReportError
-from clusterwright.cli.planning import plan_with_findings
 from clusterwright.finding import ClusterwrightError
-from clusterwright.plan.model import Plan
+
+if TYPE_CHECKING:
+    from clusterwright.bringup.steps import AcceptanceLimits
+    from clusterwright.bringup.verdict import Judgement
+    from clusterwright.plan.model import Plan
 
 _EXIT_FAILED = 1
-JUDGES = {"ibqueryerrors": judge_counters, "perftest": judge_bandwidth}
 
 
 @click.command()
@@ -57,6 +54,11 @@ def bringup(
 
     Exit status: 0 written or everything holds, 1 something does not hold, 2 could not run.
     """
+    from clusterwright.bringup.acceptance import acceptance_plans
+    from clusterwright.bringup.steps import AcceptanceLimits
+    from clusterwright.bringup.text import text_lines
+    from clusterwright.cli.planning import plan_with_findings
+
     plan, _ = plan_with_findings(spec)
     limits = AcceptanceLimits(minutes, bandwidth, collective)
     if judge or reports:
@@ -85,14 +87,19 @@ def _judge(plan: Plan, group: str | None, reports: tuple[str, ...], limits: Acce
 
 
 def _judged(plan: Plan, group: str | None, report: str, limits: AcceptanceLimits) -> Judgement:
+    from clusterwright.bringup.judge_bandwidth import judge_bandwidth
+    from clusterwright.bringup.judge_counters import judge_counters
+    from clusterwright.bringup.verdict import UnreadableReportError
+
+    judges = {"ibqueryerrors": judge_counters, "perftest": judge_bandwidth}
     tool, equals, name = report.partition("=")
-    if not equals or tool not in JUDGES:
-        raise ClusterwrightError(f'"{report}" names no report. Write TOOL=FILE; tools are {", ".join(JUDGES)}.')
+    if not equals or tool not in judges:
+        raise ClusterwrightError(f'"{report}" names no report. Write TOOL=FILE; tools are {", ".join(judges)}.')
     try:
         text = Path(name).read_text(encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise UnreadableReportError(f"{name}: cannot be read: {error.strerror}. Check the path.") from error
-    return JUDGES[tool](plan, group, text, name, limits)
+    return judges[tool](plan, group, text, name, limits)
 
 
 def _verdict_lines(judgement: Judgement) -> Iterator[str]:

@@ -14,11 +14,13 @@ class CommandGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes each subcommand with the first sentence of its help."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, command.get_short_help_str(_WHOLE_SENTENCE)) for name, command in commands if command]
-            )
+            formatter.write_dl(self.summaries(ctx))
+
+    def summaries(self, ctx: click.Context) -> list[tuple[str, str]]:
+        """Each subcommand's name and the first sentence of its help."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        return [(name, command.get_short_help_str(_WHOLE_SENTENCE)) for name, command in commands if command]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

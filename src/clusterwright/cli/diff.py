@@ -6,21 +6,12 @@ import gc
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.compare.configuration import config_changes
-from clusterwright.compare.document import document
-from clusterwright.compare.images import image_changes, image_lines
-from clusterwright.compare.plans import compare_plans
-from clusterwright.compare.revision import spec_at
-from clusterwright.compare.text import text_lines
-from clusterwright.compare.work_order import work_order, work_order_csv
-from clusterwright.plan.build import build_plan
-from clusterwright.plan.model import Plan
-from clusterwright.platforms.json_lines import dump_lines
-from clusterwright.report.writing import write_lines
-from clusterwright.rules.engine import load_sound
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
 
 _EXIT_DIFFERENT = 1
 
@@ -37,13 +28,22 @@ _EXIT_DIFFERENT = 1
     "--lines", type=click.IntRange(0), default=12, show_default=True, help="Diff lines shown a file; 0 shows all."
 )
 def diff(before: str, after: str, form: str, cables: Path | None, config: bool, lines: int) -> int:
-    """Compares two specs: zones and flows first, then devices, cables and addresses, then configuration line by line.
+    """Compares two specs: zones and flows first, then devices, cables, addresses, then configuration line by line.
 
     A and B are spec files, or REV:path in git, read from that revision with all that they extend. Devices whose
     configuration changes by the same lines are told together.
 
     Exit status: 0 same, 1 different, 2 could not run.
     """
+    from clusterwright.compare.configuration import config_changes
+    from clusterwright.compare.document import document
+    from clusterwright.compare.images import image_changes, image_lines
+    from clusterwright.compare.plans import compare_plans
+    from clusterwright.compare.text import text_lines
+    from clusterwright.compare.work_order import work_order, work_order_csv
+    from clusterwright.platforms.json_lines import dump_lines
+    from clusterwright.report.writing import write_lines
+
     # Two plans of 15,000 devices are some ten million objects that all live to the end: nothing for the collector.
     gc.disable()
     one, other = _plan(before), _plan(after)
@@ -65,5 +65,9 @@ def diff(before: str, after: str, form: str, cables: Path | None, config: bool, 
 
 def _plan(name: str) -> Plan:
     """The plan of a spec file or ``REV:path``. Raises SpecError when lint finds an error in it."""
+    from clusterwright.compare.revision import spec_at
+    from clusterwright.plan.build import build_plan
+    from clusterwright.rules.engine import load_sound
+
     with spec_at(name) as path:
         return build_plan(load_sound(path))

@@ -8,7 +8,6 @@ import click
 
 from clusterwright import data_files
 from clusterwright.finding import ClusterwrightError
-from clusterwright.rules.registry import all_rules
 
 # Letters that are typed, or read from a screen, where a code has a digit.
 _LOOKALIKES = str.maketrans("OIL", "011")
@@ -21,6 +20,8 @@ def explain(code: str | None) -> int:
 
     Without CODE it lists all rules. Exit status: 0, or 2 when there is no such rule.
     """
+    from clusterwright.rules.registry import all_rules
+
     rules = all_rules()
     if code is None:
         family = ""

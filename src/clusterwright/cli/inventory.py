@@ -7,14 +7,7 @@ from pathlib import Path
 
 import click
 
-from clusterwright.cli.planning import plan_with_findings
 from clusterwright.finding import ClusterwrightError
-from clusterwright.report.figures import figures
-from clusterwright.report.inventory_ansible import ansible_lines
-from clusterwright.report.inventory_csv import csv_files
-from clusterwright.report.inventory_json import json_lines
-from clusterwright.report.records import Inventory
-from clusterwright.report.writing import replace_files, write_lines
 
 FORMATS = ("json", "csv", "ansible")
 
@@ -34,6 +27,14 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None) -> int:
 
     Exit status: 0 written, 2 could not run.
     """  # noqa: D301  # click reads the backspace itself: what follows it is a list
+    from clusterwright.cli.planning import plan_with_findings
+    from clusterwright.report.figures import figures
+    from clusterwright.report.inventory_ansible import ansible_lines
+    from clusterwright.report.inventory_csv import csv_files
+    from clusterwright.report.inventory_json import json_lines
+    from clusterwright.report.records import Inventory
+    from clusterwright.report.writing import replace_files, write_lines
+
     if form == "csv" and out is None:
         raise ClusterwrightError("csv is three files: name the folder for them with --out DIR.")
     plan, _ = plan_with_findings(spec)

@@ -12,19 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clusterwright.cli.command_group import CommandGroup
-from clusterwright.cli.planning import sound_spec
 from clusterwright.durable import only_one
 from clusterwright.finding import ClusterwrightError
-from clusterwright.keys.audit import AuditError
-from clusterwright.keys.certificates import certificate_dues
-from clusterwright.keys.file_store import FileKms
-from clusterwright.keys.ledger import Ledger
-from clusterwright.keys.rotation import LEDGER, Keeper
-from clusterwright.keys.schedule import RotationStep, overdue, steps
-from clusterwright.keys.transit import TransitKms
 
 if TYPE_CHECKING:
     from clusterwright.keys.kms import Kms
+    from clusterwright.keys.rotation import Keeper
+    from clusterwright.keys.schedule import RotationStep
     from clusterwright.spec.encryption import KeySchedule
 
 _EXIT_DUE = 1
@@ -75,6 +69,11 @@ def plan(spec: Path, day: str | None, form: str, **place: Any) -> int:
 
     Exit status: 0 nothing, 1 something is due, 2 could not run.
     """
+    from clusterwright.keys.certificates import certificate_dues
+    from clusterwright.keys.ledger import Ledger
+    from clusterwright.keys.rotation import LEDGER
+    from clusterwright.keys.schedule import steps
+
     on = _day(day)
     schedule = _schedule(spec)
     if schedule is None:
@@ -102,6 +101,8 @@ def rotate(spec: Path, day: str | None, **place: Any) -> int:
 
     Exit status: 0 done, 1 certificates are left to their owners, 2 could not run, or stopped half way.
     """
+    from clusterwright.keys.certificates import certificate_dues
+
     on = _day(day)
     schedule = _schedule(spec)
     if schedule is None:
@@ -123,6 +124,11 @@ def audit(spec: Path, day: str | None, **place: Any) -> int:
 
     Exit status: 0 sound, 1 the log was tampered with or a key is overdue, 2 could not run.
     """
+    from clusterwright.keys.audit import AuditError
+    from clusterwright.keys.certificates import certificate_dues
+    from clusterwright.keys.rotation import LEDGER
+    from clusterwright.keys.schedule import overdue
+
     on = _day(day)
     schedule = _schedule(spec)
     if schedule is None:
@@ -156,6 +162,8 @@ def _day(text: str | None) -> date:
 
 def _schedule(path: Path) -> tuple[KeySchedule, ...] | None:
     """The key schedule; None when the spec has errors, which are then printed."""
+    from clusterwright.cli.planning import sound_spec
+
     spec = sound_spec(path)
     if spec is None:
         return None
@@ -172,10 +180,15 @@ def _make(store: Path) -> None:
 
 
 def _keeper(schedule: tuple[KeySchedule, ...], place: dict[str, Any]) -> Keeper:
+    from clusterwright.keys.rotation import Keeper
+
     return Keeper(place["store"], _kms(place["store"], place), schedule)
 
 
 def _kms(store: Path, place: dict[str, Any]) -> Kms:
+    from clusterwright.keys.file_store import FileKms
+    from clusterwright.keys.transit import TransitKms
+
     if place["kms"] == "file":
         return FileKms(store / "kms.json", place["root_key"] or store / "root.key")
     if place["address"] is None:

@@ -6,19 +6,13 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from clusterwright import data_files
 from clusterwright.cli.command_group import CommandGroup
-from clusterwright.cli.formats.isolation import isolation_json, isolation_text
 from clusterwright.finding import ClusterwrightError
-from clusterwright.lab.bringup import bring_up
-from clusterwright.lab.check import CheckResult, DidNotConverge, await_routes, check
-from clusterwright.lab.cut import DEFAULT_ROUTERS, Cut
-from clusterwright.lab.faults import Fault, Reconvergence, faulty, parse_link, try_change
-from clusterwright.lab.isolation.compare import compare, rendered_filters
 from clusterwright.lab.running import (
     LabState,
     exclusively,
@@ -28,11 +22,12 @@ from clusterwright.lab.running import (
     running_labs,
     write_state,
 )
-from clusterwright.lab.twin import Twin, build_twin
-from clusterwright.plan.build import build_plan
-from clusterwright.plan.model import Plan
-from clusterwright.rules.engine import load_sound
-from clusterwright.spec.load import load_spec
+
+if TYPE_CHECKING:
+    from clusterwright.lab.check import CheckResult
+    from clusterwright.lab.faults import Fault, Reconvergence
+    from clusterwright.lab.twin import Twin
+    from clusterwright.plan.model import Plan
 
 _EXIT_DIFFERENCES = 1
 _DEFAULT_NODES = 16
@@ -69,6 +64,11 @@ def up(
     What an earlier lab of this name left is removed first. Exit status: 0 it runs as planned, 1 its routes
     are others, 2 it could not be started.
     """
+    from clusterwright.lab.bringup import bring_up
+    from clusterwright.lab.check import DidNotConverge, await_routes
+    from clusterwright.lab.cut import DEFAULT_ROUTERS, Cut
+    from clusterwright.lab.twin import build_twin
+
     require_rights()
     plan = _plan(spec)
     chosen = _fabric(plan, fabric)
@@ -102,6 +102,9 @@ def check_command(spec: Path, fabric: str | None, isolation: bool, form: str) ->
     rules of nodes and lists of switches: allowed ports, their neighbours, the other IP version, fragments, spoofed
     sources, ICMP, replies. Exit status: 0 as planned, 1 there are differences, 2 could not run.
     """
+    from clusterwright.lab.check import check
+    from clusterwright.lab.faults import Fault, faulty
+
     require_rights()
     plan = _plan(spec)
     if isolation:
@@ -114,6 +117,9 @@ def check_command(spec: Path, fabric: str | None, isolation: bool, form: str) ->
 
 
 def _check_isolation(plan: Plan, fabric: str | None, form: str) -> int:
+    from clusterwright.cli.formats.isolation import isolation_json, isolation_text
+    from clusterwright.lab.isolation.compare import compare, rendered_filters
+
     running = [name.partition(".")[2] for name in running_labs() if name.partition(".")[0] == plan.name]
     wanted = [fabric] if fabric is not None or not running else running
     results = []
@@ -143,6 +149,9 @@ def fail(
     After each step every switch must have the routes of the plan with that exception. Exit status: 0 it converged and
     no route was lost, 1 not, 2 could not run.
     """
+    from clusterwright.lab.check import DidNotConverge
+    from clusterwright.lab.faults import Fault, faulty, parse_link
+
     require_rights()
     faults = [*(parse_link(text) for text in links), *(Fault(name, None) for name in switches)]
     if not faults:
@@ -169,6 +178,8 @@ def fail(
 
 def _changes(whole: Twin, state: LabState, faults: Sequence[Fault], *, keep: bool) -> Iterator[Reconvergence]:
     """Makes each fault happen, and mends it unless it is to be kept."""
+    from clusterwright.lab.faults import Fault, faulty, try_change
+
     timeout_s = _CHANGE_S + _CHANGE_PER_ROUTER_S * len(whole.views)
     kept = tuple(Fault(*fault) for fault in state.faults)
     before = faulty(whole, kept)
@@ -187,6 +198,8 @@ def _changes(whole: Twin, state: LabState, faults: Sequence[Fault], *, keep: boo
 @_FABRIC
 def down(spec: str, fabric: str | None) -> int:
     """Removes the labs of SPEC, complete or not, and restores the kernel's limits. SPEC may be the cluster's name."""
+    from clusterwright.spec.load import load_spec
+
     require_rights()
     cluster = (
         spec if any(name.partition(".")[0] == spec for name in running_labs()) else load_spec(_found(Path(spec))).name
@@ -202,6 +215,9 @@ def down(spec: str, fabric: str | None) -> int:
 
 def _plan(spec: Path) -> Plan:
     """The plan of a spec file or of a packaged spec. Raises SpecError when lint finds an error in it."""
+    from clusterwright.plan.build import build_plan
+    from clusterwright.rules.engine import load_sound
+
     return build_plan(load_sound(_found(spec)))
 
 
@@ -226,6 +242,8 @@ def _fabric(plan: Plan, wanted: str | None) -> str:
 
 
 def _running(plan: Plan, fabric: str | None) -> tuple[Twin, LabState]:
+    from clusterwright.lab.twin import build_twin
+
     state = read_state(f"{plan.name}.{_fabric(plan, fabric)}")
     return build_twin(plan, state.fabric, state.cut), state
 

@@ -7,19 +7,15 @@ import sys
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from clusterwright import data_files
-from clusterwright.cli.formats.github import render_github
-from clusterwright.cli.formats.json_report import render_json
-from clusterwright.cli.formats.junit import render_junit
-from clusterwright.cli.formats.sarif import render_sarif
-from clusterwright.cli.formats.text import render_text, wants_colour
 from clusterwright.finding import ClusterwrightError, Severity
-from clusterwright.rules.engine import LintResult, lint_paths
-from clusterwright.rules.registry import all_rules
-from clusterwright.spec.text.source import MAX_BYTES
+
+if TYPE_CHECKING:
+    from clusterwright.rules.engine import LintResult
 
 FORMATS = ("text", "json", "sarif", "github", "junit")
 _EXIT_FINDINGS = 1
@@ -50,6 +46,9 @@ def lint(paths: tuple[str, ...], form: str, fail_on: str, output: Path | None, o
 
     Exit status: 0 clean, 1 findings at or above --fail-on, 2 could not run.
     """
+    from clusterwright.cli.formats.text import wants_colour
+    from clusterwright.rules.engine import lint_paths
+
     threshold = Severity[fail_on.upper()]
     day = datetime.now(UTC).date() if on is None else on.date()
     result = lint_paths(_files(paths), day)
@@ -81,6 +80,13 @@ def _files(paths: tuple[str, ...]) -> list[str]:
 
 
 def _render(result: LintResult, form: str, threshold: Severity, *, colour: bool) -> str:
+    from clusterwright.cli.formats.github import render_github
+    from clusterwright.cli.formats.json_report import render_json
+    from clusterwright.cli.formats.junit import render_junit
+    from clusterwright.cli.formats.sarif import render_sarif
+    from clusterwright.cli.formats.text import render_text
+    from clusterwright.rules.registry import all_rules
+
     if form == "json":
         return render_json(result)
     if form == "sarif":
@@ -100,6 +106,8 @@ def source_line(file: str, line: int) -> str | None:
 
 @cache
 def _lines(file: str) -> tuple[str, ...]:
+    from clusterwright.spec.text.source import MAX_BYTES
+
     try:
         path = Path(file)
         if not path.is_file() or path.stat().st_size > MAX_BYTES:

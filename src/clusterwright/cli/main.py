@@ -11,33 +11,95 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from clusterwright import __version__
 from clusterwright.cli.command_group import CommandGroup
 from clusterwright.finding import ClusterwrightError, SpecError
 
-# Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use.
+# Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use; nor must
+# the list of all commands, so the first sentence of each one's help stands beside it.
 COMMANDS = {
-    "audit": "clusterwright.cli.stacks.audit:audit",
-    "bringup": "clusterwright.cli.bringup:bringup",
-    "destroy": "clusterwright.cli.stacks.deployed:destroy",
-    "diff": "clusterwright.cli.diff:diff",
-    "explain": "clusterwright.cli.explain:explain",
-    "inventory": "clusterwright.cli.inventory:inventory",
-    "keys": "clusterwright.cli.keys:keys",
-    "lab": "clusterwright.cli.lab:lab",
-    "lint": "clusterwright.cli.lint:lint",
-    "nccl": "clusterwright.cli.nccl:nccl_command",
-    "observe": "clusterwright.cli.observe:observe",
-    "place": "clusterwright.cli.place:place_command",
-    "preview": "clusterwright.cli.stacks.deploy:preview",
-    "refresh": "clusterwright.cli.stacks.deployed:refresh",
-    "render": "clusterwright.cli.render:render",
-    "report": "clusterwright.cli.report:report",
-    "simulate": "clusterwright.cli.simulate:simulate_command",
-    "snapshot": "clusterwright.cli.snapshot:snapshot_command",
-    "up": "clusterwright.cli.stacks.up:up",
-    "verify": "clusterwright.cli.verify:verify",
+    "audit": (
+        "clusterwright.cli.stacks.audit:audit",
+        "Show, check and export the record of the rollouts under ROOT.",
+    ),
+    "bringup": (
+        "clusterwright.cli.bringup:bringup",
+        "Writes the ordered acceptance plan of a group of SPEC, or judges what its steps reported.",
+    ),
+    "destroy": (
+        "clusterwright.cli.stacks.deployed:destroy",
+        "Remove from the devices what was put there, and nothing else; the upper layer goes last.",
+    ),
+    "diff": (
+        "clusterwright.cli.diff:diff",
+        "Compares two specs: zones and flows first, then devices, cables, addresses, then configuration line by line.",
+    ),
+    "explain": (
+        "clusterwright.cli.explain:explain",
+        "Prints the page of the rule CODE (CW203): what is wrong, why it matters, how to mend it, with examples.",
+    ),
+    "inventory": (
+        "clusterwright.cli.inventory:inventory",
+        "Lists every device, cable and address of SPEC.",
+    ),
+    "keys": (
+        "clusterwright.cli.keys:keys",
+        "Rotate, re-wrap and destroy the keys of SPEC's schedule, and keep a log that shows every change.",
+    ),
+    "lab": (
+        "clusterwright.cli.lab:lab",
+        "Runs a twin of a fabric on this machine: network namespaces, FRR as the switches.",
+    ),
+    "lint": (
+        "clusterwright.cli.lint:lint",
+        "Checks specs, hardware catalogues and switch systems: YAML, schema, references, rules.",
+    ),
+    "nccl": (
+        "clusterwright.cli.nccl:nccl_command",
+        "Explains what NCCL and PyTorch are told on the nodes of SPEC: VARIABLE, or every one.",
+    ),
+    "observe": (
+        "clusterwright.cli.observe:observe",
+        "Compares the cabling of SPEC with scans of its fabrics, and what devices run with what was rendered for them.",
+    ),
+    "place": (
+        "clusterwright.cli.place:place_command",
+        "Places a job of SPEC so that little crosses the upper layers, beside a linear and a random placement.",
+    ),
+    "preview": (
+        "clusterwright.cli.stacks.deploy:preview",
+        "Show what would change on which device and why, what it disturbs, in which waves, and whether proofs hold.",
+    ),
+    "refresh": (
+        "clusterwright.cli.stacks.deployed:refresh",
+        "Ask the devices what they hold; the next preview shows what differs, the next up mends it.",
+    ),
+    "render": (
+        "clusterwright.cli.render:render",
+        "Writes DIR/<device>/<path on the device> for every device of SPEC, and DIR/manifest.json with their digests.",
+    ),
+    "report": (
+        "clusterwright.cli.report:report",
+        "Writes a static HTML report of SPEC: totals, fabrics, racks, cables, addresses, flows, findings, assumptions.",
+    ),
+    "simulate": (
+        "clusterwright.cli.simulate:simulate_command",
+        "Simulates one collective of a job on SPEC's RoCE fabric and tells how its flows spread over the links.",
+    ),
+    "snapshot": (
+        "clusterwright.cli.snapshot:snapshot_command",
+        "Writes the EOS and SONiC switches of SPEC as a snapshot that Batfish loads, with the cables between them.",
+    ),
+    "up": (
+        "clusterwright.cli.stacks.up:up",
+        "Deploy SPEC: new stacks at once, the layer above the pods first; running devices in waves.",
+    ),
+    "verify": (
+        "clusterwright.cli.verify:verify",
+        "Proves what the rendered files of SPEC, or those in DIR, promise; or shows where they break it.",
+    ),
 }
 
 # A plan or a parsed tree is millions of objects that stay: looking through them at Python's own intervals for what is
@@ -62,9 +124,20 @@ class LazyGroup(CommandGroup):
         """The subcommand called ``cmd_name``, imported now; None when there is none."""
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
+
+    def summaries(self, ctx: click.Context) -> list[tuple[str, str]]:
+        """What stands beside each name in COMMANDS: no module is imported for it."""
+        return [(name, summary) for name, (_, summary) in sorted(COMMANDS.items())]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """As click does, by COMMANDS alone."""
+        named = [
+            CompletionItem(name, help=summary) for name, summary in self.summaries(ctx) if name.startswith(incomplete)
+        ]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

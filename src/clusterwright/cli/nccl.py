@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.cli.planning import plan_with_findings
 from clusterwright.finding import ClusterwrightError
-from clusterwright.intent.nccl_settings import Setting
-from clusterwright.plan.model import Plan
-from clusterwright.platforms.nccl.files import settings_by_node
-from clusterwright.spec.text.document import format_path
+
+if TYPE_CHECKING:
+    from clusterwright.intent.nccl_settings import Setting
+    from clusterwright.plan.model import Plan
 
 
 @click.command("nccl")
@@ -25,6 +25,9 @@ def nccl_command(spec: Path, variable: str | None, form: str) -> int:
 
     Exit status: 0, or 2 when the spec has no NCCL profile or sets no such variable.
     """
+    from clusterwright.cli.planning import plan_with_findings
+    from clusterwright.platforms.nccl.files import settings_by_node
+
     plan, _ = plan_with_findings(spec)
     profiles = {node: _chosen(settings, variable, plan) for settings, node in settings_by_node(plan).items()}
     if not profiles:
@@ -60,6 +63,8 @@ def _text(plan: Plan, setting: Setting) -> str:
 
 
 def _as_document(plan: Plan, setting: Setting) -> dict[str, str]:
+    from clusterwright.spec.text.document import format_path
+
     document = plan.spec.document
     return {
         "name": setting.name,

@@ -6,19 +6,15 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.cli.formats.differences import render_csv, render_json, render_text
-from clusterwright.cli.planning import plan_with_findings
 from clusterwright.finding import ClusterwrightError
-from clusterwright.observe.compare import compare
-from clusterwright.observe.difference import ObservedDifference
-from clusterwright.observe.ibnetdiscover import parse, parse_name_map
-from clusterwright.observe.labels import label_lines
-from clusterwright.observe.lldp import parse_neighbours
-from clusterwright.observe.lldp_compare import compare_neighbours
-from clusterwright.plan.model import Plan
+
+if TYPE_CHECKING:
+    from clusterwright.observe.difference import ObservedDifference
+    from clusterwright.plan.model import Plan
 
 LABELS = "labels"
 PROMETHEUS = "prometheus"
@@ -79,6 +75,13 @@ def observe(
 
     Give one of --ibnetdiscover, --lldp and --running. Exit status: 0 no differences, 1 differences, 2 could not run.
     """
+    from clusterwright.cli.planning import plan_with_findings
+    from clusterwright.observe.compare import compare
+    from clusterwright.observe.ibnetdiscover import parse, parse_name_map
+    from clusterwright.observe.labels import label_lines
+    from clusterwright.observe.lldp import parse_neighbours
+    from clusterwright.observe.lldp_compare import compare_neighbours
+
     if [bool(listings), bool(dumps), bool(running)].count(True) != 1:
         raise ClusterwrightError("observe compares one thing at a time: give --ibnetdiscover, --lldp or --running.")
     if running is not None:
@@ -103,6 +106,7 @@ def observe(
 def _observe_running(spec: Path, folder: Path, adopt: bool, form: str) -> int:
     # Imported only here: a scan of cables needs no renderer.
     from clusterwright.cli import drift
+    from clusterwright.cli.planning import plan_with_findings
 
     if form not in drift.FORMATS:
         raise ClusterwrightError(f"--running is shown as {', '.join(drift.FORMATS)}.")
@@ -117,6 +121,8 @@ def _observe_running(spec: Path, folder: Path, adopt: bool, form: str) -> int:
 
 
 def _tell(differences: Sequence[ObservedDifference], cluster: str, fabric: str, form: str) -> int:
+    from clusterwright.cli.formats.differences import render_csv, render_json, render_text
+
     if form == "json":
         click.echo(render_json(differences, cluster, fabric), nl=False)
     elif form == "csv":

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.cli.formats.placement import PlacementComparison, as_document, hostfile, rankfile, text
-from clusterwright.cli.planning import plan_with_findings
 from clusterwright.finding import ClusterwrightError
-from clusterwright.place.placement import linear, place, shuffled
-from clusterwright.place.room import room_for
-from clusterwright.plan.model import Plan
-from clusterwright.spec.workload import Job
+
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.workload import Job
 
 _LARGEST_SEED = 2**32 - 1
 
@@ -39,6 +38,11 @@ def place_command(spec: Path, name: str | None, failed: tuple[str, ...], seed: i
 
     Exit status: 0 placed, 2 could not run: no such job, or no room for it.
     """
+    from clusterwright.cli.formats.placement import PlacementComparison, as_document, hostfile, rankfile, text
+    from clusterwright.cli.planning import plan_with_findings
+    from clusterwright.place.placement import linear, place, shuffled
+    from clusterwright.place.room import room_for
+
     plan, _ = plan_with_findings(spec)
     job = _job(plan, name)
     room = room_for(plan, job, failed)

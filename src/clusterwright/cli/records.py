@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from clusterwright.chain import ChainError
 from clusterwright.finding import ClusterwrightError
-from clusterwright.node_watch.record import RecordError, append
-from clusterwright.proofs.check import ProofCheck, Verdict
-from clusterwright.proofs.records import read_records
+
+if TYPE_CHECKING:
+    from clusterwright.proofs.check import ProofCheck, Verdict
 
 _EXIT_REFUTED = 1
 _MOST_EXAMPLES = 40
@@ -23,6 +24,8 @@ _MOST_EXAMPLES = 40
 
 def leave_record(path: Path, key: Path, cluster: str, verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> None:
     """Write what was found behind the last record of a log, signed. Raises ClusterwrightError when it cannot be."""
+    from clusterwright.node_watch.record import RecordError, append
+
     examples = [str(example) for _, verdict in verdicts for example in verdict.counterexamples]
     entry = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -49,6 +52,8 @@ def leave_record(path: Path, key: Path, cluster: str, verdicts: Sequence[tuple[P
 
 def show_records(path: Path, public_key: Path, form: str) -> int:
     """What a node's log says. A log that is not as it was signed refutes, like a record of an open node."""
+    from clusterwright.proofs.records import read_records
+
     try:
         found = read_records(path, public_key)
     except ChainError as error:

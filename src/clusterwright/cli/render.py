@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.cli.planning import sound_plan
 from clusterwright.finding import ClusterwrightError
-from clusterwright.output.workers import render_tree
-from clusterwright.plan.model import Plan
+
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
 
 _EXIT_FINDINGS = 1
 
@@ -30,6 +31,9 @@ def render(spec: Path, out: Path, only: tuple[str, ...]) -> int:
 
     Exit status: 0 written, 1 the spec has errors, 2 could not run.
     """
+    from clusterwright.cli.planning import sound_plan
+    from clusterwright.output.workers import render_tree
+
     plan = sound_plan(spec)
     if plan is None:
         return _EXIT_FINDINGS

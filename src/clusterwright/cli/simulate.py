@@ -6,18 +6,24 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.cli.planning import plan_with_findings
-from clusterwright.intent.hashing import hashed_fields
-from clusterwright.simulate.collective import Simulation, simulate
-from clusterwright.simulate.flows import SOURCE_PORTS, FlowTransport
-from clusterwright.simulate.hashing import HASHES, PATH_PINNING, RENDERED, layers_of
-from clusterwright.simulate.network import FabricGraph, build_network, fabric_to_simulate
-from clusterwright.simulate.placement import PLACEMENTS
-from clusterwright.simulate.summary import Summary, summarise
-from clusterwright.simulate.traffic import ALGORITHMS, COLLECTIVES, Traffic, algorithm_for
+from clusterwright.simulate.choices import (
+    ALGORITHMS,
+    COLLECTIVES,
+    HASHES,
+    PATH_PINNING,
+    PLACEMENTS,
+    RENDERED,
+    SOURCE_PORTS,
+)
+
+if TYPE_CHECKING:
+    from clusterwright.simulate.collective import Simulation
+    from clusterwright.simulate.network import FabricGraph
+    from clusterwright.simulate.summary import Summary
 
 _MOST_QPS = 128  # what NCCL_IB_QPS_PER_CONNECTION takes
 _MOST_CHANNELS = 64
@@ -86,6 +92,13 @@ def simulate_command(
 
     Exit status: 0 simulated, 2 could not run.
     """
+    from clusterwright.cli.planning import plan_with_findings
+    from clusterwright.simulate.collective import Simulation, simulate
+    from clusterwright.simulate.flows import FlowTransport
+    from clusterwright.simulate.network import build_network, fabric_to_simulate
+    from clusterwright.simulate.summary import summarise
+    from clusterwright.simulate.traffic import Traffic, algorithm_for
+
     plan, _ = plan_with_findings(spec)
     network = build_network(plan, fabric_to_simulate(plan, fabric))
     nccl = plan.spec.nccl
@@ -116,6 +129,9 @@ def simulate_command(
 
 def _hashing(network: FabricGraph, asked: str) -> Iterator[dict[str, str]]:
     """For each tier what its switches pick a link by, and with which function."""
+    from clusterwright.intent.hashing import hashed_fields
+    from clusterwright.simulate.hashing import layers_of
+
     if asked == PATH_PINNING:
         yield from ({"tier": each.tier.role, "fields": "destination's slice"} for each in network.hashing)
         return

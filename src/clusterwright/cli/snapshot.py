@@ -6,11 +6,7 @@ from pathlib import Path
 
 import click
 
-from clusterwright.cli.planning import sound_plan
-from clusterwright.cli.render import choose
 from clusterwright.finding import ClusterwrightError
-from clusterwright.output.snapshot import applies, snapshot
-from clusterwright.output.tree import write_tree
 
 _EXIT_FINDINGS = 1
 
@@ -28,6 +24,11 @@ def snapshot_command(spec: Path, out: Path, only: tuple[str, ...]) -> int:
 
     Exit status: 0 written, 1 the spec has errors, 2 could not run.
     """
+    from clusterwright.cli.planning import sound_plan
+    from clusterwright.cli.render import choose
+    from clusterwright.output.snapshot import applies, snapshot
+    from clusterwright.output.tree import write_tree
+
     plan = sound_plan(spec)
     if plan is None:
         return _EXIT_FINDINGS

@@ -9,21 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.cli.planning import sound_plan
-from clusterwright.cli.proofs import prove
-from clusterwright.cli.records import leave_record, show_records
 from clusterwright.finding import ClusterwrightError
-from clusterwright.output.engine import render_kinds
-from clusterwright.proofs.declaration import declaration_of
-from clusterwright.proofs.files import FILES
-from clusterwright.proofs.folder import read_folder
-from clusterwright.proofs.registry import CHECKS
-from clusterwright.proofs.tree import RenderedTree, Rendering, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clusterwright.proofs.check import ProofCheck, Verdict
+    from clusterwright.proofs.tree import RenderedTree
 
 _EXIT_REFUTED = 1
 _EXIT_CANNOT_RUN = 2
@@ -66,6 +58,10 @@ def verify(
     Exit status: 0 proven or nothing to prove, 1 refuted, 2 could not run, 3 nothing refuted, but a claim that could not
     be judged.
     """
+    from clusterwright.cli.proofs import prove
+    from clusterwright.cli.records import leave_record, show_records
+    from clusterwright.proofs.files import FILES
+
     if (subject is None) is (records is None) or (records is None) is not (public_key is None):
         raise ClusterwrightError(
             "Name a spec, a rendered folder, or a log with `--records FILE --public-key PEM`; one of them."
@@ -98,6 +94,8 @@ def verify(
 
 def _chosen(names: Sequence[str]) -> tuple[ProofCheck, ...]:
     """The checks of these names, all when there is none. Raises ClusterwrightError for an unknown name."""
+    from clusterwright.proofs.registry import CHECKS
+
     known = {check.name: check for check in CHECKS}
     for name in names:
         if name not in known:
@@ -109,6 +107,11 @@ def _chosen(names: Sequence[str]) -> tuple[ProofCheck, ...]:
 
 def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     """What the checks read, rendered in memory; None when the spec has errors, which are then printed."""
+    from clusterwright.cli.planning import sound_plan
+    from clusterwright.output.engine import render_kinds
+    from clusterwright.proofs.declaration import declaration_of
+    from clusterwright.proofs.tree import tree_of
+
     plan = sound_plan(spec)
     if plan is None:
         return None
@@ -118,6 +121,12 @@ def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
 
 def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     """What the checks read in a folder, and what a spec renders; None when the spec has errors, which are printed."""
+    from clusterwright.cli.planning import sound_plan
+    from clusterwright.output.engine import render_kinds
+    from clusterwright.proofs.declaration import declaration_of
+    from clusterwright.proofs.folder import read_folder
+    from clusterwright.proofs.tree import Rendering
+
     kinds = {kind for check in checks for kind in check.kinds}
     if spec is None:
         return read_folder(folder, kinds)

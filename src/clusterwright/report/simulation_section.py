@@ -43,9 +43,10 @@ def simulation_section(plan: Plan) -> Section | None:
 
 def _block(plan: Plan, nccl: NcclProfile) -> Block:
     # numpy is paid for only by reports that simulate.
+    from clusterwright.simulate.choices import ECMP, RENDERED
     from clusterwright.simulate.collective import Simulation, compare
     from clusterwright.simulate.flows import FlowTransport
-    from clusterwright.simulate.hashing import ECMP, RENDERED, layers_of
+    from clusterwright.simulate.hashing import layers_of
     from clusterwright.simulate.network import build_network
     from clusterwright.simulate.summary import range_of
     from clusterwright.simulate.traffic import Traffic

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from clusterwright.simulate.choices import PATH_PINNING
 from clusterwright.simulate.hashing import (
-    PATH_PINNING,
     Chooser,
     FieldHashes,
     Hashes,
@@ -30,7 +30,6 @@ from clusterwright.simulate.queue_pairs import (
 )
 from clusterwright.simulate.traffic import Phase
 
-SOURCE_PORTS = ("queue-pair", "fixed")
 _FLOWS_AT_ONCE = 1 << 21  # bounds memory
 
 

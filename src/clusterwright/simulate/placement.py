@@ -15,7 +15,6 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.simulate.network import FabricGraph, Ints
 from clusterwright.simulate.scramble import scrambled
 
-PLACEMENTS = ("linear", "random", "fragmented")
 _ORDER = 3
 
 

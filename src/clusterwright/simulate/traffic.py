@@ -20,8 +20,6 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.simulate.network import Ints
 from clusterwright.simulate.placement import NicPlacement
 
-COLLECTIVES = ("all-gather", "all-reduce", "all-to-all")
-ALGORITHMS = ("ring", "recursive-doubling", "pairwise")
 WINDOW = 8
 SAMPLED = 8
 

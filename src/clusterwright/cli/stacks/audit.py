@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from clusterwright import chain
 from clusterwright.cli.command_group import CommandGroup
-from clusterwright.report.rollout_history import Rollout, rollouts
-from clusterwright.rollout.audit import path_of
+
+if TYPE_CHECKING:
+    from clusterwright.report.rollout_history import Rollout
 
 _ROOT = click.argument("root", type=click.Path(path_type=Path, file_okay=False))
 
@@ -26,6 +27,8 @@ def audit() -> None:
 @click.argument("name", default="")
 def show(root: Path, name: str) -> int:
     """List the rollouts; with a NAME (or its beginning), everything about that one."""
+    from clusterwright.report.rollout_history import rollouts
+
     found = rollouts(_entries(root))
     if not name:
         for rollout in found:
@@ -44,6 +47,8 @@ def show(root: Path, name: str) -> int:
 @click.option("--head", help="COUNT:DIGEST as printed before and kept elsewhere; the log must still contain it.")
 def verify(root: Path, head: str | None) -> int:
     """Check that no line was changed, moved or taken out, and print the log's head, to be kept elsewhere."""
+    from clusterwright.rollout.audit import path_of
+
     entries = _entries(root)
     if head:
         count, _, digest = head.partition(":")
@@ -60,6 +65,8 @@ def verify(root: Path, head: str | None) -> int:
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Default: standard output.")
 def export(root: Path, out: Path | None) -> int:
     """Write every rollout as one JSON document."""
+    from clusterwright.report.rollout_history import rollouts
+
     entries = _entries(root)
     end = chain.head_of(entries)
     document = {
@@ -78,6 +85,8 @@ def export(root: Path, out: Path | None) -> int:
 
 
 def _entries(root: Path) -> list[dict[str, Any]]:
+    from clusterwright.rollout.audit import path_of
+
     path = path_of(root)
     if not path.exists():
         raise click.ClickException(f"{path}: there is no record; nothing was deployed under {root}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,12 +19,10 @@ from clusterwright.cli.stacks.options import (
     stack_options,
     tell_ran,
 )
-from clusterwright.cli.stacks.progress import shown
-from clusterwright.deploy.pulumi.automation import Engine, Ran
-from clusterwright.deploy.pulumi.order import drive_stacks
-from clusterwright.deploy.pulumi.project import Deployment
-from clusterwright.deploy.pulumi.units import UPPER, Stack
-from clusterwright.rollout.unchanged import recalled, unchanged
+
+if TYPE_CHECKING:
+    from clusterwright.deploy.pulumi.automation import Engine, Ran
+    from clusterwright.deploy.pulumi.units import Stack
 
 
 @click.command()
@@ -52,6 +50,8 @@ def preview(
 
     Exit status: 0 previewed, 1 errors in the spec, or a proof would break, 2 could not run.
     """
+    from clusterwright.deploy.pulumi.automation import Engine
+
     judging = Judging(jobs, accept_refuted, skip_gate, because)
     if form == "text" and save is None and (same := _unchanged(options)):
         click.echo(f"{same.cluster}: nothing changes", err=options["events"] == Path("-"))
@@ -100,6 +100,11 @@ def _unchanged(options: dict[str, Any]) -> _Previewed | None:
 
     Raises ClusterwrightError.
     """
+    from clusterwright.deploy.pulumi.automation import Engine
+    from clusterwright.deploy.pulumi.project import Deployment
+    from clusterwright.deploy.pulumi.units import UPPER
+    from clusterwright.rollout.unchanged import recalled, unchanged
+
     layers = ((UPPER,) if options["upper"] else ()) + tuple(dict.fromkeys(options["pods"]))
     if not layers or len(set(layers) - {UPPER}) > 1:  # only the plan knows every layer, and the order of pods
         return None
@@ -120,6 +125,9 @@ def _unchanged(options: dict[str, Any]) -> _Previewed | None:
 
 def _drive(previewed: _Previewed, options: dict[str, Any]) -> int:
     """Pulumi's own preview of every stack, on the manifests that were shown."""
+    from clusterwright.cli.stacks.progress import shown
+    from clusterwright.deploy.pulumi.order import drive_stacks
+
     stacks, engine = previewed.stacks, previewed.engine
     click.echo(f"preview: {', '.join(stack.name for stack in stacks)}", err=True)
     with shown(options["events"]) as listen, interruptible(engine) as is_stopped:

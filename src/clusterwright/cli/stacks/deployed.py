@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,16 +22,15 @@ from clusterwright.cli.stacks.options import (
     stack_options,
     tell_ran,
 )
-from clusterwright.cli.stacks.progress import shown
-from clusterwright.deploy.pulumi.automation import Engine, Given, Ran
-from clusterwright.deploy.pulumi.events import Event
-from clusterwright.deploy.pulumi.order import drive_stacks, require_none_left
-from clusterwright.deploy.pulumi.units import Stack, cut
 from clusterwright.finding import ClusterwrightError
-from clusterwright.rollout.audit import Approval, Trail, revision_of, who
-from clusterwright.rollout.execution import Result, UpdateEnd
-from clusterwright.rollout.ledger import rollout_name
-from clusterwright.rollout.stack_change import AS_GIVEN, StackChange, UnitReports, destroyed, refreshed
+
+if TYPE_CHECKING:
+    from clusterwright.deploy.pulumi.automation import Engine, Given, Ran
+    from clusterwright.deploy.pulumi.events import Event
+    from clusterwright.deploy.pulumi.units import Stack
+    from clusterwright.rollout.audit import Approval
+    from clusterwright.rollout.execution import Result
+    from clusterwright.rollout.stack_change import StackChange
 
 _SHOWN = 5
 
@@ -51,6 +50,8 @@ def refresh(*, reason: str, **options: Any) -> int:
 
     Exit status: 0 asked, 1 errors in the spec, 2 could not run, 3 failed on a stack, 130 interrupted.
     """
+    from clusterwright.deploy.pulumi.automation import Engine
+
     site = open_site(options, asks_for_secrets=True)
     if site is None:
         return EXIT_FINDINGS
@@ -71,6 +72,10 @@ def destroy(*, reason: str, yes: bool, **options: Any) -> int:
 
     Exit status: 0 removed, 1 errors in the spec, 2 refused, 3 failed on a stack, 130 interrupted.
     """
+    from clusterwright.deploy.pulumi.automation import Engine
+    from clusterwright.deploy.pulumi.order import require_none_left
+    from clusterwright.deploy.pulumi.units import cut
+
     site = open_site(options, asks_for_secrets=False)
     if site is None:
         return EXIT_FINDINGS
@@ -117,6 +122,12 @@ def _asked_why() -> str:
 
 def _drive(action: str, site: ChosenStacks, engine: Engine, reason: str, options: dict[str, Any]) -> int:
     """The action over every stack, with its record: what each had, what was found or removed, how it ended."""
+    from clusterwright.cli.stacks.progress import shown
+    from clusterwright.deploy.pulumi.order import drive_stacks
+    from clusterwright.rollout.audit import Trail
+    from clusterwright.rollout.ledger import rollout_name
+    from clusterwright.rollout.stack_change import UnitReports, destroyed, refreshed
+
     click.echo(f"{action}: {', '.join(stack.name for stack in site.stacks)}", err=True)
     before = engine.all_given(site.stacks)
     approval = _approval(action, site, reason, before)
@@ -151,6 +162,8 @@ def _drive(action: str, site: ChosenStacks, engine: Engine, reason: str, options
 
 def _tell_found(changes: list[StackChange]) -> None:
     """Which devices differ, those that differed before and still do among them."""
+    from clusterwright.rollout.stack_change import AS_GIVEN
+
     found = [name for each in changes for name, what in each.devices.items() if what != AS_GIVEN]
     asked = sum(len(each.devices) for each in changes)
     if not found:
@@ -170,6 +183,8 @@ def _after(engine: Engine, stack: Stack) -> Given | None:
 
 def _approval(action: str, site: ChosenStacks, reason: str, before: Mapping[str, Given]) -> Approval:
     """What was asked for; its manifest stands for what the stacks were deployed from, its base for what devices had."""
+    from clusterwright.rollout.audit import Approval, revision_of, who
+
     user, host = who()
     path = site.deployment.spec
     return Approval(
@@ -194,6 +209,8 @@ def _digest(values: Mapping[str, str]) -> str:
 
 
 def _result(ran: tuple[Ran, ...], *, is_stopped: bool) -> Result:
+    from clusterwright.rollout.execution import Result, UpdateEnd
+
     failed = [each.stack for each in ran if not each.ok]
     if is_stopped:
         return Result(UpdateEnd.ABORTED, (), ran, "interrupted")

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clusterwright.deploy.pulumi.units import cut
 from clusterwright.finding import ClusterwrightError
-from clusterwright.rollout.gates.selection import GATES
 
 if TYPE_CHECKING:  # where nothing changes, nothing is judged: the proofs are imported when something is
     from clusterwright.cli.stacks.options import ChosenStacks
@@ -26,6 +24,8 @@ _SHORTEST_REASON = 10  # characters below which a reason says nothing
 
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options about what a change disturbs and breaks."""
+    from clusterwright.rollout.gates.selection import GATES
+
     decorators = (
         click.option(
             "--jobs",
@@ -125,6 +125,7 @@ class JudgedPreview:
 
 def judge(site: ChosenStacks, prepared: Prepared, judging: Judging) -> JudgedPreview:
     """The preview of ``prepared`` with the answers of the command line. Raises ClusterwrightError."""
+    from clusterwright.deploy.pulumi.units import cut
     from clusterwright.rollout.preview.preview import Change, preview
     from clusterwright.rollout.running_jobs import running_jobs
 

@@ -13,17 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clusterwright.cli.stacks.progress import counted
-from clusterwright.deploy.locks import StackLocks
-from clusterwright.deploy.pulumi.automation import Engine, Ran
-from clusterwright.deploy.pulumi.order import STACKS_AT_ONCE
-from clusterwright.deploy.pulumi.project import Deployment
-from clusterwright.deploy.pulumi.units import UPPER, Stack, choose, cut
-from clusterwright.deploy.secrets.passphrase import require_passphrase
-from clusterwright.deploy.targets import TARGETS, Chosen
-
 if TYPE_CHECKING:  # what reads and judges specs is imported where one is: a preview that finds no change does neither
+    from clusterwright.deploy.pulumi.automation import Engine, Ran
+    from clusterwright.deploy.pulumi.project import Deployment
     from clusterwright.deploy.pulumi.rendering import Source
+    from clusterwright.deploy.pulumi.units import Stack
+    from clusterwright.deploy.targets import Chosen
     from clusterwright.plan.model import Plan
     from clusterwright.spec.model import ClusterSpec
 
@@ -35,6 +30,9 @@ EXIT_INTERRUPTED = 130
 
 def stack_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The arguments that the commands share."""
+    from clusterwright.deploy.pulumi.order import STACKS_AT_ONCE
+    from clusterwright.deploy.targets import TARGETS
+
     decorators = (
         click.argument("spec", type=click.Path(path_type=Path)),
         click.option(
@@ -109,6 +107,9 @@ class ChosenStacks:
 
         Raises ClusterwrightError as well when the passphrase is not that of the stacks.
         """
+        from clusterwright.deploy.locks import StackLocks
+        from clusterwright.deploy.secrets.passphrase import require_passphrase
+
         locks = StackLocks(self.root / "locks")  # lives as long as the block, and its locks with it
         locks.take(self.plan.name, action)
         require_passphrase(self.root / "project", (stack.name for stack in self.stacks), os.environ)
@@ -117,6 +118,8 @@ class ChosenStacks:
 
 def chosen_target(options: dict[str, Any]) -> Chosen:
     """The target that the options name; where its state is kept is told to Pulumi."""
+    from clusterwright.deploy.targets import Chosen
+
     if options["backend"]:
         os.environ["PULUMI_BACKEND_URL"] = options["backend"]
     return Chosen(options["target"], options["root"], options["access"], options["secrets"])
@@ -125,7 +128,9 @@ def chosen_target(options: dict[str, Any]) -> Chosen:
 def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStacks | None:
     """The site that the options name; None after the spec's errors were printed. Raises ClusterwrightError."""
     from clusterwright.cli.planning import sound_spec
+    from clusterwright.deploy.pulumi.project import Deployment
     from clusterwright.deploy.pulumi.rendering import Source
+    from clusterwright.deploy.pulumi.units import UPPER, choose, cut
     from clusterwright.plan.build import build_plan
     from clusterwright.spec.text.source import noting_reads
 
@@ -176,6 +181,8 @@ def interruptible(engine: Engine) -> Iterator[Callable[[], bool]]:
 
 def tell_ran(action: str, stacks: tuple[Stack, ...], ran: tuple[Ran, ...]) -> int:
     """Say on standard error what became of the stacks; the exit status."""
+    from clusterwright.cli.stacks.progress import counted
+
     total: Counter[str] = Counter()
     for each in ran:
         total.update(each.counts)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,29 +24,19 @@ from clusterwright.cli.stacks.options import (
     stack_options,
     tell_ran,
 )
-from clusterwright.cli.stacks.progress import shown
-from clusterwright.cli.stacks.waves import waves_text
-from clusterwright.deploy.pulumi.automation import Engine
-from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
-from clusterwright.deploy.store import Store
-from clusterwright.deploy.target import Target
 from clusterwright.finding import ClusterwrightError
-from clusterwright.rollout import ledger
-from clusterwright.rollout.approval import load_approval, require_approved
-from clusterwright.rollout.audit import Approval, RecordedOverride, Trail, revision_of, who
-from clusterwright.rollout.execution import Execution, Orders, Result, UpdateEnd
-from clusterwright.rollout.gates.health import Gate, HoldsTree, SiteProbe, Verdicts
-from clusterwright.rollout.gates.selection import Gates, device_gates
-from clusterwright.rollout.ledger import UnderWay
-from clusterwright.rollout.prepare import Prepared, prepare_update
-from clusterwright.rollout.waves import Wave, plan_waves
 
-_STATUS = {
-    UpdateEnd.DONE: 0,
-    UpdateEnd.PAUSED: EXIT_PAUSED,
-    UpdateEnd.STOPPED: EXIT_STOPPED,
-    UpdateEnd.ABORTED: EXIT_INTERRUPTED,
-}
+if TYPE_CHECKING:
+    from clusterwright.deploy.pulumi.automation import Engine
+    from clusterwright.deploy.pulumi.events import Listener
+    from clusterwright.deploy.target import Target
+    from clusterwright.rollout.audit import Approval
+    from clusterwright.rollout.execution import Result
+    from clusterwright.rollout.gates.health import Gate
+    from clusterwright.rollout.gates.selection import Gates
+    from clusterwright.rollout.ledger import UnderWay
+    from clusterwright.rollout.prepare import Prepared
+    from clusterwright.rollout.waves import Wave
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +106,8 @@ def up(
     Exit status: 0 done, 1 errors in the spec, 2 refused, 3 stopped by failures, 4 paused, 130 interrupted. The same
     command goes on where it ended.
     """
+    from clusterwright.deploy.pulumi.automation import Engine
+
     judging = Judging(jobs, accept_refuted, skip_gate, because)
     pauses = frozenset(pause_after)
     wishes = Wishes(reason, accept, approved, pauses, interactive, yes, verdicts, probe, judging)
@@ -129,6 +121,15 @@ def up(
 
 
 def _up(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None, at_once: int) -> int:
+    from clusterwright.cli.stacks.progress import shown
+    from clusterwright.cli.stacks.waves import waves_text
+    from clusterwright.deploy.pulumi.events import Event, EventKind
+    from clusterwright.rollout import ledger
+    from clusterwright.rollout.audit import Trail
+    from clusterwright.rollout.execution import Execution, Orders, UpdateEnd
+    from clusterwright.rollout.prepare import prepare_update
+    from clusterwright.rollout.waves import plan_waves
+
     before = ledger.load(site.root)
     prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before)
     rollout = prepared.rollout
@@ -172,6 +173,9 @@ def _at(rollout: UnderWay) -> str:
 
 def _require_allowed(site: ChosenStacks, wishes: Wishes, prepared: Prepared, *, is_resumed: bool) -> None:
     """Raises ClusterwrightError when this is not what was approved, or breaks the policy and nobody answers for it."""
+    from clusterwright.deploy.store import Store
+    from clusterwright.rollout.approval import load_approval, require_approved
+
     if wishes.approved and not is_resumed:
         require_approved(load_approval(wishes.approved), prepared, Store(site.root / "objects"))
     if wishes.approved and is_resumed and load_approval(wishes.approved).manifest != prepared.digest:
@@ -208,6 +212,10 @@ def _asks(wishes: Wishes) -> Callable[[int, Wave], bool]:
 
 def _gates(site: ChosenStacks, wishes: Wishes, prepared: Prepared) -> Gates:
     """Everything that is asked between waves: files, what devices say of themselves, what the site says of them."""
+    from clusterwright.deploy.store import Store
+    from clusterwright.rollout.gates.health import HoldsTree, SiteProbe, Verdicts
+    from clusterwright.rollout.gates.selection import Gates, device_gates
+
     devices, skipped = site.target.devices(), wishes.judging.skipped
     found = device_gates(site.plan, devices, prepared.effects, prepared.rollout, site.root, skipped)
     names = {stack.layer: stack.name for stack in site.stacks}
@@ -232,6 +240,9 @@ def _approval(
     judged: JudgedPreview | None,
     gates: Gates,
 ) -> Approval:
+    from clusterwright.rollout.approval import load_approval
+    from clusterwright.rollout.audit import Approval, RecordedOverride, revision_of, who
+
     user, host = who()
     path = site.deployment.spec
     shown_then = load_approval(wishes.approved).text if wishes.approved else text
@@ -257,12 +268,17 @@ def _approval(
 
 
 def _tell_end(listen: Listener, rollout: UnderWay, result: Result) -> None:
+    from clusterwright.deploy.pulumi.events import Event, EventKind
+    from clusterwright.rollout.execution import UpdateEnd
+
     kind = EventKind.ROLLOUT_FINISHED if result.end is UpdateEnd.DONE else EventKind.ROLLOUT_STOPPED
     text = f"{result.end.value}: {result.text}" if result.text else ""
     listen(Event(kind, text=text, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
 
 
 def _tell(site: ChosenStacks, result: Result) -> int:
+    from clusterwright.rollout.execution import UpdateEnd
+
     if result.end is UpdateEnd.DONE:
         changed = sum(len(each.wave.devices) - len(each.failed) for each in result.waves)
         if changed:
@@ -270,4 +286,10 @@ def _tell(site: ChosenStacks, result: Result) -> int:
             return 0
         return tell_ran("up", site.stacks, result.stacks)
     click.echo(f"up {result.end.value}: {result.text}. The same command goes on from here.", err=True)
-    return _STATUS[result.end]
+    status = {
+        UpdateEnd.DONE: 0,
+        UpdateEnd.PAUSED: EXIT_PAUSED,
+        UpdateEnd.STOPPED: EXIT_STOPPED,
+        UpdateEnd.ABORTED: EXIT_INTERRUPTED,
+    }
+    return status[result.end]

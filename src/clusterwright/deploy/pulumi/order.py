@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING
 
-from clusterwright.deploy.pulumi.automation import Ran
 from clusterwright.deploy.pulumi.units import UPPER, Stack
 from clusterwright.finding import ClusterwrightError
+
+if TYPE_CHECKING:  # the engine's own library takes long to import
+    from clusterwright.deploy.pulumi.automation import Ran
 
 STACKS_AT_ONCE = 2
 """Each stack keeps about one core busy: the engine, the program and the provider take turns."""

@@ -1,0 +1,9 @@
+"""The names of what a simulation can be asked for: its traffic, where its ranks lie, how switches choose."""
+
+from __future__ import annotations
+
+COLLECTIVES = ("all-gather", "all-reduce", "all-to-all")
+ALGORITHMS = ("ring", "recursive-doubling", "pairwise")
+PLACEMENTS = ("linear", "random", "fragmented")
+SOURCE_PORTS = ("queue-pair", "fixed")
+RENDERED, ECMP, E_ECMP, PATH_PINNING = HASHES = ("rendered", "ecmp", "e-ecmp", "path-pinning")
