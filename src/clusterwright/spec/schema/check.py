@@ -14,19 +14,16 @@ from itertools import islice
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
-from jsonschema.validators import extend
-from referencing import Registry, Resource
-from referencing.jsonschema import DRAFT202012
-
 from clusterwright import data_files
 from clusterwright.finding import Finding, Severity
+from clusterwright.spec.schema.acceptance import Accepts, UnknownKeywordError, acceptance, is_integer
 from clusterwright.spec.schema.messages import causes, findings_of, unknown_keys
 from clusterwright.spec.schema.patterns import compiled
 from clusterwright.spec.text.text_lines import broken_lines
 
 if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
     from clusterwright.spec.text.document import Document, Path
 
 MAX_FINDINGS = 50
@@ -34,23 +31,6 @@ MAX_FINDINGS = 50
 _MAX_ERRORS = 1000
 # Values for all types and most patterns of a spec, of which one may stand in for a value that is refused.
 _SAMPLES = (1, 0.5, True, "a", "a1", "/a", "1", "1-2", "1G", "10.0.0.0/8", "2001:db8::/32", "0x1", "2026-01-01", "a.b")
-
-
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    """The keyword ``pattern`` as JSON Schema means it: a regular expression of ECMA-262."""
-    del schema
-    if validator.is_type(instance, "string") and not compiled(pattern).search(instance):
-        yield ValidationError(f"{instance!r} does not match {pattern!r}")
-
-
-# JSON calls 3.0 an integer; a count written so is a slip, and would reach the plan as a float.
-_Validator = extend(  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
-    Draft202012Validator,
-    validators={"pattern": _pattern},
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
-        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
-    ),
-)
 
 
 def check(document: Document, schema_name: str, folder: FilePath | None = None) -> list[Finding]:
@@ -61,9 +41,12 @@ def check(document: Document, schema_name: str, folder: FilePath | None = None) 
     one line), CW119 (more than can be shown).
     Raises FileNotFoundError when there is no such schema.
     """
-    validator = _validator(folder or _published(), schema_name)
-    found: dict[tuple[Any, ...], Finding] = {}
+    home = folder or _published()
     broken = dict(islice(broken_lines(document), _MAX_ERRORS))
+    if not broken and accepts(document.data, schema_name, home):
+        return []
+    validator = _validator(home, schema_name)
+    found: dict[tuple[Any, ...], Finding] = {}
     for error in causes(list(islice(validator.iter_errors(document.data), _MAX_ERRORS))):
         for finding in findings_of(error, document):
             if finding.path not in broken:  # what has two lines misses its pattern for that reason
@@ -83,6 +66,14 @@ def check(document: Document, schema_name: str, folder: FilePath | None = None) 
         shown[-1].position,
     )
     return [*shown, more]
+
+
+def accepts(data: Any, schema_name: str, folder: FilePath | None = None) -> bool:
+    """Whether ``data`` is known to keep to the schema; not so of one with a keyword that only jsonschema knows."""
+    try:
+        return _acceptance(folder or _published(), schema_name)(data)
+    except UnknownKeywordError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +137,38 @@ def _published() -> FilePath:
 
 
 @cache
-def _validator(folder: FilePath, name: str) -> Any:
-    schema = _load(folder, f"{name}.schema.json")
+def _acceptance(folder: FilePath, name: str) -> Accepts:
+    return acceptance(_all(folder), f"{name}.schema.json")
 
+
+@cache
+def _validator(folder: FilePath, name: str) -> Any:
+    # Takes a tenth of a second to import, which is for those who have something to be told.
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import extend
+    from referencing import Registry, Resource
+    from referencing.jsonschema import DRAFT202012
+
+    def pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        """The keyword ``pattern`` as JSON Schema means it: a regular expression of ECMA-262."""
+        del schema
+        if validator.is_type(instance, "string") and not compiled(pattern).search(instance):
+            yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: is_integer(value))
+    kind = extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)  # type: ignore[no-untyped-call]
     # All of them beforehand: a registry that retrieves forgets, and would read a file again at every reference to it.
-    named = {file.name: _load(folder, file.name) for file in folder.glob("*.schema.json")}
     resources = (
-        (name, Resource.from_contents(each, default_specification=DRAFT202012)) for name, each in named.items()
+        (file, Resource.from_contents(each, default_specification=DRAFT202012)) for file, each in _all(folder).items()
     )
     registry: Registry[Any] = Registry().with_resources(resources).crawl()
-    return _Validator(schema, registry=registry)
+    return kind(_load(folder, f"{name}.schema.json"), registry=registry)
+
+
+def _all(folder: FilePath) -> Mapping[str, Any]:
+    """Every schema in ``folder`` by the name of its file."""
+    return {file.name: _load(folder, file.name) for file in folder.glob("*.schema.json")}
 
 
 @cache

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.spec.schema.check import refused_places
+from clusterwright.spec.schema.check import accepts, refused_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -42,6 +42,8 @@ class Remainder:
 
 def remainder(document: Document, schema_name: str, findings: Iterable[Finding]) -> Remainder | None:
     """What is left of ``document`` without what ``findings`` of its schema object to; None when that is nothing."""
+    if accepts(document.data, schema_name):
+        return Remainder(document, {}, ())
     blamed = list(findings)
     data = deepcopy(document.data)
     taken: dict[Path, Finding] = {}

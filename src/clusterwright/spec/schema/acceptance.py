@@ -1,0 +1,206 @@
+"""Whether data keeps to a JSON Schema (2020-12): yes or no, from functions that are made of the schema once.
+
+Most files that are read are sound. To see that, this takes a twentieth of the time that jsonschema needs to be imported
+and asked; it is asked only for what is refused here, to say why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from clusterwright.spec.schema.patterns import compiled
+
+Accepts = Callable[[Any], bool]
+Schemas = Mapping[str, Any]
+
+
+class UnknownKeywordError(ValueError):
+    """A schema has a keyword whose meaning is not known here."""
+
+
+# Describe, name or hold something; `format` is an annotation unless a validator is told otherwise.
+_SILENT = frozenset({"$comment", "$defs", "$id", "$schema", "default", "description", "examples", "format", "title"})
+_TYPES: Mapping[str, Accepts] = {
+    "array": lambda value: isinstance(value, list),
+    "boolean": lambda value: isinstance(value, bool),
+    # JSON calls 3.0 an integer; a count written so is a slip, and would reach the plan as a float.
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "object": lambda value: isinstance(value, dict),
+    "string": lambda value: isinstance(value, str),
+}
+
+
+def is_integer(value: Any) -> bool:
+    """Whether the schemas take ``value`` for an integer: neither a truth value nor a number such as 3.0."""
+    return _TYPES["integer"](value)
+
+
+def acceptance(schemas: Schemas, file: str) -> Accepts:
+    """Whether a value keeps to ``schemas[file]``, which may refer to the others by their file names.
+
+    Raises UnknownKeywordError for a keyword that is not known here, at once or when a reference first leads to it.
+    """
+    return _Maker(schemas).of(schemas[file], file)
+
+
+class _Maker:
+    """Makes functions of schemas; what a reference leads to is made when it is first come to."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self.schemas = schemas
+        self.referred: dict[tuple[str, str], Accepts] = {}
+
+    def of(self, schema: Any, file: str) -> Accepts:
+        if isinstance(schema, bool):
+            return lambda _: schema
+        made: list[Accepts] = []
+        if schema.keys() & _ENTRIES:
+            made.append(self._entries(schema, file))
+        for word, wanted in schema.items():
+            if word in _SILENT or word in _ENTRIES or word in {"then", "else"}:
+                continue
+            if word in _PLAIN:
+                kind, fits = _PLAIN[word]
+                made.append(_plain(kind, fits, wanted))
+            elif word in _NESTED:
+                made.append(_NESTED[word](self, wanted, schema, file))
+            else:
+                raise UnknownKeywordError(word)
+        return made[0] if len(made) == 1 else _all_of(made)
+
+    def _entries(self, schema: Any, file: str) -> Accepts:
+        known = {key: self.of(below, file) for key, below in schema.get("properties", {}).items()}
+        by_pattern = [
+            (compiled(pattern).search, self.of(below, file))
+            for pattern, below in schema.get("patternProperties", {}).items()
+        ]
+        others = self.of(schema.get("additionalProperties", True), file)
+
+        def accepts(value: Any) -> bool:
+            if not isinstance(value, dict):
+                return True
+            for key, below in value.items():
+                judges = [known[key]] if key in known else []
+                judges += [judge for matches, judge in by_pattern if matches(key)]
+                for judge in judges or (others,):
+                    if not judge(below):
+                        return False
+            return True
+
+        return accepts
+
+    def reference(self, wanted: str, _: Any, file: str) -> Accepts:
+        other, _, pointer = wanted.partition("#")
+        place = other or file, pointer
+
+        def accepts(value: Any) -> bool:
+            if place not in self.referred:
+                schema = self.schemas[place[0]]
+                for part in pointer.split("/")[1:]:
+                    schema = schema[part]
+                self.referred[place] = self.of(schema, place[0])
+            return self.referred[place](value)
+
+        return accepts
+
+    def items(self, wanted: Any, _: Any, file: str) -> Accepts:
+        judge = self.of(wanted, file)
+        return lambda value: not isinstance(value, list) or all(map(judge, value))
+
+    def names(self, wanted: Any, _: Any, file: str) -> Accepts:
+        judge = self.of(wanted, file)
+        return lambda value: not isinstance(value, dict) or all(map(judge, value))
+
+    def all_of(self, wanted: Any, _: Any, file: str) -> Accepts:
+        return _all_of([self.of(each, file) for each in wanted])
+
+    def any_of(self, wanted: Any, _: Any, file: str) -> Accepts:
+        judges = [self.of(each, file) for each in wanted]
+        return lambda value: any(judge(value) for judge in judges)
+
+    def one_of(self, wanted: Any, _: Any, file: str) -> Accepts:
+        judges = [self.of(each, file) for each in wanted]
+        return lambda value: sum(judge(value) for judge in judges) == 1
+
+    def condition(self, wanted: Any, schema: Any, file: str) -> Accepts:
+        holds = self.of(wanted, file)
+        then, otherwise = (self.of(schema.get(word, True), file) for word in ("then", "else"))
+        return lambda value: then(value) if holds(value) else otherwise(value)
+
+
+_ENTRIES = frozenset({"properties", "patternProperties", "additionalProperties"})
+_NESTED: Mapping[str, Callable[[_Maker, Any, Any, str], Accepts]] = {
+    "$ref": _Maker.reference,
+    "allOf": _Maker.all_of,
+    "anyOf": _Maker.any_of,
+    "if": _Maker.condition,
+    "items": _Maker.items,
+    "oneOf": _Maker.one_of,
+    "propertyNames": _Maker.names,
+}
+
+
+def _all_of(judges: list[Accepts]) -> Accepts:
+    def accepts(value: Any) -> bool:
+        for judge in judges:  # noqa: SIM110  # a generator costs more than all that it asks
+            if not judge(value):
+                return False
+        return True
+
+    return accepts
+
+
+def _plain(kind: str | None, fits: Callable[[Any, Any], bool], wanted: Any) -> Accepts:
+    if kind is None:
+        return lambda value: fits(value, wanted)
+    is_kind = _TYPES[kind]
+    return lambda value: not is_kind(value) or fits(value, wanted)
+
+
+def _same(value: Any) -> Any:
+    """What is alike for values that JSON calls equal, and for no others: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, bool):
+        return "true" if value else "false", bool
+    if isinstance(value, list):
+        return tuple(map(_same, value)), list
+    if isinstance(value, dict):
+        return frozenset((key, _same(below)) for key, below in value.items()), dict
+    return value
+
+
+def _is_multiple(value: Any, step: Any) -> bool:
+    quotient = value / step
+    return bool(int(quotient) == quotient if isinstance(step, float) else value % step == 0)
+
+
+def _is_of(value: Any, types: Any) -> bool:
+    return _TYPES[types](value) if isinstance(types, str) else any(_TYPES[each](value) for each in types)
+
+
+# For each keyword the type of values that it measures, any for None, and whether a value keeps to what it demands.
+_PLAIN: Mapping[str, tuple[str | None, Callable[[Any, Any], bool]]] = {
+    "const": (None, lambda value, wanted: bool(_same(value) == _same(wanted))),
+    "dependentRequired": (
+        "object",
+        lambda value, wanted: all(value.keys() >= set(needs) for key, needs in wanted.items() if key in value),
+    ),
+    "enum": (None, lambda value, wanted: _same(value) in [_same(each) for each in wanted]),
+    "exclusiveMaximum": ("number", lambda value, bound: bool(value < bound)),
+    "exclusiveMinimum": ("number", lambda value, bound: bool(value > bound)),
+    "maxItems": ("array", lambda value, bound: len(value) <= bound),
+    "maxLength": ("string", lambda value, bound: len(value) <= bound),
+    "maxProperties": ("object", lambda value, bound: len(value) <= bound),
+    "maximum": ("number", lambda value, bound: bool(value <= bound)),
+    "minItems": ("array", lambda value, bound: len(value) >= bound),
+    "minLength": ("string", lambda value, bound: len(value) >= bound),
+    "minProperties": ("object", lambda value, bound: len(value) >= bound),
+    "minimum": ("number", lambda value, bound: bool(value >= bound)),
+    "multipleOf": ("number", _is_multiple),
+    "pattern": ("string", lambda value, pattern: compiled(pattern).search(value) is not None),
+    "required": ("object", lambda value, wanted: value.keys() >= set(wanted)),
+    "type": (None, _is_of),
+    "uniqueItems": ("array", lambda value, wanted: not wanted or len({_same(each) for each in value}) == len(value)),
+}
