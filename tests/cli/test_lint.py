@@ -200,8 +200,12 @@ def test_a_sound_spec_is_linted_without_what_only_findings_need() -> None:
 
 
 def test_the_names_of_commands_are_completed_without_importing_one() -> None:
-    asked = {"_CLUSTERWRIGHT_COMPLETE": "zsh_complete", "COMP_WORDS": "clusterwright re", "COMP_CWORD": "1"}
-    done = run(PYTHONPROFILEIMPORTTIME="1", **asked)
+    done = run(
+        _CLUSTERWRIGHT_COMPLETE="zsh_complete",
+        COMP_WORDS="clusterwright re",
+        COMP_CWORD="1",
+        PYTHONPROFILEIMPORTTIME="1",
+    )
     assert done.stdout.splitlines()[1::3] == ["refresh", "render", "report"]
     assert done.stdout.splitlines()[2] == COMMANDS["refresh"][1]
     assert "clusterwright.cli.render" not in done.stderr
