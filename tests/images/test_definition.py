@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from ipaddress import IPv6Network, ip_address
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,9 @@ def test_kea_takes_the_reservations_and_they_are_the_plans_addresses(name: str, 
     place = tmp_path / "kea.conf"
     place.write_text(text.replace('"memfile",', f'"memfile", "name": "{tmp_path}/leases",'))
     nics = json.loads(text)[f"Dhcp{version}"]["interfaces-config"]["interfaces"]
-    links = "\n".join(f"ip link add {nic} type veth peer name p{nic}" for nic in nics)
+    pairs = [nic.partition("/") for nic in nics]
+    links = "\n".join(f"ip link add {nic} type veth peer name p{nic}" for nic, _, _ in pairs)
+    links += "".join(f"\nip addr add {address}/64 dev {nic}" for nic, _, address in pairs if address)
     done = run(
         "unshare", "--net", "sh", "-ec", f"{links}\nkea-dhcp{version} -t {place}", KEA_LOCKFILE_DIR=str(tmp_path)
     )
@@ -118,6 +121,25 @@ def test_kea_takes_the_reservations_and_they_are_the_plans_addresses(name: str, 
         if server in racks[plan.by_name[node].rack]
         for nic in nics
     }
+
+
+def test_kea_hears_relays_and_knows_an_adapter_by_nothing_else() -> None:
+    """What firmware asks with is neither what iPXE asks with nor what the next boot does."""
+    plan = plan_of("lab-roce")
+    server = first_server(plan)
+    v6 = json.loads(files_of(plan, server)["etc/kea/kea-dhcp6.conf"].content)["Dhcp6"]
+    own = {c.a.port: ip_address(c.a.address or 0) for c in plan.cables_of[server] if c.fabric == "frontend"}
+    assert v6["interfaces-config"]["interfaces"] == [f"{name}/{address}" for name, address in own.items()]
+    for subnet in v6["subnet6"]:
+        (pool,) = subnet["pools"]
+        assert pool["client-class"] == "KNOWN"
+        assert IPv6Network(pool["pool"]).subnet_of(IPv6Network(subnet["subnet"]))
+        held = [ip_address(text) for row in subnet["reservations"] for text in row["ip-addresses"]]
+        assert not [address for address in held if address in IPv6Network(pool["pool"])]
+    plan = plan_of("rsc-phase1")
+    v4 = json.loads(files_of(plan, first_server(plan))["etc/kea/kea-dhcp4.conf"].content)["Dhcp4"]
+    assert v4["match-client-id"] is False
+    assert not [subnet for subnet in v4["subnet4"] if "pools" in subnet]
 
 
 def test_rack_switches_send_requests_to_the_server_that_has_the_reservations() -> None:

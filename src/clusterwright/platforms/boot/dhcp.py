@@ -1,8 +1,11 @@
 """DHCP for nodes that boot: Kea with one reservation per adapter, and nothing for anybody else.
 
-The address is the planned one, so that a node has the same one before and after its system runs. There are no pools:
-an adapter that nobody has noted gets no answer. Requests come through the rack switches' relays, so a server knows the
-rack by the relay's address. Which file is offered depends on who asks: firmware gets iPXE, iPXE its script.
+The address is the planned one, so that a node has the same one before and after its system runs. An adapter that nobody
+has noted gets no answer. Over IPv6 firmware, iPXE and the next boot are clients of their own, each with another
+identity, while the planned address is still lent to the one before: a pool for noted adapters alone has one for each of
+them, in the same subnet, which is all that packet filters ask. Over IPv4 the adapter is the identity. Requests come
+through the rack switches' relays, so a server knows the rack by the relay's address. Which file is offered depends on
+who asks: firmware gets iPXE, iPXE its script.
 """
 
 from __future__ import annotations
@@ -26,13 +29,19 @@ _INTEL = 343
 Served = Sequence[tuple[Subnet, Sequence[BootNic]]]
 
 
-def kea_config(plan: Plan, interfaces: Sequence[str], address: str, served: Served) -> tuple[int, bytes]:
-    """The IP version and the text of a boot server's configuration; ``served`` are host subnets with their adapters."""
+def kea_config(plan: Plan, nics: Sequence[tuple[str, str]], served: Served) -> tuple[int, bytes]:
+    """The IP version and the text of a boot server's configuration.
+
+    ``nics`` are its interfaces on the boot fabric with their addresses, the first of which nodes fetch from; ``served``
+    are host subnets with their adapters.
+    """
+    address = nics[0][1]
     version = served[0][0].version
     url = f"http://[{address}]" if version == 6 else f"http://{address}"
     numbers = {each: at for at, each in enumerate((net.device for net in plan.subnets if net.kind == "host"), 1)}
     common: dict[str, Any] = {
-        "interfaces-config": {"interfaces": list(interfaces)},
+        # Over IPv6 Kea hears its own links alone, unless it is told the address that relays send to.
+        "interfaces-config": {"interfaces": [f"{name}/{own}" if version == 6 else name for name, own in nics]},
         "lease-database": {"type": "memfile", "lfc-interval": LEASE_S},
         "valid-lifetime": LEASE_S,
         "host-reservation-identifiers": ["hw-address"],
@@ -48,6 +57,7 @@ def kea_config(plan: Plan, interfaces: Sequence[str], address: str, served: Serv
         common["preferred-lifetime"] = LEASE_S
     else:
         common["interfaces-config"]["dhcp-socket-type"] = "udp"  # everything is relayed
+        common["match-client-id"] = False
     return version, dump_lines({f"Dhcp{version}": common}, depth=5)
 
 
@@ -64,6 +74,10 @@ def _subnet(number: int, subnet: Subnet, nics: Sequence[BootNic]) -> dict[str, A
         found["relay"] = {"ip-addresses": [gateway]}
         if version == 4:
             found["option-data"] = [{"name": "routers", "data": gateway}]
+    half = 1 << (127 - subnet.prefix_length)
+    if version == 6 and all((nic.interface.address or 0) < subnet.network + half for nic in nics):
+        pool = ip_network((subnet.network + half, subnet.prefix_length + 1))
+        found["pools"] = [{"pool": str(pool), "client-class": "KNOWN"}]
     return found
 
 

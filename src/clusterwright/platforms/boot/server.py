@@ -46,7 +46,7 @@ def over(files: Files) -> Callable[[Plan, Device], Iterator[Artifact]]:
         yield from _nodes(plan, device, files)
         served = _served(plan, device.name)
         if served:
-            version, text = kea_config(plan, [nic.interface for nic in nics], address, served)
+            version, text = kea_config(plan, [(nic.interface, _address(nic)) for nic in nics], served)
             yield Artifact(device.name, f"etc/kea/kea-dhcp{version}.conf", text, KIND)
         for path, name in (
             (f"{HTTP}/boot.ipxe", "boot.ipxe"),
