@@ -78,9 +78,15 @@ def test_what_routes_refuses_no_question_about_routing(system: str) -> None:
         "sessions": platform.probes.sessions,
     }
     assert not [name for name, member in asked.items() if isinstance(member, Unsupported)]
-    assert platform.reader.openings
-    assert platform.reader.file in platform.reader.unread
-    assert platform.reader.routes
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_its_file_is_read_to_the_end(system: str) -> None:
+    reader = PLATFORMS[system].reader
+    assert reader.openings
+    assert reader.file in reader.unread
+    assert reader.logins
+    assert reader.routes
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

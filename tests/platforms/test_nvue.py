@@ -21,8 +21,8 @@ from clusterwright.plan.model import Plan, format_address
 from clusterwright.platforms.effect import Effect
 from clusterwright.platforms.nvue.drift import compare_nvue
 from clusterwright.platforms.nvue.effects import effect
+from clusterwright.platforms.nvue.reader.known import KNOWN
 from clusterwright.platforms.nvue.reader.objects import read_objects
-from clusterwright.platforms.nvue.reader.system import not_known
 from clusterwright.platforms.nvue.writer.qos import shares
 from clusterwright.platforms.nvue.writer.yaml_lines import dump
 
@@ -126,7 +126,7 @@ def test_every_switch_passes_the_schema_and_nothing_in_it_is_unread() -> None:
     assert len(names) == 18
     for name in names:
         assert objections(config(plan, name)) == []
-        assert not list(not_known(text_of(plan, name)))
+        assert not list(KNOWN.unread(text_of(plan, name)))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_other_choices_pass_too(overlay: str, path: tuple[str, ...], tmp_path: P
     document = config(plan)
     assert at(document[0]["set"], *path)
     assert objections(document) == []
-    assert not list(not_known(text_of(plan)))
+    assert not list(KNOWN.unread(text_of(plan)))
 
 
 @pytest.mark.parametrize(

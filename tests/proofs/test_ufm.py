@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
+from tests.platforms.plans import plan_with
 
 from clusterwright import data_files
-from clusterwright.output.engine import render_devices
+from clusterwright.artifact import Artifact
+from clusterwright.output.engine import render_devices, render_kinds
 from clusterwright.plan.build import build_plan
-from clusterwright.proofs.declaration import declaration_of
-from clusterwright.proofs.infiniband.subnet import UFM_FOLDER, subnets
+from clusterwright.proofs.declaration import Declaration, declaration_of
+from clusterwright.proofs.infiniband.subnet import KINDS, UFM_FOLDER, subnets
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.spec.load import load_spec
@@ -36,3 +39,46 @@ def test_ufm_is_proven_and_counts_aggregation_nodes(tmp_path: Path) -> None:
             assert verdict.counterexamples == (), check.name
             if check.name == "ib-lid-space":
                 assert verdict.facts[0].value == 128 + 2 * 20
+
+
+GLOBAL, SHARP = "opt/ufm/files/conf/gv.cfg", "opt/ufm/files/conf/sharp/sharp_am.cfg"
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[Artifact, ...], Declaration]:
+    manager = "kind: ufm, routing_engine: ar_updn, adaptive_routing: true, sharp: true"
+    overlay = f"fabrics:\n  - name: backend\n    subnet_manager: {{{manager}}}\n"
+    plan = plan_with(tmp_path_factory.mktemp("ufm"), "lab-ib", overlay)
+    return tuple(render_kinds(plan, KINDS)), declaration_of(plan)
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        (GLOBAL, "sharp_enabled = true", "sharp_enabled = false"),
+        (GLOBAL, "[Sharp]\n", ""),
+        (GLOBAL, "sharp_enabled = true\n", "sharp_enabled = true\nignore_sm_guids = all\n"),
+        (GLOBAL, "sharp_enabled = true\n", "sharp_enabled = true\n[Server]\nrest_port = 80\n"),
+        (SHARP, "ib_qpc_sl ", "ib_qpc_sl 1"),
+        (SHARP, "max_trees_to_build ", "max_trees_to_build 1"),
+        (SHARP, "tree_radix ", "tree_radix 1"),
+        (SHARP, "fabric_update_interval 10", "fabric_update_interval 0"),
+        (SHARP, "fabric_update_interval 10", "fabric_update_interval 10\nlst_file_path /tmp/x"),
+    ],
+)
+def test_every_line_of_ufms_own_files_is_read(
+    rendered: tuple[tuple[Artifact, ...], Declaration], path: str, old: str, new: str
+) -> None:
+    artifacts, declaration = rendered
+    edited = [
+        Artifact(each.device, each.path, each.content.replace(old.encode(), new.encode()), each.kind)
+        if each.path == path
+        else each
+        for each in artifacts
+    ]
+    assert edited != list(artifacts)
+    check = next(each for each in CHECKS if each.name == "ib-managers")
+    found = check.run(tree_of("lab-ufm", edited, declaration)).counterexamples
+    assert path in {each.file for each in found}
+    gone = [each for each in artifacts if each.path != path]
+    assert path in {each.file for each in check.run(tree_of("lab-ufm", gone, declaration)).counterexamples}

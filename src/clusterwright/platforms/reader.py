@@ -46,6 +46,31 @@ class Planned(Protocol):
         """True where a border of the switch has a session with this address."""
 
 
+def stranger(server: str, planned: Planned) -> str:
+    """What is wrong with a server that a switch asks, or tells what happens; "" where it is planned."""
+    try:
+        if planned.knows(server):
+            return ""
+    except ValueError:
+        return f"the switch relies on {server}, a name: where that leads is for whoever answers"
+    return f"the switch relies on {server}, which is no server of the site and on no planned network"
+
+
+class Login(NamedTuple):
+    """Something in a file that lets somebody in: an account, what opens it, or a user of SNMP.
+
+    ``at`` is where it begins in the text. ``key`` is a public key (its type and the key) that opens the account,
+    ``has_password`` says that a password does, ``is_admin`` that the account may change the switch.
+    """
+
+    at: int
+    name: str
+    is_snmp: bool = False
+    key: str = ""
+    has_password: bool = False
+    is_admin: bool = False
+
+
 class Lists(Protocol):
     """The packet filters of a switch. Methods raise Unreadable at what is not known."""
 
@@ -86,8 +111,9 @@ class SystemReader:
 
     ``kinds`` are the artifacts that its files belong to. ``router`` gives what forwards packets; ``lists`` the packet
     filters; ``openings`` by file what takes packets past them, ``unread`` by file what nobody here knows; ``services``
-    who may speak to the switch; ``routes`` by file the routes that lead elsewhere. ``named`` finds lines that name the
-    addresses of interfaces and filters, ``policy_lines`` those that make BGP's policies. ``single_ports`` says that its
+    who may speak to the switch; ``logins`` who may log in, by file, or by folder where it ends in a slash, of a path
+    and its text; ``routes`` by file the routes that lead elsewhere. ``named`` finds lines that name the addresses of
+    interfaces and filters, ``policy_lines`` those that make BGP's policies. ``single_ports`` says that its
     filters know no ranges of ports, ``is_stateful`` that they know replies by their connection,
     ``has_host_firewall`` that the Linux under it guards the management port.
     """
@@ -100,6 +126,7 @@ class SystemReader:
     openings: Mapping[str, Callable[[str, str, Planned | None], Iterator[Fault]]]
     unread: Mapping[str, Callable[[str], tuple[Unread, ...]]]
     services: Callable[[str], Iterator[SwitchService]] | Unsupported
+    logins: Mapping[str, Callable[[str, str], Iterator[Login]]]
     routes: Mapping[str, Callable[[str, RouteJudge], Iterator[Fault]]]
     named: re.Pattern[str]
     policy_lines: Callable[[str], Iterable[str]] | Unsupported

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from clusterwright.and_more import and_more
-from clusterwright.platforms.linux.reader.unread import FOLDERS, network_unread
+from clusterwright.platforms.linux.reader.logins import LOGIN_FOLDERS, logins_unread
+from clusterwright.platforms.linux.reader.unread import HOST_FOLDERS, host_unread
 from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.unread import Unread
 from clusterwright.proofs.tree import RenderedTree
@@ -74,7 +75,7 @@ def left_by(tree: RenderedTree, check: str, kinds: frozenset[str]) -> Left:
 def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
     vouched = tree.declaration.vouched if tree.declaration is not None else {}
     found: list[UnreadPlace] = []
-    for device, path, left in (*_of_switches(tree), *_of_nodes(tree)):
+    for device, path, left in (*_of_switches(tree), *_of_hosts(tree)):
         reasons = vouched.get(device, {})
         found += [
             UnreadPlace(
@@ -94,10 +95,14 @@ def _of_switches(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, .
             yield device, path, read(tree.files[device, path].read())
 
 
-def _of_nodes(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
+def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
+    """Of Linux hosts: what starts programs and makes networks on nodes, and who gets in to switches."""
+    switches = {device for reader in READERS for device in tree.devices_with(reader.file)}
     for (device, path), file in tree.files.items():
-        if path.startswith(FOLDERS):
-            yield device, path, network_unread(path, file.read())
+        if path.startswith(HOST_FOLDERS):
+            yield device, path, host_unread(path, file.read())
+        elif path.startswith(LOGIN_FOLDERS) and device in switches:
+            yield device, path, logins_unread(path, file.read())
 
 
 def _told(places: Iterable[UnreadPlace]) -> list[str]:

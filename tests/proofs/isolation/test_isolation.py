@@ -21,7 +21,7 @@ from tests.proofs.isolation.trees import (
 )
 
 from clusterwright.finding import VerifyError
-from clusterwright.proofs.isolation.nodes import LOADING, STARTING
+from clusterwright.proofs.isolation.loading import LOADING, STARTING
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of

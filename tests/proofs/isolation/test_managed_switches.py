@@ -27,6 +27,7 @@ from clusterwright.platforms.managed import writer as managed_switch
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.proof import ISOLATION
+from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.spec.load import load_spec
 
@@ -126,6 +127,106 @@ CASES: dict[str, tuple[str, Edit]] = {
     ),
     "NVOS: the gateway leads too far": ("nvos", replaced('dest-ip: "10.0.8.0/23"', 'dest-ip: "10.0.0.0/8"')),
 }
+
+# Lines that open the switch, or let it do what no list judges, each put before the first one of its kind.
+OPENED: dict[str, tuple[str, Edit]] = {
+    "MLNX-OS: an account of nobody": (
+        "mlnx-os",
+        replaced("## Operators", "username eve capability admin\n## Operators"),
+    ),
+    "MLNX-OS: a key of nobody": (
+        "mlnx-os",
+        replaced("## Operators", 'ssh client user netops authorized-key sshv2 "ssh-rsa AAAA"\n## Operators'),
+    ),
+    "MLNX-OS: a password": ("mlnx-os", replaced("username netops disable password", "username netops password 7 $6$x")),
+    "MLNX-OS: telnet": ("mlnx-os", replaced("no telnet-server enable", "telnet-server enable")),
+    "MLNX-OS: nothing said of HTTP": ("mlnx-os", replaced("no web http enable\n", "")),
+    "MLNX-OS: communities on again": (
+        "mlnx-os",
+        replaced("## Time", "snmp-server communities enable\n## Time"),
+    ),
+    "MLNX-OS: an SNMP user of nobody": (
+        "mlnx-os",
+        replaced("snmp-server user monitoring v3 enable", "snmp-server user eve v3 enable"),
+    ),
+    "MLNX-OS: a server of nobody": ("mlnx-os", replaced("ntp enable", "ntp server 198.51.100.9\nntp enable")),
+    "MLNX-OS: a server by name": ("mlnx-os", replaced("ntp enable", "ntp server time.example.com\nntp enable")),
+    "MLNX-OS: DHCP": ("mlnx-os", replaced("no interface mgmt0 dhcp", "interface mgmt0 dhcp")),
+    "MLNX-OS: an address of nobody": (
+        "mlnx-os",
+        replaced("ip domain-list", "interface mgmt0 ip address 198.51.100.1 /24\nip domain-list"),
+    ),
+    "NVOS: an account of nobody": (
+        "nvos",
+        replaced("        user:\n", "        user:\n          eve:\n            role: admin\n"),
+    ),
+    "NVOS: a key of nobody": (
+        "nvos",
+        replaced(
+            "authorized-key:\n",
+            'authorized-key:\n                x:\n                  type: ssh-rsa\n                  key: "AAAA"\n',
+        ),
+    ),
+    "NVOS: a password": (
+        "nvos",
+        replaced("            ssh:\n", '            hashed-password: "$6$x"\n            ssh:\n'),
+    ),
+    "NVOS: SNMP": ("nvos", replaced("snmp-server:\n        state: disabled", "snmp-server:\n        state: enabled")),
+    "NVOS: DHCP": (
+        "nvos",
+        replaced("dhcp-client:\n            state: disabled", "dhcp-client:\n            state: enabled"),
+    ),
+    "NVOS: a server of nobody": (
+        "nvos",
+        replaced(
+            "      ntp:\n        state: enabled\n        server:\n",
+            '      ntp:\n        state: enabled\n        server:\n          "198.51.100.9": {}\n',
+        ),
+    ),
+    "NVOS: an address of nobody": (
+        "nvos",
+        replaced("          address:\n", '          address:\n            "198.51.100.1/24": {}\n'),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPENED)
+def test_what_opens_the_switch_is_told_at_its_line(name: str) -> None:
+    system, edit = OPENED[name]
+    assert edit(artifact(system).content.decode()) != artifact(system).content.decode()
+    found = verdict(system, edit).counterexamples
+    assert found
+    assert all(each.line > 0 for each in found)
+
+
+UNKNOWN: dict[str, tuple[str, Edit, str]] = {
+    "mlnx-os": (
+        "mlnx-os",
+        replaced("ntp enable", "ntp enable\naaa authentication login default radius local"),
+        "aaa auth",
+    ),
+    "mlnx-os, of the subnet": (
+        "mlnx-os",
+        replaced("ntp enable", "interface ib 1/1 shutdown\nntp enable"),
+        "interface ib 1/1",
+    ),
+    "mlnx-os, its own manager": ("mlnx-os", replaced("no ib sm\n", ""), "a subnet manager of its own"),
+    "mlnx-os, its manager on": ("mlnx-os", replaced("no ib sm\n", "no ib sm\nib sm\n"), "a subnet manager of its own"),
+    "nvos": ("nvos", replaced("      hostname:", "      aaa-other: on\n      hostname:"), "aaa-other"),
+    "nvos, of the subnet": ("nvos", replaced("- set:\n", "- set:\n    ib:\n      sm:\n        state: enabled\n"), "ib"),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_a_line_that_nobody_knows_leaves_claims_not_proven(name: str) -> None:
+    system, edit, text = UNKNOWN[name]
+    before = artifact(system)
+    changed = Artifact(before.device, before.path, edit(before.content.decode()).encode(), before.kind)
+    for check in CHECKS:
+        if check.name == "isolation" or (check.name == "ib-managers" and ("subnet" in name or "manager" in name)):
+            found = check.run(tree_of("managed", [changed], declaration_of(plan(system))))
+            assert "no reader knows leaf-00:/" in found.unjudged, check.name
+            assert text in found.unjudged
 
 
 def test_each_edit_is_told_with_its_line_and_packet() -> None:

@@ -10,6 +10,7 @@ from clusterwright.plan.model import Plan
 from clusterwright.plan.service import ACTIVE, OUT_OF_SERVICE, cabled
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.infiniband import SubnetManager
+from clusterwright.spec.job import NcclProfile
 
 LEVELS = 16
 _LANES = (1, 2, 4, 8)  # data lanes that a port can have (PortInfo counts them in powers of two)
@@ -30,7 +31,8 @@ class DeclaredSubnet:
     """One fabric's subnet. ``m_key`` is the key's protection level and lease in seconds.
 
     ``chips`` are names of switch chips by GUID, ``roots`` those that paths lead up to; ``compute`` and ``storage`` are
-    port GUIDs of adapters of nodes with and without GPUs that are plugged in.
+    port GUIDs of adapters of nodes with and without GPUs that are plugged in. ``radix`` are the ports of the largest
+    chip, ``sharp_level`` is the service level of the data that SHARP adds up.
     """
 
     kind: str
@@ -44,6 +46,8 @@ class DeclaredSubnet:
     roots: frozenset[int]
     compute: frozenset[int]
     storage: frozenset[int]
+    radix: int
+    sharp_level: int
 
 
 def declared_subnets(plan: Plan) -> Mapping[str, DeclaredSubnet]:
@@ -82,7 +86,16 @@ def _subnet(plan: Plan, fabric: Fabric, manager: SubnetManager) -> DeclaredSubne
         roots=roots,
         compute=frozenset(guid for guid, rank in ports if rank is not None),
         storage=frozenset(guid for guid, rank in ports if rank is None),
+        radix=max((chip.ports for device in switches for chip in chips_of(plan, device)), default=0),
+        sharp_level=_data_level(plan.spec.nccl, fabric),
     )
+
+
+def _data_level(nccl: NcclProfile | None, fabric: Fabric) -> int:
+    if nccl is None or nccl.fabric != fabric.name:
+        return 0
+    levels = {each.name: each.service_level for each in fabric.classes}
+    return nccl.service_level or levels.get(nccl.data_class or "") or 0
 
 
 def _qos(fabric: Fabric) -> DeclaredLanes | None:

@@ -13,6 +13,7 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, 
 from clusterwright.proofs.infiniband.declared import DeclaredSubnet
 from clusterwright.proofs.infiniband.manager_lists import list_faults, name_faults, partition_faults
 from clusterwright.proofs.infiniband.manager_options import every_option, option_faults
+from clusterwright.proofs.infiniband.manager_ufm import GLOBAL, SHARP, global_faults, sharp_faults
 from clusterwright.proofs.infiniband.manager_units import BOOT, SCRIPT, UNIT, boot_faults, script_notes, unit_faults
 from clusterwright.proofs.infiniband.option_meaning import FILES, OWN, STORAGE_FILE
 from clusterwright.proofs.infiniband.subnet import CONFIG, FABRIC, KINDS, OPEN_FOLDER, has_subnet, places
@@ -73,8 +74,6 @@ def _run(tree: RenderedTree) -> Verdict:
         Fact("fabrics whose managers say the same", len(by_ports)),
     )
     notes = [note for manager in managers for note in script_notes(manager.device, manager.file(SCRIPT) is not None)]
-    if any(manager.folder != OPEN_FOLDER for manager in managers):
-        notes.append("gv.cfg and sharp_am.cfg of UFM are not read.")
     return Verdict(facts, tuple(found), Cases("subnet managers", len(managers)), tuple(notes))
 
 
@@ -129,12 +128,22 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
     for device, path in manager.tree.files:
         if device == manager.device and path.startswith(f"{manager.folder}/") and path not in known:
             yield manager.at(path, 0, f"{CONFIG} names no such file, and opensm reads some by its own names")
-    if manager.folder == OPEN_FOLDER:
+    if manager.folder != OPEN_FOLDER:
+        yield from _ufm(manager)
+    else:
         has_key = wanted.m_key is not None if wanted is not None else manager.file(SCRIPT) is not None
         yield from (manager.at(UNIT, *fault) for fault in unit_faults(manager.file(UNIT), has_key=has_key))
         yield from (manager.at(BOOT, *fault) for fault in boot_faults(manager.file(BOOT)))
         if has_key and manager.file(SCRIPT) is None:
             yield manager.at(SCRIPT, 0, "the script that adds the M_Key is missing: opensm does not start")
+
+
+def _ufm(manager: _Manager) -> Iterator[Counterexample]:
+    """UFM's own files; without a spec they are compared with what opensm.conf beside them says of SHARP."""
+    wanted, option = manager.wanted, manager.options.get("sharp_enabled")
+    has_sharp = wanted.sharp if wanted is not None else option is not None and option.value == "2"
+    yield from (manager.at(GLOBAL, *fault) for fault in global_faults(manager.file(GLOBAL), has_sharp))
+    yield from (manager.at(SHARP, *fault) for fault in sharp_faults(manager.file(SHARP), wanted, has_sharp))
 
 
 def _listed(name: str, wanted: DeclaredSubnet) -> frozenset[int]:

@@ -50,8 +50,8 @@ def option_faults(text: str, *, is_open: bool, wanted: DeclaredSubnet | None) ->
             yield option.line, f"{name} stands here in clear, for whoever reads the file; it belongs into a secret"
         elif not _is_known(name, fixed, free, wanted):
             yield option.line, f"{name} is asked for by nothing in the spec, and no claim knows what it changes"
-    yield from _fixed_faults(options, fixed)
-    yield from _free_faults(options, free)
+    yield from fixed_faults(options, fixed)
+    yield from free_faults(options, free)
     yield from _own_faults(options)
     for name in FILES:
         if name not in options:
@@ -119,7 +119,8 @@ def _without(name: str) -> str:
     }[name]
 
 
-def _fixed_faults(options: Mapping[str, Option], fixed: Mapping[str, Fixed]) -> Iterator[Fault]:
+def fixed_faults(options: Mapping[str, Option], fixed: Mapping[str, Fixed]) -> Iterator[Fault]:
+    """Options that have another value than their one, or are missing."""
     for name, rule in fixed.items():
         option = options.get(name)
         if option is None:
@@ -133,7 +134,8 @@ def _normal(value: str) -> str:
     return str(int(value, 0)) if re.fullmatch(r"0x[0-9a-fA-F]+|0|[1-9][0-9]*", value) else value.replace(" ", "")
 
 
-def _free_faults(options: Mapping[str, Option], free: Mapping[str, Free]) -> Iterator[Fault]:
+def free_faults(options: Mapping[str, Option], free: Mapping[str, Free]) -> Iterator[Fault]:
+    """Options outside their range, or missing."""
     for name, bounds in free.items():
         option = options.get(name)
         if option is None:

@@ -13,6 +13,8 @@ from scipy.sparse import csr_array
 
 from clusterwright.platforms.opensm.reader.fabric import Adapter, DiscoveredFabric, Integers, parse_fabric
 from clusterwright.platforms.opensm.reader.lists import Option, parse_guids, parse_names, parse_options
+from clusterwright.platforms.reader import Unsupported
+from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.tree import RenderedTree
 
@@ -22,7 +24,10 @@ CONFIG, FABRIC, NAMES = "opensm.conf", "fabric.net", "ib-node-name-map"
 # The options that name files which claims about the subnet are read from.
 ROOT_LIST, COMPUTE_LIST, NAME_MAP = "root_guid_file", "cn_guid_file", "node_name_map_name"
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
-KINDS = frozenset({"opensm", "ufm", "opensm-fabric"})
+# With the text of managed switches, which could run a subnet manager of their own.
+KINDS = frozenset({"opensm", "ufm", "opensm-fabric"}).union(
+    *(reader.kinds for reader in READERS if isinstance(reader.router, Unsupported))
+)
 
 
 @dataclass(frozen=True, eq=False)

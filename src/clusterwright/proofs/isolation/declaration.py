@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 
 from clusterwright.packets.ranges import Interval, Ranges, ranges
-from clusterwright.plan.model import Plan
+from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.isolation.declared import (
     OUTSIDE,
     DeclaredBorder,
@@ -14,6 +15,7 @@ from clusterwright.proofs.isolation.declared import (
     DeclaredFabric,
     DeclaredFlow,
     DeclaredIsolation,
+    DeclaredLogin,
     DeclaredZone,
     ZonePart,
 )
@@ -92,8 +94,42 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         plumbing=tuple((each.version, _range([each])) for each in _plumbing(plan)),
         addresses=addresses,
         linked={name: frozenset(ports) for name, ports in linked.items()},
+        logins=_operators(plan),
+        added_logins={name: added for name in linked if (added := _added_logins(plan, plan.by_name.get(name)))},
+        snmp_users=frozenset() if plan.spec.site.snmp is None else frozenset({plan.spec.site.snmp.user}),
         collecting=None if plan.spec.site.telemetry is None else plan.spec.site.telemetry.port,
     )
+
+
+def _operators(plan: Plan) -> dict[str, DeclaredLogin]:
+    return {
+        each.name: DeclaredLogin(
+            frozenset(" ".join(key.split(" ")[:2]) for key in each.keys),
+            each.password is not None,
+            each.role == "admin",
+        )
+        for each in plan.spec.site.operators
+    }
+
+
+def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLogin]:
+    """The operators with what the lines that the spec adds to a switch give accounts: who wrote them planned them."""
+    if device is None or device.kind != "switch" or not plan.spec.extra_config:
+        return {}
+    system = plan.spec.catalogue[device.model].network_os
+    reader = next((each for each in READERS if each.system == system), None)
+    read = None if reader is None else reader.logins.get(reader.file)
+    found = _operators(plan)
+    for entry in plan.spec.extra_config:
+        is_own = entry.lines and entry.concerns(device.name, device.role, device.fabric)
+        if reader is None or read is None or not is_own:
+            continue
+        for login in read(reader.file, "\n".join(entry.lines)):
+            own = found.get(login.name, DeclaredLogin(frozenset(), has_password=False, is_admin=False))
+            found[login.name] = DeclaredLogin(
+                own.keys | {login.key}, own.has_password or login.has_password, own.is_admin or login.is_admin
+            )
+    return found
 
 
 def _plumbing(plan: Plan) -> list[Network]:

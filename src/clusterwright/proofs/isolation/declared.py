@@ -98,6 +98,16 @@ class DeclaredBorder:
     prefixes: tuple[tuple[int, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class DeclaredLogin:
+    """An operator on switches: the public ``keys`` (type and key), whether a password opens the account as well, and
+    whether it may change them."""
+
+    keys: frozenset[str]
+    has_password: bool
+    is_admin: bool
+
+
 @dataclass(frozen=True)
 class DeclaredIsolation:
     """The whole matrix, and where it is enforced.
@@ -107,6 +117,8 @@ class DeclaredIsolation:
     addresses with device and port. ``management`` are the management ports of switches: device to fabric. ``plumbing``
     are other addresses that routes may lead to, with their version: switches' own, and the site's servers.
     ``linked`` are the ports of each switch that a cable or a border is planned for.
+    ``logins`` are the operators of switches, ``added_logins`` by switch the same with what the spec adds there by
+    hand, and ``snmp_users`` the users of SNMP.
     ``collecting`` is the port at which collectors ask switches, None where the spec has no telemetry.
     """
 
@@ -122,6 +134,9 @@ class DeclaredIsolation:
     plumbing: tuple[tuple[int, Ranges], ...]
     addresses: Mapping[tuple[int, int], tuple[str, str]]
     linked: Mapping[str, frozenset[str]]
+    logins: Mapping[str, DeclaredLogin]
+    added_logins: Mapping[str, Mapping[str, DeclaredLogin]]
+    snmp_users: frozenset[str]
     collecting: int | None = None
 
     @cached_property

@@ -22,7 +22,8 @@ from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Cases, Counterexample, Fact, Verdict
 from clusterwright.proofs.isolation.edges import addresses_in, behaviour, unreadable
 from clusterwright.proofs.isolation.expected import STATEFUL_PACKETS
-from clusterwright.proofs.isolation.nodes import BOOTING, NETWORKS, RUNNING, unloaded
+from clusterwright.proofs.isolation.loading import other_filters, unloaded
+from clusterwright.proofs.isolation.nodes import BOOTING, NETWORKS, RUNNING
 from clusterwright.proofs.isolation.openings import opening_faults
 from clusterwright.proofs.isolation.routes import route_faults
 from clusterwright.proofs.tree import RenderedTree
@@ -44,6 +45,7 @@ def folder_verdict(tree: RenderedTree) -> Verdict:
     found = [
         *_unfiltered(tree),
         *unloaded(tree),
+        *other_filters(tree),
         *nodes,
         *switches,
         *route_faults(tree, _known(tree), is_declared=False),

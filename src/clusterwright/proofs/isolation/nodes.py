@@ -15,16 +15,12 @@ from clusterwright.packets.nft_file import read_nft
 from clusterwright.packets.passage import Decision, Idle, base_chains, decide, passing
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
-from clusterwright.platforms.linux.reader.units import Unit, unit_of
-from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.expected import STATEFUL_PACKETS, Nics, node_input, node_output
 from clusterwright.proofs.tree import RenderedTree
 
 RUNNING, BOOTING = "etc/nftables.conf", "etc/nftables-boot.conf"
 NETWORKS = "etc/systemd/network/"
-LOADING = "etc/systemd/system/nftables.service.d/90-clusterwright.conf"
-STARTING = "etc/systemd/system/multi-user.target.d/90-clusterwright.conf"
 _NAME = re.compile(r"\nName=(\S+)$", re.M)
 _ADDRESS = re.compile(r"\nAddress=(\S+)/\d+$", re.M)
 
@@ -86,26 +82,6 @@ def node_filters(
         NodeFilter(file, tuple(devices), zones, dict(nics), read[digest])
         for (file, digest, zones, nics), devices in alike.items()
     )
-
-
-def unloaded(tree: RenderedTree) -> Iterator[Counterexample]:
-    """Nodes whose filter lies on the disk, and that do not load it when they start."""
-    judged: dict[tuple[str | None, str | None], list[tuple[str, str]]] = {}
-    for device in tree.devices_with(RUNNING):
-        texts = tree.text(device, LOADING), tree.text(device, STARTING)
-        if texts not in judged:
-            judged[texts] = list(_unloaded(*(unit_of(text or "") for text in texts)))
-        yield from (Counterexample(device, path, 0, message) for path, message in judged[texts])
-
-
-def _unloaded(loading: Unit, starting: Unit) -> Iterator[tuple[str, str]]:
-    if loading.get("ExecStart") != f"/usr/sbin/nft -f /{RUNNING}":
-        yield (
-            LOADING,
-            f"nftables.service does not load /{RUNNING}, or something else besides: the filter is not in force",
-        )
-    if "nftables.service" not in starting.get("Wants", "").split():
-        yield STARTING, "nothing starts nftables.service: the filter is not in force"
 
 
 def _nics(tree: RenderedTree, declared: DeclaredIsolation) -> dict[str, tuple[tuple[str, tuple[str, ...]], ...]]:

@@ -40,6 +40,8 @@ from clusterwright.proofs.isolation.edges import (
 from clusterwright.proofs.isolation.enforcement import enforcement_notes
 from clusterwright.proofs.isolation.folder import folder_verdict
 from clusterwright.proofs.isolation.host_firewall import firewall_faults
+from clusterwright.proofs.isolation.loading import other_filters, unloaded
+from clusterwright.proofs.isolation.logins import login_faults
 from clusterwright.proofs.isolation.nodes import (
     BOOTING,
     NETWORKS,
@@ -47,7 +49,6 @@ from clusterwright.proofs.isolation.nodes import (
     NodeFilter,
     judge,
     node_filters,
-    unloaded,
 )
 from clusterwright.proofs.isolation.openings import opening_faults
 from clusterwright.proofs.isolation.partition_pairs import CONFIG_FILES, PartitionVerdict, partition_verdict
@@ -90,6 +91,7 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
     found = [
         *_missing(tree, declared),
         *unloaded(tree),
+        *other_filters(tree),
         *_unnarrowed(tree, declared),
         *(example for own in nodes for example in _node(places, own)),
         *_ports(places, ports),
@@ -99,6 +101,7 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
         *firewall_faults(tree, declared),
         *route_faults(tree, declared.known),
         *opening_faults(tree, declared),
+        *login_faults(tree, declared),
         *carried_faults(tree, declared),
     ]
     return Verdict(

@@ -2,41 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.firewalls import FIREWALL_UNITS, FIREWALLS
 from clusterwright.spec.text.document import Path
-
-# By package, of Debian's and Red Hat's families, the units that put it in force.
-_FIREWALLS: Mapping[str, tuple[str, ...]] = {
-    "firewalld": ("firewalld.service",),
-    "firewall-config": ("firewalld.service",),
-    "ufw": ("ufw.service",),
-    "gufw": ("ufw.service",),
-    "iptables-services": ("iptables.service", "ip6tables.service"),
-    "iptables-nft-services": ("iptables.service", "ip6tables.service", "ebtables.service", "arptables.service"),
-    "arptables-nft-services": ("arptables.service",),
-    "ebtables-services": ("ebtables.service",),
-    "ipset-service": ("ipset.service",),
-    "iptables-persistent": ("netfilter-persistent.service", "iptables.service", "ip6tables.service"),
-    "netfilter-persistent": ("netfilter-persistent.service",),
-    "ipset-persistent": ("netfilter-persistent.service",),
-    "shorewall": ("shorewall.service",),
-    "shorewall6": ("shorewall6.service",),
-    "shorewall-lite": ("shorewall-lite.service",),
-    "shorewall6-lite": ("shorewall6-lite.service",),
-    "ferm": ("ferm.service",),
-    "firehol": ("firehol.service",),
-    "uruk": ("uruk.service",),
-    "arno-iptables-firewall": ("arno-iptables-firewall.service",),
-    "foomuuri": ("foomuuri.service", "foomuuri-boot.service"),
-    "foomuuri-firewalld": ("foomuuri.service",),
-    "fail2ban": ("fail2ban.service",),
-    "sshguard": ("sshguard.service",),
-    "opensnitch": ("opensnitch.service",),
-}
-_UNITS = frozenset(unit for units in _FIREWALLS.values() for unit in units)
 
 
 @rule(
@@ -65,12 +36,12 @@ def other_filters(subject: Subject) -> Iterator[Problem]:
             for at, package in enumerate(driver.packages)
         ]
         for name, path in listed:
-            units = _FIREWALLS.get(name.partition(":")[0], ())
+            units = FIREWALLS.get(name.partition(":")[0], ())
             running = [unit for unit in units if unit not in masked]
             if running:
                 message = f"{image.name} installs {name}, a packet filter beside the rendered one."
                 yield Problem(path, message, f"Take it out, or mask {' and '.join(running)}.")
         for at, unit in enumerate(image.enabled_units):
-            if unit in _UNITS and unit not in masked:
+            if unit in FIREWALL_UNITS and unit not in masked:
                 message = f"{image.name} starts {unit}, a packet filter beside the rendered one."
                 yield Problem((*image.path, "units", "enable", at), message, "Take it out of `enable`.")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from clusterwright.platforms.eos.reader.lists import EosLists, read_eos_lists
 from clusterwright.platforms.eos.reader.sections import section, sections_of
-from clusterwright.platforms.reader import Fault, Planned
+from clusterwright.platforms.reader import Fault, Planned, stranger
 
 _ELSEWHERE = "takes packets past the lists of their ports"
 _FOLLOWED = "takes back what stands above it, and the lists and maps there no longer hold"
@@ -58,7 +58,7 @@ _AT_MARGIN = _pattern("", _SECTIONS)
 _INSIDE = _pattern(" ++", _LINES)
 _SERVER = re.compile(
     r"(?:tacacs-server host|radius-server host|ntp server(?: vrf \S+)?|ip name-server(?: vrf \S+)?"
-    r"|logging(?: vrf \S+)? host) ([0-9.]+|[0-9a-f:]+)(?= |$)"
+    r"|logging(?: vrf \S+)? host) (\S+)"
 )
 _PEER = re.compile(r"\n   +neighbor ([0-9a-f.:]*[.:][0-9a-f.:]*) (?:remote-as|peer group) ")
 _ANNOUNCED = re.compile(r"\n   +(network|aggregate-address) (\S+)")
@@ -94,11 +94,8 @@ def _servers(text: str, declared: Planned) -> Iterator[Fault]:
     """Servers that the switch trusts, for logins, names and time, or tells what happens, and that nobody planned."""
     for each in sections_of(text):
         found = _SERVER.match(each.header)
-        if found is not None and not declared.knows(found[1]):
-            yield (
-                each.start,
-                f"the switch relies on {found[1]}, which is no server of the site and on no planned network",
-            )
+        if found is not None and (what := stranger(found[1], declared)):
+            yield each.start, what
 
 
 def _accounts(text: str) -> Iterator[Fault]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from clusterwright.platforms.eos.reader.configuration import read_eos
 from clusterwright.platforms.eos.reader.lists import read_eos_lists
+from clusterwright.platforms.eos.reader.logins import logins
 from clusterwright.platforms.eos.reader.openings import openings
 from clusterwright.platforms.eos.reader.routes import routes
 from clusterwright.platforms.eos.reader.sections import PATH
@@ -40,6 +41,7 @@ READER = SystemReader(
     openings={PATH: openings},
     unread={PATH: unread},
     services=services,
+    logins={PATH: logins},
     routes={PATH: routes},
     named=re.compile(r"^ +(?:(?:ip|ipv6) address .*|\d+ (?:permit|deny) .*|seq \d+ permit .*)$", re.M),
     policy_lines=policy_lines,

@@ -10,6 +10,8 @@ from clusterwright.platforms.fboss.reader.lists import FbossLists
 from clusterwright.platforms.fboss.reader.openings import openings, session_openings
 from clusterwright.platforms.fboss.reader.routes import routes
 from clusterwright.platforms.fboss.reader.unread import agent_unread, bgp_unread
+from clusterwright.platforms.linux.reader.logins import LOGINS
+from clusterwright.platforms.linux.reader.logins import OPENINGS as LOGIN_OPENINGS
 from clusterwright.platforms.reader import SystemReader, Unsupported
 
 
@@ -25,9 +27,10 @@ READER = SystemReader(
     kinds=frozenset({"fboss"}),
     router=lambda device, text: read_fboss(device, text(AGENT), text(BGP)),
     lists=FbossLists,
-    openings={AGENT: openings, BGP: session_openings},
+    openings={**LOGIN_OPENINGS, AGENT: openings, BGP: session_openings},
     unread={AGENT: agent_unread, BGP: bgp_unread},
     services=Unsupported("the firewall of the Linux under it says who reaches its services"),
+    logins=LOGINS,
     routes={AGENT: routes},
     named=re.compile(r'"(?:srcIp|dstIp)": "[^"]*"'),
     policy_lines=policy_lines,

@@ -1,17 +1,19 @@
-"""Which files and lines of systemd-networkd no reader takes in on a node.
+"""Which files and lines of a Linux host no reader takes in, and could change what is proven of it.
 
-A file that comes earlier by its name, one beside it that adds to it, or a device made of several NICs decides over the
-same interface as the file that is read, so each of them is unread as a whole.
+Of systemd-networkd: a file that comes earlier by its name, one beside it that adds to it, or a device made of several
+NICs decides over the same interface as the file that is read, so each of them is unread as a whole.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
+from clusterwright.platforms.linux.reader.unit_files import UNIT_FOLDERS, units_unread
 from clusterwright.platforms.unread import BETWEEN, Unread
 
-FOLDERS = tuple(f"{root}/systemd/network/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
+_NETWORKS = tuple(f"{root}/systemd/network/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
 _OWN = re.compile(r"etc/systemd/network/(?:20-([^/]+)\.network|10-([^/]+)\.link)")
 # Lines by section, as networkd writes keys; a value stands here where another one would be another claim's.
 _KNOWN = {
@@ -31,8 +33,12 @@ _LINES = {
 }
 
 
-def network_unread(path: str, text: str) -> tuple[Unread, ...]:
-    """What nobody knows in a file below FOLDERS: the file itself, or some of its lines."""
+def host_unread(path: str, text: str) -> tuple[Unread, ...]:
+    """What nobody knows in a file below HOST_FOLDERS: the file itself, or some of its lines."""
+    return next(read for folders, read in _READS if path.startswith(folders))(path, text)
+
+
+def _network_unread(path: str, text: str) -> tuple[Unread, ...]:
     own = _OWN.fullmatch(path)
     if own is None:
         return (Unread(path, 1, "the whole file: networkd reads it beside those that are read here"),)
@@ -61,3 +67,10 @@ def _unread(kind: str, text: str) -> list[tuple[int, str]]:
 def _is_known(kind: str, section: str, line: str) -> bool:
     """Keys stand at the margin, and no line goes on in the next one."""
     return not line.endswith("\\") and _LINES[kind, section].fullmatch(line) is not None
+
+
+_READS: tuple[tuple[tuple[str, ...], Callable[[str, str], tuple[Unread, ...]]], ...] = (
+    (_NETWORKS, _network_unread),
+    (UNIT_FOLDERS, units_unread),
+)
+HOST_FOLDERS = tuple(folder for folders, _ in _READS for folder in folders)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from clusterwright.platforms.managed.reader import mlnxos, nvos
 from clusterwright.platforms.managed.reader.mlnxos_lists import MlnxOsLists
-from clusterwright.platforms.managed.reader.mlnxos_routes import routes as mlnxos_routes
-from clusterwright.platforms.managed.reader.nvos_lists import NvosLists
-from clusterwright.platforms.managed.reader.nvos_routes import routes as nvos_routes
+from clusterwright.platforms.nvue.reader.lists import NvueLists
+from clusterwright.platforms.nvue.reader.logins import logins as nvue_logins
 from clusterwright.platforms.reader import SystemReader, Unsupported
 
 _KINDS = frozenset({"managed-switch"})
@@ -16,28 +16,30 @@ _NO_SERVICES = Unsupported("the management port's list names the ports of servic
 
 MLNX_OS = SystemReader(
     system="mlnx-os",
-    file="var/opt/tms/text-configs/clusterwright",
+    file=mlnxos.PATH,
     kinds=_KINDS,
     router=_NO_ROUTER,
     lists=MlnxOsLists,
-    openings={},
-    unread={},
+    openings={mlnxos.PATH: mlnxos.openings},
+    unread={mlnxos.PATH: mlnxos.unread},
     services=_NO_SERVICES,
-    routes={"text-configs/clusterwright": mlnxos_routes},
+    logins={mlnxos.PATH: mlnxos.logins},
+    routes={mlnxos.PATH: mlnxos.routes},
     named=re.compile(r"^(?:interface|(?:ip|ipv6) filter) .*$", re.M),
     policy_lines=_NO_ROUTER,
     is_stateful=True,
 )
 NVOS = SystemReader(
     system="nvos",
-    file="etc/nvue.d/startup.yaml",
+    file=nvos.PATH,
     kinds=_KINDS,
     router=_NO_ROUTER,
-    lists=NvosLists,
-    openings={},
-    unread={},
+    lists=NvueLists,
+    openings={nvos.PATH: nvos.openings},
+    unread={nvos.PATH: nvos.KNOWN.unread},
     services=_NO_SERVICES,
-    routes={"etc/nvue.d/startup.yaml": nvos_routes},
+    logins={nvos.PATH: nvue_logins},
+    routes={nvos.PATH: nvos.routes},
     named=re.compile(r"^ +(?:(?:source|dest)-ip: .*|\"[0-9a-f.:]+/\d+\": \{\})$", re.M),
     policy_lines=_NO_ROUTER,
 )

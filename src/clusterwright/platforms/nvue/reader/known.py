@@ -5,11 +5,8 @@ A `*` stands for any name. What is on neither list is unread, and the claims tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from clusterwright.platforms.nvue.reader.configuration import PATH
-from clusterwright.platforms.nvue.reader.objects import Object
-from clusterwright.platforms.unread import BETWEEN, Unread
+from clusterwright.platforms.nvue.reader.unread import KnownObjects
 
 # Read by `lists`, `configuration`, `policies`, `classes` or `switch`.
 _READ = """
@@ -167,51 +164,8 @@ _TOUCHES = {
     "system aaa": "isolation",
     "system ssh-server": "isolation",
 }
-_Trie = dict[str, "_Trie"]
-_END = ""
-
-
-def _trie(patterns: Iterator[str]) -> _Trie:
-    root: _Trie = {}
-    for pattern in patterns:
-        here = root
-        for word in pattern.split():
-            here = here.setdefault(word, {})
-        here[_END] = {}
-    return root
-
-
-def _patterns() -> Iterator[str]:
-    yield from filter(None, _READ.splitlines())
-    for patterns in _IDLE.values():
-        yield from patterns.split("|")
-
-
-_KNOWN = _trie(_patterns())
-
-
-def unread(root: Object) -> Iterator[Unread]:
-    """Every object and value that is on no list, with the claims that it could touch."""
-    for line, path in _unread(root, (_KNOWN,), ()):
-        yield Unread(PATH, line, BETWEEN.join(path), _touched(path))
-
-
-def _unread(own: Object, known: tuple[_Trie, ...], path: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    if not own.below:
-        if not any(_END in each for each in known):
-            yield own.line, path
-        return
-    for name, below in own.items():
-        here = tuple(each[word] for each in known for word in (name, "*") if word in each)
-        if not here:
-            yield below.line, (*path, name)
-        else:
-            yield from _unread(below, here, (*path, name))
-
-
-def _touched(path: tuple[str, ...]) -> frozenset[str]:
-    for words, claims in _TOUCHES.items():
-        start = words.split()
-        if len(start) <= len(path) and all(word in {"*", name} for word, name in zip(start, path, strict=False)):
-            return frozenset({claims})
-    return frozenset()
+KNOWN = KnownObjects(
+    PATH,
+    (*filter(None, _READ.splitlines()), *(path for paths in _IDLE.values() for path in paths.split("|"))),
+    {words: frozenset({claim}) for words, claim in _TOUCHES.items()},
+)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.platforms.nvue.reader.configuration import VRF, front_ports, is_up, statics
 from clusterwright.platforms.nvue.reader.objects import Object, begins, read_objects
-from clusterwright.platforms.reader import Fault, Planned, RouteJudge
+from clusterwright.platforms.reader import Fault, Planned, RouteJudge, stranger
 
 _ELSEWHERE = "takes packets past the lists of their ports"
 _COPIES = "sends copies of packets elsewhere"
@@ -69,6 +69,19 @@ def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
     for server, own in _relays(root):
         if not planned.knows(server):
             yield own.line, f"what hosts ask by DHCP goes to {server}, which is on no planned network"
+    for server, own in _servers(root):
+        if what := stranger(server, planned):
+            yield own.line, what
+
+
+def _servers(root: Object) -> Iterator[tuple[str, Object]]:
+    """Servers of names, time, logs and logins."""
+    for service in ("dns", "ntp", "syslog"):
+        for _, vrf in root.items("service", service):
+            yield from vrf.items("server")
+    yield from root.items("system", "aaa", "radius", "server")
+    for _, own in root.items("system", "aaa", "tacacs", "server"):
+        yield own.text("host"), own.at("host")
 
 
 def _relays(root: Object) -> Iterator[tuple[str, Object]]:

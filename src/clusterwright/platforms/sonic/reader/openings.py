@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clusterwright.platforms.reader import Fault, Planned
+from clusterwright.platforms.reader import Fault, Login, Planned, stranger
 from clusterwright.platforms.sonic.reader import known
 from clusterwright.platforms.unread import Unread
 from clusterwright.spec.hardware.platforms import platforms
@@ -88,6 +88,18 @@ def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: P
         peer = key.rpartition("|")[2]
         if (":" in peer or "." in peer) and not declared.knows(peer):
             yield text.find(f'"{key}"'), f"a BGP session with {peer}, which is on no planned link"
+    for table in ("TACPLUS_SERVER", "RADIUS_SERVER", "NTP_SERVER", "SYSLOG_SERVER", "DNS_NAMESERVER"):
+        for server in document.get(table, {}):
+            if what := stranger(server, declared):
+                yield text.find(f'"{server}"', text.find(f'"{table}"')), what
+
+
+def snmp_users(path: str, text: str) -> Iterator[Login]:
+    """Users of SNMP; accounts are those of the Linux."""
+    document: Mapping[str, Json] = json.loads(text)
+    for name, own in document.get("SNMP_USER", {}).items():
+        is_admin = own.get("SNMP_USER_PERMISSION", "").lower() != "ro"
+        yield Login(text.find(f'"{name}"', text.find('"SNMP_USER"')), name, is_snmp=True, is_admin=is_admin)
 
 
 def unread(text: str) -> tuple[Unread, ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from clusterwright.platforms.linux.reader.logins import LOGINS
 from clusterwright.platforms.reader import SystemReader
 from clusterwright.platforms.sonic.reader.configuration import PATH, read_sonic
 from clusterwright.platforms.sonic.reader.lists import SonicLists
-from clusterwright.platforms.sonic.reader.openings import openings, unread
+from clusterwright.platforms.sonic.reader.openings import openings, snmp_users, unread
 from clusterwright.platforms.sonic.reader.routes import routes
 from clusterwright.platforms.sonic.reader.services import services
 
@@ -32,6 +33,7 @@ READER = SystemReader(
     openings={PATH: openings},
     unread={PATH: unread},
     services=services,
+    logins={PATH: snmp_users, **LOGINS},
     routes={PATH: routes},
     named=re.compile(r'"(?:(?:SRC|DST)_IP(?:V6)?": "|eth0\|)[^"]*"'),
     policy_lines=policy_lines,

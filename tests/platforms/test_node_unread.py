@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.platforms.plans import plan_of
 from tests.proofs.ethernet_trees import tree
+from tests.proofs.isolation.trees import tree as isolation_tree
 
 from clusterwright.output.engine import render_device
-from clusterwright.platforms.linux.reader.unread import FOLDERS, network_unread
+from clusterwright.platforms.linux.reader.unread import HOST_FOLDERS, host_unread
+from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
 
@@ -21,8 +23,8 @@ def test_nothing_that_is_rendered_is_unread(spec: str) -> None:
     first = {device.node_group: device.name for device in plan.devices if device.kind == "node"}
     for name in first.values():
         for artifact in render_device(plan, name):
-            if artifact.path.startswith(FOLDERS):
-                assert network_unread(artifact.path, artifact.content.decode()) == (), (name, artifact.path)
+            if artifact.path.startswith(HOST_FOLDERS):
+                assert host_unread(artifact.path, artifact.content.decode()) == (), (name, artifact.path)
 
 
 @pytest.mark.parametrize(
@@ -61,3 +63,52 @@ def test_another_file_of_networkd_is_unread_as_a_whole(path: str) -> None:
     verdict = next(check for check in CHECKS if check.name == "reachability").run(planted)
     assert not verdict.is_proven
     assert [place.what.file for place in verdict.unread] == [path]
+
+
+UNITS = "etc/systemd/system"
+SERVICE = "[Service]\nExecStart=/usr/sbin/nft flush ruleset\n"
+
+
+def with_file(path: str, text: str) -> RenderedTree:
+    subject = isolation_tree("lab-roce", NODE)
+    added = RenderedFile(NODE, path, "", lambda: text)
+    return RenderedTree(subject.cluster, {**subject.files, (NODE, path): added}, subject.declaration)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (f"{UNITS}/more.service", SERVICE),
+        (f"{UNITS}/nftables.service", SERVICE),
+        (f"{UNITS}/nftables.service.d/99-more.conf", SERVICE),
+        ("run/systemd/system/more.service", SERVICE),
+        (f"{UNITS}/rdma-names.service", "[Service]\nExecStartPost=/usr/sbin/nft flush ruleset\n"),
+        (f"{UNITS}/rdma-names.service", "[Service]\nOnFailure=more.service\n"),
+        (f"{UNITS}/home.mount", "[Unit]\nOnSuccess=more.service\n"),
+    ],
+)
+def test_a_unit_that_nobody_knows_leaves_what_it_could_undo_not_proven(path: str, text: str) -> None:
+    verdict = ISOLATION.run(with_file(path, text))
+    assert not verdict.is_proven
+    assert [place.what.file for place in verdict.unread] == [path]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (f"{UNITS}/nftables.service", ""),
+        (f"{UNITS}/firewalld.service", SERVICE),
+        (f"{UNITS}/multi-user.target.wants/ufw.service", ""),
+        (f"{UNITS}/multi-user.target.d/99-more.conf", "[Unit]\nWants=netfilter-persistent.service\n"),
+        (f"{UNITS}/home.mount", "[Unit]\nRequires=a.service iptables.service\n"),
+    ],
+)
+def test_another_filter_on_a_node_refutes_isolation(path: str, text: str) -> None:
+    assert path in [each.file for each in ISOLATION.run(with_file(path, text)).counterexamples]
+
+
+def test_masked_units_and_wishes_for_others_touch_nothing() -> None:
+    for path in (f"{UNITS}/cron.service", f"{UNITS}/ufw.service", f"{UNITS}/multi-user.target.wants/cron.service"):
+        verdict = ISOLATION.run(with_file(path, ""))
+        assert verdict.counterexamples == ()
+        assert verdict.unread == ()

@@ -1,0 +1,82 @@
+"""Which units of systemd on a node are known, and what starts another program than theirs.
+
+A unit runs what it likes as root, so that one which nobody here knows could undo whatever is proven of the node; of
+those that are known each command is compared.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from clusterwright.platforms.unread import Unread
+
+UNIT_FOLDERS = tuple(f"{root}/systemd/system/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
+# By unit or drop-in (of `etc/systemd/system/`), the commands that it may give: in the order of the file.
+_SBIN = "/usr/local/sbin"
+_COMMANDS = {
+    **{
+        f"{name}.service": (f"ExecStart={_SBIN}/{name}",)
+        for name in (
+            "acs-off",
+            "image-check",
+            "isolation-watch",
+            "nccl-topology",
+            "rdma-names",
+            "roce-qos",
+            "ssh-host-key",
+        )
+    },
+    "dataset-gate@.service": (
+        r"ExecStart=/usr/local/libexec/clusterwright/dataset-gate /etc/clusterwright/datasets/%i\.record",
+    ),
+    "isolation-watch.timer": (),
+    "no-swap.service": ("ExecStart=/sbin/swapoff --all",),
+    "node-health.service": (f"ExecStart={_SBIN}/node-health --write",),
+    "node-health.timer": (),
+    "opensm.service": (r"ExecStartPre=/etc/opensm/add-m-key\.sh", r"ExecStart=/usr/sbin/opensm -F /\S+"),
+    "receptor.service": (r"ExecStart=/usr/bin/receptor --config /\S+",),
+    r"scratch-[^/]+\.service": (
+        r"ExecStart=/sbin/cryptsetup open --type plain .*",
+        r"ExecStart=/sbin/mkfs\.ext4 .*",
+        r"ExecStop=/sbin/cryptsetup close \S+",
+    ),
+    r"[^/]+\.mount": (),
+    r"(?:multi-user|remote-fs)\.target\.d/\d\d-[\w-]+\.conf": (),
+    "nftables.service.d/90-clusterwright.conf": (
+        "ExecStart=",
+        "ExecStart=/usr/sbin/nft -f /etc/nftables.conf",
+        "ExecReload=",
+        "ExecReload=/usr/sbin/nft -f /etc/nftables.conf",
+    ),
+    "slurmd.service.d/90-clusterwright.conf": (),
+    "systemd-networkd.service.d/90-clusterwright.conf": (),
+    "tlshd.service.d/90-clusterwright.conf": (
+        r"ExecStartPre=/bin/grep -q -a -F x509\.crl /usr/sbin/tlshd",
+        "ExecStart=",
+        "ExecStart=/usr/sbin/tlshd -c /etc/tlshd/config",
+    ),
+}
+_KNOWN = tuple((re.compile(name.replace(".service.d", r"\.service\.d")), lines) for name, lines in _COMMANDS.items())
+_WISH = re.compile(r".+\.(?:wants|requires)/[^/]+")  # names alone: what they start stands elsewhere
+_COMMAND = re.compile(r"^[ \t]*(?:Exec|OnFailure|OnSuccess)\w*[ \t]*=.*(?:\\\n.*)*$", re.M)
+
+
+@lru_cache(maxsize=1024)
+def units_unread(path: str, text: str) -> tuple[Unread, ...]:
+    """What nobody knows in a file below UNIT_FOLDERS: the file itself, or commands of it.
+
+    An empty file is a unit that is masked and runs nothing.
+    """
+    folder = next(each for each in UNIT_FOLDERS if path.startswith(each))
+    name = path.removeprefix(folder)
+    if not text or _WISH.fullmatch(name):
+        return ()
+    known = next((lines for pattern, lines in _KNOWN if pattern.fullmatch(name)), None)
+    if known is None or folder != UNIT_FOLDERS[0]:
+        return (Unread(path, 1, "the whole file: nobody here knows what this unit runs"),)
+    return tuple(
+        Unread(path, text.count("\n", 0, found.start()) + 1, found[0].strip())
+        for found in _COMMAND.finditer(text)
+        if not any(re.fullmatch(line, found[0]) for line in known)
+    )

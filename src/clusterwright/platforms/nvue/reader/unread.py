@@ -1,0 +1,62 @@
+"""What stands in a file of NVUE's objects and is on no list of those that are known.
+
+A ``*`` in a list stands for any name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.platforms.nvue.reader.objects import Object, read_objects
+from clusterwright.platforms.unread import BETWEEN, Unread
+
+_Trie = dict[str, "_Trie"]
+_END = ""
+
+
+class KnownObjects:
+    """The paths of which is known what they do, and by first words which claims others could touch.
+
+    Every claim that reads the file where nothing in ``touches`` begins a path.
+    """
+
+    def __init__(self, file: str, paths: Iterable[str], touches: Mapping[str, frozenset[str]]) -> None:
+        self._file = file
+        self._touches = {tuple(words.split()): claims for words, claims in touches.items()}
+        self._known: _Trie = {}
+        for path in paths:
+            here = self._known
+            for word in path.split():
+                here = here.setdefault(word, {})
+            here[_END] = {}
+
+    def unread(self, text: str) -> tuple[Unread, ...]:
+        """Every object and value that is on no list; nothing where the file does not read, which proofs say."""
+        try:
+            root = read_objects(text)
+        except Unreadable:
+            return ()
+        return tuple(
+            Unread(self._file, line, BETWEEN.join(path), self._touched(path))
+            for line, path in _unread(root, (self._known,), ())
+        )
+
+    def _touched(self, path: tuple[str, ...]) -> frozenset[str]:
+        for words, claims in self._touches.items():
+            if len(words) <= len(path) and all(word in {"*", name} for word, name in zip(words, path, strict=False)):
+                return claims
+        return frozenset()
+
+
+def _unread(own: Object, known: tuple[_Trie, ...], path: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    if not own.below:
+        if not any(_END in each for each in known):
+            yield own.line, path
+        return
+    for name, below in own.items():
+        here = tuple(each[word] for each in known for word in (name, "*") if word in each)
+        if not here:
+            yield below.line, (*path, name)
+        else:
+            yield from _unread(below, here, (*path, name))

@@ -1,0 +1,55 @@
+"""Whether the filter that lies on a node's disk is the one in force: what loads it, and what starts another one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from clusterwright.platforms.linux.reader.unit_files import UNIT_FOLDERS
+from clusterwright.platforms.linux.reader.units import Unit, unit_of
+from clusterwright.proofs.check import Counterexample
+from clusterwright.proofs.isolation.nodes import RUNNING
+from clusterwright.proofs.tree import RenderedTree
+from clusterwright.spec.firewalls import FIREWALL_UNITS
+
+OWN = "etc/systemd/system/nftables.service"
+LOADING = f"{OWN}.d/90-clusterwright.conf"
+STARTING = "etc/systemd/system/multi-user.target.d/90-clusterwright.conf"
+_STARTED = re.compile(r"^[ \t]*(?:Wants|Requires|Requisite|BindsTo|Upholds|OnSuccess|OnFailure)[ \t]*=(.*)$", re.M)
+
+
+def unloaded(tree: RenderedTree) -> Iterator[Counterexample]:
+    """Nodes whose filter lies on the disk, and that do not load it when they start."""
+    judged: dict[tuple[str | None, str | None], list[tuple[str, str]]] = {}
+    for device in tree.devices_with(RUNNING):
+        texts = tree.text(device, LOADING), tree.text(device, STARTING)
+        if texts not in judged:
+            judged[texts] = list(_unloaded(*(unit_of(text or "") for text in texts)))
+        yield from (Counterexample(device, path, 0, message) for path, message in judged[texts])
+
+
+def _unloaded(loading: Unit, starting: Unit) -> Iterator[tuple[str, str]]:
+    if loading.get("ExecStart") != f"/usr/sbin/nft -f /{RUNNING}":
+        yield (
+            LOADING,
+            f"nftables.service does not load /{RUNNING}, or something else besides: the filter is not in force",
+        )
+    if "nftables.service" not in starting.get("Wants", "").split():
+        yield STARTING, "nothing starts nftables.service: the filter is not in force"
+
+
+def other_filters(tree: RenderedTree) -> Iterator[Counterexample]:
+    """Units that load another filter than the rendered one, and what keeps that from being loaded at all."""
+    filtered = frozenset(tree.devices_with(RUNNING))
+    for (device, path), file in tree.files.items():
+        if not path.startswith(UNIT_FOLDERS) or device not in filtered:
+            continue
+        name, text = path.rpartition("/")[2], file.read()
+        if path == OWN and not text:
+            yield Counterexample(device, path, 0, "nftables.service is masked: the filter is not in force")
+        if name in FIREWALL_UNITS and (text or ".wants/" in path or ".requires/" in path):
+            yield Counterexample(device, path, 0, f"{name} loads a packet filter of its own")
+        for found in _STARTED.finditer(text) if text else ():
+            line = text.count("\n", 0, found.start()) + 1
+            for unit in sorted(FIREWALL_UNITS.intersection(found[1].split())):
+                yield Counterexample(device, path, line, f"{unit} is started, and loads a packet filter of its own")

@@ -1,0 +1,123 @@
+"""Who gets in to switches beside those that the spec names is told at its line, on every system."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.platforms.plans import plan_with
+from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, declaration, text_of, tree
+
+from clusterwright.output.engine import render_device
+from clusterwright.proofs.check import Verdict
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
+from clusterwright.proofs.tree import RenderedFile, RenderedTree, tree_of
+
+NVUE = "etc/clusterwright/nvue.yaml"
+SYSUSERS, SSHD, SUDOERS = (
+    "etc/sysusers.d/clusterwright.conf",
+    "etc/ssh/sshd_config.d/10-clusterwright.conf",
+    "etc/sudoers.d/clusterwright",
+)
+SNMPD, PAM, KEYS = "etc/snmp/snmpd.conf", "etc/pam.d/sshd", "etc/ssh/authorized_keys.d/netops"
+SWITCH = {EOS: ("lab-roce", "ctsw-p00-00"), AGENT: ("lab-roce", "rsw-p00r00"), SONIC: ("lab-sonic", "rtsw-p00r00")}
+SWITCH |= {NVUE: ("lab-nvue", "rtsw-p00r00")}
+SWITCH |= dict.fromkeys((SYSUSERS, SSHD, SUDOERS, SNMPD, PAM, KEYS), SWITCH[AGENT])
+
+
+def put(old: str, new: str) -> Edit:
+    def edit(text: str) -> str:
+        found = re.sub(old, new, text, count=1, flags=re.M)
+        assert found != text
+        return found
+
+    return edit
+
+
+def judged(path: str, edit: Edit) -> Verdict:
+    spec, device = SWITCH[path]
+    return ISOLATION.run(tree(spec, device, edits={(device, path): edit}))
+
+
+END = r"^end$"
+FAULTS: dict[str, tuple[str, Edit]] = {
+    "EOS: an account": (EOS, put(END, "username eve privilege 1 role network-operator secret sha512 $6$x\nend")),
+    "EOS: a key": (EOS, put(END, "username netops ssh-key ssh-rsa AAAA\nend")),
+    "EOS: an SNMP user": (EOS, put(END, "snmp-server user eve MONITOR v3 auth sha x priv aes y\nend")),
+    "EOS: a server by its name": (EOS, put(END, "ntp server vrf MGMT time.example.com\nend")),
+    "NVUE: an account": (
+        NVUE,
+        put(r"^        user:\n", "        user:\n          eve:\n            role: nvue-monitor\n"),
+    ),
+    "NVUE: a key": (NVUE, put(r"(?<=authorized-key:\n)", "                x:\n                  key: A\n")),
+    "NVUE: an SNMP user": (NVUE, put(r"^        username:\n", "        username:\n          eve: {}\n")),
+    "NVUE: a server of time": (
+        NVUE,
+        put(r"(?<=      ntp:\n        mgmt:\n          server:\n)", "            time.example.com: {}\n"),
+    ),
+    "NVUE: a server of logins": (NVUE, put(r'host: "10.98.240.49"', 'host: "198.51.100.1"')),
+    "SONiC: an SNMP user": (SONIC, put(r'^  "SNMP_USER": \{', '    "SNMP_USER": {\n "eve": {},')),
+    "SONiC: a server of logins": (
+        SONIC,
+        put(r'^  "TACPLUS_SERVER": \{', '    "TACPLUS_SERVER": {\n "198.51.100.1": {},'),
+    ),
+    "Linux: an account": (SYSUSERS, lambda text: f"{text}u eve -\n"),
+    "Linux: a key": (KEYS, lambda text: f"{text}ssh-rsa AAAA\n"),
+    "Linux: an SNMP user": (SNMPD, lambda text: f"{text}rouser eve priv\n"),
+    "Linux: a server of logins": (PAM, put(r"server=\S+", "server=198.51.100.1")),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_who_nobody_planned_is_told_at_the_line(name: str) -> None:
+    path, edit = FAULTS[name]
+    before = ISOLATION.run(tree(*SWITCH[path]))
+    assert not before.counterexamples
+    assert not before.unread
+    (found, *_) = judged(path, edit).counterexamples
+    assert (found.device, found.file) == (SWITCH[path][1], path)
+    assert found.line > 0
+
+
+UNKNOWN: dict[str, tuple[str, Edit]] = {
+    "passwords are taken": (SSHD, put("^PasswordAuthentication no", "PasswordAuthentication yes")),
+    "root logs in": (SSHD, lambda text: f"{text}PermitRootLogin yes\n"),
+    "another admin": (SUDOERS, lambda text: f"{text}eve ALL=(ALL) NOPASSWD: ALL\n"),
+    "a community": (SNMPD, lambda text: f"{text}rocommunity public\n"),
+    "everybody is whom they say": (PAM, put("^auth ", "auth sufficient pam_permit.so\nauth ")),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_a_line_that_nobody_knows_leaves_isolation_not_proven(name: str) -> None:
+    path, edit = UNKNOWN[name]
+    found = judged(path, edit)
+    assert not found.is_proven
+    assert f"no reader knows {SWITCH[path][1]}:/{path}:" in found.unjudged
+
+
+@pytest.mark.parametrize(
+    "path", ["etc/sudoers.d/more", "etc/ssh/sshd_config.d/00-first.conf", "etc/sysusers.d/more.conf"]
+)
+def test_a_file_beside_those_that_are_read_is_unread(path: str) -> None:
+    spec, device = SWITCH[AGENT]
+    subject = tree(spec, device)
+    added = RenderedFile(device, path, "fboss", lambda: "x\n")
+    planted = RenderedTree(subject.cluster, {**subject.files, (device, path): added}, subject.declaration)
+    assert [place.what.file for place in ISOLATION.run(planted).unread] == [path]
+
+
+def test_an_account_that_the_spec_adds_by_hand_is_planned(tmp_path: Path) -> None:
+    overlay = """extra_config:
+  - role: ctsw
+    lines: ["username script privilege 1 role network-operator secret sha512 <secret script>"]
+    reason: "a test"
+"""
+    plan = plan_with(tmp_path, "lab-roce", overlay)
+    own = [each for each in render_device(plan, "ctsw-p00-00") if each.kind in KINDS]
+    assert "username script" in next(each.content.decode() for each in own if each.path == EOS)
+    assert not ISOLATION.run(tree_of("lab-roce", own, declaration_of(plan))).counterexamples
+    assert ISOLATION.run(tree_of("lab-roce", own, declaration("lab-roce"))).counterexamples
+    assert "username script" not in text_of("lab-roce", "ctsw-p00-00", EOS)
