@@ -188,6 +188,25 @@ PAST_A_TIER = """    tiers:
 """
 
 
+UNDER_THE_TIER_ABOVE = """    tiers:
+      - {role: rsw, model: dcs-7804r3, per: pod, up: {links: 2, speed_gbps: 400}, asn: {base: 4200000000, per: switch}}
+      - role: ssw
+        model: wedge400
+        per: cluster
+        count: 2
+        down: {medium: dac, length_m: 9}
+        asn: {base: 4200003000, per: tier}
+"""
+
+
+def of_pods(tiers: str) -> str:
+    """The spec whose compute nodes stand in a pod and whose storage does not, with these tiers."""
+    head, _, rest = NO_FLOW_BETWEEN.partition("    tiers:\n")
+    _, _, tail = rest.partition("    addressing:\n")
+    text = f"{head}{tiers}    addressing:\n{tail}"
+    return text.replace("{name: rack, of: 2}]", "{name: rack, of: 1}, {name: pod, of: 2}]")
+
+
 def planned(tmp_path: Path, base: str, text: str) -> Plan:
     plan = plan_with(tmp_path, base, text)
     errors = lint_path(tmp_path / "overlay.yaml").errors
@@ -327,13 +346,8 @@ def test_nics_at_a_switch_out_of_service_are_not_held_to_what_it_marks(tmp_path:
 
 def test_bfd_watches_what_no_group_shares_with_a_system_without_it(tmp_path: Path) -> None:
     """Storage's racks have no pod: their upper switches lead past the pods' tier, to systems that have no BFD."""
-    head, _, rest = NO_FLOW_BETWEEN.partition("    tiers:\n")
-    _, _, tail = rest.partition("    addressing:\n")
     file = tmp_path / "cluster.yaml"
-    text = f"{head}{PAST_A_TIER}    addressing:\n{tail}".replace(
-        "{name: rack, of: 2}]", "{name: rack, of: 1}, {name: pod, of: 2}]"
-    )
-    file.write_text(text)
+    file.write_text(of_pods(PAST_A_TIER))
     assert not (errors := lint_path(file).errors), errors[0].message
     plan = build_plan(load_spec(file))
     found = verdict(plan, "bgp-sessions")
@@ -346,3 +360,15 @@ def test_bfd_watches_what_no_group_shares_with_a_system_without_it(tmp_path: Pat
         for session in sessions_of(plan, device, links_of(plan, device))
     }
     assert watched == {("rsw", True), ("psw", True), ("bsw", False)}
+
+
+def test_hosts_under_a_higher_tier_are_judged_by_the_switches_that_they_are_cabled_to(tmp_path: Path) -> None:
+    """Storage's rack has no pod: its cables and its filter are the upper tier's, which has copper and no ranges."""
+    file = tmp_path / "cluster.yaml"
+    flow = """  - {name: rpc, from: storage, to: compute, protocol: tcp, ports: ["20000-20999"], reason: test, owner: us}
+images:
+"""
+    file.write_text(of_pods(UNDER_THE_TIER_ABOVE).replace("images:\n", flow))
+    told = {finding.code: finding.message for finding in lint_path(file).errors}
+    assert told["CW513"] == "Flow rpc: ssw of frontend passes every port, and compute has no filter of its own."
+    assert told["CW702"].startswith("Direct-attach copper of 9 m for the NICs below ssw")

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.attachment import attached_tier
+from clusterwright.spec.fabric import Fabric, Tier
 from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.isolation import Flow, Zone
 from clusterwright.spec.model import ClusterSpec
@@ -34,25 +35,40 @@ def opened_whole(subject: Subject) -> Iterator[Problem]:
             continue
         found = next(_open(spec, flow), None)
         if found is not None:
-            fabric, group = found
-            message = (
-                f"Flow {flow.name}: the lowest switches of {fabric} pass every port, and {group} has no filter of its"
-                " own."
-            )
+            where, group = found
+            message = f"Flow {flow.name}: {where} passes every port, and {group} has no filter of its own."
             yield Problem((*flow.path, "ports"), message, f"Give {group} an `image`, or write shorter ranges.")
 
 
 def _open(spec: ClusterSpec, flow: Flow) -> Iterator[tuple[str, str]]:
-    """Fabric and node group that a flow or its replies reach unnarrowed."""
+    """Tier and node group that a flow or its replies pass unnarrowed, and reach."""
     source, target = spec.zone(flow.source), spec.zone(flow.target)
     if source is None or target is None:
         return
     for sender, receiver in ((source, target), (target, source)):
         shared = {fabric.name for fabric in lives_on(spec, receiver)}
         for fabric in lives_on(spec, sender):
-            system = system_of(fabric.tiers[0].model)
-            if fabric.name in shared and system is not None and not system.matches_ranges:
-                yield from ((fabric.name, group) for group in _unfiltered(spec, receiver, fabric))
+            wide = [tier.role for tier in _edges(spec, sender, fabric) if not _has_ranges(tier)]
+            if fabric.name in shared and wide:
+                yield from ((f"{wide[0]} of {fabric.name}", group) for group in _unfiltered(spec, receiver, fabric))
+
+
+def _has_ranges(tier: Tier) -> bool:
+    system = system_of(tier.model)
+    return system is None or system.matches_ranges
+
+
+def _edges(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> Iterator[Tier]:
+    """The tiers that the members of a zone are cabled to; all hosts of the fabric are members of a zone without any."""
+    members = members_of(spec, zone)
+    for attach in fabric.attach:
+        for group in spec.node_groups:
+            is_member = attach.is_management or attach.nodes == group.name
+            if is_member and (not members or group.name in members):
+                tier = attached_tier(fabric, attach, group)
+                yield from () if tier is None else (tier,)
+        if attach.is_management:
+            yield fabric.tiers[0]  # where the switches' own ports are
 
 
 def _unfiltered(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> Iterator[str]:

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from clusterwright.finding import Severity
 from clusterwright.plan.ports import PortShortage, capacity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.attachment import attached_tier
 from clusterwright.spec.fabric import Attach, Fabric, Side, Tier
 from clusterwright.spec.hardware.models import HardwareModel
-from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
+from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.text.document import Path
 
 
@@ -108,17 +109,6 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
                         f"{end.model.name} offers {_speeds(end.model, side)} there.",
                     )
                     break
-
-
-def attached_tier(fabric: Fabric, attach: Attach, group: NodeGroup) -> Tier | None:
-    """The tier that the NICs of a group are cabled to: the one that the attachment names, else that around them."""
-    return fabric.tier(attach.to) if attach.to is not None else home_tier(fabric, group)
-
-
-def home_tier(fabric: Fabric, group: NodeGroup) -> Tier | None:
-    """The lowest tier that stands around the nodes of a group, which is where they are cabled to."""
-    levels = {level.name for level in group.levels} | {CLUSTER}
-    return next((tier for tier in fabric.tiers if tier.per in levels), None)
 
 
 def _attached_speed(attach: Attach, group: NodeGroup) -> AttachedSpeed | None:

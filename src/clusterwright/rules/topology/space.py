@@ -9,7 +9,7 @@ from math import ceil
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.rules.topology.ports import attached_tier
+from clusterwright.spec.attachment import attached_tier
 from clusterwright.spec.fabric import Side
 
 RACK = "rack"
@@ -77,10 +77,15 @@ def copper_too_long(subject: Subject) -> Iterator[Problem]:
         for tier in fabric.tiers:
             if tier.up:
                 yield from _too_long(tier.up.side, tier.up.speed_gbps, f"uplinks of {tier.role}")
-        served = [(spec.node_group(attach.nodes or ""), attach.nics or "") for attach in fabric.attach]
-        nics = [found for group, name in served if group and (found := group.model.nic_group(name))]
-        fastest = max((group.speed_gbps for group in nics), default=0)
-        yield from _too_long(fabric.tiers[0].down, fastest, f"NICs below {fabric.tiers[0].role}")
+        fastest: dict[str, int] = {}
+        for attach in fabric.attach:
+            group = spec.node_group(attach.nodes or "")
+            nics = group.model.nic_group(attach.nics or "") if group else None
+            if group and nics and (home := attached_tier(fabric, attach, group)):
+                fastest[home.role] = max(fastest.get(home.role, 0), nics.speed_gbps)
+        for tier in fabric.tiers:
+            if tier.role in fastest:
+                yield from _too_long(tier.down, fastest[tier.role], f"NICs below {tier.role}")
 
 
 def _too_long(side: Side, speed_gbps: int, what: str) -> Iterator[Problem]:
