@@ -365,7 +365,7 @@ def test_bfd_watches_what_no_group_shares_with_a_system_without_it(tmp_path: Pat
 def test_hosts_under_a_higher_tier_are_judged_by_the_switches_that_they_are_cabled_to(tmp_path: Path) -> None:
     """Storage's rack has no pod: its cables and its filter are the upper tier's, which has copper and no ranges."""
     file = tmp_path / "cluster.yaml"
-    flow = """  - {name: rpc, from: storage, to: compute, protocol: tcp, ports: ["20000-20999"], reason: test, owner: us}
+    flow = """  - {name: rpc, from: storage, to: compute, protocol: tcp, ports: ["20000-20999"], reason: rpc, owner: us}
 images:
 """
     file.write_text(of_pods(UNDER_THE_TIER_ABOVE).replace("images:\n", flow))

@@ -65,6 +65,21 @@ expect:
 LAST_POD_HALF_FULL = (
     THREE_TIERS.replace("count: 16", "count: 12").replace("value: 128", "value: 96").replace("value: 32", "value: 24")
 )
+PLANES_IN_A_UNIT = """nodes:
+  - {name: compute, count: 8, levels: [{name: rack, of: 1, within: su}, {name: su, of: 4}]}
+fabrics:
+  - name: backend
+    accepts_single_failures: "A plane has one spine."
+    tiers:
+      - {role: leaf, count: 3, up: {links: 3}}
+      - {role: spine, per: su, join: position, count: 1, up: {links: 3, speed_gbps: 400}}
+      - {role: core, model: qm9790, per: cluster, count: 3}
+expect:
+  - {figure: gpus, value: 64, assumed: "What is tried here."}
+  - {figure: switches.leaf, value: 48, assumed: "What is tried here."}
+  - {figure: oversubscription.backend.leaf, value: 0.444, tolerance: 0.01, assumed: "Three uplinks for a host or two."}
+  - {figure: oversubscription.backend.spine, value: 3.556, tolerance: %s, assumed: "Hosts fill planes in turn."}
+"""
 THREE_SPINES = """fabrics: [{name: backend, tiers: [{role: spine, count: 3}]}]
 expect:
   - {figure: oversubscription.backend.leaf, value: 1, tolerance: %s, assumed: "A link in 64 may have no partner."}
@@ -77,10 +92,20 @@ expect:
         (THREE_TIERS % (2, 0), ""),
         (LAST_POD_HALF_FULL % (1.5, 0), "CW224"),
         (LAST_POD_HALF_FULL % (1.5, 0.4), ""),
+        (PLANES_IN_A_UNIT % 0.4, "CW224"),
+        (PLANES_IN_A_UNIT % 0.5, ""),
         (THREE_SPINES % 0, "CW219"),
         (THREE_SPINES % 0.02, ""),
     ],
-    ids=["an upper tier", "a fuller pod", "a fuller pod within its tolerance", "uneven", "uneven within its tolerance"],
+    ids=[
+        "an upper tier",
+        "a fuller pod",
+        "a fuller pod within its tolerance",
+        "a fuller plane",
+        "a fuller plane within its tolerance",
+        "uneven",
+        "uneven within its tolerance",
+    ],
 )
 def test_lint_and_proof_judge_one_promise(overlay: str, refused: str, tmp_path: Path) -> None:
     """What the proof refutes lint refuses first; what a promise covers is proven."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clusterwright.finding import Severity
@@ -33,10 +33,9 @@ def unequal_units(subject: Subject) -> Iterator[Problem]:
     for fabric in subject.skeleton.fabrics:
         if fabric.fabric.technology != "infiniband":
             continue
-        adapters = _adapters(subject, fabric)
         most_to_one = 1 / shares[fabric.fabric.name] if fabric.fabric.name in shares else None
         for depth, tier in enumerate(fabric.fabric.tiers):
-            units = _units(fabric, adapters, depth, apart=depth == 0) if tier.up is not None else []
+            units = _units(subject, fabric, depth) if depth else _leaves(subject, fabric)
             if tier.up is None or not units:
                 continue
             least, most = min(units, key=_ratio), max(units, key=_ratio)
@@ -70,9 +69,8 @@ def uneven_promise(subject: Subject) -> Iterator[Problem]:
         share = shares.get(fabric.fabric.name)
         if fabric.fabric.technology != "infiniband" or share is None:
             continue
-        adapters = _adapters(subject, fabric)
         for depth, tier in enumerate(fabric.fabric.tiers):
-            found = next(_short_cuts(fabric, adapters, depth, share), None)
+            found = next(_short_cuts(subject, fabric, depth, share), None)
             if tier.up is not None and found is not None:
                 unit, links, wanted = found
                 yield Problem(
@@ -83,22 +81,21 @@ def uneven_promise(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-def _short_cuts(
-    fabric: FabricSkeleton, adapters: Mapping[int, int], depth: int, share: float
-) -> Iterator[tuple[str, int, int]]:
+def _short_cuts(subject: Subject, fabric: FabricSkeleton, depth: int, share: float) -> Iterator[tuple[str, int, int]]:
     """Cuts between units below the same switches: a unit's name, links that meet a partner, adapters that want them."""
-    units = {unit.group: unit for unit in _units(fabric, adapters, depth, apart=False)}
+    units = _units(subject, fabric, depth)
+    unit_of = {member: number for number, unit in enumerate(units) for member in unit.members}
     domains: dict[tuple[int, ...], list[Counter[tuple[int, int]]]] = {}
     for bundle in fabric.bundles:
         if fabric.seats[bundle.lowers[0]].tier == depth:
-            members = dict.fromkeys(fabric.seats[number].group for number in bundle.lowers)
-            links = Counter((fabric.seats[lower].group, upper) for lower, upper in joins(fabric, bundle))
-            domains.setdefault(tuple(group for group in members if group in units), []).append(links)
-    for groups, bundles in domains.items():
-        for near in _sides(groups):
-            far = [group for group in groups if group not in near]
-            wanted = min(sum(units[group].adapters for group in side) for side in (near, far))
-            room = min(sum(units[group].uplinks for group in side) for side in (near, far))
+            below = tuple(dict.fromkeys(unit_of[lower] for lower in bundle.lowers if lower in unit_of))
+            links = Counter((unit_of[lower], upper) for lower, upper in joins(fabric, bundle) if lower in unit_of)
+            domains.setdefault(below, []).append(links)
+    for numbers, bundles in domains.items():
+        for near in _sides(numbers):
+            far = [number for number in numbers if number not in near]
+            wanted = min(sum(units[number].adapters for number in side) for side in (near, far))
+            room = min(sum(units[number].uplinks for number in side) for side in (near, far))
             met = sum(_met(links, frozenset(near), frozenset(far)) for links in bundles)
             if met + _ROUNDING < wanted * share <= room + _ROUNDING:  # with less room it is narrow, whoever spreads how
                 yield units[near[0]].name, met, wanted
@@ -121,19 +118,12 @@ def _met(links: Counter[tuple[int, int]], near: frozenset[int], far: frozenset[i
     return sum(min(count, sides[1][upper]) for upper, count in sides[0].items())
 
 
-def _adapters(subject: Subject, fabric: FabricSkeleton) -> Mapping[int, int]:
-    """How many adapters each switch has, but for hosts that take free ports, such as the fabric's managers."""
-    filling = {attach.nodes for attach in fabric.fabric.attach if attach.to is not None}
-    groups = [subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes]
-    return Counter(item.seat for item in fabric.attachments if item.node >= 0 and groups[item.node] not in filling)
-
-
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A switch with adapters, or all of one tier that stand in one ``group``: their uplinks, and who needs them."""
+    """A switch with adapters, or those of a tier that its hosts climb through: their uplinks, and who needs them."""
 
     name: str
-    group: int
+    members: tuple[int, ...]
     uplinks: int
     adapters: int
 
@@ -142,36 +132,59 @@ def _ratio(unit: _Unit) -> float:
     return unit.adapters / unit.uplinks
 
 
-def _units(fabric: FabricSkeleton, adapters: Mapping[int, int], depth: int, *, apart: bool) -> list[_Unit]:
-    """What climbs through a tier with adapters below it: its switches of each group, or one by one (``apart``)."""
-    tier = fabric.fabric.tiers[depth]
-    if tier.up is None:
+def _taps(subject: Subject, fabric: FabricSkeleton) -> list[tuple[int, int]]:
+    """Node and switch of each adapter, but for hosts that take free ports, such as the fabric's managers."""
+    filling = {attach.nodes for attach in fabric.fabric.attach if attach.to is not None}
+    groups = [subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes]
+    return [
+        (item.node, item.seat) for item in fabric.attachments if item.node >= 0 and groups[item.node] not in filling
+    ]
+
+
+def _leaves(subject: Subject, fabric: FabricSkeleton) -> list[_Unit]:
+    """The switches of the lowest tier that have adapters, one by one."""
+    up = fabric.fabric.tiers[0].up
+    adapters = Counter(seat for _, seat in _taps(subject, fabric) if fabric.seats[seat].tier == 0)
+    return [_Unit(fabric.seats[at].name, (at,), up.links, adapters[at]) for at in sorted(adapters)] if up else []
+
+
+def _units(subject: Subject, fabric: FabricSkeleton, depth: int) -> list[_Unit]:
+    """What climbs through a tier: its switches with adapters below, those together that a host or a switch below joins.
+
+    Planes that come together only above are units of their own, where no host has adapters in two of them.
+    """
+    up = fabric.fabric.tiers[depth].up
+    if up is None:
         return []
-    if apart:
-        own = [at for at in sorted(adapters) if fabric.seats[at].tier == depth]
-        return [_Unit(fabric.seats[at].name, fabric.seats[at].group, tier.up.links, adapters[at]) for at in own]
-    groups: dict[int, list[int]] = {}
+    first: dict[int, int] = {}  # a switch that stands for all that it is joined with
+
+    def joined(number: int) -> int:
+        while first[number] != number:
+            first[number] = number = first[first[number]]
+        return number
+
+    above = {number: number for number, seat in enumerate(fabric.seats) if seat.tier == depth}
+    first.update(above)
+    for bundle in sorted(fabric.bundles, key=lambda each: -each.tier):
+        for lower, upper in joins(fabric, bundle) if bundle.tier <= depth else ():
+            if upper in above:
+                first[joined(above[upper])] = joined(above.setdefault(lower, above[upper]))
+    taps = [(node, above[seat]) for node, seat in _taps(subject, fabric) if seat in above]
+    home: dict[int, int] = {}
+    for node, number in taps:
+        first[joined(number)] = joined(home.setdefault(node, number))
+    adapters = Counter(joined(number) for _, number in taps)
+    members: dict[int, list[int]] = {}
     for number, seat in enumerate(fabric.seats):
         if seat.tier == depth:
-            groups.setdefault(seat.group, []).append(number)
-    above: dict[int, set[int]] = {
-        number: {seat.group} for number, seat in enumerate(fabric.seats) if seat.tier == depth
-    }
-    for bundle in sorted(fabric.bundles, key=lambda each: -each.tier):
-        if bundle.tier <= depth:
-            for lower, upper in joins(fabric, bundle):
-                above.setdefault(lower, set()).update(above.get(upper, ()))
-    below = Counter[int]()
-    for seat_number, count in adapters.items():
-        for group in above.get(seat_number, ()):
-            below[group] += count
+            members.setdefault(joined(number), []).append(number)
     return [
         _Unit(
-            fabric.seats[members[0]].name + (" with those beside it" if len(members) > 1 else ""),
-            group,
-            tier.up.links * len(members),
-            below[group],
+            fabric.seats[own[0]].name + (" with those beside it" if len(own) > 1 else ""),
+            tuple(own),
+            up.links * len(own),
+            adapters[at],
         )
-        for group, members in groups.items()
-        if below[group]
+        for at, own in members.items()
+        if adapters[at]
     ]
