@@ -12,6 +12,7 @@ from clusterwright.intent.switch_links import links_of
 from clusterwright.intent.switch_sessions import sessions_of
 from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.build import build_plan
+from clusterwright.plan.meeting import AttachedEnd, Wiring
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -372,3 +373,23 @@ images:
     told = {finding.code: finding.message for finding in lint_path(file).errors}
     assert told["CW513"] == "Flow rpc: ssw of frontend passes every port, and compute has no filter of its own."
     assert told["CW702"].startswith("Direct-attach copper of 9 m for the NICs below ssw")
+
+
+def test_an_exception_that_leaves_two_pieces_is_told_though_nodes_have_a_port_in_both(tmp_path: Path) -> None:
+    """With the pod gone nothing joins the two switches above, which storage is cabled to."""
+    file = tmp_path / "cluster.yaml"
+    gone = "exceptions:\n  - {group: p00, state: out-of-service, reason: move}\n"
+    file.write_text(of_pods(UNDER_THE_TIER_ABOVE.replace("length_m: 9", "length_m: 2")) + gone)
+    (told,) = lint_path(file).errors
+    assert told.code == "CW240"
+    found = verdict(build_plan(load_spec(file)), "reachability")
+    assert found is not None
+    assert found.is_refuted
+
+
+def test_devices_on_top_are_beside_each_other_though_none_is_attached_below() -> None:
+    above = {"leaf": frozenset({"spine-0", "spine-1"})}
+    ends = tuple(AttachedEnd(f"switch-{at}", "eth0", f"spine-{at}") for at in (0, 1))
+    assert Wiring(above, ends).parted is None
+    assert Wiring(above, ends).beside == ends
+    assert Wiring({}, ends).parted == ends

@@ -97,8 +97,8 @@ class Wiring:
 
         Devices at different switches of the uppermost tier are ``beside`` each other and not meant.
         """
-        below = [end for end in self.ends if self.above.get(end.switch)]
-        pair = self._search(below or self.ends)
+        has_tiers = any(self.above.values())
+        pair = self._search(end for end in self.ends if self.above.get(end.switch) or not has_tiers)
         if pair is None and len(self.pieces) > 1:
             pair = self._search(self.ends)
         return pair

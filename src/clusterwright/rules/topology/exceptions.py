@@ -39,9 +39,12 @@ def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
             (item, wiring_of_cables(left))
             for item, left in _in_turn(plan, (cable for cable in plan.cables if cable.fabric == name))
         ]
-        if _cut(turns[-1][1], wiring) is None:
+        is_whole = not skeleton.fabric.planes
+        if _cut(turns[-1][1], wiring, is_whole=is_whole) is None:
             continue
-        item, pair = next((item, pair) for item, left in turns if (pair := _cut(left, wiring)) is not None)
+        item, pair = next(
+            (item, pair) for item, left in turns if (pair := _cut(left, wiring, is_whole=is_whole)) is not None
+        )
         yield Problem(
             (*item.path, "state"),
             f"With {_what(item)} {item.state}, nothing in {name} leads from {pair[0]} to {pair[1]}.",
@@ -49,9 +52,13 @@ def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
         )
 
 
-def _cut(left: Wiring, whole: Wiring) -> tuple[AttachedEnd, AttachedEnd] | None:
-    """Two devices that do not meet by what is left, or two ports that did when all was in service."""
-    return left.parted or left.torn(whole.joined)
+def _cut(left: Wiring, whole: Wiring, *, is_whole: bool) -> tuple[AttachedEnd, AttachedEnd] | None:
+    """Two devices that do not meet by what is left, or two ports that did when all was in service.
+
+    A fabric that ``is_whole`` has no planes: two pieces of it are a cut, though every device may have a port in both.
+    """
+    pair = left.parted or left.torn(whole.joined)
+    return left.apart() if pair is None and is_whole and len(left.pieces) > 1 else pair
 
 
 @rule(
