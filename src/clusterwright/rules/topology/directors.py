@@ -50,19 +50,19 @@ def straddling_uplinks(subject: Subject) -> Iterator[Problem]:
 @rule(
     code="CW248",
     severity=Severity.ERROR,
-    title="director between switches",
-    why="Its idle leaf chips have nothing below them, and its ways between below and above are not alike.",
-    mend="Let the director be the highest tier or the lowest, or take a model of one chip for this tier.",
-    docs="Looked at on InfiniBand, where a subnet manager routes between the chips inside a director. `ib-up-down` and"
-    " `ib-path-balance` would be refuted.",
+    title="director below other switches",
+    why="Its idle leaf chips look like roots that nobody listed, and its ways to what lies above are not alike.",
+    mend="Let the director be the highest tier, or take a model of one chip for this tier.",
+    docs="Looked at on InfiniBand, where a subnet manager routes between the chips inside a director: its uplinks leave"
+    " by leaf chips, which lie above the others then. `ib-up-down` and `ib-path-balance` would be refuted.",
 )
 def director_below(subject: Subject) -> Iterator[Problem]:
-    """Tiers of directors with switches below and above."""
+    """Tiers of directors with switches above."""
     for fabric in subject.spec.fabrics:
-        for tier in fabric.tiers[1:]:
+        for tier in fabric.tiers:
             if fabric.technology == "infiniband" and tier.up is not None and tier.model.chips is not None:
-                message = f"{tier.role} is a {tier.model.name}, a director, and has switches below and above it."
-                yield Problem((*tier.path, "model"), message, "Let the director be the highest tier, or the lowest.")
+                message = f"{tier.role} is a {tier.model.name}, a director, and has switches above it."
+                yield Problem((*tier.path, "model"), message, "Let the director be the highest tier.")
 
 
 def _spreads(fabric: FabricSkeleton, allocations: Sequence[Allocation]) -> Mapping[int, tuple[int, ...]]:
