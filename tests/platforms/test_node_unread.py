@@ -112,3 +112,25 @@ def test_masked_units_and_wishes_for_others_touch_nothing() -> None:
         verdict = ISOLATION.run(with_file(path, ""))
         assert verdict.counterexamples == ()
         assert verdict.unread == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("etc/profile.d/site.sh", "export NCCL_IB_TC=0\n"),
+        ("etc/profile.d/clusterwright-nccl.sh", "export NCCL_IB_TC=0\n"),
+        ("etc/environment", "PATH=/bin\nNCCL_NET=Socket\n"),
+        ("home/alice/.nccl.conf", "NCCL_IB_TC=0\n"),
+        ("root/.nccl.conf", "A=1\n"),
+    ],
+)
+def test_what_tells_nccl_otherwise_leaves_classes_not_proven(path: str, text: str) -> None:
+    subject = tree("lab-roce")
+    added = RenderedFile(NODE, path, "", lambda: text)
+    planted = RenderedTree(subject.cluster, {**subject.files, (NODE, path): added}, subject.declaration)
+    verdict = next(check for check in CHECKS if check.name == "qos").run(planted)
+    assert not verdict.is_proven
+    assert [place.what.file for place in verdict.unread] == [path]
+    harmless = RenderedFile(NODE, "etc/profile.d/path.sh", "", lambda: "PATH=/bin\n")
+    same = RenderedTree(subject.cluster, {**subject.files, (NODE, harmless.path): harmless}, subject.declaration)
+    assert next(check for check in CHECKS if check.name == "qos").run(same).is_proven

@@ -7,7 +7,8 @@ from collections import Counter
 from random import Random
 
 import pytest
-from tests.proofs.ethernet_edits import ELSEWHERE, HARMLESS, NAMED, NVUE, SONIC, blind_edit, reason
+from tests.proofs.ethernet_blind import ELSEWHERE, HARMLESS, blind_edit, reason
+from tests.proofs.ethernet_edits import NAMED, NVUE, SONIC
 from tests.proofs.ethernet_trees import AGENT, BGP, EOS, NCCL, NETWORK_BE0, SCRIPT, artifacts_of, text_of, tree
 
 from clusterwright.finding import VerifyError

@@ -12,7 +12,6 @@ from clusterwright.platforms.router import DSCPS, Mark, Prefix, packed, prefix_o
 
 NETWORKS = "etc/systemd/network/20-"
 SCRIPT = "usr/local/sbin/roce-qos"
-NCCL = "etc/nccl.conf"
 PRIORITIES = 8
 _DEFAULT_MTU = 1500  # of Linux, in bytes
 
@@ -183,10 +182,3 @@ def _congestion_control(text: str) -> dict[int, bool]:
             found.setdefault(number, set()).update(switched)
     whole = {on: {(on, "np"), (on, "rp")} for on in "01"}
     return {number: parts == whole["1"] for number, parts in found.items() if parts in whole.values()}
-
-
-@lru_cache(maxsize=256)
-def read_nccl(text: str) -> dict[str, str]:
-    """The settings of nccl.conf by name."""
-    pairs = (line.partition("=") for line in text.split("\n") if "=" in line and not line.startswith("#"))
-    return {name: value for name, _, value in pairs}

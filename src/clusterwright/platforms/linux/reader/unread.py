@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from clusterwright.platforms.linux.reader.nccl import NCCL_PLACES, nccl_unread
 from clusterwright.platforms.linux.reader.unit_files import UNIT_FOLDERS, units_unread
 from clusterwright.platforms.unread import BETWEEN, Unread
 
@@ -72,5 +73,6 @@ def _is_known(kind: str, section: str, line: str) -> bool:
 _READS: tuple[tuple[tuple[str, ...], Callable[[str, str], tuple[Unread, ...]]], ...] = (
     (_NETWORKS, _network_unread),
     (UNIT_FOLDERS, units_unread),
+    (NCCL_PLACES, nccl_unread),
 )
 HOST_FOLDERS = tuple(folder for folders, _ in _READS for folder in folders)

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from clusterwright.finding import VerifyError
-from clusterwright.platforms.linux.reader.network import NCCL, SCRIPT, ConfiguredQos, read_nccl, read_qos_script
+from clusterwright.platforms.linux.reader.nccl import NCCL, read_nccl
+from clusterwright.platforms.linux.reader.network import SCRIPT, ConfiguredQos, read_qos_script
 from clusterwright.platforms.router import DSCPS
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.ethernet.qos.majority import Said, class_mark, priorities
+from clusterwright.proofs.ethernet.qos.nccl import ECN_BITS, is_elsewhere, marks_of, nccl_faults, unusual
 from clusterwright.proofs.tree import RenderedTree
 
 T = TypeVar("T")
-_ECN_BITS = 2  # below the DSCP in the traffic class byte
 
 
 def node_qos_faults(
@@ -26,7 +27,9 @@ def node_qos_faults(
     Raises VerifyError for a script without PFC.
     """
     names: dict[str, list[str]] = {}
+    addresses: dict[str, list[bytes]] = {}
     for nic, _ in fabric.nics:
+        addresses.setdefault(nic.device, []).append(nic.address)
         names.setdefault(nic.device, []).append(nic.name)
     every = {device: _blocks(tree, device) for device in nodes}
     # NICs on other fabrics may be told something else
@@ -37,7 +40,7 @@ def node_qos_faults(
     found = [block for own in blocks.values() for block in own]
     usual_class = _most(Counter(_connections(block) for block in found), None)
     told = [device for device in nodes if _runs_nccl(tree, device)]
-    usual_settings = _most(Counter(_marks_of(read_nccl(tree.text(device, NCCL) or "")) for device in told), ())
+    usual_settings = _most(Counter(marks_of(read_nccl(tree.text(device, NCCL) or "")) for device in told), ())
     for device, own in blocks.items():
         if not own:
             message = "the node has NICs on a lossless fabric, but nothing sets their priorities"
@@ -51,10 +54,10 @@ def node_qos_faults(
         for block in own:
             yield from _block_faults(tree, device, block, truth, marking, usual_class)
         settings = read_nccl(tree.text(device, NCCL) or "")
-        if _is_elsewhere(settings, own, every[device]):
+        if is_elsewhere(settings, own, every[device]):
             continue
-        faults = [*_nccl_faults(settings, truth), *_devices(settings, own)]
-        for name, message in (*faults, *_unusual(settings, usual_settings if device in told else ())):
+        faults = nccl_faults(settings, truth, own, addresses.get(device, ()))
+        for name, message in (*faults, *unusual(settings, usual_settings if device in told else ())):
             yield example(tree, device, NCCL, (f"{name}=",), message)
 
 
@@ -119,65 +122,8 @@ def _nic_faults(nic: ConfiguredQos, truth: Said, marking: frozenset[int]) -> Ite
         if given != wanted:
             there = "no traffic class" if wanted is None else f"traffic class {wanted}"
             yield f"DSCP {dscp} has priority {given} here, {there} on the switches", f"dscp {dscp}"
-    if nic.connection_class is not None and nic.connection_class % (1 << _ECN_BITS):
+    if nic.connection_class is not None and nic.connection_class % (1 << ECN_BITS):
         yield f"{nic.connection_class} is no DSCP times 4", "connection"
-    if nic.connection_class is not None and classes[nic.connection_class >> _ECN_BITS] not in lossless:
+    if nic.connection_class is not None and classes[nic.connection_class >> ECN_BITS] not in lossless:
         value = nic.connection_class
-        yield f"connections bear DSCP {value >> _ECN_BITS}, which is not in a lossless class", "connection"
-
-
-def _marks_of(settings: dict[str, str]) -> tuple[tuple[str, str | None], ...]:
-    return tuple((name, settings.get(name)) for name in ("NCCL_IB_TC", "NCCL_IB_FIFO_TC"))
-
-
-def _unusual(settings: dict[str, str], usual: tuple[tuple[str, str | None], ...]) -> Iterator[tuple[str, str]]:
-    """Traffic classes that a node's NCCL uses otherwise than that of most nodes."""
-    for name, value in usual:
-        if settings.get(name) != value:
-            yield name, f"{name} is {settings.get(name) or 'not set'} here, {value or 'not set'} on most nodes"
-
-
-def _used(settings: dict[str, str]) -> frozenset[str]:
-    """The RDMA devices that NCCL is told by whole names."""
-    named = settings.get("NCCL_IB_HCA", "")
-    return frozenset(each.partition(":")[0] for each in named[1:].split(",")) if named.startswith("=") else frozenset()
-
-
-def _is_elsewhere(settings: dict[str, str], own: Sequence[ConfiguredQos], every: Sequence[ConfiguredQos]) -> bool:
-    """True when NCCL uses the NICs of another fabric, whose classes are what its settings have to fit."""
-    here = frozenset(device for block in own for device in block.devices)
-    others = frozenset(device for block in every if block not in own for device in block.devices)
-    used = _used(settings)
-    # Devices of an InfiniBand fabric are in no block: there the settings say so, which have nothing to do with RoCE.
-    return bool(used) and (used <= others or (used.isdisjoint(here | others) and "NCCL_COLLNET_ENABLE" in settings))
-
-
-def _devices(settings: dict[str, str], blocks: Sequence[ConfiguredQos]) -> Iterator[tuple[str, str]]:
-    """RDMA devices that NCCL uses and whose connections bear no class, and the other way round."""
-    used = _used(settings)
-    devices = frozenset(device for block in blocks for device in block.devices)
-    if used and devices and used != devices:
-        odd = ", ".join(sorted(used ^ devices))
-        yield "NCCL_IB_HCA", f"NCCL and {SCRIPT} do not name the same RDMA devices: {odd}"
-
-
-def _nccl_faults(settings: dict[str, str], truth: Said) -> Iterator[tuple[str, str]]:
-    classes, _, lossless = truth
-    for name, must_be_lossless in (("NCCL_IB_TC", True), ("NCCL_IB_FIFO_TC", False)):
-        value = settings.get(name)
-        if value is None:
-            if must_be_lossless and settings:
-                yield name, "NCCL's data has no traffic class, so it travels without protection from loss"
-            continue
-        if not value.isdigit() or int(value) > 255 or int(value) % (1 << _ECN_BITS):
-            yield name, f"{name}={value} is no DSCP times 4"
-            continue
-        dscp = int(value) >> _ECN_BITS
-        number = classes[dscp]
-        if must_be_lossless and number not in lossless:
-            yield name, f"DSCP {dscp} is traffic class {number}, which is not lossless: {priorities(lossless)} is"
-        elif not must_be_lossless and number == classes[0] and number not in lossless:
-            yield (
-                name,
-                f"DSCP {dscp} is traffic class {number} like everything else: clear-to-send would wait behind it",
-            )
+        yield f"connections bear DSCP {value >> ECN_BITS}, which is not in a lossless class", "connection"

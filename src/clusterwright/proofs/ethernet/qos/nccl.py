@@ -1,0 +1,112 @@
+"""What NCCL is told on nodes, beside the classes of the switches and the NICs that carry its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_address, ip_network
+
+from clusterwright.platforms.linux.reader.network import SCRIPT, ConfiguredQos
+from clusterwright.proofs.ethernet.qos.majority import Said, priorities
+
+ECN_BITS = 2  # below the DSCP in the traffic class byte
+Settings = Mapping[str, str]
+# The value under which data travels as it is proven, and what another one does.
+_TRANSPORT = {
+    "NCCL_IB_DISABLE": ("0", "data travels over TCP, which no lossless class protects"),
+    "NCCL_NET": ("IB", "data travels by another transport than RDMA, which no lossless class protects"),
+    "NCCL_IB_ROCE_VERSION_NUM": ("2", "packets of another version have no DSCP, and no switch routes them"),
+}
+
+
+def marks_of(settings: Settings) -> tuple[tuple[str, str | None], ...]:
+    """The traffic classes that NCCL is told, None for those that it is not."""
+    return tuple((name, settings.get(name)) for name in ("NCCL_IB_TC", "NCCL_IB_FIFO_TC"))
+
+
+def unusual(settings: Settings, usual: tuple[tuple[str, str | None], ...]) -> Iterator[tuple[str, str]]:
+    """Traffic classes that a node's NCCL uses otherwise than that of most nodes."""
+    for name, value in usual:
+        if settings.get(name) != value:
+            yield name, f"{name} is {settings.get(name) or 'not set'} here, {value or 'not set'} on most nodes"
+
+
+def _used(settings: Settings) -> frozenset[str]:
+    """The RDMA devices that NCCL is told by whole names."""
+    named = settings.get("NCCL_IB_HCA", "")
+    return frozenset(each.partition(":")[0] for each in named[1:].split(",")) if named.startswith("=") else frozenset()
+
+
+def is_elsewhere(settings: Settings, own: Sequence[ConfiguredQos], every: Sequence[ConfiguredQos]) -> bool:
+    """True when NCCL uses the NICs of another fabric, whose classes are what its settings have to fit."""
+    here = frozenset(device for block in own for device in block.devices)
+    others = frozenset(device for block in every if block not in own for device in block.devices)
+    used = _used(settings)
+    # Devices of an InfiniBand fabric are in no block: there the settings say so, which have nothing to do with RoCE.
+    return bool(used) and (used <= others or (used.isdisjoint(here | others) and "NCCL_COLLNET_ENABLE" in settings))
+
+
+def _devices(settings: Settings, blocks: Sequence[ConfiguredQos]) -> Iterator[tuple[str, str]]:
+    """RDMA devices that NCCL uses and whose connections bear no class, and the other way round."""
+    used = _used(settings)
+    devices = frozenset(device for block in blocks for device in block.devices)
+    if used and devices and used != devices:
+        odd = ", ".join(sorted(used ^ devices))
+        yield "NCCL_IB_HCA", f"NCCL and {SCRIPT} do not name the same RDMA devices: {odd}"
+
+
+def nccl_faults(
+    settings: Settings, truth: Said, blocks: Sequence[ConfiguredQos], addresses: Sequence[bytes]
+) -> Iterator[tuple[str, str]]:
+    """What NCCL is told otherwise than the switches and the node's NICs on the fabric, with their ``addresses``."""
+    yield from _classes(settings, truth)
+    yield from _devices(settings, blocks)
+    yield from _transport(settings)
+    yield from _addresses(settings, addresses)
+
+
+def _transport(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Settings under which data is no RoCE of version 2, which alone has a class."""
+    for name, (wanted, otherwise) in _TRANSPORT.items():
+        if settings.get(name, wanted) != wanted:
+            yield name, f"{name}={settings[name]}: {otherwise}"
+
+
+def _addresses(settings: Settings, addresses: Sequence[bytes]) -> Iterator[tuple[str, str]]:
+    """Families and ranges by which NCCL does not find the addresses of the node's NICs on the fabric."""
+    family = settings.get("NCCL_IB_ADDR_FAMILY")
+    wanted = {"AF_INET" if len(address) == 4 else "AF_INET6" for address in addresses}
+    if family is not None and wanted and {family} != wanted:
+        yield "NCCL_IB_ADDR_FAMILY", f"NCCL_IB_ADDR_FAMILY={family}: no NIC on this fabric has such an address"
+    text = settings.get("NCCL_IB_ADDR_RANGE")
+    if text is None:
+        return
+    try:
+        network = ip_network(text)
+    except ValueError:
+        yield "NCCL_IB_ADDR_RANGE", f"NCCL_IB_ADDR_RANGE={text} is no network"
+        return
+    outside = [address for each in addresses if (address := ip_address(each)) not in network]
+    if outside:
+        yield "NCCL_IB_ADDR_RANGE", f"NCCL_IB_ADDR_RANGE={text} leaves out {outside[0]}, which a NIC here has"
+
+
+def _classes(settings: Settings, truth: Said) -> Iterator[tuple[str, str]]:
+    classes, _, lossless = truth
+    for name, must_be_lossless in (("NCCL_IB_TC", True), ("NCCL_IB_FIFO_TC", False), ("NCCL_GIN_IB_TC", True)):
+        value = settings.get(name)
+        if value is None:
+            if name == "NCCL_IB_TC" and settings:
+                yield name, "NCCL's data has no traffic class, so it travels without protection from loss"
+            continue
+        if not value.isdigit() or int(value) > 255 or int(value) % (1 << ECN_BITS):
+            yield name, f"{name}={value} is no DSCP times 4"
+            continue
+        dscp = int(value) >> ECN_BITS
+        number = classes[dscp]
+        if must_be_lossless and number not in lossless:
+            yield name, f"DSCP {dscp} is traffic class {number}, which is not lossless: {priorities(lossless)} is"
+        elif not must_be_lossless and number == classes[0] and number not in lossless:
+            yield (
+                name,
+                f"DSCP {dscp} is traffic class {number} like everything else: clear-to-send would wait behind it",
+            )
