@@ -83,6 +83,19 @@ def test_cpio_reads_the_overlay_as_it_was_meant(tmp_path: Path) -> None:
     assert all(path.stat().st_mtime == 0 for path in tmp_path.rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize("size", [512, 509, 510, 511])
+def test_the_image_ends_where_the_kernel_takes_the_overlay(size: int, tmp_path: Path) -> None:
+    """UEFI hands archives over without a gap; the kernel refuses one that does not begin at a multiple of four."""
+    plan = plan_of("lab-roce")
+    files = files_of(plan, first_server(plan))
+    write({"script": files["srv/images/training/mkosi.postoutput"]}, tmp_path)
+    (tmp_path / "image.cpio.zst").write_bytes(b"x" * size)
+    (tmp_path / "image").symlink_to("image.cpio.zst")
+    done = run(str(tmp_path / "script"), OUTPUTDIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "image.cpio.zst").read_bytes() == (b"x" * size).ljust(512, b"\0")
+
+
 def test_every_rack_has_boot_servers_and_the_load_is_even() -> None:
     plan = plan_of("roce-24k")
     racks = servers_by_rack(plan)

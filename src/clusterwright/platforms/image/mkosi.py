@@ -52,7 +52,7 @@ File = tuple[str, str, int]
 
 
 def mkosi_files(plan: Plan, image: Image, distribution: Distribution, identity: ImageIdentity) -> Iterator[File]:
-    """mkosi.conf, the package sources, and a script where a driver is compiled against the image's kernel."""
+    """mkosi.conf, package sources, how the image ends, a script where a driver is compiled against its kernel."""
     packages = all_packages(plan, image, distribution)
     view = MkosiView(
         version=MKOSI_VERSION,
@@ -65,6 +65,7 @@ def mkosi_files(plan: Plan, image: Image, distribution: Distribution, identity: 
         parameters=" ".join(kernel_command_line(image)),
     )
     yield "mkosi.conf", template("image/mkosi.conf.j2").render(view=view), 0o644
+    yield "mkosi.postoutput", template("image/mkosi.postoutput.j2").render(), 0o755
     if distribution.family == "red-hat":
         if image.repositories:
             text = template("image/mkosi.repo.j2").render(repositories=image.repositories)
