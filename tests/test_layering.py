@@ -61,7 +61,7 @@ PLATFORMS: dict[str, str] = {
     "eos": "",
     "fboss": "linux",
     "image": "boot linux",
-    "kueue": "linux slurm",
+    "kueue": "linux",
     "linux": "image opensm",
     "managed": "nvue",
     "nccl": "",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.images.virtual_node import WITHOUT_HARDWARE, Machine, boot
-from tests.platforms.plans import plan_of
+from tests.platforms.plans import FROM_MIRRORS, plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_device
@@ -31,8 +31,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
-    return plan_of(SPEC)
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return plan_with(tmp_path_factory.mktemp("spec"), SPEC, FROM_MIRRORS)
 
 
 @pytest.fixture(scope="module")

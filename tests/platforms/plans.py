@@ -30,3 +30,12 @@ def nccl_values(plan: Plan) -> dict[str, str]:
     """What NCCL is told on the profile's nodes, where all are told the same."""
     (settings,) = settings_by_node(plan)
     return {each.name: each.value for each in settings if not each.environment}
+
+
+# lab-roce as it can be built here: from Debian's mirrors alone, without what only a site has.
+FROM_MIRRORS = """
+images:
+  - name: training
+    repositories: [{name: site, remove: true}]
+    packages: [ibverbs-utils, perftest, procps]
+"""

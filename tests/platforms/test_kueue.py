@@ -11,12 +11,12 @@ import yaml
 from tests.platforms.plans import plan_of
 
 from clusterwright import data_files
+from clusterwright.intent.scheduling import controllers
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.image.packages import all_packages
 from clusterwright.platforms.kueue import writer as kueue
-from clusterwright.platforms.slurm.writer import controllers
 from clusterwright.rules.engine import lint_document
 from clusterwright.spec.distribution import distribution_of
 from clusterwright.spec.load import load_spec_document

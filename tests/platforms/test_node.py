@@ -118,8 +118,9 @@ def test_systemd_accepts_every_unit(name: str, node: str, tmp_path: Path) -> Non
     (tmp_path / "bin").symlink_to("usr/bin")
     (tmp_path / "lib").symlink_to("usr/lib")
     (tmp_path / "sbin").symlink_to("usr/sbin")
-    programs = ("usr/sbin/nft", "usr/sbin/opensm", "usr/sbin/swapoff", "usr/bin/true", "usr/bin/networkctl")
-    for program in (*programs, "usr/lib/systemd/systemd-networkd"):
+    programs = ("nft", "opensm", "swapoff", "modprobe"), ("true", "networkctl", "systemctl", "sh")
+    paths = (f"usr/{folder}/{name}" for folder, names in zip(("sbin", "bin"), programs, strict=True) for name in names)
+    for program in (*paths, "usr/lib/systemd/systemd-networkd"):
         (tmp_path / program).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / program).write_text("#!/bin/sh\n")
         (tmp_path / program).chmod(0o755)
@@ -171,8 +172,10 @@ def test_the_qos_script_gives_the_nic_the_switches_map(tmp_path: Path) -> None:
     _write(plan, "gpu-p00r00n0", tmp_path)
     stubs = tmp_path / "stubs"
     stubs.mkdir()
+    # An adapter to which an earlier spec gave DSCP 3 another class; DSCP 50 has the one that is still meant.
+    held = "[ $# != 2 ] || printf '\\tprio:0 dscp:02,01,00,\\n\\tprio:2 dscp:50,03,\\n'\n"
     for program in ("mlnx_qos", "cma_roce_tos"):
-        (stubs / program).write_text(f'#!/bin/sh\necho {program} "$@" >> {tmp_path}/calls\n')
+        (stubs / program).write_text(f'#!/bin/sh\necho {program} "$@" >> {tmp_path}/calls\n{held}')
         (stubs / program).chmod(0o755)
     script = f"""
 set -e
@@ -190,10 +193,31 @@ cat /sys/class/net/*/ecn/roce_*/enable/* | sort | uniq -c > {tmp_path}/dcqcn
         priorities[int(dscp)] = int(priority)
     assert {dscp for dscp, priority in priorities.items() if priority == 2} == set(range(50, 60)) - {56}
     assert {priorities[dscp] for dscp in (26, 30, 32, 35)} == {6}
+    assert calls.count(" --dscp2prio set,3,0\n") == 8
+    assert " set,2," not in calls
     assert calls.count("--pfc 0,0,1,0,0,0,0,0") == 8
     assert calls.count("--trust dscp") == 8
     assert sorted(re.findall(r"cma_roce_tos -d (\S+) -p 1 -t 200", calls)) == [f"mlx5_{n}" for n in range(8)]
     assert (tmp_path / "dcqcn").read_text().split() == ["16", "0"]
+
+
+def test_the_classes_are_set_after_the_connection_manager_and_again_after_a_reset(tmp_path: Path) -> None:
+    _write(plan_of("lab-roce"), "gpu-p00r00n0", tmp_path)
+    units = tmp_path / "etc/systemd/system"
+    unit = (units / "roce-qos.service").read_text().splitlines()
+    assert unit.index("ExecStartPre=/usr/sbin/modprobe rdma_cm") < unit.index("ExecStart=/usr/local/sbin/roce-qos")
+    assert {"Wants=sys-kernel-config.mount rdma-names.service", "StartLimitIntervalSec=0"} <= {*unit}
+    rules = (tmp_path / "etc/udev/rules.d/85-roce-qos.rules").read_text()
+    backend = plan_of("lab-roce").spec.catalogue["grand-teton-h100"].nic_groups[0]
+    assert re.findall(r'KERNELS=="([^"]+)".*\{SYSTEMD_WANTS\}\+="roce-qos-again.service"', rules) == [
+        nic.pci for nic in backend.nics
+    ]
+    again = (tmp_path / "usr/local/sbin/roce-qos-again").read_text()
+    for state in ("active", "failed", "inactive", "activating"):
+        program = f'systemctl() {{ [ "$1" = show ] && echo {state} || echo "$@"; }}; {again.replace("exec ", "")}'
+        said = subprocess.run(["sh", "-c", program], capture_output=True, text=True, check=True).stdout
+        restarts = "--no-block restart rdma-names.service roce-qos.service\n"
+        assert said == (restarts if state in {"active", "failed"} else "")
 
 
 def test_dscps_outside_a_class_have_the_number_of_the_default_class() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shutil
 import subprocess
@@ -16,10 +17,15 @@ from hypothesis import strategies as st
 from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.scheduling import controllers
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.image.packages import all_packages
+from clusterwright.platforms.linux.writer import health as node_health
+from clusterwright.platforms.linux.writer.health import LIMITS_FILE
 from clusterwright.platforms.slurm import writer as slurm
 from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.platforms.slurm.topology import blocks
+from clusterwright.spec.distribution import distribution_of
 from clusterwright.spec.hardware.models import Gpus
 
 PACKAGES = {"slurmctld": "slurmctld", "scontrol": "slurm-client", "munged": "munge"}
@@ -84,7 +90,7 @@ def _controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = ()) 
     """What a real controller says about our files: topology, config and nodes, and which nodes jobs get."""
     for program, package in PACKAGES.items():
         assert shutil.which(program), f"{program} is missing: apt-get install {package}"
-    controller = slurm.controllers(plan)[0]
+    controller = controllers(plan)[0]
     for path, artifact in _files(plan, controller).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(artifact.content)
@@ -163,7 +169,7 @@ def test_a_job_of_a_pod_s_size_gets_one_pod(tmp_path: Path) -> None:
 
 def test_nodes_have_their_processors_memory_and_pod() -> None:
     plan = plan_of("lab-roce")
-    text = _files(plan, slurm.controllers(plan)[0])["etc/slurm/slurm.conf"].content.decode()
+    text = _files(plan, controllers(plan)[0])["etc/slurm/slurm.conf"].content.decode()
     assert (
         "NodeName=gpu-p00r[00-01]n[0-1] Sockets=2 CoresPerSocket=56 ThreadsPerCore=2 RealMemory=1953125 "
         "Gres=gpu:nvidia_h100_80gb_hbm3:8 Feature=p00 State=UNKNOWN\n"
@@ -182,7 +188,7 @@ NVML_NAMES = {
 def test_slurmd_finds_the_gpus_of_the_written_type(name: str, nvml: str) -> None:
     """gres.conf(5): the type has to be a part of NVML's name in small letters, with ``_`` for blanks."""
     plan = plan_of(name)
-    text = _files(plan, slurm.controllers(plan)[0])["etc/slurm/slurm.conf"].content.decode()
+    text = _files(plan, controllers(plan)[0])["etc/slurm/slurm.conf"].content.decode()
     types = set(re.findall(r" Gres=gpu:(\S+):8", text))
     assert types
     assert all(each in nvml.lower().replace(" ", "_") for each in types)
@@ -196,7 +202,7 @@ def test_gpus_that_nobody_knows_nvml_s_name_of_have_no_type() -> None:
 def test_topology_yaml_says_what_topology_conf_says(name: str) -> None:
     """Against the documented grammar (topology.yaml(5)): no packaged Slurm is new enough to read it."""
     plan = plan_of(name)
-    files = _files(plan, slurm.controllers(plan)[0])
+    files = _files(plan, controllers(plan)[0])
     (entry,) = yaml.safe_load(files["etc/slurm/topology.yaml"].content)
     assert set(entry) == {"topology", "cluster_default", "tree"}
     assert entry["cluster_default"] is True
@@ -215,7 +221,7 @@ def test_topology_yaml_says_what_topology_conf_says(name: str) -> None:
 def test_blocks_in_both_forms(tmp_path: Path) -> None:
     overlay = "scheduler: {kind: slurm, nodes: compute, plugin: block, leaf: rack, block_sizes: [2, 4, 8]}\n"
     plan = plan_with(tmp_path, "lab-roce", overlay)
-    files = _files(plan, slurm.controllers(plan)[0])
+    files = _files(plan, controllers(plan)[0])
     (entry,) = yaml.safe_load(files["etc/slurm/topology.yaml"].content)
     assert entry["block"]["block_sizes"] == [2, 4, 8]
     assert [f"BlockName={each['block']} Nodes={each['nodes']}" for each in entry["block"]["blocks"]] == [
@@ -230,8 +236,40 @@ def test_compute_nodes_ask_the_controller() -> None:
     files = _files(plan, "gpu-p00r00n0")
     assert files["etc/default/slurmd"].content.decode().endswith('--conf-server svc-v00n0:6817"\n')
     drop_in = files["etc/systemd/system/slurmd.service.d/90-clusterwright.conf"].content.decode()
-    assert "Requires=roce-qos.service" in drop_in
-    assert "RequiresMountsFor=/home" in drop_in
+    lines = drop_in.splitlines()
+    assert {"Requires=munge.service", "ConditionPathExists=", "EnvironmentFile=/etc/default/slurmd"} <= {*lines}
+    # It comes after what it needs, and comes up without it: then the node check drains the node and says why.
+    assert {"Wants=roce-qos.service", "After=roce-qos.service", "Wants=remote-fs.target", "After=remote-fs.target"} <= {
+        *lines
+    }
+    assert not [line for line in lines if line.startswith(("Requires=roce", "RequiresMountsFor"))]
+
+
+def test_both_sides_start_at_boot_whatever_a_preset_says() -> None:
+    plan = plan_of("lab-roce")
+    worker, controller = (_files(plan, name) for name in ("gpu-p00r00n0", controllers(plan)[0]))
+    assert _wants(worker) == ["munge.service", "slurmd.service"]
+    assert _wants(controller) == ["munge.service", "slurmctld.service"]
+    folders = controller[slurm.STATE_FOLDERS].content.decode()
+    assert "d /var/spool/slurmctld 0700 slurm slurm -\n" in folders  # where slurm.conf keeps the state
+    assert "StateSaveLocation=/var/spool/slurmctld\n" in controller["etc/slurm/slurm.conf"].content.decode()
+    health = next(each for each in node_health.render(plan, plan.by_name["gpu-p00r00n0"]) if each.path == LIMITS_FILE)
+    assert {"munge.service", "slurmd.service"} <= {*json.loads(health.content)["units"]}
+
+
+def _wants(files: dict[str, Artifact]) -> list[str]:
+    return re.findall(r"^Wants=(\S+)$", files[slurm.WANTS].content.decode(), re.M)
+
+
+def test_images_hold_what_either_side_calls(tmp_path: Path) -> None:
+    """scontrol drains a node, srun starts the steps of a batch script: on Debian neither comes with slurmd."""
+    overlay = "nodes:\n  - {name: services, image: training}\n"
+    plan = plan_with(tmp_path, "lab-roce", overlay)
+    image, debian = plan.spec.image("training"), distribution_of("Debian 13")
+    assert image is not None
+    assert debian is not None
+    names = {package.name for package in all_packages(plan, image, debian)}
+    assert {"munge", "slurmd", "slurmctld", "slurm-client"} <= names
 
 
 def test_blocks_hold_every_node_once() -> None:

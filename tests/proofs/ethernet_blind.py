@@ -79,7 +79,7 @@ HARMLESS: tuple[tuple[str, str], ...] = (
         _DEFAULT,
     ),
     (r"^(Priority|Table|Family|OutgoingInterface|Destination)=", _WIDER),
-    (r"^\s*(mlnx_qos.*(cable_len|dscp2prio|dcbx)|set -|#)", _WIDER),
+    (r"^\s*(mlnx_qos.*(cable_len|dscp2prio|dcbx)|set -|#|strayed|awk )", _WIDER),
 )
 
 

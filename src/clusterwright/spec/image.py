@@ -90,6 +90,10 @@ class Containers:
     path: Path
 
 
+ADMINISTRATORS = frozenset({"sudo", "wheel"})
+"""Debian's and Ubuntu's name of the group of administrators, and Red Hat's."""
+
+
 @dataclass(frozen=True, slots=True)
 class User:
     """Somebody who logs in to nodes, with the public keys of the site's ``operators``.
@@ -104,6 +108,11 @@ class User:
     operators: tuple[str, ...]
     password: str | None
     path: Path
+
+    @property
+    def becomes_root(self) -> bool:
+        """True for members of the group that distributions let become root, by either name."""
+        return not ADMINISTRATORS.isdisjoint(self.groups)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.scheduling import is_controller, works_for_slurm
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.linux.writer.mounts import mounts_of, options_of
 from clusterwright.spec.distribution import Distribution
@@ -43,8 +44,11 @@ _NAMES = {
     "verbs": (("ethtool", "ibverbs-utils", "rdma-core"), ("ethtool", "libibverbs-utils", "rdma-core")),
     "nfs": (("nfs-common",), ("nfs-utils",)),
     "nfs-tls": (("ktls-utils",), ("ktls-utils",)),
-    "jobs": (("munge", "slurmd"), ("munge", "slurm-slurmd")),
+    # With scontrol, by which the node check drains, and srun, which batch scripts call.
+    "jobs": (("munge", "slurm-client", "slurmd"), ("munge", "slurm", "slurm-slurmd")),
+    "jobs-controller": (("munge", "slurm-client", "slurmctld"), ("munge", "slurm", "slurm-slurmctld")),
     "kernel-parameters": ((), ("tuned",)),
+    "administrators": (("sudo",), ("sudo",)),
     "subnet-manager": (("opensm",), ("opensm",)),
     "direct-paths": (("pciutils",), ("pciutils",)),
 }
@@ -98,8 +102,10 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
         "verbs": any(fabric.technology != "ethernet" for fabric in fabrics),
         "nfs": bool(mounts),
         "nfs-tls": any("xprtsec=" in options_of(mount) for mount in mounts),
-        "jobs": spec.scheduler is not None and spec.scheduler.slurm is not None and spec.scheduler.nodes in groups,
+        "jobs": any(works_for_slurm(plan, group) for group in groups),
+        "jobs-controller": any(is_controller(plan, device) for device in plan.devices if device.image == image_name),
         "kernel-parameters": image is not None and bool(image.kernel_parameters),
+        "administrators": image is not None and any(user.becomes_root for user in image.users),
         "direct-paths": has_direct_paths(plan, image_name),
         "subnet-manager": any(name in groups for name in managers),
     }

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from clusterwright.artifact import Artifact
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.scheduling import controllers
 from clusterwright.plan.domains import domain_levels
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.system import is_red_hat_family
-from clusterwright.platforms.slurm.writer import controllers
 from clusterwright.platforms.templates import template
 from clusterwright.spec.image import Image
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
-from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.scheduling import AUTHENTICATION, controllers, is_controller, slurm_units
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.mounts import mounts_of
 from clusterwright.platforms.linux.writer.network import node_address
@@ -24,6 +24,8 @@ from clusterwright.spec.job import Scheduler, SlurmTopology
 
 KIND = "slurm"
 FOLDER = "etc/slurm"
+WANTS = "etc/systemd/system/multi-user.target.d/92-slurm.conf"
+STATE_FOLDERS = "etc/tmpfiles.d/clusterwright-slurm.conf"
 _CLUSTER_NAME_LENGTH = 40
 
 
@@ -59,11 +61,8 @@ class SlurmView:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Controllers, and compute nodes that run an image, where there is a controller."""
-    scheduler = plan.spec.scheduler
-    if scheduler is None or scheduler.slurm is None or not controllers(plan):
-        return False
-    return device.name in controllers(plan) or (is_managed(device) and device.node_group == scheduler.nodes)
+    """The controller, and compute nodes that run an image, where there is a controller."""
+    return bool(slurm_units(plan, device))
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
@@ -71,20 +70,16 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     scheduler = plan.spec.scheduler
     if scheduler is None:
         return
-    if device.name in controllers(plan):
+    wants = template("slurm/wants.conf.j2").render(units=slurm_units(plan, device))
+    yield Artifact(device.name, WANTS, wants.encode(), KIND)
+    if is_controller(plan, device):
+        yield Artifact(device.name, STATE_FOLDERS, template("slurm/tmpfiles.conf.j2").render().encode(), KIND)
         for name, content in _controller_files(plan):
             yield Artifact(device.name, f"{FOLDER}/{name}", content, KIND)
     else:
         waits = has_lossless_nics(plan, device)
         for path, content in _worker_files(plan, device.node_group, waits):
             yield Artifact(device.name, path, content, KIND)
-
-
-@per_plan
-def controllers(plan: Plan) -> tuple[str, ...]:
-    """The service nodes that run slurmctld, by name: the first one in service. A backup would need shared state."""
-    service = [d.name for d in plan.devices_of("service") if d.kind == "node" and d.state == "active"]
-    return tuple(service[:1])
 
 
 def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> SlurmView:
@@ -166,9 +161,10 @@ def gres(gpus: Gpus) -> str:
 @per_plan
 def _worker_files(plan: Plan, node_group: str, waits_for_qos: bool) -> tuple[tuple[str, bytes], ...]:
     servers = ",".join(f"{name}:6817" for name in controllers(plan))
-    mountpoints = " ".join(mount.mountpoint for mount in mounts_of(plan, node_group))
     options = template("slurm/slurmd.j2").render(servers=servers)
-    drop_in = template("slurm/slurmd.service.conf.j2").render(qos=waits_for_qos, mountpoints=mountpoints)
+    drop_in = template("slurm/slurmd.service.conf.j2").render(
+        qos=waits_for_qos, mounts=bool(mounts_of(plan, node_group)), authentication=AUTHENTICATION
+    )
     return (
         ("etc/default/slurmd", options.encode()),
         ("etc/systemd/system/slurmd.service.d/90-clusterwright.conf", drop_in.encode()),

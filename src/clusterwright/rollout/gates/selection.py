@@ -114,7 +114,7 @@ def _boots(
     policy = plan.spec.rollout.boots
     if policy is None:
         return ()
-    from clusterwright.platforms.slurm.writer import controllers
+    from clusterwright.intent.scheduling import controllers
     from clusterwright.rollout import ledger
     from clusterwright.rollout.gates.boots import BootNote, SlurmBoots
 

@@ -123,3 +123,22 @@ def users(subject: Subject) -> Iterator[Problem]:
                 message = f"{user.uid} is the number of {owner[user.uid]} already."
                 yield Problem((*user.path, "uid"), message, "Give each user its own.")
             owner.setdefault(user.uid, user.name)
+
+
+@rule(
+    code="CW336",
+    severity=Severity.WARNING,
+    title="image whose nodes nobody can administer",
+    why="A node that was built from it lets nobody become root: no deployment over SSH enters it, not even the first.",
+    mend="Give the image a user with an operator's key in the group `sudo` or `wheel`.",
+    docs="Images have no passwords and root has no key. A user whose groups hold `sudo` or `wheel` becomes root by sudo"
+    " without a password, on every distribution, which is what `--target ansible` does. Where hosts are entered"
+    " another way, from packages of the site for example, suppress this with what that way is.",
+)
+def nobody_administers(subject: Subject) -> Iterator[Problem]:
+    """Images in use without a user that becomes root."""
+    used = {group.image for group in subject.spec.node_groups}
+    for image in subject.spec.images:
+        if image.name in used and not any(user.becomes_root and user.operators for user in image.users):
+            message = f"Nobody becomes root on nodes of {image.name}."
+            yield Problem(image.path, message, "Add a user with an operator's key in the group `sudo` or `wheel`.")

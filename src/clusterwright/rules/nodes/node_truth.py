@@ -1,4 +1,4 @@
-"""CW609 to CW615: what a node's image says, against the fabrics, the filter and NCCL, which have to mean the same."""
+"""CW337, CW609 to CW615: what a node's image says, against fabrics, filter and NCCL, which have to mean the same."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 
 from clusterwright.finding import Severity
+from clusterwright.intent.traffic_classes import lossless_numbers
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.image import Image
 from clusterwright.spec.isolation import Flow
@@ -25,6 +26,8 @@ _PORT_RANGE = "net.ipv4.ip_local_port_range"
 # NCCL's user guide, "Sharing Data": containers need --shm-size of a gigabyte or more.
 _SHARED_MEMORY_GB = 1
 _VERBS = "/dev/infiniband"
+# The package of mlnx_qos and cma_roce_tos, and those of NVIDIA that bring it along (DOCA installation guide, profiles).
+_LOSSLESS_TOOLS = frozenset({"mlnx-tools", "doca-ofed", "doca-roce", "doca-networking", "doca-all", "mlnx-ofed-all"})
 _RELAXED_ORDERING = "NCCL_IB_PCI_RELAXED_ORDERING"
 
 
@@ -224,3 +227,28 @@ def strict_ordering(subject: Subject) -> Iterator[Problem]:
     if nccl is not None and nccl.variables.get(_RELAXED_ORDERING) == "0":
         message = f"{nccl.nodes} write to memory in strict order."
         yield Problem((*nccl.path, "variables", _RELAXED_ORDERING), message, "Take it away, or set 1 or 2.")
+
+
+@rule(
+    code="CW337",
+    severity=Severity.ERROR,
+    title="image without the tools that set up its lossless NICs",
+    why="The NICs then keep their vendor's classes: the switches pause one class, and the nodes send in another.",
+    mend="Add `mlnx-tools` to the packages, with a repository that has it.",
+    docs="A RoCE fabric with a PFC priority has nodes run `roce-qos`, which calls `mlnx_qos` and `cma_roce_tos` and"
+    " writes where only NVIDIA's own driver (MLNX_OFED, DOCA) has files. Debian, Ubuntu and the Red Hat family have"
+    " neither: they come with DOCA's repository, or from one of the site.",
+)
+def lossless_without_tools(subject: Subject) -> Iterator[Problem]:
+    """Images of nodes with NICs on a lossless fabric, against the packages that hold the vendor's tools."""
+    spec = subject.spec
+    lossless = [each for each in spec.fabrics if each.technology != "infiniband" and lossless_numbers(each)]
+    seen: set[str] = set()
+    for group, image in _nodes_with_images(spec):
+        fabric = next((each for each in lossless if any(at.nodes == group.name for at in each.attach)), None)
+        named = {each.name for each in (*image.packages, *(own for driver in image.drivers for own in driver.packages))}
+        if fabric is not None and image.name not in seen and named.isdisjoint(_LOSSLESS_TOOLS):
+            seen.add(image.name)
+            message = f"{image.name} has no mlnx_qos, by which its nodes get the lossless class of {fabric.name}."
+            path = (*image.path, "packages") if image.packages else (*image.path, "name")
+            yield Problem(path, message, "Add `mlnx-tools`, and a repository that has it.", key=bool(image.packages))

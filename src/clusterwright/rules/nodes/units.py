@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
+from clusterwright.intent.scheduling import CONTROLLER_UNITS, WORKER_UNITS
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.encryption import KRB5P
 from clusterwright.spec.image import Image
@@ -33,7 +34,13 @@ _ALWAYS = {
     **dict.fromkeys(("ssh.service", "sshd.service", "ssh-host-key.service"), "SSH"),
     **dict.fromkeys(("systemd-journald.service", "systemd-journald.socket"), "the logs"),
     **dict.fromkeys(("node-health.service", "node-health.timer", "image-check.service"), "the checks of the node"),
-    **dict.fromkeys(("roce-qos.service", "acs-off.service", "nccl-topology.service"), "what NICs are set to"),
+    **dict.fromkeys(
+        (
+            *("roce-qos.service", "roce-qos-again.service", "sys-kernel-config.mount"),
+            *("acs-off.service", "nccl-topology.service"),
+        ),
+        "what NICs are set to",
+    ),
     **dict.fromkeys(("no-swap.service",), "what keeps memory off the disks"),
     "clusterwright-receptor.service": "the mesh of execution nodes",
 }
@@ -84,8 +91,8 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         (spec.site.dns, ("systemd-resolved.service",), "the name service"),
         (spec.site.syslog, ("rsyslog.service", "syslog.socket"), "log forwarding"),
         (image.kernel_parameters or image.hugepages, ("tuned.service",), "the kernel's command line"),
-        (works, ("slurmd.service",), "Slurm"),
-        (controls, ("slurmctld.service",), "Slurm's controller"),
+        (works, WORKER_UNITS, "Slurm"),
+        (controls, CONTROLLER_UNITS, "Slurm's controller"),
         (boots, ("nginx.service", "dnsmasq.service", *_KEA), "booting over the network"),
         (manages, ("opensm.service",), "the subnet manager"),
     )

@@ -23,7 +23,7 @@ _COMMANDS = {
             "isolation-watch",
             "nccl-topology",
             "rdma-names",
-            "roce-qos",
+            "roce-qos-again",
             "ssh-host-key",
         )
     },
@@ -36,6 +36,7 @@ _COMMANDS = {
     "node-health.timer": (),
     "opensm.service": (r"ExecStartPre=/etc/opensm/add-m-key\.sh", r"ExecStart=/usr/sbin/opensm -F /\S+"),
     "receptor.service": (r"ExecStart=/usr/bin/receptor --config /\S+",),
+    "roce-qos.service": ("ExecStartPre=/usr/sbin/modprobe rdma_cm", f"ExecStart={_SBIN}/roce-qos"),
     r"scratch-[^/]+\.service": (
         r"ExecStart=/sbin/cryptsetup open --type plain .*",
         r"ExecStart=/sbin/mkfs\.ext4 .*",

@@ -12,6 +12,7 @@ from typing import Any
 from clusterwright.artifact import Artifact
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
 from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.scheduling import slurm_units
 from clusterwright.intent.traffic_classes import (
     NUMBERS,
     data_class_of,
@@ -118,7 +119,13 @@ Shape = tuple[tuple[str, str | None, str | None, str, bool], ...]
 
 @per_plan
 def _shared_by_group(
-    plan: Plan, image_name: str, node_group: str, model: str, shape: Shape, kernel: tuple[tuple[str, int], ...]
+    plan: Plan,
+    image_name: str,
+    node_group: str,
+    model: str,
+    shape: Shape,
+    kernel: tuple[tuple[str, int], ...],
+    scheduling: tuple[str, ...],
 ) -> bytes:
     image = plan.spec.image(image_name)
     if image is None:
@@ -143,7 +150,7 @@ def _shared_by_group(
         },
         "direct_paths": has_direct_paths(plan, image.name) and plan.spec.catalogue[model].gpus is not None,
         "time": ("chrony" if is_red_hat_family(image) else "timesyncd") if plan.spec.site.ntp else None,
-        "units": boot_services(plan, image, node_group, kernel),
+        "units": [*boot_services(plan, image, node_group, kernel), *scheduling],
         "image": {"name": image.name, "boot_digest": boot_digest} if boot_digest is not None else None,
         "commands": [
             {"name": each.name, "run": each.run, "timeout_s": each.timeout_s}
@@ -158,7 +165,8 @@ def _shared_by_group(
 
 def _shared(plan: Plan, device: Device, shape: Shape) -> bytes:
     kernel = shape_of(plan, device)
-    return _shared_by_group(plan, device.image or "", device.node_group, device.model, shape, kernel)
+    units = slurm_units(plan, device)
+    return _shared_by_group(plan, device.image or "", device.node_group, device.model, shape, kernel, units)
 
 
 def _limits(health: Health) -> dict[str, float]:

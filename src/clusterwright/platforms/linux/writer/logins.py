@@ -1,4 +1,4 @@
-"""Who logs in to a node: accounts with fixed numbers, operators' public keys; its host key by name."""
+"""Who logs in to a node and becomes root: accounts with fixed numbers, operators' public keys; its host key by name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.templates import template
 
 KIND = "node-logins"
+SUDOERS = "etc/sudoers.d/90-clusterwright"
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -20,9 +21,9 @@ def applies(plan: Plan, device: Device) -> bool:
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """Accounts (sysusers.d, tmpfiles.d), authorized keys, sshd's settings, and where the host key is kept."""
-    for path, content in _files(plan, device.image or ""):
-        yield Artifact(device.name, path, content, KIND)
+    """Accounts (sysusers.d, tmpfiles.d), keys, sshd's and sudo's settings, and where the host key is kept."""
+    for path, content, mode in _files(plan, device.image or ""):
+        yield Artifact(device.name, path, content, KIND, mode)
     image = plan.spec.image(device.image or "")
     if image is not None and image.host_keys is not None:
         place = image.host_keys.replace("{node}", device.name)
@@ -30,7 +31,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 
 @per_plan
-def _files(plan: Plan, name: str) -> tuple[tuple[str, bytes], ...]:
+def _files(plan: Plan, name: str) -> tuple[tuple[str, bytes, int], ...]:
     image = plan.spec.image(name)
     if image is None or not image.users:
         return ()
@@ -40,7 +41,10 @@ def _files(plan: Plan, name: str) -> tuple[tuple[str, bytes], ...]:
         ("etc/tmpfiles.d/90-clusterwright.conf", template("node/tmpfiles.conf.j2").render(users=image.users)),
         ("etc/ssh/sshd_config.d/10-clusterwright.conf", template("node/sshd.conf.j2").render()),
     ]
+    admins = [user for user in image.users if user.becomes_root]
+    if admins:
+        texts.append((SUDOERS, template("node/sudoers.j2").render(users=admins)))
     for user in image.users:
         own = [key for operator in user.operators for key in keys.get(operator, ())]
         texts.append((f"etc/ssh/authorized_keys.d/{user.name}", template("node/authorized_keys.j2").render(keys=own)))
-    return tuple((path, text.encode()) for path, text in texts)
+    return tuple((path, text.encode(), 0o440 if path == SUDOERS else 0o644) for path, text in texts)

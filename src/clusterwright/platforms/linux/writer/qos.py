@@ -48,6 +48,7 @@ class NicQos:
     unmarked: str
     marked: str
     moves: tuple[tuple[int, str], ...]
+    moved: str
     traffic_class: int | None
     forced: bool
 
@@ -58,15 +59,14 @@ def applies(plan: Plan, device: Device) -> bool:
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The script and the unit that runs it before anything uses the NICs."""
+    """The script, the unit that runs it before NICs are used, and what runs it again for those that come back."""
     shape = tuple(
-        (name, tuple((nic.interface, nic.rdma_device) for nic in nics))
+        (name, tuple((nic.interface, nic.rdma_device, nic.pci) for nic in nics))
         for name, nics in nics_by_fabric(plan, device).items()
         if is_lossless(plan, name)
     )
-    script, unit = _files(plan, shape)
-    yield Artifact(device.name, "usr/local/sbin/roce-qos", script, KIND, 0o755)
-    yield Artifact(device.name, "etc/systemd/system/roce-qos.service", unit, KIND)
+    for path, content, mode in _files(plan, shape):
+        yield Artifact(device.name, path, content, KIND, mode)
 
 
 @per_plan
@@ -96,37 +96,46 @@ def dscp_moves(fabric: Fabric) -> dict[int, tuple[int, ...]]:
     return {priority: tuple(dscps) for priority, dscps in sorted(moves.items())}
 
 
-Shape = tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]
+Nic = tuple[str, str | None, str | None]
+"""Interface, verbs name and PCI address."""
+Shape = tuple[tuple[str, tuple[Nic, ...]], ...]
 
 
 @per_plan
-def _files(plan: Plan, shape: Shape) -> tuple[bytes, bytes]:
+def _files(plan: Plan, shape: Shape) -> tuple[tuple[str, bytes, int], ...]:
     views = []
     for name, nics in shape:
         fabric = plan.spec.fabric(name)
         if fabric is not None:
             views.append(_view(plan, fabric, nics))
-    interfaces = [interface for _, nics in shape for interface, _ in nics]
-    devices = [f"sys-subsystem-net-devices-{interface}.device" for interface in interfaces]
-    script = template("node/roce-qos.sh.j2").render(views=views)
-    unit = template("node/roce-qos.service.j2").render(devices=devices)
-    return script.encode(), unit.encode()
+    devices = [f"sys-subsystem-net-devices-{interface}.device" for _, nics in shape for interface, _, _ in nics]
+    addresses = [pci for _, nics in shape for _, _, pci in nics if pci is not None]
+    texts = (
+        ("usr/local/sbin/roce-qos", template("node/roce-qos.sh.j2").render(views=views), 0o755),
+        ("etc/systemd/system/roce-qos.service", template("node/roce-qos.service.j2").render(devices=devices), 0o644),
+        ("usr/local/sbin/roce-qos-again", template("node/roce-qos-again.sh.j2").render(), 0o755),
+        ("etc/systemd/system/roce-qos-again.service", template("node/roce-qos-again.service.j2").render(), 0o644),
+        ("etc/udev/rules.d/85-roce-qos.rules", template("node/roce-qos.rules.j2").render(addresses=addresses), 0o644),
+    )
+    return tuple((path, text.encode(), mode) for path, text, mode in texts)
 
 
-def _view(plan: Plan, fabric: Fabric, nics: tuple[tuple[str, str | None], ...]) -> NicQos:
+def _view(plan: Plan, fabric: Fabric, nics: tuple[Nic, ...]) -> NicQos:
     lossless, marked = lossless_numbers(fabric), marked_numbers(fabric)
+    moves = dscp_moves(fabric)
     data = data_class_of(plan, fabric)
     nccl = plan.spec.nccl
     separate_control = nccl is not None and nccl.fabric == fabric.name and nccl.control_dscp is not None
     return NicQos(
         fabric=fabric.name,
-        interfaces=" ".join(interface for interface, _ in nics),
-        rdma_devices=" ".join(rdma for _, rdma in nics if rdma is not None),
+        interfaces=" ".join(interface for interface, _, _ in nics),
+        rdma_devices=" ".join(rdma for _, rdma, _ in nics if rdma is not None),
         pfc=",".join("1" if priority in lossless else "0" for priority in range(NUMBERS)),
         cable_m=ceil(_cable_length_m(plan, fabric.name)),
         unmarked=" ".join(str(priority) for priority in lossless if priority not in marked),
         marked=" ".join(str(priority) for priority in lossless if priority in marked),
-        moves=tuple((priority, " ".join(map(str, dscps))) for priority, dscps in dscp_moves(fabric).items()),
+        moves=tuple((priority, " ".join(map(str, dscps))) for priority, dscps in moves.items()),
+        moved=" ".join(str(dscp) for dscps in moves.values() for dscp in dscps),
         traffic_class=traffic_class_byte(data.dscp[0]) if data is not None and data.dscp else None,
         forced=not separate_control,
     )
