@@ -156,6 +156,7 @@ MUTATIONS = [
     ("P3", "atsw-00", STARTUP, put("unprotected drop", "unprotected allow"), "the link fails open"),
     ("P3", "atsw-00", STARTUP, put("      traffic unprotected drop\n", ""), "does not say that clear frames"),
     ("P3", "ctsw-p00-00", STARTUP, put("   mac security profile buildings\n", ""), "carries frames in clear"),
+    ("P3", "ctsw-p00-00", STARTUP, gone, "has no text here that encrypts it"),
     ("P3", "ctsw-p00-00", STARTUP, put("   profile buildings\n", "   profile builders\n"), "does not exist"),
     ("P3", "ctsw-p00-00", STARTUP, put("      key 0a01", "      ! 0a01"), "no primary key"),
     ("P3", "ctsw-p00-00", STARTUP, put("cipher aes256-gcm-xpn", "cipher null"), "no cipher that encrypts"),

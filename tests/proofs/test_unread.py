@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.platforms import eos_commands
 from tests.platforms.plans import plan_of, plan_with
+from tests.proofs.ethernet_edits import SONIC
 from tests.proofs.ethernet_trees import EOS, artifacts_of, text_of, tree
 
 from clusterwright.output.engine import render_device, render_kinds
@@ -208,3 +209,40 @@ def test_a_server_that_nobody_planned_is_named() -> None:
     for line in ("tacacs-server host 203.0.113.9 vrf MGMT key 0 x", "ntp server vrf MGMT 203.0.113.9 prefer"):
         found = JUDGES["isolation"].run(planted(line)).counterexamples
         assert any("relies on 203.0.113.9" in each.message for each in found), line
+
+
+DENY = {
+    "lab-roce rtsw-p00r00 etc/coop/agent.conf": (
+        r'("name": "closed",.*?"aclEntries": \[)',
+        r'\1{"name": "more", "actionType": 0, "proto": 6},',
+    ),
+    "lab-sonic rtsw-p00r00 etc/sonic/config_db.json": (
+        r'"ACL_TABLE": \{',
+        '"ACL_TABLE": {"OWN": {"type": "L3V6", "stage": "STAGE", "ports": ["PORT"]},',
+    ),
+}
+
+
+@pytest.mark.parametrize("stage", ["ingress", "egress"])
+@pytest.mark.parametrize("place", DENY)
+def test_a_list_on_a_port_between_switches_is_judged_on_every_system(place: str, stage: str) -> None:
+    spec, device, path = place.split()
+    text = text_of(spec, device, path)
+    old, new = DENY[place]
+    port = next(
+        end.port
+        for cable in plan_of(spec).cables_of[device]
+        for end in (cable.a, cable.b)
+        if end.device == device and end.side == "up"
+    )
+    edited = re.sub(old, new.replace("STAGE", stage).replace("PORT", port), text, count=1, flags=re.S)
+    if path == SONIC:
+        rule = '"ACL_RULE": {"OWN|DENY": {"PRIORITY": "10", "PACKET_ACTION": "DROP", "IP_PROTOCOL": "6"},'
+        edited = edited.replace('"ACL_RULE": {', rule, 1)
+    assert edited != text
+    subject = tree(spec, {(device, path): lambda _: edited})
+    for name in ("bgp-sessions", "reachability"):
+        found = [each for each in JUDGES[name].run(subject).counterexamples if "the lists of" in each.message]
+        assert found, name
+        assert {each.device for each in found} == {device}
+        assert all(each.line for each in found)

@@ -11,6 +11,7 @@ import pytest
 from tests.golden_files import assert_golden
 from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, tree, verdict
 
+from clusterwright.finding import VerifyError
 from clusterwright.platforms.fboss.reader.configuration import BGP as SESSIONS
 
 SSW, MGMT, RTSW, BORDER = "ssw-00", "mgmt-00", "rtsw-p00r00", "ssw-00"
@@ -178,3 +179,10 @@ def test_what_no_reader_knows_is_said_and_not_judged(name: str, path: str, edit:
     assert not found.counterexamples
     assert not found.is_settled
     assert re.search(rf'no reader knows {RTSW}:/{path}:\d+: "{what}"$', found.unjudged)
+
+
+def test_a_table_of_sonic_on_a_vlan_is_refused() -> None:
+    """It would stop what comes in by any of the VLAN's ports, of which none names it."""
+    edit = put('"ACL_TABLE": {', '"ACL_TABLE": {"OWN": {"type": "L3V6", "stage": "ingress", "ports": ["Vlan100"]},')
+    with pytest.raises(VerifyError, match="only front ports are read"):
+        verdict(tree("lab-sonic", "rtsw-p00r00", edits={("rtsw-p00r00", SONIC): edit}))

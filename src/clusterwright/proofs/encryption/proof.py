@@ -254,8 +254,14 @@ def _judge_memory(judging: _Judging, device: str, known: frozenset[str]) -> None
 
 
 def _judge_links(judging: _Judging) -> None:
-    wanted = judging.tree.declaration.encrypted_links if judging.tree.declaration is not None else frozenset()
-    for device in judging.tree.devices_with(STARTUP):
+    declaration = judging.tree.declaration
+    wanted = declaration.encrypted_links if declaration is not None else frozenset()
+    read = frozenset(judging.tree.devices_with(STARTUP))
+    for device, port in sorted(wanted):
+        if device not in read:
+            message = f"P3: {port} has no text here that encrypts it, and the spec wants MACsec there"
+            judging.found.append(Counterexample(device, "", 0, message))
+    for device in sorted(read):
         text = judging.tree.text(device, STARTUP) or ""
         macsec = macsec_of(text)
         for line, message in macsec.faults:

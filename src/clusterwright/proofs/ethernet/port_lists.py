@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.packets.boxes import EVERYTHING, FOREIGN
-from clusterwright.packets.passage import passing
+from clusterwright.packets.passage import decide, passing
 from clusterwright.packets.phrases import packet_phrase
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.platforms.reader import Lists
 from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.router import Port, Router
-from clusterwright.proofs.check import Counterexample, example
+from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
 
@@ -24,9 +24,9 @@ def list_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
     ends = ((fabric.routers[at], port) for link in fabric.links for at, port in link.both_ends)
     for router, port in ends:
         for direction in port.filtered:
-            message = _stopped(_lists(tree, router), port, direction)
+            line, message = _stopped(_lists(tree, router), port, direction)
             if message:
-                yield example(tree, router.device, router.ports_file, (*port.start, " access-group "), message)
+                yield Counterexample(router.device, router.ports_file, line, message)
 
 
 def _lists(tree: RenderedTree, router: Router) -> Lists:
@@ -34,11 +34,15 @@ def _lists(tree: RenderedTree, router: Router) -> Lists:
     return read(tree.text(router.device, router.ports_file) or "")
 
 
-def _stopped(lists: Lists, port: Port, direction: str) -> str:
-    """What a port's lists stop, in a sentence; "" where everything passes."""
+def _stopped(lists: Lists, port: Port, direction: str) -> tuple[int, str]:
+    """What a port's lists stop, in a sentence, and the line that does; "" where everything passes."""
     what = f"the lists of {port.name} to {port.peer} ({direction})"
     try:
-        stopped = EVERYTHING - passing(lists.at(port.name, direction), direction, EVERYTHING).packets
+        ruleset = lists.at(port.name, direction)
+        stopped = EVERYTHING - passing(ruleset, direction, EVERYTHING).packets
     except Unreadable as error:
-        return f"what {what} stop cannot be said: {error}"
-    return f"{what} stop {packet_phrase(stopped.witness(), FOREIGN)}" if stopped else ""
+        return error.line, f"what {what} stop cannot be said: {error}"
+    if not stopped:
+        return 0, ""
+    packet = stopped.witness()
+    return decide(ruleset, direction, packet).line, f"{what} stop {packet_phrase(packet, FOREIGN)}"

@@ -11,6 +11,7 @@ from typing import Any
 
 from clusterwright.finding import VerifyError
 from clusterwright.platforms.fboss.reader.classes import headroom_pools, port_qos, qos_map
+from clusterwright.platforms.reader import IN
 from clusterwright.platforms.router import (
     HashFunction,
     Mark,
@@ -61,6 +62,7 @@ _PROFILES = {
 }
 # HashingAlgorithm
 _ALGORITHMS = {1: "CRC-16-CCITT", 3: "CRC-32, low half", 4: "CRC-32, high half", 9: "CRC"}
+_ACL_DENY = 0  # AclActionType
 _EQUAL, _AT_LEAST, _AT_MOST = 1, 2, 3
 Json = Mapping[str, Any]
 # a switch that has no other to speak with gets no file
@@ -138,6 +140,7 @@ def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], 
             own_addresses.append((network_of(found[0], found[1]), found[0]))
             address_of[interface["vlanID"]] = found
     qos_of = port_qos(switch)
+    denied = frozenset(_denied(switch))
     ports = []
     for row in switch["ports"]:
         if row["state"] != _ENABLED:
@@ -172,9 +175,23 @@ def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], 
                 start,
                 start,
                 network_of(shared[0], shared[1]) if shared and vlan != switch.get("defaultVlan") else None,
+                filtered=_filtered(denied, row["logicalID"], row.get("ingressVlan")),
             )
         )
     return tuple(ports), tuple(own_addresses)
+
+
+def _denied(switch: Json) -> Iterator[tuple[int | None, int | None]]:
+    """Port and VLAN that entries which deny ask for, None where they ask for any."""
+    tables = switch.get("aclTableGroup", {}).get("aclTables", ())
+    for entry in (*switch.get("acls", ()), *(entry for table in tables for entry in table["aclEntries"])):
+        if entry["actionType"] == _ACL_DENY:
+            yield entry.get("srcPort"), entry.get("vlanID")
+
+
+def _filtered(denied: frozenset[tuple[int | None, int | None]], port: int, vlan: int | None) -> tuple[str, ...]:
+    """The directions in which something is denied to a port."""
+    return (IN,) if any((each, own) in denied for each in (port, None) for own in (vlan, None)) else ()
 
 
 def _sessions(bgp: Json) -> Iterator[Session]:

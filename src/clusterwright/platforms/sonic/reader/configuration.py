@@ -27,6 +27,7 @@ from clusterwright.platforms.router import (
     prefix_of,
 )
 from clusterwright.platforms.sonic.reader.classes import headroom_pools, port_qos, qos_map
+from clusterwright.platforms.sonic.reader.lists import bound_tables
 
 PATH = "etc/sonic/config_db.json"
 _VRF = "default"
@@ -89,6 +90,7 @@ def _mark(table: str, key: str) -> Mark:
 
 
 def _ports(tables: Json) -> Iterator[Port]:
+    tables_on = frozenset(bound_tables(tables.get("ACL_TABLE", {})))
     address_of = {name: (address, length, mark) for address, length, name, mark in _addresses(tables)}
     vlan_of = {port: vlan for vlan, _, port in (key.partition("|") for key in tables.get("VLAN_MEMBER", {}))}
     for name, row in tables.get("PORT", {}).items():
@@ -113,6 +115,7 @@ def _ports(tables: Json) -> Iterator[Port]:
             _mark("PORT_QOS_MAP", name),
             start,
             network_of(shared[0], shared[1]) if shared else None,
+            filtered=tuple(sorted({way for port, way in tables_on if port == name})),
         )
 
 

@@ -10,21 +10,32 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
 from clusterwright.packets.boxes import TCP, V4, V6, Box, box, meet
-from clusterwright.packets.filters import ACCEPT, DROP, Chain, Rule, Ruleset, Table, one_chain
+from clusterwright.packets.filters import ACCEPT, DROP, Chain, Rule, Ruleset, Table
 from clusterwright.packets.ranges import Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
-from clusterwright.platforms.reader import IN
+from clusterwright.platforms.reader import IN, OUT
 
 CONTROL_PLANE = "CTRLPLANE"
 _NOT_LATER = values(0, 1)
 _ETHER_TYPES = {"0x0800": V4, "0x86dd": V6}
 _WITHOUT_MEANING = frozenset({"PRIORITY", "PACKET_ACTION"})
 _VERDICTS = {"FORWARD": ACCEPT, "ACCEPT": ACCEPT, "DROP": DROP}
-_STAGE = "ingress"
+_STAGES = {"ingress": IN, "egress": OUT}
+_DEFAULT_STAGE = "ingress"  # sonic-acl.yang
+_FRONT = re.compile(r"Ethernet\d+")
 Fields = Mapping[str, str]
+
+
+def bound_tables(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The ports that tables are on, each with a direction; those of the control plane are on none."""
+    for table in tables.values():
+        if table.get("type") != CONTROL_PLANE:
+            way = _STAGES[table.get("stage", _DEFAULT_STAGE).lower()]
+            yield from ((port, way) for port in table.get("ports", ()))
 
 
 class SonicLists:
@@ -41,13 +52,16 @@ class SonicLists:
             for key, fields in document.get("ACL_RULE", {}).items():
                 table, _, _ = key.partition("|")
                 self._rules.setdefault(table, []).append((int(fields["PRIORITY"]), self._rule(key, fields)))
+            others = {port: name for name, table in self.tables.items() for port, _ in bound_tables({name: table})}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Unreadable(0, f"the ACL tables do not read ({error!r})") from None
+        for port, name in others.items():
+            if not _FRONT.fullmatch(port):
+                raise Unreadable(self.line(name), f"the table {name} is on {port}, and only front ports are read here")
 
     def bound(self) -> Iterator[tuple[str, str]]:
-        """The ports that tables are on, inwards."""
-        ports = {port for table in self.tables.values() for port in table.get("ports", ())}
-        yield from ((port, IN) for port in sorted(ports))
+        """The ports that tables are on, each with a direction."""
+        yield from sorted(set(bound_tables(self.tables)))
 
     def faults(self) -> Iterator[tuple[int, str]]:
         """Nothing: a table without rules lets pass, and is seen to."""
@@ -71,16 +85,11 @@ class SonicLists:
         return tuple(rule for _, rule in sorted(self._rules.get(table, ()), key=lambda each: -each[0]))
 
     def at(self, port: str, direction: str = IN) -> Ruleset:
-        """What a port lets in: all packets that every ingress table bound to it lets pass."""
-        if direction != IN:
-            return one_chain(direction, (), 0, ACCEPT)  # nothing here filters outwards
-        bound = [
-            name
-            for name, table in self.tables.items()
-            if table.get("type") != CONTROL_PLANE and table.get("stage") == _STAGE and port in table.get("ports", ())
-        ]
+        """What a port lets in, or out: all packets that every table of that stage which is bound to it lets pass."""
         chains = {
-            name: Chain(name, self.line(name), self.rules_of(name), "in", 0, ACCEPT, self.line(name)) for name in bound
+            name: Chain(name, self.line(name), self.rules_of(name), direction, 0, ACCEPT, self.line(name))
+            for name, table in self.tables.items()
+            if (port, direction) in bound_tables({name: table})
         }
         return Ruleset((Table("inet", "", 0, chains),), flushes=True)
 
