@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
+from operator import itemgetter
 
 Interval = tuple[int, int]  # both ends belong to it
 
@@ -32,7 +34,8 @@ class Ranges:
         return bool(self.bounds)
 
     def __contains__(self, value: int) -> bool:
-        return any(low <= value <= high for low, high in self.bounds)
+        at = bisect_right(self.bounds, value, key=itemgetter(0))
+        return at > 0 and value <= self.bounds[at - 1][1]
 
     def __repr__(self) -> str:
         return "{" + ", ".join(f"{low}" if low == high else f"{low}-{high}" for low, high in self.bounds) + "}"

@@ -89,10 +89,16 @@ def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=1 << 17)
+def unread_of(tree: RenderedTree, device: str, path: str) -> tuple[Unread, ...]:
+    """What no reader takes in of a switch's file at one of the paths of UNREAD."""
+    return UNREAD[path](tree.files[device, path].read())
+
+
 def _of_switches(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
-    for path, read in UNREAD.items():
+    for path in UNREAD:
         for device in tree.devices_with(path):
-            yield device, path, read(tree.files[device, path].read())
+            yield device, path, unread_of(tree, device, path)
 
 
 def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:

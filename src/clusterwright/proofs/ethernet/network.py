@@ -18,6 +18,7 @@ from clusterwright.platforms.reader import Unsupported
 from clusterwright.platforms.readers import READERS, ROUTERS
 from clusterwright.platforms.router import Port, Router
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.proofs.unread import unread_of
 
 KINDS = frozenset({"node-network", "node-qos", "nccl"}).union(*(reader.kinds for reader in ROUTERS))
 Integers = NDArray[np.int64]
@@ -117,6 +118,9 @@ def _routers(tree: RenderedTree) -> Iterator[Router]:
             router = reader.router(device, partial(_text, tree, device))
             if router is not None:
                 yield router
+            for path in reader.unread:  # every check asks for it, and now the text is parsed
+                if (device, path) in tree.files:
+                    unread_of(tree, device, path)
 
 
 def _text(tree: RenderedTree, device: str, path: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 
 from clusterwright.packets.boxes import (
     DST,
@@ -142,13 +143,14 @@ def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
     """
     files = {device: each.file for each in READERS if each.single_ports for device in tree.devices_with(each.file)}
     edges = [edge for edge in declared.edges if edge.switch in files]
+    unfiltered = cache(partial(_unfiltered, declared))  # asked for every edge, and the same for all of a fabric
     for flow in declared.flows if edges else ():
         if not flow.has_long_range:
             continue
         for source, target, what in ((flow.source, flow.target, ""), (flow.target, flow.source, " for its replies")):
             for edge in edges:
                 local = any(part.addresses & edge.subnet for part in declared.zone[source].parts)
-                host = _unfiltered(declared, target, edge.fabric) if local else None
+                host = unfiltered(target, edge.fabric) if local else None
                 if host is not None:
                     yield Counterexample(
                         edge.switch,

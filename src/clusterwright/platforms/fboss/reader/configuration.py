@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from clusterwright.finding import VerifyError
@@ -77,15 +78,25 @@ _NO_BGP: Json = {
 }
 
 
+@lru_cache(maxsize=2)
+def document_of(text: str) -> Json:
+    """What is written in one of a switch's files: who reads a file right after another need not parse it once more.
+
+    Raises ValueError or RecursionError for text that is no JSON.
+    """
+    document: Json = json.loads(text)
+    return document
+
+
 def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
     """The router that both files make. Raises VerifyError for text that is no such file."""
     file = AGENT
     try:
-        switch = json.loads(agent_text)["sw"]
+        switch = document_of(agent_text)["sw"]
         ports, own_addresses = _ports(switch)
         qos = qos_map(switch)
         file = BGP
-        bgp = json.loads(bgp_text) if bgp_text else _NO_BGP
+        bgp = document_of(bgp_text) if bgp_text else _NO_BGP
         return Router(
             device=device,
             ports_file=AGENT,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache, partial
 from typing import Any
 
-from clusterwright.platforms.fboss.reader.configuration import AGENT, BGP
+from clusterwright.platforms.fboss.reader.configuration import AGENT, BGP, document_of
 from clusterwright.platforms.fboss.reader.known_fields import (
     AGENT_IDLE,
     AGENT_READ,
@@ -25,7 +25,9 @@ _LIST, _ANY_KEY = "[]", "*"
 _WHATEVER = "..."
 _EMPTY: dict[str, Any] = {}  # a list of which no entry is known
 _Keys = tuple[str | int, ...]
+_Shapes = dict[tuple[Any, ...], tuple[list[tuple[str, Any]], list[str]]]
 _Node = dict[str, Any]  # fields to what is known of them: a node, the values that are accounted for, None for any
+_MANIFOLD = frozenset({dict, list})
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 
@@ -73,6 +75,8 @@ def _known(tables: Iterable[str], empty: str) -> _Node:
 
 
 def _unread(file: str, text: str, known: _Node) -> tuple[Unread, ...]:
+    if _is_read(text, known):
+        return ()
     twice: list[str] = []
     try:
         document = json.loads(text, object_pairs_hook=partial(_once, twice))
@@ -86,6 +90,63 @@ def _unread(file: str, text: str, known: _Node) -> tuple[Unread, ...]:
         Unread(file, line, BETWEEN.join(key for key in keys if isinstance(key, str)), _claims(keys))
         for keys, line in [*((keys, lines.get(keys, 0)) for keys in found), *doubled.items()]
     )
+
+
+def _is_read(text: str, known: _Node) -> bool:
+    """Whether every field is surely accounted for and none stands twice: most files have nothing to tell of."""
+    if any(f"{blank}:" in text for blank in " \t\r\n"):
+        return False  # such keys are not counted below
+    try:
+        colons = text.count('":') - text.count('"::')  # behind a key, or at the start of an address
+        return _fields(document_of(text), known, {}) == colons
+    except (KeyError, ValueError, RecursionError):
+        return False
+
+
+def _fields(value: Any, known: Any, shapes: _Shapes) -> int:
+    """How many fields ``value`` has, all of which are accounted for. Raises KeyError or ValueError where one is not.
+
+    ``shapes`` are what is known of the fields of mappings, which are the same for all rows of a table: first those that
+    need a look at their values, then those that may have any.
+    """
+    if isinstance(value, dict):
+        if known != _WHATEVER and (not isinstance(known, dict) or _LIST in known):
+            raise ValueError
+        shape = id(known), *value
+        if shape not in shapes:
+            nodes = [(key, _beneath(known, key)) for key in value]
+            shapes[shape] = (
+                [each for each in nodes if each[1] is not None],
+                [key for key, node in nodes if node is None],
+            )
+        judged, free = shapes[shape]
+        found = len(value)
+        for key, node in judged:
+            each = value[key]
+            if node.__class__ is not frozenset:
+                found += _fields(each, node, shapes)
+            elif each is not None and _written(each) not in node:
+                raise ValueError
+        if not _MANIFOLD.isdisjoint(map(type, value.values())):
+            found += sum([_fields(value[key], None, shapes) for key in free if type(value[key]) in _MANIFOLD])
+        return found
+    if isinstance(value, list):
+        entry = _beneath(known, _LIST) if value else None
+        return sum([_fields(each, entry, shapes) for each in value])
+    if value is None or known is None or known == _WHATEVER:
+        return 0
+    if isinstance(known, dict) or _written(value) not in known:
+        raise ValueError
+    return 0
+
+
+def _beneath(known: Any, key: str) -> Any:
+    """What is known of a field, or of entries. Raises KeyError or ValueError where that is nothing."""
+    if known == _WHATEVER:
+        return known
+    if not isinstance(known, dict):
+        raise ValueError
+    return known[key] if key in known or key == _LIST else known[_ANY_KEY]
 
 
 def _once(twice: list[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -121,7 +182,9 @@ def _unknown(value: Any, known: Any, keys: _Keys) -> Iterator[_Keys]:
 
 
 def _written(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    return repr(value) if value.__class__ is int else json.dumps(value)
 
 
 def _claims(keys: _Keys) -> frozenset[str]:
