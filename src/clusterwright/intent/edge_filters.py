@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
 from math import prod
 
 from clusterwright.intent.filter_cover import with_single_ports, without_hidden
-from clusterwright.intent.filter_entries import Permit, behind, local_permits, subnet_network, zones_on
+from clusterwright.intent.filter_entries import ICMP, UDP, Permit, behind, local_permits, subnet_network, zones_on
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import Plan, Subnet
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import FilterTables, system_of
 
 _MOST_COMPARED = 4_000  # each with each: of more entries than that no chip is told
 REPLIES = " replies"  # what ``judged`` calls a flow's other direction
+
+# Requests of hosts without an address, which go no further than the relay (RFC 2131, RFC 8415), and for a router.
+_ASKING = {
+    4: (Permit("dhcp", 4, UDP, (IPv4Network("0.0.0.0/32"),), (IPv4Network("255.255.255.255/32"),), (), ((67, 67),)),),
+    6: (
+        Permit("dhcp", 6, UDP, (IPv6Network("fe80::/10"),), (IPv6Network("ff02::1:2/128"),), (), ((547, 547),)),
+        Permit("router solicitation", 6, ICMP, types=(133,)),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +59,20 @@ def edge_permits(
 
 
 def _declared_permits(plan: Plan, fabric: Fabric, subnet: Subnet) -> tuple[Permit, ...]:
-    """What flows allow the hosts of a subnet to send, with what other flows allow as well."""
+    """What flows allow the hosts of a subnet to send, with what other flows allow as well.
+
+    Those that boot through the switch first ask it for an address, before they have any that a flow could name.
+    """
     network = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
-    return local_permits(plan, fabric, behind(plan, fabric, network))
+    asking = _ASKING[subnet.version] if subnet.device in _relays(plan, fabric.name) else ()
+    return (*asking, *local_permits(plan, fabric, behind(plan, fabric, network)))
+
+
+@per_plan
+def _relays(plan: Plan, fabric_name: str) -> frozenset[str]:
+    """The switches of a fabric that relay requests for addresses."""
+    boot = plan.spec.boot
+    return frozenset(relay_targets(plan)) if boot is not None and boot.fabric == fabric_name else frozenset()
 
 
 def entries_of(permit: Permit, room: FilterTables) -> int:

@@ -141,7 +141,7 @@ def judged_by_hand(plan: Plan, declared: DeclaredIsolation) -> int:
     ports = {22, 443, 4791, 1000, 1002, 2001, 25, 19, 53}
     count = 0
     for sender in first_behind(declared, senders):
-        wanted = edge_input(declared, sender.fabric, own_subnet(declared, sender))
+        wanted = edge_input(declared, sender.fabric, own_subnet(declared, sender), relays=False)
         for target in everybody:
             if target.version != sender.version or target == sender:
                 continue

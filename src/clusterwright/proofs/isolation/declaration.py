@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from ipaddress import ip_network
 
 from clusterwright.packets.ranges import Interval, Ranges, ranges
+from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.isolation.declared import (
@@ -61,6 +62,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
     for border in plan.spec.borders:
         linked.setdefault(border.device, set()).add(border.port)
     zones = tuple(_zone(plan, zone, tenants) for zone in plan.spec.zones)
+    relays = relay_targets(plan)
     return DeclaredIsolation(
         zones=zones,
         flows=tuple(
@@ -75,7 +77,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         zones_of={d.name: d.zones for d in plan.devices if d.kind == "node"},
         imaged=frozenset(device.name for device in plan.devices if device.kind == "node" and device.image is not None),
         fabrics_of={name: frozenset(found) for name, found in fabrics_of.items()},
-        edges=tuple(_edge(plan, fabric, switch, own) for (fabric, switch), own in sorted(ports.items())),
+        edges=tuple(_edge(plan, fabric, switch, own, relays) for (fabric, switch), own in sorted(ports.items())),
         borders=tuple(
             DeclaredBorder(
                 border.name,
@@ -150,11 +152,14 @@ def _range(networks: list[Network]) -> Ranges:
     return ranges((int(each.network_address), int(each.broadcast_address)) for each in networks)
 
 
-def _edge(plan: Plan, fabric: str, switch: str, ports: Mapping[str, tuple[str, str]]) -> DeclaredEdge:
+def _edge(
+    plan: Plan, fabric: str, switch: str, ports: Mapping[str, tuple[str, str]], relays_of: Container[str]
+) -> DeclaredEdge:
     subnet = plan.host_subnet_of.get((fabric, switch))
     size = 0 if subnet is None else 1 << ((32 if subnet.version == 4 else 128) - subnet.prefix_length)
     behind = ranges([] if subnet is None else [(subnet.network, subnet.network + size - 1)])
-    return DeclaredEdge(switch, fabric, behind, ports)
+    relays = plan.spec.boot is not None and plan.spec.boot.fabric == fabric and switch in relays_of
+    return DeclaredEdge(switch, fabric, behind, ports, relays)
 
 
 def _zone(plan: Plan, zone: Zone, tenants: Mapping[str, _Tenants]) -> DeclaredZone:

@@ -72,12 +72,16 @@ class DeclaredFabric:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredEdge:
-    """A switch where hosts enter: ``subnet`` are the addresses behind it, ``ports`` lead to (device, port) there."""
+    """A switch where hosts enter: ``subnet`` are the addresses behind it, ``ports`` lead to (device, port) there.
+
+    ``relays`` says that hosts get their addresses through it, and so may ask for one.
+    """
 
     switch: str
     fabric: str
     subnet: Ranges
     ports: Mapping[str, tuple[str, str]]
+    relays: bool
 
 
 @dataclass(frozen=True, slots=True)

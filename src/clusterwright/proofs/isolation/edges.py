@@ -74,6 +74,7 @@ class PortGroup:
     local: Ranges
     lists: Lists
     border: DeclaredBorder | None = None
+    relays: bool = False
 
     @property
     def file(self) -> str:
@@ -98,7 +99,7 @@ class PortGroup:
             for part in zone.parts
             if part.fabric == self.fabric
         )
-        return self.file, self.what, self.fabric, text, _relations(text, self.local), zones
+        return self.file, self.what, self.fabric, self.relays, text, _relations(text, self.local), zones
 
     def filters(self) -> Iterator[PortFilter]:
         """Ports with equal rules together; none where no zone asks for a filter. Raises VerifyError."""
@@ -122,7 +123,9 @@ class PortGroup:
         if self.what in OTHERS:
             return carried(self.declared, self.fabric)
         if self.what == HOSTS:
-            return edge_input(self.declared, self.fabric, self.local, single_ports=self.reader.single_ports)
+            return edge_input(
+                self.declared, self.fabric, self.local, relays=self.relays, single_ports=self.reader.single_ports
+            )
         return management_input(self.declared, self.fabric, is_stateful=self.reader.is_stateful)
 
 
@@ -147,7 +150,9 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
             for edge in edges.get(device, ()):
                 if any(zone.on(edge.fabric) for zone in declared.zones):
                     ports = tuple(edge.ports)
-                    yield PortGroup(declared, device, reader, HOSTS, edge.fabric, ports, edge.subnet, lists)
+                    yield PortGroup(
+                        declared, device, reader, HOSTS, edge.fabric, ports, edge.subnet, lists, relays=edge.relays
+                    )
             for border in borders.get(device, ()):
                 for what in (BORDER_IN, BORDER_OUT):
                     ports, inside = (border.port,), declared.fabric[border.fabric].pool

@@ -48,6 +48,11 @@ _UNTRACKED_TYPES = values(130, 131, 132, 133, 134, 135, 136, 143)
 _NEIGHBOURS = values(135, 136)
 _REPORTS = values(131, 143)
 _ON_LINK = values(131, 132, 135, 136, 143)
+_SOLICITATION = values(133)
+_DHCP = {
+    4: (addresses("0.0.0.0/32", 4), addresses("255.255.255.255/32", 4), values(67)),
+    6: (addresses("fe80::/10", 6), addresses("ff02::1:2/128", 6), values(547)),
+}
 _ERRORS = {4: values(3, 11, 12), 6: values(1, 2, 3, 4)}
 _ECHO_REQUEST = {4: values(8), 6: values(128)}
 _ECHO_REPLY = {4: values(0), 6: values(129)}
@@ -124,17 +129,18 @@ def node_output(
 
 
 def edge_input(
-    declared: DeclaredIsolation, fabric: str, subnet: Ranges, *, single_ports: bool = False
+    declared: DeclaredIsolation, fabric: str, subnet: Ranges, *, relays: bool, single_ports: bool = False
 ) -> PacketSet | None:
     """What hosts behind a switch may send into a fabric; None where no zone covers the fabric.
 
+    Where it ``relays``, they also ask for addresses and routers, with those that they have before.
     With ``single_ports`` the switch knows no ranges of ports and compares TCP flags as a whole: flows with a long range
     pass with every port, and replies with the flags that TCP sends.
     """
     if not any(zone.on(fabric) for zone in declared.zones):
         return None
     version = declared.fabric[fabric].version
-    found = [*_link(version)]
+    found = [*_link(version), *(_asking(version) if relays else ())]
     everybody = EMPTY
     for zone in declared.zones:
         local = EMPTY
@@ -182,7 +188,8 @@ def carried(declared: DeclaredIsolation, fabric: str) -> PacketSet:
     Everything where no zone covers the fabric.
     """
     known = declared.fabric.get(fabric)
-    inside = edge_input(declared, fabric, known.pool) if known is not None else None
+    relays = any(edge.relays for edge in declared.edges if edge.fabric == fabric)
+    inside = edge_input(declared, fabric, known.pool, relays=relays) if known is not None else None
     if known is None or inside is None:
         return EVERYTHING
     family = V4 if known.version == 4 else V6
@@ -329,6 +336,14 @@ def _tracked(found: Box, flow: DeclaredFlow) -> Box:
 
 def _link(version: int) -> list[Box]:
     return [_icmp(6, _ON_LINK)] if version == 6 else []
+
+
+def _asking(version: int) -> list[Box]:
+    """DHCP's own requests, as RFC 2131 and RFC 8415 address them, and router solicitations."""
+    source, target, port = _DHCP[version]
+    family = V4 if version == 4 else V6
+    request = box(family=family, proto=values(UDP), src=source, dst=target, dport=port, fragment=_NOT_LATER)
+    return [request] if version == 4 else [request, _icmp(6, _SOLICITATION)]
 
 
 def _icmp(version: int, types: Ranges, **fields: Ranges) -> Box:
