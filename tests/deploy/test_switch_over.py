@@ -68,9 +68,10 @@ def put(fleet: SshFleet, name: str, path: str, text: str) -> None:
 
 
 def steps() -> list[dict[str, Any]]:
-    defaults = yaml.safe_load((data_files.folder("roles") / "device_tree/defaults/main.yml").read_text())
-    found: list[dict[str, Any]] = defaults["device_tree_switch_overs"]
-    return found
+    role = data_files.folder("roles") / "device_tree"
+    systems = [yaml.safe_load(path.read_text()) for path in sorted((role / "systems").glob("*.yml"))]
+    found: list[dict[str, Any]] = yaml.safe_load((role / "defaults/main.yml").read_text())["device_tree_switch_overs"]
+    return [*(step for steps in systems for step in steps), *found]
 
 
 def asked(fleet: SshFleet) -> list[str]:

@@ -8,9 +8,11 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.platforms.plans import plan_of
 from tests.platforms.test_managed_switch import managed_plan
 
+from clusterwright import data_files
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.reader import Unsupported
@@ -23,6 +25,9 @@ CHECKOUT = Path(__file__).parents[2]
 SPECS = tuple(sorted(path.stem for path in (CHECKOUT / "inventory").glob("lab-*.yaml")))
 SYSTEMS = sorted(PLATFORMS)
 ROUTING = [name for name in SYSTEMS if systems()[name].routes]
+
+
+STEPS = data_files.folder("roles") / "device_tree" / "systems"
 
 
 Switch = tuple[Plan, Device, dict[str, str]]
@@ -65,6 +70,14 @@ def test_whatever_it_lacks_it_says_why(system: str) -> None:
     assert len(members) > 15
     assert not [name for name, member in members if member is None]
     assert not [name for name, member in members if isinstance(member, Unsupported) and len(member.reason) < 10]
+
+
+def test_each_system_says_how_it_is_brought_onto_its_changed_files() -> None:
+    named = {name: each.steps for name, each in PLATFORMS.items() if not isinstance(each.steps, Unsupported)}
+    assert sorted(named.values()) == sorted(path.name for path in STEPS.iterdir())
+    for system, file in named.items():
+        steps = yaml.safe_load((STEPS / file).read_text(encoding="utf-8"))
+        assert PLATFORMS[system].reader.file in {path for step in steps for path in step["files"]}
 
 
 @pytest.mark.parametrize("system", ROUTING)

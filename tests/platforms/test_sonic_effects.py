@@ -22,13 +22,8 @@ from clusterwright.rollout.effects import effect_of
 sys.path.insert(0, str(data_files.folder("roles") / "device_tree" / "module_utils"))
 from clusterwright_patch import patch_of  # type: ignore[import-not-found]
 
-PATCH = next(
-    step["patch"]
-    for step in yaml.safe_load((data_files.folder("roles") / "device_tree/defaults/main.yml").read_text())[
-        "device_tree_switch_overs"
-    ]
-    if step["name"] == "sonic"
-)
+(STEP,) = yaml.safe_load((data_files.folder("roles") / "device_tree/systems/sonic.yml").read_text())
+PATCH = STEP["patch"]
 """How the role changes a SONiC switch."""
 
 

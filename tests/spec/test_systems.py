@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+import pytest
+
+from clusterwright.finding import Finding, SpecError
+from clusterwright.spec.hardware.catalogue import load_catalogue
 from clusterwright.spec.hardware.systems import UNMANAGED, systems
 
 CHECKOUT = Path(__file__).parents[2]
 
 
-def test_the_catalogue_may_name_every_system_that_has_a_file_and_no_other() -> None:
-    schema = json.loads((CHECKOUT / "inventory/schema/hardware.schema.json").read_text(encoding="utf-8"))
-    assert set(schema["$defs"]["model"]["properties"]["network_os"]["enum"]) == {*systems(), UNMANAGED}
+@pytest.mark.parametrize("name", [*systems(), UNMANAGED])
+def test_the_catalogue_may_name_every_system_that_has_a_file(name: str, tmp_path: Path) -> None:
+    assert not _findings(tmp_path, name)
+
+
+@pytest.mark.parametrize(("name", "mend"), [("soniq", 'Did you mean "sonic"?'), ("xyz", "Use one of: eos, fboss")])
+def test_another_system_is_refused_on_its_line(name: str, mend: str, tmp_path: Path) -> None:
+    (finding,) = _findings(tmp_path, name)
+    assert finding.message == f'"{name}" is no system of inventory/systems.'
+    assert finding.hint.startswith(mend)
+    assert finding.position.line == 34
+
+
+def _findings(folder: Path, system: str) -> tuple[Finding, ...]:
+    """What is wrong with a catalogue of which one switch runs ``system``."""
+    text = (CHECKOUT / "inventory/hardware/nvidia-infiniband.yaml").read_text(encoding="utf-8")
+    (folder / "own.yaml").write_text(text.replace("network_os: unmanaged", f"network_os: {system}", 1))
+    try:
+        load_catalogue(folder)
+    except SpecError as error:
+        return error.findings
+    return ()
 
 
 def test_a_file_is_called_like_its_system() -> None:

@@ -52,13 +52,15 @@ class Probes:
 @dataclass(frozen=True, slots=True)
 class Platform:
     """A system: its ``reader`` and ``writer``, how what runs is compared (``drift``, by file), what a change of a file
-    does while it is applied (``effects``), and its ``probes``."""
+    does while it is applied (``effects``), and its ``probes``. ``steps`` names the file of the role device_tree that
+    says how the switch is brought onto its changed files (roles/device_tree/systems)."""
 
     reader: SystemReader
     writer: Writer
     drift: Mapping[str, Compare]
     effects: Effects | Unsupported
     probes: Probes
+    steps: str | Unsupported
 
     @property
     def system(self) -> str:

@@ -11,6 +11,7 @@ from clusterwright.platforms.eos.drift import compare_eos
 from clusterwright.platforms.eos.reader.system import READER
 from clusterwright.platforms.eos.writer import configuration
 from clusterwright.platforms.platform import Platform, Probes, SessionsProbe, Writer
+from clusterwright.platforms.reader import Unsupported
 
 
 def session_states(answer: Any) -> Iterator[tuple[str, str]]:
@@ -30,4 +31,5 @@ PLATFORM = Platform(
         counters=("show interfaces counters errors", "show priority-flow-control counters"),
         sessions=SessionsProbe(("show bgp summary vrf all",), session_states, is_eapi=True),
     ),
+    steps=Unsupported("its changes are sessions of its own, over eAPI: the role eos_session"),
 )

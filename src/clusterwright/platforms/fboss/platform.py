@@ -34,4 +34,5 @@ PLATFORM = Platform(
         counters=("fboss2 show interface errors", "fboss2 show interface counters"),
         sessions=SessionsProbe(("fboss2", "--fmt", "json", "show", "bgp", "summary"), session_states),
     ),
+    steps="fboss.yml",
 )

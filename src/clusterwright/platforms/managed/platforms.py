@@ -15,5 +15,6 @@ _PROBES = Probes(
 )
 
 _EFFECTS = Unsupported("nobody here renders what changes forwarding there; a switch that changes counts as away")
-MLNX_OS = Platform(reader=systems.MLNX_OS, writer=_WRITER, drift={}, effects=_EFFECTS, probes=_PROBES)
-NVOS = Platform(reader=systems.NVOS, writer=_WRITER, drift={}, effects=_EFFECTS, probes=_PROBES)
+_STEPS = Unsupported("no step of a role is known to suit it: people apply the file with the switch's own command")
+MLNX_OS = Platform(reader=systems.MLNX_OS, writer=_WRITER, drift={}, effects=_EFFECTS, probes=_PROBES, steps=_STEPS)
+NVOS = Platform(reader=systems.NVOS, writer=_WRITER, drift={}, effects=_EFFECTS, probes=_PROBES, steps=_STEPS)

@@ -19,4 +19,5 @@ PLATFORM = Platform(
         counters=("nv show interface counters", "nv show qos roce counters"),
         sessions=frr.SESSIONS,
     ),
+    steps="nvue.yml",
 )

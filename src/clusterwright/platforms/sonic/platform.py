@@ -20,4 +20,5 @@ PLATFORM = Platform(
         counters=("show interfaces counters errors", "show pfc counters"),
         sessions=frr.SESSIONS,
     ),
+    steps="sonic.yml",
 )

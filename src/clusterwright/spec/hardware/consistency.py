@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
@@ -13,7 +14,7 @@ from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.hardware.platform_files import read_platform
 from clusterwright.spec.hardware.platform_ports import MachinePorts
 from clusterwright.spec.hardware.platforms import BadPlatform, platforms
-from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.hardware.systems import UNMANAGED, systems
 from clusterwright.spec.structuring import Structuring
 from clusterwright.spec.text.document import Document, Path, format_path
 
@@ -284,8 +285,14 @@ class _ModelReading(Structuring):
                 f"A {kind} {'has no' if 'chips' in data else 'needs'} chips:.",
                 "Directors, and only they, are seen by the subnet manager as the chips inside them.",
             )
+        known = sorted({*systems(), UNMANAGED})
         if kind in _CABLED and "network_os" not in data:
             self.object((), f"A {kind} needs network_os:.", "Name what it runs, or write unmanaged.")
+        elif data.get("network_os", UNMANAGED) not in known:
+            message = f'"{data["network_os"]}" is no system of inventory/systems.'
+            close = get_close_matches(data["network_os"], known, n=1)
+            hint = f'Did you mean "{close[0]}"?' if close else f"Use one of: {', '.join(known)}."
+            self.object(("network_os",), message, hint)
 
 
 def _assumed(data: Mapping[str, Any]) -> Iterable[str]:
