@@ -57,6 +57,7 @@ def zones_and_flows(draw: st.DrawFn, spec: Data) -> None:
     _outside(spec)
     draw(_between_nodes(spec))
     _services(spec)
+    _deployment(spec)
     _management(spec)
     draw(_more(spec))
 
@@ -108,6 +109,8 @@ def _between_nodes(draw: st.DrawFn, spec: Data) -> None:
             continue
         wide = draw(st.sampled_from(["tcp", "tcp", "any"]))
         flows.append(flow(f"{name}-bootstrap", name, name, wide, *(("32768-60999",) if wide == "tcp" else ())))
+        if wide != "any":
+            flows.append(flow(f"{name}-jobs", name, name, "tcp", 6818, 29500, "61000-63999"))
         if wide != "any" and name in on_roce:
             flows.append(flow(f"{name}-rdma", name, name, "udp", 4791))
     for mount in spec.get("mounts", ()):
@@ -115,16 +118,27 @@ def _between_nodes(draw: st.DrawFn, spec: Data) -> None:
 
 
 def _services(spec: Data) -> None:
-    """What the service machines do for the others."""
+    """What the service machines do for the others; the first of them run the scheduler."""
+    first = next((group["name"] for group in spec["nodes"] if group["role"] == "service"), "services")
+    if {first, "compute"} <= _addressed(spec):
+        spec["flows"].append(flow("slurmctld", "compute", first, "tcp", "6817-6819"))
+        spec["flows"].append(flow("slurmd", first, "compute", "tcp", 6818))
+        spec["flows"].append(flow("kubernetes", "compute", first, "tcp", 6443))
+        spec["flows"].append(flow("kubelet", first, "compute", "tcp", 10250))
     if not {"services", "compute"} <= _addressed(spec):
         return
-    spec["flows"].append(flow("slurmctld", "compute", "services", "tcp", "6817-6819"))
-    spec["flows"].append(flow("slurmd", "services", "compute", "tcp", 6818))
     spec["flows"].append(flow("ssh", "services", "compute", "tcp", 22))
     if "boot" in spec:
         spec["zones"].append({"name": "boot", "kind": "boot", "isolated": True, "nodes": ["services"]})
         for name in _imaged(spec, _addressed(spec)):
-            spec["flows"].append(flow(f"{name}-boot", name, "boot", "tcp", 443))
+            spec["flows"].append(flow(f"{name}-boot", name, "boot", "tcp", 80))
+            spec["flows"].append(flow(f"{name}-firmware", name, "boot", "udp", 67, 69, 547))
+
+
+def _deployment(spec: Data) -> None:
+    """SSH from somewhere to every machine with an image."""
+    reached = {each["to"] for each in spec["flows"] if 22 in each.get("ports", ()) or each["protocol"] == "any"}
+    spec["flows"] += [flow(f"{name}-ssh", name, name, "tcp", 22) for name in _imaged(spec, _addressed(spec) - reached)]
 
 
 def _management(spec: Data) -> None:
@@ -135,10 +149,11 @@ def _management(spec: Data) -> None:
     spec["zones"].append({"name": "management", "kind": "management", "isolated": True, "fabrics": ["management"]})
     spec["zones"].append({"name": "operations", "kind": "management", "prefixes": [prefix]})
     spec["flows"] += [
-        flow("operate", "operations", "management", "tcp", 22, 443, 6030),
+        flow("operate", "operations", "management", "tcp", 22, 443, 6030, 9339),
         flow("monitor", "operations", "management", "udp", 161, 623),
         flow("management-services", "management", "operations", "udp", 53, 123, 514),
-        flow("management-aaa", "management", "operations", "tcp", 49),
+        flow("management-tacacs", "management", "operations", "tcp", 49),
+        flow("management-radius", "management", "operations", "udp", 1812),
     ]
 
 

@@ -19,8 +19,13 @@ class Mistake(NamedTuple):
 
 
 # What a mistake may bring about elsewhere: ports and classes that are lacking, switches without links, missed figures,
-# nodes that one failure cuts off.
-CONSEQUENCES = frozenset({"CW201", "CW202", "CW203", "CW207", "CW212", "CW221", "CW245", "CW250", "CW430", "CW701"})
+# nodes that one failure cuts off, machines that have no flow to what they need where they stand now.
+CONSEQUENCES = frozenset(
+    {
+        *("CW201", "CW202", "CW203", "CW207", "CW212", "CW221", "CW245", "CW250", "CW430", "CW701"),
+        *("CW526", "CW614", "CW622", "CW623", "CW624", "CW625"),
+    }
+)
 ROCE, IB = "lab-roce", "lab-ib"
 
 

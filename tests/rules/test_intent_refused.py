@@ -113,7 +113,8 @@ MISTAKES = [
         "CW507",
         ROCE,
         "flows:\n  - {name: slurmd, remove: true}\n  - {name: ssh, remove: true}\n"
-        "  - {name: rdma, remove: true}\n  - {name: nccl-bootstrap, remove: true}\n",
+        "  - {name: rdma, remove: true}\n  - {name: nccl-bootstrap, remove: true}\n"
+        "  - {name: rendezvous, remove: true}\n  - {name: steps, remove: true}\n  - {name: kubelet, remove: true}\n",
         "nodes[compute].zone",
         "No flow leads to compute",
     ),
@@ -146,7 +147,7 @@ MISTAKES = [
         ROCE,
         "nodes:\n  - {name: compute, zone: storage}\nflows:\n  - {name: nccl-bootstrap, ports: [40000-50000]}\n",
         "nccl.sockets",
-        "no TCP flow inside storage covers",
+        "storage to storage over TCP ports 32768 to 60999",
     ),
     # images, scheduler, space
     Mistake("CW602", ROCE, "scheduler: {plugin: block}\n", "scheduler.plugin", "needs `block_sizes`"),

@@ -14,6 +14,9 @@ from clusterwright.plan.model import Device, Interface, Plan
 # Locally administered (IEEE 802, second bit of the first octet), so that no delivered adapter can bear it.
 PLANNED_MAC = 0x02_00_00_00_00_00
 _NICS_PER_NODE = 64
+# Where boot servers listen: DHCP by IP version, TFTP, and HTTP, since firmware trusts no authority of the site.
+DHCP_PORTS = {4: 67, 6: 547}
+TFTP_PORT, HTTP_PORT = 69, 80
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from clusterwright.intent.needs.table import needs_of
 from clusterwright.plan.enforcement import ZoneEnforcement, zone_enforcement
 from clusterwright.report.page import Block, Cell, PageTable, Section, bandwidth, code, number, plural
 from clusterwright.report.topology_svg import links_text, topology_drawing
@@ -136,7 +137,23 @@ def isolation_section(plan: Plan) -> Section:
     return Section(
         "isolation",
         "Zones and flows",
-        (Block("", "", (), (zone_table,)), Block("", "", (), (matrix,)), Block("", "", (), (flows,))),
+        tuple(Block("", "", (), (table,)) for table in (zone_table, matrix, flows, _needs(plan))),
+    )
+
+
+def _needs(plan: Plan) -> PageTable:
+    """What machines need of each other, from which flows are checked."""
+    needs = needs_of(plan.spec, {device.name: device.node_group for device in plan.devices})
+    rows = ((need.who.name, need.whom.name, need.port, need.why, need.unit, need.booting) for need in needs)
+    return PageTable(
+        "needs",
+        "What machines need of each other",
+        ("Who", "Asks whom", "Over", "Because", "By", "When"),
+        tuple(
+            (Cell(who), Cell(whom), Cell(port), Cell(why), Cell(unit), Cell("at boot" if booting else "always"))
+            for who, whom, port, why, unit, booting in dict.fromkeys(rows)
+        ),
+        note="Lint asks for a flow for each of these rows.",
     )
 
 

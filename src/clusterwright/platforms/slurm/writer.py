@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.needs.jobs import SLURMCTLD_PORT, SRUN_PORTS
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import AUTHENTICATION, controllers, is_controller, slurm_units
 from clusterwright.plan.model import Device, Plan
@@ -58,6 +59,7 @@ class SlurmView:
     all_nodes: str
     health_interval_s: int
     boot_s: int | None
+    srun_ports: tuple[int, int] = SRUN_PORTS
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -160,7 +162,7 @@ def gres(gpus: Gpus) -> str:
 
 @per_plan
 def _worker_files(plan: Plan, node_group: str, waits_for_qos: bool) -> tuple[tuple[str, bytes], ...]:
-    servers = ",".join(f"{name}:6817" for name in controllers(plan))
+    servers = ",".join(f"{name}:{SLURMCTLD_PORT}" for name in controllers(plan))
     options = template("slurm/slurmd.j2").render(servers=servers)
     drop_in = template("slurm/slurmd.service.conf.j2").render(
         qos=waits_for_qos, mounts=bool(mounts_of(plan, node_group)), authentication=AUTHENTICATION

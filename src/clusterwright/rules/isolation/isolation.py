@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterator
 from ipaddress import IPv6Network
 
 from clusterwright.finding import Severity
+from clusterwright.intent.needs.hosts import NFS_TYPES
 from clusterwright.plan.model import network_bounds
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.isolation import WITH_PORTS, Flow, Network
-from clusterwright.spec.model import Mount
+from clusterwright.spec.isolation import WITH_PORTS, Network
 from clusterwright.spec.zone_reach import zones_of
 
 DEFAULT_PKEY = 0x7FFF
@@ -20,8 +19,6 @@ SHORTEST_IPV4 = 7
 SHORTEST_IPV6 = 15
 # The whole of IPv6's private space (RFC 4193) is short, and no part of the internet.
 PRIVATE_IPV6 = IPv6Network("fc00::/7")
-NFS_TYPES = ("nfs", "nfs4")
-NFS_PORT = 2049
 
 
 @rule(
@@ -132,57 +129,6 @@ def pkey_twice(subject: Subject) -> Iterator[Problem]:
                     f"Choose another key for {partition.name}, below 32767.",
                 )
             owner.setdefault(partition.pkey, partition.name)
-
-
-@rule(
-    code="CW505",
-    severity=Severity.ERROR,
-    title="mount without a flow",
-    why="Default deny stops the mount at boot, and the node never becomes ready.",
-    mend="Add a flow from the nodes' zone to the storage's zone.",
-    docs="An NFS mount needs a flow of tcp to port 2049, or to the one that its `port=` option names; other file"
-    " systems need any flow to the zone of the storage. The zones of a node group are the one that its `zone`"
-    " names and those that list it under `nodes`.",
-)
-def mount_without_flow(subject: Subject) -> Iterator[Problem]:
-    """Mounts whose nodes have no flow to the storage they mount, or none that carries NFS."""
-    spec = subject.spec
-    zones = {group.name: zones_of(spec, group.name) for group in spec.node_groups}
-    flows: dict[tuple[str, str], list[Flow]] = defaultdict(list)
-    for flow in spec.flows:
-        flows[flow.source, flow.target].append(flow)
-    images = {group.name: group.image for group in spec.node_groups}
-    for mount in spec.mounts:
-        for at, name in enumerate(mount.nodes):
-            if not images.get(name) or mount.system not in images:
-                continue
-            pairs = [(mine, other) for mine in zones[name] for other in zones[mount.system]]
-            if any(_carries(flow, mount) for pair in pairs for flow in flows[pair]):
-                continue
-            bare = mount.system if zones[name] else name
-            yield Problem((*mount.path, "nodes", at), *_says_no_flow(mount, bare, pairs))
-
-
-def _says_no_flow(mount: Mount, bare: str, pairs: list[tuple[str, str]]) -> tuple[str, str]:
-    """Message and hint: no flow between the zones of ``pairs`` carries the mount; without any ``bare`` is in none."""
-    port = f"TCP port {port_of(mount)}" if mount.type in NFS_TYPES else "it"
-    if not pairs:
-        message = f"{mount.mountpoint}: {bare} is in no zone, so that no flow can allow {port}."
-        return message, f"Give {bare} a zone, and the mount a flow."
-    message = f"No flow from zone {pairs[0][0]} to {pairs[0][1]} allows {port} for {mount.mountpoint}."
-    return message, "Add one under `flows:` with its reason."
-
-
-def port_of(mount: Mount) -> int:
-    """The TCP port that an NFS mount goes to: its last `port=` option, or 2049."""
-    ports = [option.partition("=")[2] for option in mount.options if option.startswith("port=")]
-    return int(ports[-1]) if ports and ports[-1].isdecimal() else NFS_PORT
-
-
-def _carries(flow: Flow, mount: Mount) -> bool:
-    if mount.type not in NFS_TYPES or "proto=rdma" in mount.options:
-        return True
-    return flow.opens("tcp", port_of(mount))
 
 
 @rule(

@@ -1,28 +1,19 @@
-"""CW337, CW609 to CW615: what a node's image says, against fabrics, filter and NCCL, which have to mean the same."""
+"""CW337, CW610 to CW613 and CW615: what an image says, against fabrics and NCCL, which have to mean the same."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import ip_address
 
 from clusterwright.finding import Severity
 from clusterwright.intent.traffic_classes import lossless_numbers
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.image import Image
-from clusterwright.spec.isolation import Flow
-from clusterwright.spec.kernel_settings import dotted
 from clusterwright.spec.model import ClusterSpec, NodeGroup
-from clusterwright.spec.zone_reach import lives_on, zones_of
 
-# Services that every node with an image is told to use, with the protocol and port that its files say.
-_SERVICES = (("dns", "udp", 53), ("ntp", "udp", 123), ("syslog", "tcp", 6514))
 _PASS_THROUGH = frozenset({"iommu=pt", "iommu.passthrough=1", "iommu=off", "intel_iommu=off", "amd_iommu=off"})
 _TRANSLATES = frozenset(
     {"intel_iommu=on", "amd_iommu=on", "iommu=force", "iommu=strict", "iommu.strict=1", "iommu.passthrough=0"}
 )
-# What Linux takes by itself (net.ipv4.ip_local_port_range), in Documentation/networking/ip-sysctl.rst.
-_OWN_PORTS = (32768, 60999)
-_PORT_RANGE = "net.ipv4.ip_local_port_range"
 # NCCL's user guide, "Sharing Data": containers need --shm-size of a gigabyte or more.
 _SHARED_MEMORY_GB = 1
 _VERBS = "/dev/infiniband"
@@ -43,39 +34,6 @@ def _has_verbs(spec: ClusterSpec, group: NodeGroup) -> bool:
         fabric.technology != "ethernet" and any(attach.nodes == group.name for attach in fabric.attach)
         for fabric in spec.fabrics
     )
-
-
-@rule(
-    code="CW609",
-    severity=Severity.ERROR,
-    title="server that nodes are told to use and may not reach",
-    why="Nodes drop what no flow allows: names do not resolve, clocks drift and logs are lost, in silence.",
-    mend="Add a flow from the nodes' zone to the server, or take the server away.",
-    docs="Name servers are asked on UDP 53, time servers on UDP 123, log servers on TCP 6514 (RFC 5425). The servers of"
-    " `site` have to lie in a zone that a flow of this kind leads to.",
-)
-def unreachable_service(subject: Subject) -> Iterator[Problem]:
-    """The site's servers against the flows that leave zones with nodes that have an image."""
-    spec = subject.spec
-    kinds = dict.fromkeys(zones for group, _ in _nodes_with_images(spec) if (zones := zones_of(spec, group.name)))
-    for key, protocol, port in _SERVICES:
-        servers = {"dns": spec.site.dns, "ntp": spec.site.ntp, "syslog": spec.site.syslog}[key]
-        for at, server in enumerate(servers):
-            for zones in kinds:
-                leaving = [flow for flow in spec.flows if flow.source in zones and flow.opens(protocol, port)]
-                if not any(_leads_to(spec, flow, server) for flow in leaving):
-                    message = f"No flow lets {zones[0]} reach {server} on {protocol} {port}."
-                    yield Problem(("site", key, at), message, f"Add a flow from {zones[0]} to the zone of {server}.")
-
-
-def _leads_to(spec: ClusterSpec, flow: Flow, server: str) -> bool:
-    """Whether the addresses of a flow's target take in those of ``server``."""
-    target = spec.zone(flow.target)
-    if target is None:
-        return False
-    address = ip_address(server)
-    pools = [fabric.addressing.hosts for fabric in lives_on(spec, target) if fabric.addressing is not None]
-    return any(address in network for network in (*target.prefixes, *pools))
 
 
 @rule(
@@ -177,39 +135,6 @@ def status_listener(subject: Subject) -> Iterator[Problem]:
         yield Problem(
             (*nccl.path, "variables", "NCCL_RAS_ADDR"), message, "Take it away: localhost:28028 is the default."
         )
-
-
-@rule(
-    code="CW614",
-    severity=Severity.ERROR,
-    title="ephemeral ports that the flows do not cover",
-    why="NCCL and PyTorch listen on ports that the kernel chooses; ranks that got one outside the flow never meet.",
-    mend="Let the flow cover the range, or set net.ipv4.ip_local_port_range inside it.",
-    docs="The kernel chooses from net.ipv4.ip_local_port_range, 32768 to 60999 unless an image says otherwise. A TCP"
-    " flow inside the zone of the nodes has to cover all of it.",
-)
-def bootstrap_ports(subject: Subject) -> Iterator[Problem]:
-    """The range of ports that listeners of a job get, against the flows inside their zone."""
-    spec = subject.spec
-    group = spec.node_group(spec.nccl.nodes) if spec.nccl is not None else None
-    image = spec.image(group.image) if group is not None and group.image is not None else None
-    if spec.nccl is None or group is None or image is None or not _has_verbs(spec, group):
-        return
-    zones = zones_of(spec, group.name)
-    if not any(flow.target in zones for flow in spec.flows):
-        return  # nothing reaches these nodes, which CW507 says
-    said = next((value for name, value in image.sysctl.items() if dotted(name) == _PORT_RANGE), None)
-    try:
-        low, high = (int(part) for part in said.split()) if said is not None else _OWN_PORTS
-    except ValueError:
-        message = f'"{said}" is not two ports.'
-        yield Problem((*image.path, "sysctl", _PORT_RANGE), message, 'Write the first and the last one: "32768 60999".')
-        return
-    inside = [flow for flow in spec.flows if flow.source in zones and flow.target in zones]
-    if not any(flow.opens("tcp", low, high) for flow in inside):
-        path = (*image.path, "sysctl", _PORT_RANGE) if said is not None else (*spec.nccl.path, "sockets")
-        message = f"Jobs listen on ports {low} to {high}, and no TCP flow inside {zones[0]} covers all of them."
-        yield Problem(path, message, f'Add `ports: ["{low}-{high}"]` to a TCP flow from {zones[0]} to {zones[0]}.')
 
 
 @rule(

@@ -1,0 +1,58 @@
+"""What machines need that start or install themselves over the network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from clusterwright.intent.needs.hosts import SITE_PORTS
+from clusterwright.intent.needs.need import Need, Party, imaged, party_of, server_at, server_named
+from clusterwright.plan.boot import DHCP_PORTS, HTTP_PORT, TFTP_PORT
+from clusterwright.spec.model import ClusterSpec, NodeGroup
+
+_SCHEMES = {"http": 80, "https": 443}
+
+
+def booting(spec: ClusterSpec) -> Iterator[Need]:
+    """Addresses, iPXE and all that it loads; packages where an installer fetches them."""
+    boot = spec.boot
+    fabric = spec.fabric(boot.fabric) if boot is not None else None
+    if boot is None or fabric is None or fabric.addressing is None or fabric.technology != "ethernet":
+        return
+    version = fabric.addressing.hosts.version
+    asked = (
+        ("udp", DHCP_PORTS[version], "it gives addresses", "the rack switch's DHCP relay"),
+        ("udp", TFTP_PORT, "it gives firmware iPXE", "firmware"),
+        ("tcp", HTTP_PORT, "it gives boot scripts, kernels and images", "iPXE, the installer"),
+    )
+    for group in imaged(spec):
+        if not any(attach.nodes == group.name for attach in fabric.attach):
+            continue
+        for who in party_of(spec, group.name, fabric.name):
+            for server in party_of(spec, boot.servers, fabric.name):
+                for protocol, port, why, unit in asked:
+                    yield Need(
+                        "boot", who, server, protocol, port, port, why, unit, (*boot.path, "servers"), booting=True
+                    )
+            yield from _installing(spec, group, who)
+
+
+def _installing(spec: ClusterSpec, group: NodeGroup, who: Party) -> Iterator[Need]:
+    image = spec.image(group.image or "")
+    if image is None or image.delivery != "disk":
+        return
+    seen: set[tuple[str, int]] = set()
+    for at, repository in enumerate(image.repositories):
+        url = urlsplit(repository.url)
+        host, port = url.hostname or "", url.port or _SCHEMES.get(url.scheme, 0)
+        if not host or not port or (host, port) in seen:
+            continue
+        seen.add((host, port))
+        path = (*image.path, "repositories", at, "url")
+        whom, why = server_named(spec, host), "it gives an installer packages"
+        yield Need("boot", who, whom, "tcp", port, port, why, "the installer", path, booting=True)
+        if whom.zones is None:
+            protocol, ask = SITE_PORTS["dns"]
+            for text in spec.site.dns:
+                why, server = f"it resolves {host} for an installer", server_at(spec, text)
+                yield Need("boot", who, server, protocol, ask, ask, why, "the installer", path, booting=True)

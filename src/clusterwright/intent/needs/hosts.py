@@ -1,0 +1,109 @@
+"""What machines with an image need, whatever runs on them: the site's servers, storage, secrets, who deploys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from clusterwright.intent.needs.need import ANY, Need, Party, imaged, party_of, server_at, server_named
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.model import ClusterSpec, Mount
+from clusterwright.spec.zone_reach import covers
+
+NFS_TYPES = ("nfs", "nfs4")
+NFS_PORT = 2049
+VAULT_PORT, KERBEROS_PORT, SSH_PORT = 8200, 88, 22
+SITE_PORTS = {"dns": ("udp", 53), "ntp": ("udp", 123), "syslog": ("tcp", 6514)}  # logs over TLS: RFC 5425
+WHY = {"dns": "it resolves names", "ntp": "it tells the time", "syslog": "it keeps logs"}
+_UNITS = {"dns": "systemd-resolved.service", "ntp": "chrony.service", "syslog": "rsyslog.service"}
+
+
+def is_nfs(mount: Mount) -> bool:
+    """Whether a mount goes to a known TCP port; others need any flow to their storage."""
+    return mount.type in NFS_TYPES and "proto=rdma" not in mount.options
+
+
+def port_of(mount: Mount) -> int:
+    """The TCP port that an NFS mount goes to: its last `port=` option, or 2049."""
+    ports = [option.partition("=")[2] for option in mount.options if option.startswith("port=")]
+    return int(ports[-1]) if ports and ports[-1].isdecimal() else NFS_PORT
+
+
+def site(spec: ClusterSpec) -> Iterator[Need]:
+    """Names, time and logs, of every machine with an image."""
+    servers = {"dns": spec.site.dns, "ntp": spec.site.ntp, "syslog": spec.site.syslog}
+    for group in imaged(spec):
+        for who in party_of(spec, group.name):
+            for key, (protocol, port) in SITE_PORTS.items():
+                for at, text in enumerate(servers[key]):
+                    whom, path = server_at(spec, text), ("site", key, at)
+                    yield Need("site", who, whom, protocol, port, port, WHY[key], _UNITS[key], path)
+
+
+def mounts(spec: ClusterSpec) -> Iterator[Need]:
+    """File systems from the storage that they lie on."""
+    images = {group.name: group.image for group in spec.node_groups}
+    for mount in spec.mounts:
+        protocol, port = ("tcp", port_of(mount)) if is_nfs(mount) else (ANY, 0)
+        for at, name in enumerate(mount.nodes):
+            if not images.get(name):
+                continue
+            for who in party_of(spec, name):
+                for whom in party_of(spec, mount.system):
+                    path, unit = (*mount.path, "nodes", at), f"the mount of {mount.mountpoint}"
+                    why = f"{mount.mountpoint} is mounted from it"
+                    yield Need("mount", who, whom, protocol, port, port, why, unit, path)
+
+
+def secrets(spec: ClusterSpec) -> Iterator[Need]:
+    """Host keys from the store that keeps them, tickets for mounts that ask for them."""
+    kerberos = spec.encryption.kerberos
+    for group in imaged(spec):
+        image = spec.image(group.image or "")
+        for who in party_of(spec, group.name):
+            if image is not None and image.host_keys is not None:
+                whom, path = Party("the secret store", None), (*image.path, "host_keys")
+                why, unit = "it keeps host keys", "ssh-host-key.service"
+                yield Need("secrets", who, whom, "tcp", VAULT_PORT, VAULT_PORT, why, unit, path)
+            if kerberos is not None and any(
+                mount.protection is not None and mount.protection.kind == "krb5p" and group.name in mount.nodes
+                for mount in spec.mounts
+            ):
+                for at, host in enumerate(kerberos.kdcs):
+                    whom, path = server_named(spec, host), (*kerberos.path, "kdcs", at)
+                    why, unit = "it gives tickets of Kerberos", "gssproxy.service"
+                    yield Need("secrets", who, whom, "tcp", KERBEROS_PORT, KERBEROS_PORT, why, unit, path)
+
+
+def mesh(spec: ClusterSpec, group_of: Mapping[str, str]) -> Iterator[Need]:
+    """Only the controller dials."""
+    mesh = spec.execution
+    fabric = spec.fabric(mesh.fabric) if mesh is not None else None
+    if mesh is None or fabric is None or not _is_filtered(spec, fabric):
+        return
+    told: set[str] = set()
+    for who in party_of(spec, group_of.get(mesh.controller, ""), fabric.name):
+        for node in mesh.nodes:
+            group = group_of.get(node.device, "")
+            for whom in party_of(spec, group, fabric.name) if group not in told else ():
+                told.add(group)
+                path = (*node.path, "device") if who.zones else (*mesh.path, "controller")
+                why = "it waits there for work"
+                ends = replace(who, name=mesh.controller), replace(whom, name=node.device)
+                yield Need("mesh", *ends, "tcp", mesh.port, mesh.port, why, "receptor.service", path)
+
+
+def _is_filtered(spec: ClusterSpec, fabric: Fabric) -> bool:
+    return any(covers(spec, zone, fabric) for zone in spec.zones)
+
+
+def deployment(spec: ClusterSpec, group_of: Mapping[str, str]) -> Iterator[Need]:
+    """Who brings machines their files: the execution nodes where the spec names them, else somebody."""
+    mesh = spec.execution
+    names = dict.fromkeys(group_of.get(node.device, "") for node in mesh.nodes) if mesh is not None else ()
+    senders = [who for name in names for who in party_of(spec, name)] or [Party("whoever deploys", None)]
+    for group in imaged(spec):
+        for whom in party_of(spec, group.name):
+            for who in senders:
+                why, path = "it is given its files", (*group.path, "image")
+                yield Need("deployment", who, whom, "tcp", SSH_PORT, SSH_PORT, why, "ssh, Ansible", path)

@@ -1,0 +1,115 @@
+"""What a row of the table of needs is: who asks whom, over which port, why, and which unit does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from clusterwright.spec.isolation import BOOT, Flow
+from clusterwright.spec.model import ClusterSpec, NodeGroup
+from clusterwright.spec.text.document import Path
+from clusterwright.spec.zone_reach import covers, lives_on, zones_of
+
+ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """Who asks, or is asked. ``zones`` are those that it is in; None where the spec cannot know.
+
+    ``group`` is the node group that it is, where it is one, ``fabric`` the one that it has to be met on.
+    """
+
+    name: str
+    zones: tuple[str, ...] | None
+    group: NodeGroup | None = None
+    fabric: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One row. ``topic`` is what it belongs to, ``why`` is a clause about ``whom``, ``unit`` is what asks.
+
+    ``protocol`` is tcp, udp or any, ``low`` to ``high`` are ports that have to be open, all of them. ``path`` is the
+    place of the spec that asks for it. ``booting`` needs are those of machines that start or install themselves.
+    """
+
+    topic: str
+    who: Party
+    whom: Party
+    protocol: str
+    low: int
+    high: int
+    why: str
+    unit: str
+    path: Path
+    booting: bool = False
+
+    @property
+    def port(self) -> str:
+        """As people say it: TCP port 22, UDP ports 1000 to 2000, any protocol."""
+        if self.protocol == ANY:
+            return "any protocol"
+        one = self.low == self.high
+        return f"{self.protocol.upper()} port{'' if one else 's'} {self.low if one else f'{self.low} to {self.high}'}"
+
+
+def meets(spec: ClusterSpec, need: Need, flow: Flow) -> bool:
+    """Whether a flow opens what is needed.
+
+    What boots asks zones of kind ``boot``, where there are any; the running system's filter has none of those.
+    """
+    source, target = spec.zone(flow.source), spec.zone(flow.target)
+    if source is None or target is None:
+        return False
+    if need.booting:
+        in_time = target.kind == BOOT or all(zone.kind != BOOT for zone in spec.zones)
+    else:
+        in_time = BOOT not in (source.kind, target.kind)
+    return (
+        in_time
+        and (need.who.zones is None or source.name in need.who.zones)
+        and (need.whom.zones is None or target.name in need.whom.zones)
+        and (need.protocol == ANY or flow.opens(need.protocol, need.low, need.high))
+    )
+
+
+def imaged(spec: ClusterSpec) -> Iterator[NodeGroup]:
+    """The node groups that run an image of the spec."""
+    for group in spec.node_groups:
+        if group.image is not None and spec.image(group.image) is not None:
+            yield group
+
+
+def imaged_party(spec: ClusterSpec, name: str) -> Iterator[Party]:
+    """A node group by its name, if it runs an image."""
+    yield from (party for party in party_of(spec, name) if party.group is not None and party.group.image is not None)
+
+
+def party_of(spec: ClusterSpec, name: str, fabric: str | None = None) -> Iterator[Party]:
+    """A node group by its name, with its zones: on ``fabric`` those that have addresses there."""
+    group, on = spec.node_group(name), spec.fabric(fabric) if fabric is not None else None
+    if group is not None and (fabric is None or on is not None):
+        zones = (zone for each in zones_of(spec, name) if (zone := spec.zone(each)) is not None)
+        yield Party(name, tuple(zone.name for zone in zones if on is None or covers(spec, zone, on)), group, fabric)
+
+
+def server_at(spec: ClusterSpec, text: str) -> Party:
+    """A server by its address, in all the zones that hold it."""
+    address = ip_address(text)
+    zones = (
+        zone.name
+        for zone in spec.zones
+        if any(address in prefix for prefix in zone.prefixes)
+        or any(fabric.addressing and address in fabric.addressing.hosts for fabric in lives_on(spec, zone))
+    )
+    return Party(text, tuple(zones))
+
+
+def server_named(spec: ClusterSpec, host: str) -> Party:
+    """A server by its address, or by a name of which the spec does not say where it leads."""
+    try:
+        return server_at(spec, str(ip_address(host)))
+    except ValueError:
+        return Party(host, None)

@@ -1,0 +1,48 @@
+"""What switches and BMCs need over the management network, and who manages them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.intent.needs.hosts import SSH_PORT, WHY
+from clusterwright.intent.needs.need import Need, Party, server_at
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import members_of
+
+SWITCH_PORTS = {"dns": ("udp", 53), "ntp": ("udp", 123), "syslog": ("udp", 514)}
+AAA_PORTS = {"tacacs": ("tcp", 49), "radius": ("udp", 1812)}
+HTTPS_PORT, SNMP_PORT = 443, 161
+
+
+def switches(spec: ClusterSpec) -> Iterator[Need]:
+    """What switches and BMCs ask over the management network, and who manages them."""
+    for fabric in spec.fabrics:
+        if not any(attach.is_management for attach in fabric.attach):
+            continue
+        holders = tuple(zone.name for zone in spec.zones if fabric.name in zone.fabrics and not members_of(spec, zone))
+        if holders:
+            yield from _management(spec, Party(f"ports on {fabric.name}", holders), fabric)
+
+
+def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Need]:
+    site, written = spec.site, spec.document.at(("site",))
+    servers = {"dns": site.management.dns, "ntp": site.management.ntp, "syslog": site.management.syslog}
+    for key, (protocol, port) in SWITCH_PORTS.items():
+        base = ("site", "management", key) if key in written.get("management", {}) else ("site", key)
+        for at, text in enumerate(servers[key]):
+            whom = server_at(spec, text)
+            yield Need("switches", ports, whom, protocol, port, port, WHY[key], "switches", (*base, at))
+    if site.aaa is not None:
+        protocol, port = AAA_PORTS[site.aaa.protocol]
+        for at, text in enumerate(site.aaa.servers):
+            path, why = (*site.aaa.path, "servers", at), "it says who operators are"
+            yield Need("switches", ports, server_at(spec, text), protocol, port, port, why, "switches", path)
+    asked = [("tcp", SSH_PORT, "they are given their files", "ssh, Ansible", fabric.path)]
+    asked.append(("tcp", HTTPS_PORT, "Redfish powers machines there, and eAPI answers", "BMCs, switches", fabric.path))
+    if site.snmp is not None:
+        asked.append(("udp", SNMP_PORT, "they are watched", "SNMP", site.snmp.path))
+    if site.telemetry is not None:
+        asked.append(("tcp", site.telemetry.port, "they are watched", "gNMI", site.telemetry.path))
+    for protocol, port, why, unit, path in asked:
+        yield Need("switches", Party("operators", None), ports, protocol, port, port, why, unit, path)
