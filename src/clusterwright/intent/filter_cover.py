@@ -10,10 +10,14 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from clusterwright.intent.filter_entries import ANY, ICMP, TCP, UDP, Permit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
 
     from clusterwright.spec.isolation import Network
 
@@ -66,19 +70,42 @@ def _single(ports: tuple[Interval, ...]) -> tuple[Interval, ...]:
 
 
 def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
-    """For each rule, a union of boxes, whether it holds a point that no rule before it holds."""
-    before: list[Box] = []
+    """For each rule, a union of boxes, whether it holds a point that no rule before it holds.
+
+    A box is looked for among all before it at once, so that thousands take seconds; only what it meets is cut off.
+    """
+    own = tuple(tuple(each) for each in rules)
+    boxes = [box for each in own for box in each]
+    places = [
+        {end: at for at, end in enumerate(sorted({end for box in boxes for end in box[side]}))}
+        for side in range(len(boxes[0]) if boxes else 0)
+    ]
+    ranked = np.array([[(at[low], at[high]) for at, (low, high) in zip(places, box, strict=True)] for box in boxes])
+    counts = np.zeros(len(boxes), np.bool_)
     found: list[bool] = []
-    for boxes in rules:
-        left = list(boxes)
-        for other in before:
-            left = [piece for own in left for piece in _minus(own, other)]
-            if not left:
-                break
+    start = 0
+    for each in own:
+        end = start + len(each)
+        left = [piece for at, box in enumerate(each, start) for piece in _beyond(box, ranked, counts, at, start, boxes)]
+        counts[start:end] = bool(left)
         found.append(bool(left))
-        if left:
-            before.extend(boxes)
+        start = end
     return tuple(found)
+
+
+def _beyond(
+    box: Box, ranked: NDArray[np.int64], counts: NDArray[np.bool_], at: int, start: int, boxes: Sequence[Box]
+) -> list[Box]:
+    """What of a box lies outside those before ``start`` that count; ``ranked`` are all boxes by the order of ends."""
+    before, meets = ranked[:start], counts[:start].copy()
+    for side, (low, high) in enumerate(ranked[at]):
+        meets &= (before[:, side, 0] <= high) & (before[:, side, 1] >= low)
+    left = [box]
+    for other in np.flatnonzero(meets).tolist():
+        left = [piece for own in left for piece in _minus(own, boxes[other])]
+        if not left:
+            break
+    return left
 
 
 def span(network: Network) -> Interval:
