@@ -77,3 +77,16 @@ def test_a_file_that_does_not_read_is_refused() -> None:
     twice = put(r"^      hostname: .*\n", "      hostname: a\n      hostname: b\n")
     with pytest.raises(Exception, match=f"{LEAF}:/{PATH}"):
         judged(tree(SPEC, LEAF, edits={(LEAF, PATH): twice}))
+
+
+def test_adaptive_routing_is_never_written_and_leaves_every_claim_unproven() -> None:
+    """No key of a spec asks for it on Ethernet: a switch that does it chooses paths by no hash that is proven."""
+    assert "adaptive-routing" not in text_of(SPEC, LEAF, PATH)
+    enabled = put(r"^    router:\n", "    router:\n      adaptive-routing:\n        enable: on\n")
+    found = judged(tree(SPEC, LEAF, edits={(LEAF, PATH): enabled}))
+    assert "router / adaptive-routing" in found.word
+
+
+def test_it_is_said_that_no_bound_of_a_chip_is_known() -> None:
+    notes = judged(tree(SPEC, LEAF)).notes
+    assert any("with NVUE" in note and "hold their lists was not judged" in note for note in notes)

@@ -63,6 +63,11 @@ def _run(tree: RenderedTree) -> Verdict:
             stem = routers[0].stem
             facts.append(Fact(f"{fabric.name}: {count:,} switches like those of {stem} spread by", usual))
             found += _odd(tree, routers, usual)
+        if fabric.links:
+            most = max(Counter(link.a for link in fabric.links).values())
+            notes.append(
+                f"{fabric.name}: whether chips hold {most:,} equal paths was not judged: no source bounds them"
+            )
         if len(set(said.values())) > 1:
             notes.append(f"{fabric.name}: its systems spread by different parts of a packet")
     cases = Cases("switches with equal paths to choose from", tried)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from clusterwright.packets.phrases import count
 from clusterwright.platforms.readers import ROUTERS
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.nodes import RUNNING
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.spec.hardware.systems import systems
 
 
 def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
@@ -18,8 +19,21 @@ def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
     filtered = {device for device, path in tree.files if path in files}
     covered = [edge for edge in declared.edges if any(zone.on(edge.fabric) for zone in declared.zones)]
     open_edges = sorted({edge.switch for edge in covered} - filtered)
+    yield from _rooms(tree, {edge.switch for edge in covered})
     if open_edges:
         yield f"{count(len(open_edges), 'switch')} with host ports, as {open_edges[0]}, have no file here that is read."
+
+
+def _rooms(tree: RenderedTree, edges: Set[str]) -> Iterator[str]:
+    """Switches of whose chips no source says how many entries they hold: a list that is too long holds nowhere."""
+    for reader in ROUTERS:
+        system = systems()[reader.system]
+        own = sorted(edges & set(tree.devices_with(reader.file)))
+        if own and system.filter_tables is None:
+            what = (
+                f"whether the chips of {count(len(own), 'switch')} with {system.title}, as {own[0]}, hold their lists"
+            )
+            yield f"{what} was not judged: no bound of theirs stands in inventory/systems."
 
 
 def _enforcement(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
