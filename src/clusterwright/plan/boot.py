@@ -42,7 +42,6 @@ def boot_nics(plan: Plan) -> Mapping[str, tuple[BootNic, ...]]:
     if boot is None:
         return {}
     noted = boot.macs.by_end if boot.macs is not None else {}
-    order = {device.name: at for at, device in enumerate(plan.devices)}
     found: dict[str, list[BootNic]] = {}
     for cable in plan.cables:
         device = plan.by_name[cable.a.device]
@@ -50,7 +49,7 @@ def boot_nics(plan: Plan) -> Mapping[str, tuple[BootNic, ...]]:
             continue
         own = found.setdefault(device.name, [])
         mac = noted.get((device.name, cable.a.port))
-        planned = PLANNED_MAC + order[device.name] * _NICS_PER_NODE + len(own)
+        planned = PLANNED_MAC + device.index * _NICS_PER_NODE + len(own)
         own.append(BootNic(device.name, cable.a, cable.b.device, planned if mac is None else mac, mac is None))
     return {name: tuple(nics) for name, nics in found.items()}
 

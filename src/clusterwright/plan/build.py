@@ -10,7 +10,7 @@ from __future__ import annotations
 from clusterwright.finding import Finding, Severity, SpecError
 from clusterwright.plan.cabling import cable_fabric
 from clusterwright.plan.model import Device, Plan
-from clusterwright.plan.placing import place_nodes, place_switches
+from clusterwright.plan.placing import keep_in_racks, place_nodes, place_switches
 from clusterwright.plan.ports import PortShortage
 from clusterwright.plan.racking import Racks
 from clusterwright.plan.service import service_of
@@ -23,6 +23,7 @@ def build_plan(spec: ClusterSpec, skeleton: Skeleton | None = None) -> Plan:
     if skeleton is None:
         skeleton = build_skeleton(spec)
     racks = Racks(skeleton.layout, spec.site.rack_units)
+    keep_in_racks(spec, skeleton, racks)
     nodes = place_nodes(spec, skeleton, racks)
     switches = place_switches(spec, skeleton, racks)
     devices: list[Device] = [*nodes]
@@ -32,7 +33,8 @@ def build_plan(spec: ClusterSpec, skeleton: Skeleton | None = None) -> Plan:
     for fabric, placed in zip(skeleton.fabrics, switches, strict=True):
         devices.extend(placed)
         try:
-            fabric_cables, fabric_subnets = cable_fabric(spec, skeleton.layout, fabric, placed, nodes, service)
+            resting = skeleton.standing.resting_addresses(fabric.fabric.name)
+            fabric_cables, fabric_subnets = cable_fabric(spec, skeleton.layout, fabric, placed, nodes, service, resting)
         except PortShortage as error:
             raise _shortage(spec, fabric.fabric.path, error) from error
         cables.extend(fabric_cables)

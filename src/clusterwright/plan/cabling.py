@@ -7,17 +7,19 @@ of a switch is its n-th link in that order, which is what a technician expects t
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clusterwright.plan.addressing import FabricAddresses, fabric_addresses
+from clusterwright.plan.allocation.given_addresses import GivenAddresses
+from clusterwright.plan.allocation.kept_ports import CagePlaces, allocate_beside
+from clusterwright.plan.attaching import nic_ports
 from clusterwright.plan.guids import hca_guid
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.model import Cable, Device, Interface, Subnet
 from clusterwright.plan.ports import Allocation, PortShortage, allocate, moved
 from clusterwright.plan.service import Service, dead_ports
-from clusterwright.plan.skeleton import FabricSkeleton, joins
+from clusterwright.plan.skeleton import FabricSkeleton, links_of
 from clusterwright.spec.fabric import Attach, Fabric, Tier, Uplinks
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 
@@ -37,39 +39,55 @@ def cable_fabric(
     switches: Sequence[Device],
     nodes: Sequence[Device],
     service: Service,
+    resting: frozenset[int],
 ) -> tuple[list[Cable], list[Subnet]]:
-    """Cables and subnets of a fabric. Raises PortShortage when a switch runs out of ports."""
+    """Cables and subnets of a fabric. The addresses ``resting`` are given to nothing.
+
+    Raises PortShortage when a switch runs out of ports.
+    """
     ports = allocate_fabric(spec, skeleton)
     addressing = skeleton.fabric.addressing
     addresses = fabric_addresses(addressing) if addressing else None
     down_ports = [iter(allocation.down) for allocation in ports]
     up_ports = [iter(allocation.up) for allocation in ports]
     names = [switch.name for switch in switches]
-    host_cables, subnets = _attach(spec, layout, skeleton, names, nodes, down_ports, addresses, service)
-    return [*host_cables, *_link(skeleton, names, down_ports, up_ports, addresses, service)], subnets
+    given = GivenAddresses(skeleton, addresses, resting) if addresses else None
+    host_cables, subnets = _attach(spec, layout, skeleton, names, nodes, down_ports, given, service)
+    return [*host_cables, *_link(skeleton, names, down_ports, up_ports, given, service)], subnets
 
 
 def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocation]:
     """The ports of every switch of a fabric, in seat order; equal demands share one allocation.
 
-    Raises PortShortage when a model has too few. A port out of service is replaced by the first spare of its speed;
-    where there is none, its cable stays where it is, out of service.
+    Links that stand keep their ports, and ports that were given up of late stay free. Raises PortShortage when a model
+    has too few. A port out of service is replaced by the first spare of its speed; where there is none, its cable stays
+    where it is, out of service.
     """
     dead = dead_ports(spec)
-    known: dict[tuple[int, tuple[tuple[int, int], ...], bool], Allocation] = {}
+    known: dict[tuple[object, ...], Allocation] = {}
     loose = frozenset(skeleton.loose)
     found: list[Allocation] = []
+    below = skeleton.standing_down()
+    places = CagePlaces()
     for number, (seat, speeds) in enumerate(zip(skeleton.seats, skeleton.links_down(), strict=True)):
-        key = (seat.tier, _runs(speeds), number in loose)
-        allocation = known.get(key)
+        tier = skeleton.fabric.tiers[seat.tier]
+        above = [link.standing.port if link.standing else "" for link in skeleton.standing.get(number, ())]
+        resting = skeleton.resting.get(seat.name, frozenset())
+        stands = any(below[number]) or any(above) or bool(resting)
+        key: tuple[object, ...] = (seat.tier, _runs(speeds), number in loose)
+        allocation = None if stands else known.get(key)
         if allocation is None:
-            tier = skeleton.fabric.tiers[seat.tier]
+            up = tier.up if number not in loose else None
             try:
-                allocation = known[key] = _allocate_tier(tier, speeds, tier.up if number not in loose else None)
+                if stands:
+                    allocation = allocate_beside(
+                        places, tier.model, tier.down, speeds, below[number], up, above, resting
+                    )
+                else:
+                    allocation = known[key] = _allocate_tier(tier, speeds, up)
             except PortShortage as shortage:
                 raise shortage.at(seat.name, seat.tier) from None
         if seat.name in dead:
-            tier = skeleton.fabric.tiers[seat.tier]
             allocation = moved(allocation, tier.model, dead[seat.name], speeds, tier.up.speed_gbps if tier.up else 0)
         found.append(allocation)
     return found
@@ -93,10 +111,7 @@ def _runs(speeds: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def _nic_ends(group: NodeGroup, attach: Attach) -> list[_NicEnd]:
-    if attach.is_management:
-        return [_NicEnd(group.model.management.name, "management")] if group.model.management else []
-    nics = group.model.nic_group(attach.nics or "")
-    return [_NicEnd(nic.interface, "host") for nic in nics.nics] if nics else []
+    return [_NicEnd(port, "management" if attach.is_management else "host") for port in nic_ports(group, attach)]
 
 
 def _attach(
@@ -106,7 +121,7 @@ def _attach(
     names: Sequence[str],
     nodes: Sequence[Device],
     down_ports: Sequence[Iterator[str]],
-    addresses: FabricAddresses | None,
+    given: GivenAddresses | None,
     service: Service,
 ) -> tuple[list[Cable], list[Subnet]]:
     fabric = skeleton.fabric
@@ -114,25 +129,19 @@ def _attach(
     prefix = fabric.subnet_manager.guid_prefix if fabric.subnet_manager else None
     scanned = fabric.guids.by_end if fabric.guids else {}
     filling = {attach.nodes for attach in fabric.attach if attach.to is not None}
-    attached_before: dict[int, int] = defaultdict(int)
-    subnet_index: dict[int, int] = {}
-    cables: list[Cable] = []
     subnets: list[Subnet] = []
+    cables: list[Cable] = []
     for item in skeleton.attachments:
         switch = names[item.seat]
         seat = skeleton.seats[item.seat]
         tier = fabric.tiers[seat.tier]
         address = upper_address = None
         length = 0
-        if addresses is not None:
-            if item.seat not in subnet_index:
-                subnet_index[item.seat] = len(subnet_index)
-                subnets.append(_host_subnet(fabric, switch, addresses, subnet_index[item.seat]))
-            length = addresses.host_length
-            address, upper_address = addresses.host(
-                subnets[subnet_index[item.seat]].network, attached_before[item.seat]
-            )
-        attached_before[item.seat] += 1
+        if given is not None:
+            if item.seat not in given.subnets:
+                subnets.append(_host_subnet(fabric, switch, given.addresses, given.subnet(item.seat)))
+            length = given.addresses.host_length
+            address, upper_address = given.host(item)
         if item.node >= 0:
             device = nodes[item.node].name
             end = ends[layout.nodes[item.node].node_group][item.nic]
@@ -144,7 +153,7 @@ def _attach(
             rail = seat.rail if nodes[item.node].node_group in filling else item.nic
         guid = None
         if prefix is not None and item.node >= 0:
-            guid = scanned.get((device, end.port), hca_guid(prefix, item.node, item.nic))
+            guid = scanned.get((device, end.port), hca_guid(prefix, layout.nodes[item.node].number, item.nic))
         lower = Interface(device, end.port, fabric.name, end.side, item.speed_gbps, rail, address, length, guid)
         upper = Interface(
             switch, next(down_ports[item.seat]), fabric.name, "down", item.speed_gbps, rail, upper_address, length
@@ -164,8 +173,7 @@ def _attach(
     return cables, subnets
 
 
-def _host_subnet(fabric: Fabric, switch: str, addresses: FabricAddresses, index: int) -> Subnet:
-    network = addresses.host_subnet(index)
+def _host_subnet(fabric: Fabric, switch: str, addresses: FabricAddresses, network: int) -> Subnet:
     version = 4 if addresses.bits == 32 else 6
     length = addresses.addressing.hosts_per_switch
     return Subnet(fabric.name, "host", switch, version, network, length, addresses.gateway(network))
@@ -186,24 +194,23 @@ def _link(
     names: Sequence[str],
     down_ports: Sequence[Iterator[str]],
     up_ports: Sequence[Iterator[str]],
-    addresses: FabricAddresses | None,
+    given: GivenAddresses | None,
     service: Service,
 ) -> list[Cable]:
     fabric = skeleton.fabric
     cables: list[Cable] = []
-    number = 0
     for bundle in skeleton.bundles:
-        for lower, upper in joins(skeleton, bundle):
+        for lower, link in links_of(skeleton, bundle):
+            upper = link.upper
             up = fabric.tiers[skeleton.seats[lower].tier].up
             if up is None:
                 continue
-            low_address, high_address = addresses.link(number) if addresses else (None, None)
-            length = addresses.link_length if addresses else 0
+            low_address, high_address = given.link(link) if given else (None, None)
+            length = given.addresses.link_length if given else 0
             rail = skeleton.seats[lower].rail
             speed = up.speed_gbps
             a = Interface(names[lower], next(up_ports[lower]), fabric.name, "up", speed, rail, low_address, length)
             b = Interface(names[upper], next(down_ports[upper]), fabric.name, "down", speed, rail, high_address, length)
             working = service.carries(a, b)
             cables.append(Cable(fabric.name, bundle.tier, a, b, speed, up.side.medium, up.side.length_m, working))
-            number += 1
     return cables

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clusterwright.plan.attaching import SeatChoice
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.ports import capacity
 from clusterwright.plan.seats import Attachment, Seat, nic_speeds
@@ -38,29 +39,44 @@ def fill_free_ports(
     seats: Sequence[Seat],
     nodes: Sequence[tuple[int, Attach]],
     found: list[Attachment],
+    choice: SeatChoice,
 ) -> list[Crowded]:
     """Append an attachment for each NIC of ``nodes`` (by index, with what says which tier), one switch after another.
 
-    A NIC goes to the switch with the most free ports, the first of them when several are equal, and never to a switch
-    that another NIC of its node has while there is one without. Ports that the tier keeps spare stay free. Returns the
-    node groups for which too few were left.
+    A NIC stays at the switch of the tier where its cable stands. Any other goes to the switch with the most free ports,
+    the first of them when several are equal, and never to a switch that another NIC of its node has while there is one
+    without. Ports that the tier keeps spare stay free. Returns the node groups for which too few were left.
     """
     free: dict[str, dict[int, int]] = {}
     wanted: dict[tuple[str, str, int], int] = {}
     there: dict[tuple[str, str, int], int] = {}
     short: dict[tuple[str, str, int], None] = {}
+    standing = {
+        (number, nic): known
+        for number, _ in nodes
+        for nic in choice.nics(number)
+        if (known := choice.standing(number, nic)) is not None
+    }
     for number, attach in nodes:
         group = spec.node_groups[layout.nodes[number].node_group]
         speeds = nic_speeds(group, attach)
         tier = attach.to or ""
         if tier not in free:
             free[tier] = _free(fabric, seats, tier, speeds[0], found)
+            for known in standing.values():
+                if known[0] in free[tier]:
+                    free[tier][known[0]] -= 1
         left = free[tier]
         key = (group.name, tier, speeds[0])
         wanted[key] = wanted.get(key, 0) + len(speeds)
         there.setdefault(key, sum(max(0, ports) for ports in left.values()))
         used: set[int] = set()
         for nic, speed in enumerate(speeds):
+            at, cable = standing.get((number, nic), (-1, None))
+            if at in left:
+                used.add(at)
+                found.append(Attachment(number, nic, at, speed, standing=cable))
+                continue
             seat = max(left, key=lambda at: (left[at] > 0, at not in used, left[at], -at), default=None)
             if seat is None or left[seat] <= 0:
                 short[key] = None

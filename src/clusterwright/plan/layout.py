@@ -2,13 +2,15 @@
 
 A node group's levels cut its nodes into runs of equal size; the last run of a level may be short. A group's name is the
 name of the group it is counted in, a letter and a number (pod p03, its 18th rack p03r017), so that it says where to
-walk.
+walk. Groups that stand keep their names, and new ones take those that come next.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clusterwright.plan.allocation.standing import Numbers, Standing
 from clusterwright.plan.model import Group
 from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
 
@@ -17,12 +19,15 @@ from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
 class NodeSlot:
     """A node before it is a device: ``index`` within its node group, ``slot`` within its smallest group.
 
+    ``number`` is its own in the cluster.
+
     ``groups`` are the indexes (into ``Layout.groups``) of the groups around it, smallest first.
     """
 
     name: str
     node_group: int
     index: int
+    number: int
     slot: int
     groups: tuple[int, ...]
 
@@ -40,42 +45,85 @@ class Layout:
         return [index for index, group in enumerate(self.groups) if group.level == level]
 
 
-def lay_out(spec: ClusterSpec) -> Layout:
+def lay_out(spec: ClusterSpec, standing: Standing) -> Layout:
     """Cut the spec's nodes into groups and name both."""
     groups: list[Group] = []
     around: list[tuple[int, ...]] = []
     nodes: list[NodeSlot] = []
     counters: dict[tuple[str, str], int] = {}
+    numbers = Numbers(node.number for node in standing.nodes.values())
     for position, node_group in enumerate(spec.node_groups):
-        chains = _add_groups(node_group, groups, around, counters)
-        size = node_group.levels[0].of
-        for index in range(node_group.count):
-            home = chains[index // size]
-            slot = index % size
-            nodes.append(
-                NodeSlot(f"{node_group.prefix}-{groups[home].name}n{slot}", position, index, slot, around[home])
-            )
+        for index, (home, slot) in enumerate(_place(node_group, standing, groups, around, counters)):
+            name = _node_name(node_group, groups[home], slot)
+            known = standing.nodes.get(name)
+            number = numbers.take(known.number if known else None)
+            nodes.append(NodeSlot(name, position, index, number, slot, around[home]))
     return Layout(tuple(groups), tuple(around), tuple(nodes))
 
 
+def _node_name(node_group: NodeGroup, group: Group, slot: int) -> str:
+    return f"{node_group.prefix}-{group.name}n{slot}"
+
+
+def _place(
+    node_group: NodeGroup,
+    standing: Standing,
+    groups: list[Group],
+    around: list[tuple[int, ...]],
+    counters: dict[tuple[str, str], int],
+) -> list[tuple[int, int]]:
+    """Append the groups of a node group; returns the group and the slot of each of its nodes.
+
+    Places that the spec leaves out stay empty, and as many more are cut as they are.
+    """
+    size = node_group.levels[0].of
+    left_out = frozenset(node_group.left_out)
+    places = node_group.count
+    while True:
+        own, own_around, own_counters = list(groups), list(around), dict(counters)
+        chains = _add_groups(node_group, places, standing, own, own_around, own_counters)
+        found = [
+            (home, slot)
+            for at, home in enumerate(chains)
+            for slot in range(min(size, places - at * size))
+            if home >= 0 and not (left_out and _node_name(node_group, own[home], slot) in left_out)
+        ]
+        if len(found) == node_group.count:
+            break
+        places += node_group.count - len(found)
+    groups[:], around[:] = own, own_around
+    counters.update(own_counters)
+    return found
+
+
 def group_counts(node_group: NodeGroup) -> dict[str, int]:
-    """How many instances of each level a node group has."""
+    """How many instances of each level a node group has; those that it leaves out may make it more."""
+    return _counts(node_group, node_group.count)
+
+
+def _counts(node_group: NodeGroup, places: int) -> dict[str, int]:
     counts = {}
     size = 1
     for level in node_group.levels:
         size *= level.of
-        counts[level.name] = -(-node_group.count // size)
+        counts[level.name] = -(-places // size)
     return counts
 
 
 def _add_groups(
     node_group: NodeGroup,
+    places: int,
+    standing: Standing,
     groups: list[Group],
     around: list[tuple[int, ...]],
     counters: dict[tuple[str, str], int],
 ) -> list[int]:
-    """Append all groups of one node group, outermost level first; returns the indexes of its smallest groups."""
-    counts = group_counts(node_group)
+    """Append all groups of one node group, outermost level first; returns the indexes of its smallest groups.
+
+    One that the spec leaves out is -1, and so is all that lies in it.
+    """
+    counts = _counts(node_group, places)
+    left_out = frozenset(node_group.left_out)
     above: list[int] = []
     above_of = 0
     for depth in range(len(node_group.levels) - 1, -1, -1):
@@ -84,16 +132,46 @@ def _add_groups(
         here: list[int] = []
         for index in range(counts[level.name]):
             outer = above[index // above_of] if above else None
+            if outer == -1:
+                here.append(-1)
+                continue
             enclosing = around[outer] if outer is not None else ()
             base = next((groups[at].name for at in enclosing if groups[at].level == level.within), "")
-            number = counters.get((base, level.code), 0)
-            counters[base, level.code] = number + 1
             parent = groups[outer].name if outer is not None else ""
-            groups.append(Group(f"{base}{level.code}{number:0{width}d}", level.name, number, parent, node_group.name))
+            known = standing.groups.get((node_group.name, level.name, parent), ())
+            own = index % above_of if above else index
+            name = _group_name(known, own, standing, counters, (base, level.code), width)
+            if name in left_out:
+                here.append(-1)
+                continue
+            groups.append(Group(name, level.name, _number_in(name), parent, node_group.name))
             around.append((len(groups) - 1, *enclosing))
             here.append(len(groups) - 1)
         above, above_of = here, level.of
     return above
+
+
+def _number_in(name: str) -> int:
+    """The number at the end of a group's name."""
+    return int(name[len(name.rstrip("0123456789")) :])
+
+
+def _group_name(
+    known: Sequence[str],
+    index: int,
+    standing: Standing,
+    counters: dict[tuple[str, str], int],
+    within: tuple[str, str],
+    width: int,
+) -> str:
+    """The name of the group that stands at ``index``; the next that nothing has where none stands there."""
+    if index < len(known):
+        return known[index]
+    number = counters.get(within, 0)
+    while (name := f"{within[0]}{within[1]}{number:0{width}d}") in standing.group_names:
+        number += 1
+    counters[within] = number + 1
+    return name
 
 
 def _most_siblings(node_group: NodeGroup, depth: int, counts: dict[str, int]) -> int:

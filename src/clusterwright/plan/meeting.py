@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from clusterwright.plan.attaching import nic_ports
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.model import Cable
 from clusterwright.plan.skeleton import FabricSkeleton, joins
@@ -189,14 +190,4 @@ def wiring_of_skeleton(spec: ClusterSpec, layout: Layout, skeleton: FabricSkelet
 def _ports(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[tuple[str, ...]]:
     """For each node group, the names of its ports on a fabric."""
     attached = {attach.nodes: attach for attach in skeleton.fabric.attach}
-    found: list[tuple[str, ...]] = []
-    for group in spec.node_groups:
-        attach = attached.get(group.name) or attached.get(None)
-        if attach is None:
-            found.append(())
-        elif attach.is_management:
-            found.append((group.model.management.name,) if group.model.management else ())
-        else:
-            nics = group.model.nic_group(attach.nics or "")
-            found.append(tuple(nic.interface for nic in nics.nics) if nics else ())
-    return found
+    return [nic_ports(group, attached.get(group.name) or attached.get(None)) for group in spec.node_groups]

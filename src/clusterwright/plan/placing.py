@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from clusterwright.plan.addressing import fabric_addresses
+from clusterwright.plan.allocation.standing import Numbers
 from clusterwright.plan.guids import switch_guid
+from clusterwright.plan.layout import NodeSlot
 from clusterwright.plan.model import Device
 from clusterwright.plan.racking import Racks
 from clusterwright.plan.seats import Seat
 from clusterwright.plan.service import state_of, stated
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
-from clusterwright.spec.fabric import Fabric, Tier
+from clusterwright.spec.fabric import AsnPlan, Fabric
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.zone_reach import zones_of
 
@@ -24,10 +26,10 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
     zones = {group.name: zones_of(spec, group.name) for group in spec.node_groups}
     placed: list[Device] = []
     rank = 0
-    for number, slot in enumerate(layout.nodes):
+    for slot in layout.nodes:
         group = spec.node_groups[slot.node_group]
         around = tuple(layout.groups[at].name for at in slot.groups)
-        rack = next((layout.groups[at].name for at in slot.groups if layout.groups[at].level == "rack"), around[0])
+        rack = _rack_of(skeleton, slot)
         gpus = group.model.gpus
         override = next((images[name] for name in (slot.name, *around) if name in images), group.image)
         placed.append(
@@ -40,11 +42,11 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
                 fabric="",
                 tier=-1,
                 rack=rack,
-                unit=racks.place(rack, group.model.units),
+                unit=racks.place(rack, group.model.units, slot.name),
                 pod=around[-1],
                 group=around[0],
                 groups=around,
-                index=number,
+                index=slot.number,
                 position=slot.slot,
                 plane=None,
                 rail=None,
@@ -64,20 +66,63 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
 def place_switches(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[tuple[Device, ...], ...]:
     """The switches of each fabric, in the skeleton's order."""
     states = stated(spec)
-    return tuple(
-        tuple(_switch(skeleton, fabric, number, seat, racks, states) for number, seat in enumerate(fabric.seats))
-        for fabric in skeleton.fabrics
-    )
+    return tuple(tuple(_switches(skeleton, fabric, racks, states)) for fabric in skeleton.fabrics)
+
+
+def keep_in_racks(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> None:
+    """Leave every device where it stands, before any other is placed."""
+    layout, standing = skeleton.layout, skeleton.standing
+    for slot in layout.nodes:
+        known = standing.nodes.get(slot.name)
+        if known is not None:
+            rack = _rack_of(skeleton, slot)
+            racks.keep(slot.name, rack, known.unit, spec.node_groups[slot.node_group].model.units, None)
+    for fabric in skeleton.fabrics:
+        for seat in fabric.seats:
+            if seat.standing is not None:
+                parent = layout.groups[seat.group].name if seat.group >= 0 else ""
+                units = fabric.fabric.tiers[seat.tier].model.units
+                racks.keep(seat.name, seat.standing.rack, seat.standing.unit, units, parent)
+
+
+def _rack_of(skeleton: Skeleton, slot: NodeSlot) -> str:
+    around = [skeleton.layout.groups[at] for at in slot.groups]
+    return next((group.name for group in around if group.level == "rack"), around[0].name)
+
+
+def _switches(skeleton: Skeleton, fabric: FabricSkeleton, racks: Racks, states: Mapping[str, str]) -> Iterator[Device]:
+    numbers = as_numbers(fabric)
+    addressing = fabric.fabric.addressing
+    if addressing is None:
+        yield from (
+            _switch(skeleton, fabric, seat, racks, states, asn, None)
+            for seat, asn in zip(fabric.seats, numbers, strict=True)
+        )
+        return
+    addresses = fabric_addresses(addressing)
+    own = [seat.standing.loopback if seat.standing else None for seat in fabric.seats]
+    resting = skeleton.standing.resting_addresses(fabric.fabric.name)
+    known = [addresses.loopback_number(address) for address in (*resting, *own) if address is not None]
+    loopbacks = Numbers(number for number in known if number >= 0)
+    for seat, asn, address in zip(fabric.seats, numbers, own, strict=True):
+        number = addresses.loopback_number(address) if address is not None else -1
+        loopback = addresses.loopback(loopbacks.take(number if number >= 0 else None))
+        yield _switch(skeleton, fabric, seat, racks, states, asn, loopback)
 
 
 def _switch(
-    skeleton: Skeleton, fabric: FabricSkeleton, number: int, seat: Seat, racks: Racks, states: Mapping[str, str]
+    skeleton: Skeleton,
+    fabric: FabricSkeleton,
+    seat: Seat,
+    racks: Racks,
+    states: Mapping[str, str],
+    asn: int | None,
+    loopback: int | None,
 ) -> Device:
     layout = skeleton.layout
     tier = fabric.fabric.tiers[seat.tier]
     around = tuple(layout.groups[at].name for at in layout.around[seat.group]) if seat.group >= 0 else ()
-    rack, unit = racks.place_switch(seat.group, tier.model.units)
-    addressing = fabric.fabric.addressing
+    rack, unit = racks.place_switch(seat.group, tier.model.units, seat.name)
     return Device(
         name=seat.name,
         kind="switch",
@@ -96,8 +141,8 @@ def _switch(
         plane=seat.plane,
         rail=seat.rail,
         rank=None,
-        asn=_asn(tier, seat, fabric),
-        loopback=fabric_addresses(addressing).loopback(number) if addressing else None,
+        asn=asn,
+        loopback=loopback,
         guid=_guid(fabric.fabric, seat),
         zones=(),
         image=None,
@@ -114,15 +159,38 @@ def _guid(fabric: Fabric, seat: Seat) -> int | None:
     return fabric.guids.by_end.get((seat.name, ""), planned) if fabric.guids else planned
 
 
-def _asn(tier: Tier, seat: Seat, fabric: FabricSkeleton) -> int | None:
-    if tier.asn is None:
-        return None
-    if tier.asn.per == "tier":
-        return tier.asn.base
-    if tier.asn.per == "switch":
-        return tier.asn.base + seat.index
-    per_group = tier.count * fabric.planes[seat.tier]
-    return tier.asn.base + seat.index // per_group
+def as_numbers(fabric: FabricSkeleton) -> list[int | None]:
+    """The AS number of every switch of a fabric, in the order of its seats.
+
+    A number that stands counts from the tier's base on; what shares one is a switch, the switches of one group or the
+    tier.
+    """
+    found: list[int | None] = [None] * len(fabric.seats)
+    for depth, tier in enumerate(fabric.fabric.tiers):
+        plan = tier.asn
+        if plan is None:
+            continue
+        seats = [(at, seat) for at, seat in enumerate(fabric.seats) if seat.tier == depth]
+        standing = [(seat, seat.standing.asn) for _, seat in seats if seat.standing and seat.standing.asn is not None]
+        known = [(seat, asn - plan.base) for seat, asn in standing if asn >= plan.base]
+        numbers = Numbers(number for _, number in known)
+        given: dict[int, int] = {}
+        if plan.per == "tier":
+            given = {_sharing(plan, seat): 0 for _, seat in seats}
+        else:
+            for seat, number in known:
+                given.setdefault(_sharing(plan, seat), number)
+        for at, seat in seats:
+            who = _sharing(plan, seat)
+            if who not in given:
+                given[who] = numbers.take()
+            found[at] = plan.base + given[who]
+    return found
+
+
+def _sharing(plan: AsnPlan, seat: Seat) -> int:
+    """What tells apart the switches of a tier that have numbers of their own."""
+    return {"tier": 0, "switch": seat.index, "group": seat.group}[plan.per]
 
 
 def _images(spec: ClusterSpec) -> Mapping[str, str]:

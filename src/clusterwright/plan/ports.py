@@ -61,11 +61,11 @@ def allocate(
     """
     taken: set[tuple[str, int]] = set()
     reserved = set(up.blocks) if up is not None and up.blocks else set()
-    down_blocks = _blocks(model, down.blocks) if down.blocks else [b for b in model.blocks if b.name not in reserved]
+    down_blocks = blocks_of(model, down.blocks) if down.blocks else [b for b in model.blocks if b.name not in reserved]
     down_names = tuple(_take(down_blocks, down_speeds, down.mode, taken, "down"))
     up_names: tuple[str, ...] = ()
     if up is not None and up_links:
-        up_blocks = _blocks(model, up.blocks) if up.blocks else list(model.blocks)
+        up_blocks = blocks_of(model, up.blocks) if up.blocks else list(model.blocks)
         up_names = tuple(_take(up_blocks, [up_speed_gbps] * up_links, up.mode, taken, "up"))
     return Allocation(down_names, up_names, frozenset(taken))
 
@@ -95,7 +95,7 @@ def free_ports(allocation: Allocation, model: HardwareModel, speed_gbps: int) ->
 
 def capacity(model: HardwareModel, blocks: Sequence[str], speed_gbps: int, mode: str | None = None) -> int:
     """How many ports a model offers at one speed over these blocks (all when empty), with nothing else in use."""
-    return sum(1 for _ in _free_ports(_blocks(model, blocks) if blocks else model.blocks, speed_gbps, mode, set()))
+    return sum(1 for _ in _free_ports(blocks_of(model, blocks) if blocks else model.blocks, speed_gbps, mode, set()))
 
 
 def modes_at(model: HardwareModel, side: Side | None, speed_gbps: int) -> Mapping[str, tuple[PortBlock, PortMode]]:
@@ -141,7 +141,15 @@ def spare_ports(model: HardwareModel, used: Mapping[str, PortMode | None]) -> tu
     )
 
 
-def _blocks(model: HardwareModel, names: Sequence[str]) -> list[PortBlock]:
+def free_ports_at(
+    blocks: Sequence[PortBlock], speed_gbps: int, mode: str | None, taken: set[tuple[str, int]]
+) -> Iterator[str]:
+    """The ports of free cages at a speed, in order; a cage is ``taken`` with its first port."""
+    return _free_ports(blocks, speed_gbps, mode, taken, claim=True)
+
+
+def blocks_of(model: HardwareModel, names: Sequence[str]) -> list[PortBlock]:
+    """The blocks of these names, in their order."""
     return [block for name in names if (block := model.block(name)) is not None]
 
 

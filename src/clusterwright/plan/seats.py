@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clusterwright.spec.allocated.facts import StandingCable, StandingSwitch
 from clusterwright.spec.fabric import Attach
 from clusterwright.spec.model import NodeGroup
 
@@ -15,7 +16,7 @@ class Seat:
     ``group`` is the index of its group in the layout, -1 for the whole cluster. ``plane`` is None where its tier has
     one
     plane; ``rail`` is set while planes are rails. ``position`` counts within group and plane, ``index`` within the
-    tier.
+    tier. ``standing`` is what it has already.
     """
 
     name: str
@@ -25,12 +26,13 @@ class Seat:
     rail: int | None
     position: int
     index: int
+    standing: StandingSwitch | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
     """A NIC on a switch: node and NIC by index. For a switch's own management port ``node`` is -1, and ``switch`` and
-    ``port`` name it."""
+    ``port`` name it. ``standing`` is its cable where that stands at this switch."""
 
     node: int
     nic: int
@@ -38,6 +40,24 @@ class Attachment:
     speed_gbps: int
     switch: str = ""
     port: str = ""
+    standing: StandingCable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An uplink: the seat that it leads to, and its cable where that stands between the two switches."""
+
+    upper: int
+    standing: StandingCable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Lower switches that all spread their uplinks over the same upper switches; both as seat indexes."""
+
+    tier: int
+    lowers: tuple[int, ...]
+    uppers: tuple[int, ...]
 
 
 def nic_speeds(group: NodeGroup, attach: Attach | None) -> list[int]:

@@ -8,38 +8,34 @@ tier's ``join`` says to which plane. In a plane, link j of the i-th lower switch
 modulo
 their number: totals differ by at most one, every upper switch is reached, and each lower switch spreads as evenly as
 its
-links allow.
+links allow. Where ``spread`` is adjacent, the same links lie side by side in the lower switch. What stands goes before
+all of that (``spreading``).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from clusterwright.plan.allocation.seat_numbers import Numbering
+from clusterwright.plan.allocation.spreading import spread_over, standing_links
+from clusterwright.plan.allocation.standing import Standing
+from clusterwright.plan.attaching import SeatChoice
 from clusterwright.plan.free_ports import Crowded, fill_free_ports
 from clusterwright.plan.layout import Layout, lay_out
-from clusterwright.plan.seats import Attachment, Seat, nic_speeds
+from clusterwright.plan.seats import Attachment, Bundle, Link, Seat, nic_speeds
 from clusterwright.spec.fabric import Attach, Fabric, Tier
 from clusterwright.spec.model import CLUSTER, ClusterSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Bundle:
-    """Lower switches that all spread their uplinks over the same upper switches; both as seat indexes."""
-
-    tier: int
-    lowers: tuple[int, ...]
-    uppers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FabricSkeleton:
     """One fabric's switches, attachments and joins.
 
-    ``planes`` is the number of planes of each tier. ``loose`` are the seats whose uplinks find nothing above them,
-    ``unattached`` the node groups and switches that find no switch around them, ``crowded`` those that were sent to a
-    tier and find no free port there.
+    ``planes`` is the number of planes of each tier. ``standing`` are the uplinks of lower switches, by their seat, in
+    bundles of which something stands; ``resting`` the ports by switch that were given up of late. ``loose`` are the
+    seats whose uplinks find nothing above them, ``unattached`` the node groups and switches that find no switch around
+    them, ``crowded`` those that were sent to a tier and find no free port there.
     """
 
     fabric: Fabric
@@ -50,6 +46,8 @@ class FabricSkeleton:
     loose: tuple[int, ...]
     unattached: tuple[str, ...]
     crowded: tuple[Crowded, ...] = ()
+    standing: Mapping[int, tuple[Link, ...]] = field(default_factory=dict)
+    resting: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def joined_tiers(self) -> tuple[tuple[Tier, Tier], ...]:
         """Every pair of tiers, the lower first, between which there is a link, in the order of the spec."""
@@ -68,38 +66,60 @@ class FabricSkeleton:
                 speeds[upper].append(up.speed_gbps if up else 0)
         return speeds
 
+    def standing_down(self) -> list[list[str]]:
+        """For each seat the ports in which its downlinks stand, in the same order; "" for new ones."""
+        ports: list[list[str]] = [[] for _ in self.seats]
+        for attachment in self.attachments:
+            ports[attachment.seat].append(attachment.standing.upper_port if attachment.standing else "")
+        for bundle in self.bundles:
+            for _, link in links_of(self, bundle):
+                ports[link.upper].append(link.standing.upper_port if link.standing else "")
+        return ports
+
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """The layout of a spec and the skeleton of each of its fabrics, in the spec's order."""
+    """The layout of a spec and the skeleton of each of its fabrics, in the spec's order, and what stands of them."""
 
     layout: Layout
     fabrics: tuple[FabricSkeleton, ...]
+    standing: Standing
 
 
 def joins(fabric: FabricSkeleton, bundle: Bundle) -> Iterable[tuple[int, int]]:
     """Every link of a bundle as (lower seat, upper seat), in cabling order: switch by switch, link by link."""
-    count = len(bundle.uppers)
+    for lower, link in links_of(fabric, bundle):
+        yield lower, link.upper
+
+
+def links_of(fabric: FabricSkeleton, bundle: Bundle) -> Iterable[tuple[int, Link]]:
+    """The same, each link with its cable where that stands."""
+    fresh = [Link(upper) for upper in bundle.uppers]
     start = 0
     for lower in bundle.lowers:
         up = fabric.fabric.tiers[fabric.seats[lower].tier].up
         links = up.links if up else 0
-        for link in range(links):
-            yield lower, bundle.uppers[(start + link) % count]
+        if lower in fabric.standing:
+            for link in fabric.standing[lower]:
+                yield lower, link
+        else:
+            for at in spread_over(len(fresh), start, links, up.spread if up else ""):
+                yield lower, fresh[at]
         start += links
 
 
 def build_skeleton(spec: ClusterSpec) -> Skeleton:
     """Place every switch and join every fabric. Expects a spec whose references hold (the CW15x rules)."""
-    layout = lay_out(spec)
+    standing = Standing(spec, spec.allocated)
+    layout = lay_out(spec, standing)
     built: dict[str, FabricSkeleton] = {}
     ordinary = [fabric for fabric in spec.fabrics if not any(a.is_management for a in fabric.attach)]
     management = [fabric for fabric in spec.fabrics if any(a.is_management for a in fabric.attach)]
     for fabric in ordinary:
-        built[fabric.name] = _fabric(spec, layout, fabric, ())
+        built[fabric.name] = _fabric(spec, layout, standing, fabric, ())
     for fabric in management:
-        built[fabric.name] = _fabric(spec, layout, fabric, tuple(built[other.name] for other in ordinary))
-    return Skeleton(layout, tuple(built[fabric.name] for fabric in spec.fabrics))
+        built[fabric.name] = _fabric(spec, layout, standing, fabric, tuple(built[other.name] for other in ordinary))
+    return Skeleton(layout, tuple(built[fabric.name] for fabric in spec.fabrics), standing)
 
 
 def rails_of(spec: ClusterSpec, fabric: Fabric) -> int:
@@ -112,7 +132,9 @@ def rails_of(spec: ClusterSpec, fabric: Fabric) -> int:
     return len(nics.nics) if nics else 1
 
 
-def _fabric(spec: ClusterSpec, layout: Layout, fabric: Fabric, others: Sequence[FabricSkeleton]) -> FabricSkeleton:
+def _fabric(
+    spec: ClusterSpec, layout: Layout, standing: Standing, fabric: Fabric, others: Sequence[FabricSkeleton]
+) -> FabricSkeleton:
     served = _served_groups(spec, layout, fabric)
     seats: list[Seat] = []
     seats_in: list[dict[int, list[int]]] = []  # per tier: group index -> its seats
@@ -123,9 +145,11 @@ def _fabric(spec: ClusterSpec, layout: Layout, fabric: Fabric, others: Sequence[
         planes, rail_below = _planes(fabric, depth, rails, rail_below)
         planes_of.append(planes)
         instances = [-1] if tier.per == CLUSTER else [at for at in layout.instances(tier.per) if at in served]
-        seats_in.append(_add_seats(layout, tier, depth, instances, planes, rail_below, seats))
-    attachments, unattached, crowded = _attach(spec, layout, fabric, seats, seats_in, others)
+        numbering = Numbering(standing, fabric.name, tier)
+        seats_in.append(_add_seats(layout, tier, depth, instances, planes, rail_below, seats, numbering))
+    attachments, unattached, crowded = _attach(spec, layout, standing, fabric, seats, seats_in, others)
     bundles, loose = _join(layout, fabric, seats, seats_in)
+    cables = standing.cables.get(fabric.name, {})
     return FabricSkeleton(
         fabric,
         tuple(planes_of),
@@ -135,6 +159,8 @@ def _fabric(spec: ClusterSpec, layout: Layout, fabric: Fabric, others: Sequence[
         tuple(loose),
         tuple(unattached),
         tuple(crowded),
+        standing_links(fabric, seats, bundles, cables),
+        standing.resting,
     )
 
 
@@ -164,32 +190,31 @@ def _add_seats(
     planes: int,
     by_rail: bool,
     seats: list[Seat],
+    numbering: Numbering,
 ) -> dict[int, list[int]]:
     """Append a tier's switches; returns them by group."""
     in_group: dict[int, list[int]] = {}
     per_group = planes * tier.count
     width = max(2, len(str(per_group - 1)))
-    index = 0
     for instance in instances:
-        where = f"-{layout.groups[instance].name}" if instance >= 0 else ""
+        group = layout.groups[instance].name if instance >= 0 else ""
         here = in_group[instance] = []
         for plane in range(planes):
             for position in range(tier.count):
-                number = plane * tier.count + position
-                suffix = f"-{number:0{width}d}" if per_group > 1 or not where else ""
+                known = numbering.at(group, plane, position)
                 here.append(len(seats))
                 seats.append(
                     Seat(
-                        name=f"{tier.role}{where}{suffix}",
+                        name=numbering.name(known, group, plane * tier.count + position, width, per_group > 1),
                         tier=depth,
                         group=instance,
                         plane=plane if planes > 1 else None,
                         rail=plane if by_rail and planes > 1 else None,
                         position=position,
-                        index=index,
+                        index=numbering.take(known.number if known else None),
+                        standing=known,
                     )
                 )
-                index += 1
     return in_group
 
 
@@ -206,6 +231,7 @@ def _home(around: Sequence[int], seats_in: Sequence[dict[int, list[int]]], above
 def _attach(
     spec: ClusterSpec,
     layout: Layout,
+    standing: Standing,
     fabric: Fabric,
     seats: Sequence[Seat],
     seats_in: Sequence[dict[int, list[int]]],
@@ -213,10 +239,11 @@ def _attach(
 ) -> tuple[list[Attachment], list[str], list[Crowded]]:
     found: list[Attachment] = []
     missing: list[str] = []
-    taken: dict[tuple[int, int], int] = defaultdict(int)  # (tier, group) -> NICs attached so far
     wanted = {attach.nodes: attach for attach in fabric.attach}
     everything = None in wanted
     late: list[tuple[int, Attach]] = []
+    homes: dict[tuple[int, ...], tuple[int, list[int]] | None] = {}
+    choice = SeatChoice(spec, layout, fabric, seats, standing.cables.get(fabric.name, {}))
     for number, node in enumerate(layout.nodes):
         group = spec.node_groups[node.node_group]
         attach = wanted.get(None if everything else group.name)
@@ -226,34 +253,24 @@ def _attach(
         if attach is not None and attach.to is not None:
             late.append((number, attach))
             continue
-        home = _home(node.groups, seats_in, 0)
+        if node.groups not in homes:
+            homes[node.groups] = _home(node.groups, seats_in, 0)
+        home = homes[node.groups]
         if home is None:
             missing.append(group.name)
             continue
-        depth, choices = home
-        by_rail = seats[choices[0]].rail is not None
-        per_plane = fabric.tiers[depth].count
-        key = (depth, seats[choices[0]].group)
-        for nic, speed in enumerate(speeds):
-            if by_rail:
-                plane = nic % (len(choices) // per_plane)
-                seat = choices[plane * per_plane + (taken[key] // len(speeds)) % per_plane]
-            else:
-                seat = choices[(taken[key] + nic) % len(choices)]
-            found.append(Attachment(number, nic, seat, speed))
-        taken[key] += len(speeds)
-    crowded = fill_free_ports(spec, layout, fabric, seats, late, found)
+        found += choice.of_node(number, speeds, home[1])
+    crowded = fill_free_ports(spec, layout, fabric, seats, late, found, choice)
     if everything:
-        _attach_switches(layout, others, seats, seats_in, taken, found, missing)
+        _attach_switches(layout, others, seats_in, choice, found, missing)
     return found, sorted(set(missing)), crowded
 
 
 def _attach_switches(
     layout: Layout,
     others: Sequence[FabricSkeleton],
-    seats: Sequence[Seat],
     seats_in: Sequence[dict[int, list[int]]],
-    taken: dict[tuple[int, int], int],
+    choice: SeatChoice,
     found: list[Attachment],
     missing: list[str],
 ) -> None:
@@ -267,10 +284,7 @@ def _attach_switches(
             if home is None:
                 missing.append(seat.name)
                 continue
-            depth, choices = home
-            key = (depth, seats[choices[0]].group)
-            found.append(Attachment(-1, 0, choices[taken[key] % len(choices)], port.speed_gbps, seat.name, port.name))
-            taken[key] += 1
+            found.append(choice.of_switch(seat.name, port.name, port.speed_gbps, home[1]))
 
 
 def _join(

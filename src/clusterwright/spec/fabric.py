@@ -53,6 +53,9 @@ class Side:
 class Uplinks:
     """What every switch of a tier sends up: ``links`` at ``speed_gbps`` each, over the ports of ``side``.
 
+    ``spread`` is ``round-robin`` (link after link to the next upper switch) or ``adjacent`` (links to the same upper
+    switch lie side by side).
+
     ``macsec`` names the profile that encrypts them, ``leaves_building`` says that strangers may touch the cables.
     ``authentication`` is that of the BGP sessions over them.
     """
@@ -62,6 +65,7 @@ class Uplinks:
     side: Annotated[Side, Key()]
     path: Path
     leaves_building: bool
+    spread: str
     macsec: str | None
     authentication: SessionAuthentication | None
 

@@ -7,16 +7,22 @@ network) is collected here, all of it, and raised together.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 
 from clusterwright.finding import Finding, Severity, SpecError
+from clusterwright.spec.allocated.facts import NOTHING_STANDS, Allocated
+from clusterwright.spec.allocated.reading import read_allocated
 from clusterwright.spec.hardware.catalogue import load_catalogue
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.reading import Reading
 from clusterwright.spec.schema.check import check
 from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.text.extends import read_spec_document
+from clusterwright.spec.text.source import note_absence
+
+BEFORE: Path = ("allocation", "from")
+PLACE: Path = ("allocated",)  # of what the file says: whoever reads it cannot be judged while that is in doubt
 
 
 def load_spec(path: str | FilePath) -> ClusterSpec:
@@ -61,5 +67,32 @@ def type_document(document: Document) -> Typed:
         findings += error.findings
         catalogue = load_catalogue()
     reading = Reading(document, catalogue, lacking=findings[0] if findings else None)
-    spec = reading.typed(ClusterSpec, document.data, ())
+    spec = replace(reading.typed(ClusterSpec, document.data, ()), allocated=_what_stands(reading))
     return Typed(spec, (*findings, *reading.findings), reading.doubts)
+
+
+def allocation_file(spec: str | FilePath) -> FilePath:
+    """Where the allocation file of the spec at ``spec`` lies: cluster.yaml has cluster.allocated.yaml."""
+    return FilePath(spec).with_suffix(".allocated.yaml")
+
+
+def _what_stands(reading: Reading) -> Allocated:
+    """What the spec's own allocation file says, or, until it has one, that of the phase before; findings recorded."""
+    document = reading.document
+    own = allocation_file(document.file)
+    if own.is_file():
+        file: FilePath | None = own
+    else:
+        note_absence(own)
+        if document.at(BEFORE) is None:
+            return NOTHING_STANDS
+        file = None
+    try:
+        file = file or document.named_file(BEFORE)
+        found, findings = read_allocated(file, str(file), is_own=file == own)
+    except SpecError as error:
+        found, findings = NOTHING_STANDS, list(error.findings)
+    for finding in findings:
+        reading.findings.append(finding)
+        reading.doubts[PLACE] = finding
+    return found

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from clusterwright.spec.allocated.facts import NOTHING_STANDS, Allocated
 from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, KeySchedule, Protection, SecretSource
 from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.execution import ExecutionMesh
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.growth import NO_ALLOCATION, Allocation, Renamed
 from clusterwright.spec.hardware.chip_settings import ChipSettings
 from clusterwright.spec.hardware.models import Catalogue
 from clusterwright.spec.image import Boot, Image
@@ -44,12 +46,16 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
-    """Equal machines: ``count`` nodes of ``model``, grouped by ``levels`` from the smallest to the largest."""
+    """Equal machines: ``count`` nodes of ``model``, grouped by ``levels`` from the smallest to the largest.
+
+    ``left_out`` names groups and nodes that are passed over: their places stay empty.
+    """
 
     name: str
     role: str
     model: Model
     count: int
+    left_out: tuple[str, ...]
     levels: tuple[Level, ...]
     prefix: str
     zone: str | None
@@ -124,7 +130,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class ClusterSpec:
-    """A whole cluster as written. Immutable; positions through ``document``."""
+    """A whole cluster as written. Immutable; positions through ``document``. ``allocated`` is what stands of it."""
 
     name: str
     title: str
@@ -153,6 +159,9 @@ class ClusterSpec:
     rollout: RolloutPolicy = DEFAULT_ROLLOUT
     execution: ExecutionMesh | None = None
     chip_settings: tuple[ChipSettings, ...] = ()
+    allocation: Allocation = NO_ALLOCATION
+    renamed: tuple[Renamed, ...] = ()
+    allocated: Allocated = NOTHING_STANDS
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> ClusterSpec:

@@ -56,7 +56,7 @@ def recall(question: TargetLayer, read: ReadFiles | None = None) -> Manifest | N
         if said["sha256"] != _digest_of(content) or content["ingredients"] != _ingredients(question):
             return None
         files: Mapping[str, str] = content["files"]
-        now = _as_noted(read) if read is not None else {name: _file_digest(Path(name)) for name in files}
+        now = _as_noted(read) if read is not None else {name: _present_digest(Path(name)) for name in files}
         secrets: Mapping[str, str] = content["secrets"]
         if now != files or {name: _present_digest(Path(name)) for name in secrets} != secrets:
             return None

@@ -27,13 +27,14 @@ FORBIDDEN_CHARACTER = re.compile(
 _INDENTING_TAB = re.compile(r"^ *\t+(?=[^\s#])", re.MULTILINE)
 
 
+ABSENT = ""  # in the place of a digest
 _NOTED: ContextVar[Read | None] = ContextVar("noted", default=None)
 
 
 @contextmanager
 def noting_reads() -> Iterator[Mapping[FilePath, frozenset[str]]]:
     """Gives every file that ``read_text`` reads within, by its absolute path, with the SHA-256 of what it read each
-    time: what is made of the same bytes again comes out the same."""
+    time, or ABSENT: what is made of the same bytes again comes out the same."""
     noted: Read = {}
     before = _NOTED.set(noted)
     try:
@@ -42,7 +43,7 @@ def noting_reads() -> Iterator[Mapping[FilePath, frozenset[str]]]:
         _NOTED.reset(before)
 
 
-def read_text(path: FilePath, file: str) -> str:
+def read_text(path: FilePath, file: str, most_bytes: int = MAX_BYTES) -> str:
     """The UTF-8 text of the regular file ``path``, called ``file`` in findings. Raises SpecError (CW101).
 
     The size is judged before anything is read, so that a huge file costs nothing.
@@ -53,12 +54,12 @@ def read_text(path: FilePath, file: str) -> str:
             raise SpecError([unreadable(file, "this is a directory", "Name a YAML file in it.")])
         if not stat.S_ISREG(status.st_mode):
             raise SpecError([unreadable(file, "this is not a regular file", "Name a YAML file.")])
-        too_large = status.st_size > MAX_BYTES
+        too_large = status.st_size > most_bytes
         content = b""
         if not too_large:
             with path.open("rb") as stream:
-                content = stream.read(MAX_BYTES + 1)
-            too_large = len(content) > MAX_BYTES
+                content = stream.read(most_bytes + 1)
+            too_large = len(content) > most_bytes
     except FileNotFoundError:
         raise SpecError([unreadable(file, "there is no such file", "Check the path.")]) from None
     except (OSError, ValueError) as error:
@@ -67,7 +68,7 @@ def read_text(path: FilePath, file: str) -> str:
         raise SpecError([unreadable(file, f"the file cannot be read: {reason}", hint)]) from None
     if too_large:
         hint = "State counts rather than each thing by itself; three hundred lines describe 24,576 GPUs."
-        raise SpecError([unreadable(file, f"the file is larger than {MAX_BYTES // 1024 // 1024} MiB", hint)])
+        raise SpecError([unreadable(file, f"the file is larger than {most_bytes // 1024 // 1024} MiB", hint)])
     noted = _NOTED.get()
     if noted is not None:
         real = path.absolute()  # not resolved: a link may lead elsewhere tomorrow
@@ -81,6 +82,13 @@ def read_text(path: FilePath, file: str) -> str:
         position = Position(file, before.count(b"\n") + 1, column)
         what = f"the file is not UTF-8 text (byte 0x{content[error.start]:02x})"
         raise SpecError([unreadable(file, what, "Save it as UTF-8.", position)]) from None
+
+
+def note_absence(path: FilePath) -> None:
+    """Notes a file that was looked for and is not there: once it is, what was made without it is no more the same."""
+    noted = _NOTED.get()
+    if noted is not None:
+        noted[path.absolute()] = noted.get(path.absolute(), frozenset()) | {ABSENT}
 
 
 def refuse_characters(text: str, file: str) -> None:

@@ -1,0 +1,69 @@
+"""Which addresses a fabric's links and hosts have: those that they have already, and for others the next that are free.
+
+An address of the allocation file counts where it lies as the spec says it must: in its pool, and a host's behind the
+switch that it hangs at. Another is given in its place, and lint says so (CW262).
+"""
+
+from __future__ import annotations
+
+from clusterwright.plan.addressing import FabricAddresses
+from clusterwright.plan.allocation.standing import Numbers
+from clusterwright.plan.seats import Attachment, Link
+from clusterwright.plan.skeleton import FabricSkeleton, links_of
+
+
+class GivenAddresses:
+    """Gives the addresses of one fabric, one after another; ``subnets`` are the host subnets given so far, by seat."""
+
+    def __init__(self, skeleton: FabricSkeleton, addresses: FabricAddresses, resting: frozenset[int]) -> None:
+        self.addresses = addresses
+        self.subnets: dict[int, int] = {}
+        self._known = {
+            at: addresses.subnet_number(seat.standing.hosts)
+            for at, seat in enumerate(skeleton.seats)
+            if seat.standing is not None and seat.standing.hosts is not None
+        }
+        rests = [addresses.subnet_number(address) for address in resting]
+        self._subnets = Numbers(number for number in (*self._known.values(), *rests) if number >= 0)
+        self._links = Numbers(self._taken_links(skeleton, resting))
+        self._hosts: dict[int, Numbers] = {}
+        self._own: dict[int, list[int]] = {}  # addresses of hosts that stand, by seat
+        for item in skeleton.attachments:
+            if item.standing is not None and item.standing.address is not None:
+                self._own.setdefault(item.seat, []).append(item.standing.address)
+        self._resting = resting
+
+    def _taken_links(self, skeleton: FabricSkeleton, resting: frozenset[int]) -> list[int]:
+        standing = [
+            link.standing.address
+            for bundle in (skeleton.bundles if skeleton.standing else ())
+            for _, link in links_of(skeleton, bundle)
+            if link.standing is not None and link.standing.address is not None
+        ]
+        numbers = (self.addresses.link_number(address) for address in (*standing, *resting))
+        return [number for number in numbers if number >= 0]
+
+    def subnet(self, seat: int) -> int:
+        """The network address of the subnet behind a switch."""
+        if seat not in self.subnets:
+            known = self._known.get(seat, -1)
+            self.subnets[seat] = self.addresses.host_subnet(self._subnets.take(known if known >= 0 else None))
+        return self.subnets[seat]
+
+    def host(self, item: Attachment) -> tuple[int, int | None]:
+        """The address of a NIC, and of its switch's end (None in a shared subnet)."""
+        subnet = self.subnet(item.seat)
+        if item.seat not in self._hosts:
+            taken = (*self._own.get(item.seat, ()), *self._resting)
+            self._hosts[item.seat] = Numbers(
+                number for each in taken if (number := self.addresses.host_number(subnet, each)) >= 0
+            )
+        known = item.standing.address if item.standing is not None else None
+        number = self.addresses.host_number(subnet, known) if known is not None else -1
+        return self.addresses.host(subnet, self._hosts[item.seat].take(number if number >= 0 else None))
+
+    def link(self, link: Link) -> tuple[int, int]:
+        """The addresses of the lower and the upper end of an uplink."""
+        known = link.standing.address if link.standing is not None else None
+        number = self.addresses.link_number(known) if known is not None else -1
+        return self.addresses.link(self._links.take(number if number >= 0 else None))

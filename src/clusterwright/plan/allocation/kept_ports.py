@@ -1,0 +1,138 @@
+"""The ports of a switch of which links stand: they keep theirs, and new links take what those leave.
+
+A new link goes into a cage that links of its side and speed have opened already, then into the next free one. A port
+that was given up of late is passed over, and so is one of the allocation file that the model does not have, that runs
+at another speed, or whose cage runs in another mode: its link gets another port, and lint says so (CW262).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from clusterwright.plan.ports import Allocation, PortShortage, blocks_of, free_ports_at
+from clusterwright.spec.fabric import Side, Uplinks
+from clusterwright.spec.hardware.cages import PortMode
+from clusterwright.spec.hardware.models import HardwareModel
+
+Cage = tuple[str, int]
+
+
+class CagePlaces:
+    """In which cages and modes ports are; asked for thousands of switches of a few models."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int, str | None], Mapping[str, Sequence[tuple[Cage, PortMode]]]] = {}
+
+    def of(
+        self, model: HardwareModel, speed_gbps: int, mode_name: str | None
+    ) -> Mapping[str, Sequence[tuple[Cage, PortMode]]]:
+        """For each port at a speed the cages and modes that have it, the mode that is named first."""
+        key = (model.name, speed_gbps, mode_name)
+        if key not in self._known:
+            found: dict[str, list[tuple[Cage, PortMode]]] = {}
+            for block in model.blocks:
+                for mode in sorted(block.modes, key=lambda mode: mode.name != mode_name):
+                    for index, cage in enumerate(block.cages if mode.speed_gbps == speed_gbps else ()):
+                        for port in mode.ports(cage):
+                            found.setdefault(port, []).append(((block.name, index), mode))
+            self._known[key] = found
+        return self._known[key]
+
+
+class _Cages:
+    """The cages of one switch while ports are handed out."""
+
+    def __init__(self, places: CagePlaces, model: HardwareModel, resting: frozenset[str]) -> None:
+        self.places = places
+        self.model = model
+        self.taken: set[Cage] = set()
+        self._used: set[str] = set(resting)
+        self._open: dict[Cage, tuple[PortMode, str]] = {}  # the mode that a cage runs in, and its side
+
+    def keep(self, port: str, speed_gbps: int, side: str, mode_name: str | None) -> bool:
+        """Leave a link in its port; False where it cannot be there."""
+        for cage, mode in self.places.of(self.model, speed_gbps, mode_name).get(port, ()):
+            opened = self._open.get(cage)
+            disabled = (mode.disables, cage[1]) if mode.disables is not None else None
+            if opened is not None and opened[0] != mode:
+                continue
+            if opened is None and (cage in self.taken or disabled in self._open):
+                continue
+            self._open[cage] = (mode, side)
+            self.taken.add(cage)
+            if disabled is not None:
+                self.taken.add((disabled[0] or "", disabled[1]))
+            if port in self._used:
+                return False
+            self._used.add(port)
+            return True
+        return False
+
+    def free(self, side: str, own: Side, blocks: tuple[str, ...], speed_gbps: int) -> Iterator[str]:
+        """The ports that are left to a side at a speed: those of cages that it has opened first."""
+        for cage, (mode, opened_by) in list(self._open.items()):
+            block = self.model.block(cage[0])
+            if opened_by == side and mode.speed_gbps == speed_gbps and block is not None and cage[0] in blocks:
+                yield from (port for port in mode.ports(block.cages[cage[1]]) if port not in self._used)
+        chosen = blocks_of(self.model, blocks)
+        for port in free_ports_at(chosen, speed_gbps, own.mode, self.taken):
+            if port not in self._used:
+                yield port
+
+
+def allocate_beside(
+    places: CagePlaces,
+    model: HardwareModel,
+    down: Side,
+    down_speeds: Sequence[int],
+    below: Sequence[str],
+    up: Uplinks | None,
+    above: Sequence[str],
+    resting: frozenset[str],
+) -> Allocation:
+    """The ports of one switch, as ``allocate`` gives them, where links stand.
+
+    ``below`` and ``above`` are the ports of downlinks and uplinks that stand, "" for new ones; ``resting`` go to
+    nobody. Raises PortShortage.
+    """
+    cages = _Cages(places, model, resting - {*below, *above})
+    reserved = up.side.blocks if up is not None else ()
+    links = up.links if up is not None else 0
+    wanted_up = [*above, *[""] * links][:links]
+    kept_down = [
+        port if port and cages.keep(port, speed, "down", down.mode) else ""
+        for port, speed in zip(below, down_speeds, strict=True)
+    ]
+    kept_up = [
+        port if port and up is not None and cages.keep(port, up.speed_gbps, "up", up.side.mode) else ""
+        for port in wanted_up
+    ]
+    every = tuple(block.name for block in model.blocks)
+    down_blocks = down.blocks or tuple(name for name in every if name not in reserved)
+    down_ports = _filled(cages, "down", down, down_blocks, kept_down, down_speeds)
+    if up is None:
+        return Allocation(down_ports, (), frozenset(cages.taken))
+    up_ports = _filled(cages, "up", up.side, reserved or every, kept_up, [up.speed_gbps] * links)
+    return Allocation(down_ports, up_ports, frozenset(cages.taken))
+
+
+def _filled(
+    cages: _Cages, side: str, own: Side, blocks: tuple[str, ...], kept: Sequence[str], speeds: Sequence[int]
+) -> tuple[str, ...]:
+    """``kept`` with a port for each new link."""
+    free: dict[int, Iterator[str]] = {}
+    found: list[str] = []
+    for port, speed in zip(kept, speeds, strict=True):
+        if port:
+            found.append(port)
+            continue
+        if speed not in free:
+            free[speed] = cages.free(side, own, blocks, speed)
+        new = next(free[speed], None)
+        if new is None:
+            at = len(found)
+            lacking = sum(not port and each == speed for port, each in zip(kept[at:], speeds[at:], strict=True))
+            need = sum(each == speed for each in speeds)
+            raise PortShortage(side, speed, need, need - lacking)
+        found.append(new)
+    return tuple(found)

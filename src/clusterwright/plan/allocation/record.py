@@ -1,0 +1,143 @@
+"""What stands once a plan is built: the facts that its allocation file holds from then on, and what nothing has any
+more since then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+
+from clusterwright.plan.allocation.standing import Standing
+from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.allocated.facts import (
+    Allocated,
+    Cables,
+    End,
+    Freed,
+    GroupKey,
+    StandingCable,
+    StandingGroups,
+    StandingNode,
+    StandingSwitch,
+)
+
+FabricAddress = tuple[str, int]
+
+
+def record(plan: Plan, day: date, before: Allocated | None = None) -> Allocated:
+    """Everything that stands by a plan. ``before`` is what stood, the spec's own file where that is left out.
+
+    What has no cable or no owner any more has rested since ``day``, and rests for the spec's quarantine.
+    """
+    standing = Standing(plan.spec, plan.spec.allocated if before is None else before)
+    cables: dict[str, dict[End, StandingCable]] = {fabric.name: {} for fabric in plan.spec.fabrics}
+    for cable in plan.cables:
+        own = StandingCable(cable.a.device, cable.a.port, cable.b.device, cable.b.port, cable.a.address, 0)
+        cables[cable.fabric][own.device, own.port] = own
+    hosts = {device: subnet.network for (_, device), subnet in plan.host_subnet_of.items()}
+    switches = {each.name: _switch(plan, each, hosts.get(each.name)) for each in plan.devices if each.kind == "switch"}
+    found = Allocated(
+        groups=_groups(plan, standing),
+        nodes={
+            each.name: StandingNode(each.name, each.node_group, each.index, each.unit, 0)
+            for each in plan.devices
+            if each.kind == "node"
+        },
+        switches=switches,
+        cables=cables,
+    )
+    ports, addresses = _freed(plan, standing, found, day)
+    return Allocated(
+        groups=found.groups,
+        nodes=found.nodes,
+        switches=found.switches,
+        cables=found.cables,
+        freed_ports=ports,
+        freed_addresses=addresses,
+    )
+
+
+def addresses_of(switches: Mapping[str, StandingSwitch], cables: Mapping[str, Cables]) -> Iterator[FabricAddress]:
+    """Every address that stands: loopbacks, host subnets, and the lower end of every cable."""
+    for switch in switches.values():
+        yield from ((switch.fabric, each) for each in (switch.loopback, switch.hosts) if each is not None)
+    for fabric, own in cables.items():
+        yield from ((fabric, cable.address) for cable in own.values() if cable.address is not None)
+
+
+def _groups(plan: Plan, standing: Standing) -> dict[GroupKey, StandingGroups]:
+    """Names in their order, those that the spec leaves out at their place."""
+    names: dict[GroupKey, list[str]] = {}
+    for group in plan.groups:
+        if group.node_group:
+            names.setdefault((group.node_group, group.level, group.parent), []).append(group.name)
+    left_out = {group.name: group.left_out for group in plan.spec.node_groups}
+    found = {}
+    for key, own in names.items():
+        known = [name for name in standing.groups.get(key, ()) if name in own or name in left_out[key[0]]]
+        stem = own[0].rstrip("0123456789")
+        missing = [
+            name
+            for name in left_out[key[0]]
+            if name not in known and name.rstrip("0123456789") == stem and len(name) > len(stem)
+        ]
+        rest = [name for name in own if name not in known]
+        if missing:
+            rest = sorted([*rest, *missing], key=lambda name: int(name.removeprefix(stem)))
+        found[key] = StandingGroups((*known, *rest), 0)
+    return found
+
+
+def _switch(plan: Plan, device: Device, hosts: int | None) -> StandingSwitch:
+    return StandingSwitch(
+        device.name,
+        device.fabric,
+        device.role,
+        device.group,
+        device.plane or 0,
+        device.position,
+        device.index,
+        device.rack,
+        device.unit,
+        device.asn,
+        device.loopback,
+        hosts,
+        0,
+    )
+
+
+def _freed(
+    plan: Plan, standing: Standing, now: Allocated, day: date
+) -> tuple[dict[End, Freed], dict[FabricAddress, Freed]]:
+    """Ports of switches and addresses that rest: those that rested before, while they have to, and new ones."""
+    since: dict[End, Freed] = {
+        (standing.name(device), port): freed for (device, port), freed in standing.allocated.freed_ports.items()
+    }
+    used = {end for cables in now.cables.values() for each in cables.values() for end in _ends(each)}
+    for cables in standing.cables.values():
+        for cable in cables.values():
+            for end in _ends(cable):
+                device = plan.by_name.get(end[0])
+                if end not in used and device is not None and device.kind == "switch":
+                    since.setdefault(end, Freed(day, 0))
+    gone: dict[FabricAddress, Freed] = {
+        (standing.fabric(fabric), address): freed
+        for (fabric, address), freed in standing.allocated.freed_addresses.items()
+    }
+    taken = set(addresses_of(now.switches, now.cables))
+    for fabric, address in addresses_of(standing.allocated.switches, standing.allocated.cables):
+        gone.setdefault((standing.fabric(fabric), address), Freed(day, 0))
+    known = {fabric.name for fabric in plan.spec.fabrics if fabric.addressing is not None}
+    days = plan.spec.allocation.quarantine_days
+
+    def rests(freed: Freed) -> bool:
+        return (day - freed.day).days < days
+
+    return (
+        {end: freed for end, freed in since.items() if end not in used and end[0] in plan.by_name and rests(freed)},
+        {each: freed for each, freed in gone.items() if each not in taken and each[0] in known and rests(freed)},
+    )
+
+
+def _ends(cable: StandingCable) -> tuple[End, End]:
+    return (cable.device, cable.port), (cable.upper, cable.upper_port)

@@ -1,0 +1,38 @@
+"""Names and numbers of a tier's switches: those that they have, and for new ones the next that nothing has."""
+
+from __future__ import annotations
+
+from clusterwright.plan.allocation.standing import Numbers, Standing
+from clusterwright.spec.allocated.facts import StandingSwitch
+from clusterwright.spec.fabric import Tier
+
+
+class Numbering:
+    """Names and numbers the switches of one tier of a fabric, one after another."""
+
+    def __init__(self, standing: Standing, fabric: str, tier: Tier) -> None:
+        self._standing, self._fabric, self._role = standing, fabric, tier.role
+        known = [switch.number for key, switch in standing.seats.items() if key[:2] == (fabric, tier.role)]
+        self._numbers = Numbers(known)
+        self._new: set[str] = set()
+
+    def at(self, group: str, plane: int, position: int) -> StandingSwitch | None:
+        """The switch that stands at a place of the tier; ``group`` is "" for the cluster."""
+        return self._standing.seats.get((self._fabric, self._role, group, plane, position))
+
+    def take(self, own: int | None) -> int:
+        """The number in the tier of the next switch, its ``own`` where it stands."""
+        return self._numbers.take(own)
+
+    def name(self, known: StandingSwitch | None, group: str, number: int, width: int, is_numbered: bool) -> str:
+        """The name of a switch of ``group`` at a place; ``number`` counts the places of the group."""
+        if known is not None:
+            return self._standing.name(known.name)
+        where = f"-{group}" if group else ""
+        name = f"{self._role}{where}{f'-{number:0{width}d}' if is_numbered or not where else ''}"
+        while name in self._standing.switches or name in self._new:
+            name = f"{self._role}{where}-{number:0{width}d}"
+            number += 1
+        if self._standing.switches:
+            self._new.add(name)
+        return name

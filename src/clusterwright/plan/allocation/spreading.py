@@ -1,0 +1,98 @@
+"""How uplinks spread over the switches above: those that stand where they are, the others as evenly as that leaves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from clusterwright.plan.seats import Bundle, Link, Seat
+from clusterwright.spec.allocated.facts import Cables, StandingCable
+from clusterwright.spec.fabric import Fabric
+
+ADJACENT = "adjacent"
+
+
+def spread_over(uppers: int, start: int, links: int, spread: str) -> Sequence[int]:
+    """Which of ``uppers`` switches each of ``links`` links goes to, from the one ``start`` on, in turn.
+
+    Adjacent links are the same ones, those to one switch side by side.
+    """
+    turns = [(start + link) % uppers for link in range(links)]
+    if spread != ADJACENT:
+        return turns
+    order = {at: place for place, at in reversed(list(enumerate(turns)))}
+    return sorted(turns, key=lambda at: order[at])
+
+
+def standing_links(
+    fabric: Fabric, seats: Sequence[Seat], bundles: Iterable[Bundle], cables: Cables
+) -> Mapping[int, tuple[Link, ...]]:
+    """The uplinks of every lower switch in bundles of which something stands, by its seat."""
+    if not cables:
+        return {}
+    names = {seat.name: at for at, seat in enumerate(seats)}
+    own: dict[int, list[StandingCable]] = {}
+    for cable in cables.values():
+        if (lower := names.get(cable.device)) is not None:
+            own.setdefault(lower, []).append(cable)
+    found: dict[int, tuple[Link, ...]] = {}
+    for bundle in bundles:
+        if any(lower in own for lower in bundle.lowers):
+            found |= _bundle(fabric, seats, bundle, names, own)
+    return found
+
+
+def _bundle(
+    fabric: Fabric,
+    seats: Sequence[Seat],
+    bundle: Bundle,
+    names: Mapping[str, int],
+    own: Mapping[int, Sequence[StandingCable]],
+) -> dict[int, tuple[Link, ...]]:
+    uppers = frozenset(bundle.uppers)
+    kept: dict[int, list[Link]] = {}
+    for lower in bundle.lowers:
+        links = _links(fabric, seats, lower)
+        standing = (Link(names[cable.upper], cable) for cable in own.get(lower, ()) if names.get(cable.upper) in uppers)
+        kept[lower] = [link for _, link in zip(range(links), standing, strict=False)]
+    total = Counter(link.upper for links in kept.values() for link in links)
+    _give_to_new(fabric, seats, bundle, kept, total)
+    found = {}
+    for lower in bundle.lowers:
+        mine = Counter(link.upper for link in kept[lower])
+        fresh = []
+        for _ in range(_links(fabric, seats, lower) - len(kept[lower])):
+            upper = min(bundle.uppers, key=lambda at: (mine[at], total[at]))
+            mine[upper] += 1
+            total[upper] += 1
+            fresh.append(upper)
+        up = fabric.tiers[seats[lower].tier].up
+        if up is not None and up.spread == ADJACENT:
+            fresh.sort()
+        found[lower] = (*kept[lower], *map(Link, fresh))
+    return found
+
+
+def _give_to_new(
+    fabric: Fabric, seats: Sequence[Seat], bundle: Bundle, kept: dict[int, list[Link]], total: Counter[int]
+) -> None:
+    """Take from every lower switch the links that switches new above it have a right to, from those with the most."""
+    new = frozenset(upper for upper in bundle.uppers if seats[upper].standing is None)
+    if not new or len(new) == len(bundle.uppers):
+        return
+    start = 0
+    for lower in bundle.lowers:
+        links = _links(fabric, seats, lower)
+        share = sum(bundle.uppers[at] in new for at in spread_over(len(bundle.uppers), start, links, ""))
+        start += links
+        while links - len(kept[lower]) < share:
+            mine = Counter(link.upper for link in kept[lower])
+            most = max(mine, key=lambda at: (mine[at], total[at], at))
+            last = max(at for at, link in enumerate(kept[lower]) if link.upper == most)
+            del kept[lower][last]
+            total[most] -= 1
+
+
+def _links(fabric: Fabric, seats: Sequence[Seat], lower: int) -> int:
+    up = fabric.tiers[seats[lower].tier].up
+    return up.links if up is not None else 0

@@ -1,0 +1,140 @@
+"""What stands already, as the plan asks for it: by seats, ports and names of today.
+
+Every number, port and address is either taken from here or is the first that nothing has and nothing had of late: a
+plan is a function of the spec and of what was allocated before, and the same for a spec of which nothing stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from clusterwright.spec.allocated.facts import Allocated, Cables, StandingNode, StandingSwitch
+from clusterwright.spec.growth import Renamed
+from clusterwright.spec.model import ClusterSpec
+
+SeatKey = tuple[str, str, str, int, int]
+"""Fabric, tier, group ("" for the cluster), plane and position."""
+
+
+class Numbers:
+    """Counts up from 0 without the numbers that are ``taken``."""
+
+    def __init__(self, taken: Iterable[int] = ()) -> None:
+        self._taken = set(taken)
+        self._next = 0
+
+    def take(self, own: int | None = None) -> int:
+        """``own``, or where that is None the first number that is free."""
+        if own is not None:
+            return own
+        while self._next in self._taken:
+            self._next += 1
+        self._next += 1
+        return self._next - 1
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What ``allocated`` says, under the names of ``spec``: node groups, tiers and fabrics may have been renamed."""
+
+    spec: ClusterSpec
+    allocated: Allocated
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """The name of today of every device whose name is another one now."""
+        prefixes = {group.name: group.prefix for group in self.spec.node_groups}
+        found = {}
+        for node in self.allocated.nodes.values():
+            prefix = prefixes.get(self._now(node.group, "nodes"))
+            place = node.name.rpartition("-")[2]
+            if prefix is not None and node.name != f"{prefix}-{place}":
+                found[node.name] = f"{prefix}-{place}"
+        for switch in self.allocated.switches.values():
+            tier = self.tier(switch)
+            if tier != switch.tier:
+                found[switch.name] = tier + switch.name.removeprefix(switch.tier)
+        return found
+
+    def name(self, before: str) -> str:
+        """What the device ``before`` of the file is called now."""
+        return self.names.get(before, before)
+
+    def fabric(self, before: str) -> str:
+        """What the fabric ``before`` of the file is called now."""
+        return self._now(before, "fabric")
+
+    def tier(self, switch: StandingSwitch) -> str:
+        """What the tier of a switch is called now."""
+        fabric = self.fabric(switch.fabric)
+        for item in self.spec.renamed:
+            if item.tier is not None and item.fabric == fabric and item.was == switch.tier:
+                return item.tier
+        return switch.tier
+
+    @cached_property
+    def groups(self) -> Mapping[tuple[str, str, str], tuple[str, ...]]:
+        """Names of groups by node group, level and the larger group around."""
+        known = self.allocated.groups.items()
+        return {(self._now(nodes, "nodes"), level, parent): item.names for (nodes, level, parent), item in known}
+
+    @cached_property
+    def group_names(self) -> frozenset[str]:
+        """All names of groups that stand: no other group is given one of them."""
+        return frozenset(name for names in self.groups.values() for name in names)
+
+    @cached_property
+    def nodes(self) -> Mapping[str, StandingNode]:
+        """Nodes by their name of today."""
+        return {self.name(name): node for name, node in self.allocated.nodes.items()}
+
+    @cached_property
+    def seats(self) -> Mapping[SeatKey, StandingSwitch]:
+        """Switches by their seat."""
+        return {
+            (self.fabric(each.fabric), self.tier(each), each.group, each.plane, each.position): each
+            for each in self.allocated.switches.values()
+        }
+
+    @cached_property
+    def switches(self) -> Mapping[str, StandingSwitch]:
+        """Switches by their name of today."""
+        return {self.name(name): each for name, each in self.allocated.switches.items()}
+
+    @cached_property
+    def cables(self) -> Mapping[str, Cables]:
+        """The cables of each fabric by their lower end, under the names of today."""
+        found: dict[str, Cables] = {}
+        for fabric, cables in self.allocated.cables.items():
+            found[self.fabric(fabric)] = cables if not self.names else self._renamed(cables)
+        return found
+
+    @cached_property
+    def resting(self) -> Mapping[str, frozenset[str]]:
+        """Ports by device that were given up of late."""
+        found: dict[str, set[str]] = {}
+        for device, port in self.allocated.freed_ports:
+            found.setdefault(self.name(device), set()).add(port)
+        return {device: frozenset(ports) for device, ports in found.items()}
+
+    def resting_addresses(self, fabric: str) -> frozenset[int]:
+        """Addresses of a fabric that were given up of late."""
+        return frozenset(address for owner, address in self.allocated.freed_addresses if self.fabric(owner) == fabric)
+
+    def _renamed(self, cables: Cables) -> Cables:
+        found = {}
+        for cable in cables.values():
+            now = cable._replace(device=self.name(cable.device), upper=self.name(cable.upper))
+            found[now.device, now.port] = now
+        return found
+
+    def _now(self, name: str, kind: str) -> str:
+        return next((new for item in self.spec.renamed if (new := _new(item, kind)) and item.was == name), name)
+
+
+def _new(item: Renamed, kind: str) -> str | None:
+    if kind == "nodes":
+        return item.nodes
+    return item.fabric if item.tier is None else None

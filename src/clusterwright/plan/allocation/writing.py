@@ -1,0 +1,123 @@
+"""The text of an allocation file: YAML, one fact a line in the order of the plan, ranges where names count up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+
+from clusterwright.plan.model import format_address
+from clusterwright.spec.allocated.facts import Allocated, Freed, StandingCable, StandingNode, StandingSwitch
+from clusterwright.spec.allocated.ranges import expand, fold
+from clusterwright.spec.allocated.reading import CABLES, WHOLE_CLUSTER
+from clusterwright.spec.model import ClusterSpec
+
+HEADER = """\
+# What stands in {name}: groups, nodes, switches and cables with their numbers, ports and addresses. Nothing here moves
+# while the spec grows. Written by `clusterwright allocate`, which adds what is new; docs/growing.md tells more.
+version: 1
+"""
+
+
+def allocation_text(spec: ClusterSpec, stands: Allocated) -> str:
+    """The whole file."""
+    versions = {each.name: each.addressing.hosts.version for each in spec.fabrics if each.addressing is not None}
+    lengths = {each.name: each.addressing.hosts_per_switch for each in spec.fabrics if each.addressing is not None}
+    lines = [HEADER.format(name=spec.name), "\ngroups:\n"]
+    for (nodes, level, parent), groups in stands.groups.items():
+        lines.append(f"  {nodes} {level}{f' in {parent}' if parent else ''}: {fold(groups.names)}\n")
+    lines.append("\nnodes:\n")
+    lines += (f"  {line}\n" for line in _nodes(stands))
+    lines.append("\nswitches:\n")
+    for switch in stands.switches.values():
+        lines.append(f"  {switch.name}: {_switch(switch, versions, lengths)}\n")
+    for fabric, cables in stands.cables.items():
+        if cables:
+            lines.append(f"\n{CABLES}{fabric}:\n")
+            for _, own in groupby(cables.values(), key=lambda cable: cable.device):
+                lines.append(f"  {_cables(list(own), versions.get(fabric, 0))}\n")
+    if stands.freed:
+        lines.append("\nfreed:\n")
+        lines += (f"  {line}\n" for line in _freed(stands, versions))
+    return "".join(lines)
+
+
+def _nodes(stands: Allocated) -> Iterator[str]:
+    def home(node: StandingNode) -> tuple[str, str]:
+        return node.group, node.name.rpartition("n")[0]
+
+    for (group, _), alike in groupby(stands.nodes.values(), key=home):
+        own = list(alike)
+        for names, nodes in _one_word(own):
+            numbers = fold([str(node.number) for node in nodes])
+            yield f"{names}: of {group} numbers {numbers} units {' '.join(f'{node.unit:g}' for node in nodes)}"
+
+
+def _one_word(nodes: Sequence[StandingNode]) -> Iterator[tuple[str, list[StandingNode]]]:
+    """Nodes of one group in runs whose names are one word."""
+    start = 0
+    for word in fold([node.name for node in nodes]).split():
+        count = len(expand(word))
+        yield word, list(nodes[start : start + count])
+        start += count
+
+
+def _switch(switch: StandingSwitch, versions: Mapping[str, int], lengths: Mapping[str, int]) -> str:
+    place = switch.group or WHOLE_CLUSTER
+    words = [f"of {switch.fabric} {switch.tier} in {place}"]
+    if switch.plane:
+        words.append(f"plane {switch.plane}")
+    words.append(f"place {switch.position} number {switch.number} rack {switch.rack} unit {switch.unit:g}")
+    if switch.asn is not None:
+        words.append(f"as {switch.asn}")
+    if switch.loopback is not None:
+        words.append(f"loopback {format_address(switch.loopback, versions[switch.fabric])}")
+    if switch.hosts is not None:
+        words.append(f"hosts {format_address(switch.hosts, versions[switch.fabric])}/{lengths[switch.fabric]}")
+    return " ".join(words)
+
+
+def _cables(cables: Sequence[StandingCable], version: int) -> str:
+    ports = fold([cable.port for cable in cables])
+    ends = ", ".join(_ends(cables))
+    addresses = [cable.address for cable in cables if cable.address is not None]
+    given = f" @ {_addresses(addresses, version)}" if addresses else ""
+    return f"{cables[0].device} {ports}: {ends}{given}"
+
+
+def _ends(cables: Sequence[StandingCable]) -> Iterator[str]:
+    """Upper ends in runs of one switch, or of one port of several: whichever is longer."""
+    at = 0
+    while at < len(cables):
+        one_switch = _run(cables, at, "upper")
+        one_port = _run(cables, at, "upper_port")
+        if one_switch >= one_port:
+            yield f"{cables[at].upper} {fold([cable.upper_port for cable in cables[at : at + one_switch]])}"
+            at += one_switch
+            continue
+        for word in fold([cable.upper for cable in cables[at : at + one_port]]).split():
+            yield f"{word} {cables[at].upper_port}"
+        at += one_port
+
+
+def _run(cables: Sequence[StandingCable], at: int, field: str) -> int:
+    first, end = getattr(cables[at], field), at + 1
+    while end < len(cables) and getattr(cables[end], field) == first:
+        end += 1
+    return end - at
+
+
+def _addresses(addresses: Sequence[int], version: int) -> str:
+    steps = {high - low for low, high in pairwise(addresses)}
+    if len(addresses) > 1 and len(steps) == 1 and steps.pop() > 0:
+        return f"{format_address(addresses[0], version)}..{format_address(addresses[-1], version)}"
+    return " ".join(format_address(each, version) for each in addresses)
+
+
+def _freed(stands: Allocated, versions: Mapping[str, int]) -> Iterator[str]:
+    ports: dict[tuple[str, Freed], list[str]] = {}
+    for (device, port), freed in stands.freed_ports.items():
+        ports.setdefault((device, freed._replace(line=0)), []).append(port)
+    for (device, freed), own in ports.items():
+        yield f"port {device} {fold(own)}: {freed.day}"
+    for (fabric, address), freed in stands.freed_addresses.items():
+        yield f"address {fabric} {format_address(address, versions[fabric])}: {freed.day}"

@@ -1,0 +1,301 @@
+"""Reading an allocation file: YAML of sections whose entries are one line each, read line by line.
+
+It is input like any other: people merge it and edit it. A line that says nothing that can be understood is refused at
+its column (CW260), and two lines that give the same thing away are both named (CW261). A reader of YAML would take half
+a minute for the largest of them.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path as FilePath
+
+from clusterwright.finding import Finding, Position, Severity
+from clusterwright.spec.allocated.facts import (
+    Allocated,
+    End,
+    Freed,
+    GroupKey,
+    StandingCable,
+    StandingGroups,
+    StandingNode,
+    StandingSwitch,
+)
+from clusterwright.spec.allocated.ranges import MOST, expand, expand_all
+from clusterwright.spec.text.source import read_text, refuse_characters
+
+NO_FACT, GIVEN_TWICE = "CW260", "CW261"
+MAX_BYTES = 64 * 1024 * 1024
+MOST_TOLD = 20  # findings of one kind, after which nobody reads on
+CABLES = "cables "
+WHOLE_CLUSTER = "cluster"
+
+_MARK = re.compile(r"(<{7}|={7}|>{7}|\|{7})")
+_ENTRY = re.compile(r"  (\S.*?): (\S.*)")
+_AGAIN = "Run `clusterwright allocate` to write the file anew, or take the line from git's history."
+
+
+class _NoFactError(ValueError):
+    """A line that cannot be understood: what is wrong, from which word on."""
+
+    def __init__(self, what: str, word: str = "") -> None:
+        super().__init__(what)
+        self.word = word
+
+
+@dataclass(slots=True)
+class _Reader:
+    file: str
+    line: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    groups: dict[GroupKey, StandingGroups] = field(default_factory=dict)
+    nodes: dict[str, StandingNode] = field(default_factory=dict)
+    switches: dict[str, StandingSwitch] = field(default_factory=dict)
+    cables: dict[str, dict[End, StandingCable]] = field(default_factory=dict)
+    freed_ports: dict[End, Freed] = field(default_factory=dict)
+    freed_addresses: dict[tuple[str, int], Freed] = field(default_factory=dict)
+    given: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    def problem(self, code: str, column: int, message: str, hint: str) -> None:
+        if sum(finding.code == code for finding in self.findings) < MOST_TOLD:
+            position = Position(self.file, self.line, column)
+            self.findings.append(Finding(code, Severity.ERROR, message, hint, position, "allocated", ("allocated",)))
+
+    def read(self, text: str) -> None:
+        """The whole file, line by line."""
+        entry: Callable[[str, str], None] | None = None
+        versioned = False
+        for self.line, line in enumerate(text.split("\n"), 1):
+            if not line or line.startswith("#"):
+                continue
+            if _MARK.match(line):
+                message = f"Git left a conflict here: `{line[:40]}`."
+                hint = "Keep the lines of both sides, and let `clusterwright lint` name what they give away twice."
+                self.problem(NO_FACT, 1, message, hint)
+            elif not line.startswith(" "):
+                versioned = versioned or line == "version: 1"
+                entry = self.section(line)
+            elif entry is not None:
+                self.entry(entry, line)
+        if not versioned:
+            self.line = 1
+            self.problem(NO_FACT, 1, "The file does not begin with `version: 1`.", _AGAIN)
+
+    def section(self, line: str) -> Callable[[str, str], None] | None:
+        if line == "version: 1":
+            return None
+        name = line.removesuffix(":")
+        known = {"groups": self.group, "nodes": self.node, "switches": self.switch, "freed": self.free}
+        if name.startswith(CABLES):
+            own = self.cables.setdefault(name.removeprefix(CABLES), {})
+            return lambda key, value: self.cable(own, key, value)
+        if name not in known or name == line:
+            expected = "version: 1, groups:, nodes:, switches:, cables FABRIC: or freed:"
+            self.problem(NO_FACT, 1, f"`{line[:40]}` begins no section: {expected} do.", _AGAIN)
+        return known.get(name)
+
+    def entry(self, read: Callable[[str, str], None], line: str) -> None:
+        found = _ENTRY.fullmatch(line.rstrip())
+        if found is None:
+            column = len(line) - len(line.lstrip()) + 1
+            self.problem(NO_FACT, column, "This line is no fact: two blanks, a name, a colon, and what it has.", _AGAIN)
+            return
+        try:
+            read(found[1], found[2])
+        except _NoFactError as error:
+            self.problem(NO_FACT, max(2, line.find(error.word)) + 1, f"{error}.", _AGAIN)
+        except ValueError as error:
+            self.problem(NO_FACT, found.start(2) + 1, f"{error}.", _AGAIN)
+
+    def once(self, what: str, *key: object) -> None:
+        """Notes that this line gives something away; refused where a line before it has."""
+        first = self.given.setdefault(key, self.line)
+        if first != self.line:
+            message = f"Line {first} and line {self.line} both give {what} away."
+            hint = "Two branches grew at once: delete the line of the later one, and run `clusterwright allocate`."
+            self.problem(GIVEN_TWICE, 3, message, hint)
+
+    def group(self, key: str, value: str) -> None:
+        words = key.split()
+        if len(words) not in (2, 4) or (len(words) == 4 and words[2] != "in"):
+            raise _NoFactError(f'"{key}" is not "NODES LEVEL" or "NODES LEVEL in GROUP"')
+        names = tuple(expand_all(value.split()))
+        for name in names:
+            if not name[-1].isdigit():
+                raise _NoFactError(f'"{name}" does not end with the number of a group', name)
+            self.once(f"the group {name}", "group", name)
+        where = (words[0], words[1], words[3] if len(words) == 4 else "")
+        self.once(f"the groups of {key}", "groups", where)
+        self.groups[where] = StandingGroups(names, self.line)
+
+    def node(self, key: str, value: str) -> None:
+        names = expand(key)
+        words = _labelled(value, ("of", "numbers", "units"))
+        numbers = expand_all(_need(words, "numbers"))
+        units = _need(words, "units")
+        units = units * len(names) if len(units) == 1 else units
+        if not len(names) == len(numbers) == len(units):
+            raise _NoFactError(f"{len(names)} nodes have {len(numbers)} numbers and {len(units)} units")
+        group = _need(words, "of")[0]
+        for name, number, unit in zip(names, map(_number, numbers), units, strict=True):
+            self.once(f"the node {name}", "device", name)
+            self.once(f"number {number}", "node", number)
+            self.nodes[name] = StandingNode(name, group, number, _unit(unit), self.line)
+
+    def switch(self, key: str, value: str) -> None:
+        words = _labelled(value, ("of", "in", "plane", "place", "number", "rack", "unit", "as", "loopback", "hosts"))
+        of, place = _need(words, "of"), _need(words, "in")[0]
+        if len(of) != 2:
+            raise _NoFactError("the words after `of` are the fabric and the tier of the switch", "of")
+        fabric, tier = of
+        plane, position = (_number(_need(words, label, "0")[0]) for label in ("plane", "place"))
+        number = _number(_need(words, "number")[0])
+        asn = _number(words["as"][0]) if "as" in words else None
+        loopback = _address(words["loopback"][0]) if "loopback" in words else None
+        hosts = _address(words["hosts"][0].partition("/")[0]) if "hosts" in words else None
+        group = "" if place == WHOLE_CLUSTER else place
+        self.once(f"the switch {key}", "device", key)
+        self.once(f"place {position} of {tier} in {place}", "seat", fabric, tier, group, plane, position)
+        self.once(f"number {number} of {fabric} {tier}", "number", fabric, tier, number)
+        for address in (loopback, hosts):
+            if address is not None:
+                self.once(f"the address {_text(value, address)}", "address", fabric, address)
+        rack, unit = _need(words, "rack")[0], _unit(_need(words, "unit")[0])
+        self.switches[key] = StandingSwitch(
+            key, fabric, tier, group, plane, position, number, rack, unit, asn, loopback, hosts, self.line
+        )
+
+    def cable(self, known: dict[End, StandingCable], key: str, value: str) -> None:
+        device, _, ports = key.partition(" ")
+        ends, _, addresses = value.partition(" @ ")
+        own = expand_all(ports.split())
+        uppers = [end for item in ends.split(", ") for end in _ends(item)]
+        if len(own) != len(uppers) or not own:
+            raise _NoFactError(f"{device} has {len(own)} ports here, and {len(uppers)} go with them")
+        given = _addresses(addresses, len(own)) if addresses else [None] * len(own)
+        fabric = id(known)
+        for port, (upper, upper_port), address in zip(own, uppers, given, strict=True):
+            self.once(f"{device} {port}", "port", device, port)
+            self.once(f"{upper} {upper_port}", "port", upper, upper_port)
+            if address is not None:
+                self.once(f"the address of {device} {port}", "cable address", fabric, address)
+            known[device, port] = StandingCable(device, port, upper, upper_port, address, self.line)
+
+    def free(self, key: str, value: str) -> None:
+        kind, owner, *words = key.split()
+        try:
+            freed = Freed(date.fromisoformat(value), self.line)
+        except ValueError:
+            raise _NoFactError(f'"{value}" is no day such as 2026-12-31', value) from None
+        if kind == "port":
+            self.freed_ports |= {(owner, port): freed for port in expand_all(words)}
+        elif kind == "address":
+            self.freed_addresses |= {(owner, _address(word)): freed for word in words}
+        else:
+            raise _NoFactError(f'"{kind}" is neither port nor address', kind)
+
+
+def read_allocated(path: FilePath, file: str, *, is_own: bool = True) -> tuple[Allocated, list[Finding]]:
+    """What the file at ``path`` says that stands, and what is wrong with it (CW260, CW261); ``file`` is its name there.
+
+    Raises SpecError for a file that cannot be read.
+    """
+    text = read_text(path, file, MAX_BYTES).removeprefix("\ufeff").replace("\r\n", "\n")
+    refuse_characters(text, file)
+    reader = _Reader(file)
+    reader.read(text)
+    found = Allocated(
+        file,
+        is_own,
+        reader.groups,
+        reader.nodes,
+        reader.switches,
+        reader.cables,
+        reader.freed_ports,
+        reader.freed_addresses,
+    )
+    return found, reader.findings
+
+
+def _labelled(value: str, labels: tuple[str, ...]) -> Mapping[str, list[str]]:
+    """The words after each label."""
+    found: dict[str, list[str]] = {}
+    here: list[str] | None = None
+    for word in value.split():
+        if word in labels and word not in found:
+            here = found[word] = []
+        elif here is None:
+            raise _NoFactError(f'"{word}" stands before all of {", ".join(labels)}', word)
+        else:
+            here.append(word)
+    return found
+
+
+def _need(words: Mapping[str, list[str]], label: str, default: str | None = None) -> list[str]:
+    found = words.get(label, [default] if default is not None else [])
+    if not found:
+        raise _NoFactError(f"the line does not say `{label}`")
+    return found
+
+
+def _number(word: str) -> int:
+    if not word.isascii() or not word.isdigit():
+        raise _NoFactError(f'"{word}" is no number', word)
+    return int(word)
+
+
+def _unit(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise _NoFactError(f'"{word}" is no rack unit', word) from None
+
+
+def _address(word: str) -> int:
+    try:
+        return int.from_bytes(socket.inet_pton(socket.AF_INET6 if ":" in word else socket.AF_INET, word))
+    except OSError:
+        raise _NoFactError(f'"{word}" is no address', word) from None
+
+
+def _text(value: str, address: int) -> str:
+    """The word of a line that writes an address."""
+    for word in value.split():
+        bare = word.partition("/")[0]
+        if (":" in bare or "." in bare) and bare[0].isalnum():
+            try:
+                if _address(bare) == address:
+                    return word
+            except ValueError:
+                continue
+    return value
+
+
+def _ends(item: str) -> list[End]:
+    """``leaf-00..07 1`` or ``leaf-00 1..8``: devices and ports that go together."""
+    device, _, ports = item.strip().partition(" ")
+    devices, own = expand(device), expand_all(ports.split())
+    if len(own) == 1:
+        return [(each, own[0]) for each in devices]
+    if len(devices) == 1:
+        return [(devices[0], each) for each in own]
+    if len(devices) != len(own):
+        raise _NoFactError(f"{len(devices)} devices and {len(own)} ports do not go together", item)
+    return list(zip(devices, own, strict=True))
+
+
+def _addresses(text: str, count: int) -> list[int | None]:
+    words = text.split()
+    if len(words) == 1 and ".." in text:
+        first, _, last = text.partition("..")
+        low, high = _address(first), _address(last)
+        if count < 2 or (high - low) % (count - 1) or not 0 < high - low < MOST:
+            raise _NoFactError(f"{text} holds no {count} addresses at equal distances", text)
+        return list(range(low, high + 1, (high - low) // (count - 1)))
+    if len(words) != count:
+        raise _NoFactError(f"there are {len(words)} addresses for {count} ports", text)
+    return [_address(word) for word in words]
