@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clusterwright.plan.model import network_bounds
 from clusterwright.spec.fabric import FabricAddressing
-from clusterwright.spec.isolation import Network
 
 
 class PoolExhausted(Exception):
@@ -61,18 +59,18 @@ class FabricAddresses:
 
     def loopback_number(self, address: int) -> int:
         """Which loopback an address is: less than 0 outside of the pool."""
-        return address - self.loopbacks_start - 1 if within(self.addressing.loopbacks, address) else -1
+        number = address - self.loopbacks_start
+        return number - 1 if number < self.addressing.loopbacks.num_addresses else -1
 
     def link_number(self, address: int) -> int:
         """Of which link an address is the lower end: less than 0 where it is of none."""
         number, odd = divmod(address - self.links_start, 2)
-        return -1 if odd or not within(self.addressing.links, address) else number - 1
+        return -1 if odd or 2 * number >= self.addressing.links.num_addresses else number - 1
 
     def subnet_number(self, network: int) -> int:
         """Which host subnet begins at an address: less than 0 where none does."""
-        bits = self.bits - self.addressing.hosts_per_switch
-        number, rest = divmod(network - self.hosts_start, 1 << bits)
-        return -1 if rest or not within(self.addressing.hosts, network) else number
+        number, rest = divmod(network - self.hosts_start, 1 << (self.bits - self.addressing.hosts_per_switch))
+        return -1 if rest or network - self.hosts_start >= self.addressing.hosts.num_addresses else number
 
     def host_number(self, subnet: int, address: int) -> int:
         """Which NIC of a subnet an address is: less than 0 where it is of none."""
@@ -103,12 +101,6 @@ def fabric_addresses(addressing: FabricAddressing) -> FabricAddresses:
         int(addressing.links.network_address),
         int(addressing.loopbacks.network_address),
     )
-
-
-def within(pool: Network, address: int) -> bool:
-    """Whether a pool holds an address."""
-    first, last = network_bounds(pool)
-    return first <= address <= last
 
 
 def check_pools(

@@ -71,22 +71,27 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
     places = CagePlaces()
     for number, (seat, speeds) in enumerate(zip(skeleton.seats, skeleton.links_down(), strict=True)):
         tier = skeleton.fabric.tiers[seat.tier]
-        above = [link.standing.port if link.standing else "" for link in skeleton.standing.get(number, ())]
+        own = tuple(below[number])
+        above = tuple(link.standing.port if link.standing else "" for link in skeleton.standing.get(number, ()))
         resting = skeleton.resting.get(seat.name, frozenset())
-        stands = any(below[number]) or any(above) or bool(resting)
-        key: tuple[object, ...] = (seat.tier, _runs(speeds), number in loose)
-        allocation = None if stands else known.get(key)
+        stands = any(own) or any(above) or bool(resting)
+        key: tuple[object, ...] = (
+            seat.tier,
+            _runs(speeds),
+            number in loose,
+            *((own, above, resting) if stands else ()),
+        )
+        allocation = known.get(key)
         if allocation is None:
             up = tier.up if number not in loose else None
             try:
                 if stands:
-                    allocation = allocate_beside(
-                        places, tier.model, tier.down, speeds, below[number], up, above, resting
-                    )
+                    allocation = allocate_beside(places, tier.model, tier.down, speeds, own, up, above, resting)
                 else:
-                    allocation = known[key] = _allocate_tier(tier, speeds, up)
+                    allocation = _allocate_tier(tier, speeds, up)
             except PortShortage as shortage:
                 raise shortage.at(seat.name, seat.tier) from None
+            known[key] = allocation
         if seat.name in dead:
             allocation = moved(allocation, tier.model, dead[seat.name], speeds, tier.up.speed_gbps if tier.up else 0)
         found.append(allocation)

@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import repeat
 from pathlib import Path as FilePath
 
 from clusterwright.finding import Finding, Position, Severity
@@ -55,7 +56,7 @@ class _Reader:
     groups: dict[GroupKey, StandingGroups] = field(default_factory=dict)
     nodes: dict[str, StandingNode] = field(default_factory=dict)
     switches: dict[str, StandingSwitch] = field(default_factory=dict)
-    cables: dict[str, dict[End, StandingCable]] = field(default_factory=dict)
+    rows: dict[str, list[StandingCable]] = field(default_factory=dict)
     freed_ports: dict[End, Freed] = field(default_factory=dict)
     freed_addresses: dict[tuple[str, int], Freed] = field(default_factory=dict)
     given: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -91,7 +92,7 @@ class _Reader:
         name = line.removesuffix(":")
         known = {"groups": self.group, "nodes": self.node, "switches": self.switch, "freed": self.free}
         if name.startswith(CABLES):
-            own = self.cables.setdefault(name.removeprefix(CABLES), {})
+            own = self.rows.setdefault(name.removeprefix(CABLES), [])
             return lambda key, value: self.cable(own, key, value)
         if name not in known or name == line:
             expected = "version: 1, groups:, nodes:, switches:, cables FABRIC: or freed:"
@@ -169,21 +170,37 @@ class _Reader:
             key, fabric, tier, group, plane, position, number, rack, unit, asn, loopback, hosts, self.line
         )
 
-    def cable(self, known: dict[End, StandingCable], key: str, value: str) -> None:
+    def cable(self, known: list[StandingCable], key: str, value: str) -> None:
         device, _, ports = key.partition(" ")
         ends, _, addresses = value.partition(" @ ")
         own = expand_all(ports.split())
-        uppers = [end for item in ends.split(", ") for end in _ends(item)]
+        uppers: list[str] = []
+        upper_ports: list[str] = []
+        for item in ends.split(", "):
+            _add_ends(item, uppers, upper_ports)
         if len(own) != len(uppers) or not own:
             raise _NoFactError(f"{device} has {len(own)} ports here, and {len(uppers)} go with them")
-        given = _addresses(addresses, len(own)) if addresses else [None] * len(own)
-        fabric = id(known)
-        for port, (upper, upper_port), address in zip(own, uppers, given, strict=True):
-            self.once(f"{device} {port}", "port", device, port)
-            self.once(f"{upper} {upper_port}", "port", upper, upper_port)
-            if address is not None:
-                self.once(f"the address of {device} {port}", "cable address", fabric, address)
-            known[device, port] = StandingCable(device, port, upper, upper_port, address, self.line)
+        given = _addresses(addresses, len(own)) if addresses else repeat(None)
+        known += map(StandingCable, repeat(device), own, uppers, upper_ports, given, repeat(self.line))
+
+    def cables(self) -> dict[str, dict[End, StandingCable]]:
+        """The cables of each fabric by their lower end. Where a port or an address is given away twice, the lines are
+        named: which they are is looked for only then.
+        """
+        found = {fabric: {(cable.device, cable.port): cable for cable in rows} for fabric, rows in self.rows.items()}
+        rows = [cable for own in self.rows.values() for cable in own]
+        ends = {(cable.upper, cable.upper_port) for cable in rows}.union(*found.values())
+        addresses = [{cable.address for cable in own} - {None} for own in self.rows.values()]
+        addressed = sum(cable.address is not None for cable in rows)
+        if len(ends) != 2 * len(rows) or sum(map(len, addresses)) != addressed:
+            for fabric, own in self.rows.items():
+                for cable in own:
+                    self.line = cable.line
+                    self.once(f"{cable.device} {cable.port}", "port", cable.device, cable.port)
+                    self.once(f"{cable.upper} {cable.upper_port}", "port", cable.upper, cable.upper_port)
+                    if cable.address is not None:
+                        self.once(f"the address of {cable.device} {cable.port}", "address", fabric, cable.address)
+        return found
 
     def free(self, key: str, value: str) -> None:
         kind, owner, *words = key.split()
@@ -214,7 +231,7 @@ def read_allocated(path: FilePath, file: str, *, is_own: bool = True) -> tuple[A
         reader.groups,
         reader.nodes,
         reader.switches,
-        reader.cables,
+        reader.cables(),
         reader.freed_ports,
         reader.freed_addresses,
     )
@@ -275,17 +292,18 @@ def _text(value: str, address: int) -> str:
     return value
 
 
-def _ends(item: str) -> list[End]:
+def _add_ends(item: str, devices: list[str], ports: list[str]) -> None:
     """``leaf-00..07 1`` or ``leaf-00 1..8``: devices and ports that go together."""
-    device, _, ports = item.strip().partition(" ")
-    devices, own = expand(device), expand_all(ports.split())
+    device, _, words = item.strip().partition(" ")
+    names, own = expand(device), expand_all(words.split())
     if len(own) == 1:
-        return [(each, own[0]) for each in devices]
-    if len(devices) == 1:
-        return [(devices[0], each) for each in own]
-    if len(devices) != len(own):
-        raise _NoFactError(f"{len(devices)} devices and {len(own)} ports do not go together", item)
-    return list(zip(devices, own, strict=True))
+        own *= len(names)
+    elif len(names) == 1:
+        names *= len(own)
+    if len(names) != len(own):
+        raise _NoFactError(f"{len(names)} devices and {len(own)} ports do not go together", item)
+    devices += names
+    ports += own
 
 
 def _addresses(text: str, count: int) -> list[int | None]:
