@@ -1,3 +1,60 @@
 """``clusterwright allocate``: writes down what stands, so that it stays where it is while the spec grows."""
 
 from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from clusterwright import durable
+from clusterwright.compare.plans import compare_plans
+from clusterwright.compare.text import standing_lines
+from clusterwright.plan.allocation.imported import pin
+from clusterwright.plan.allocation.record import record
+from clusterwright.plan.allocation.writing import allocation_text
+from clusterwright.plan.build import build_plan
+from clusterwright.rules.engine import load_sound
+from clusterwright.spec.allocated.facts import NOTHING_STANDS
+from clusterwright.spec.allocated.point_to_point import read_cables
+from clusterwright.spec.load import allocation_file
+
+_EXIT_DIFFERENT = 1
+
+
+@click.command()
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option(
+    "--cables",
+    type=click.Path(path_type=Path),
+    metavar="FILE.csv",
+    help="A point-to-point list of the cables as they were laid (A-Node, A-Port, Z-Node, Z-Port): they stand there.",
+)
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 where the file would change.")
+def allocate(spec: Path, cables: Path | None, check: bool) -> int:
+    """Writes what stands into the allocation file beside SPEC: cluster.allocated.yaml beside cluster.yaml.
+
+    What the file has stays as it is; what the spec has beyond it is added, and what is gone is taken out: its ports and
+    addresses rest for the spec's quarantine, from today on. Every other command reads the file.
+
+    Exit status: 0 written or up to date, 1 would change (--check), 2 could not run.
+    """
+    today = datetime.now(UTC).date()
+    plan = build_plan(load_sound(spec))
+    before = plan
+    if cables is not None:
+        plan = pin(plan, read_cables(cables), str(cables), today)
+    stands = record(plan, today, before.spec.allocated)
+    text = allocation_text(plan.spec, stands)
+    file = allocation_file(spec)
+    is_same = file.is_file() and file.read_text(encoding="utf-8") == text
+    if not (check or is_same):
+        durable.replace(file, text.encode())
+    known = before.spec.allocated if before.spec.allocated.is_own else NOTHING_STANDS
+    added = len(stands.switches) + len(stands.nodes) - len(known.switches) - len(known.nodes)
+    said = "is up to date" if is_same else f"would change ({added:+,} devices)" if check else f"has {added:+,} devices"
+    click.echo(f"{file} {said}; {stands.freed:,} ports and addresses rest", err=True)
+    if cables is not None:
+        sys.stdout.writelines(f"{line}\n" for line in standing_lines(compare_plans(before, plan)))
+    return _EXIT_DIFFERENT if check and not is_same else 0

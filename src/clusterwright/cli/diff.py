@@ -28,7 +28,7 @@ _EXIT_DIFFERENT = 1
     "--lines", type=click.IntRange(0), default=12, show_default=True, help="Diff lines shown a file; 0 shows all."
 )
 def diff(before: str, after: str, form: str, cables: Path | None, config: bool, lines: int) -> int:
-    """Compares two specs: zones and flows first, then devices, cables, addresses, then configuration line by line.
+    """Compares two specs: what moves first, then zones, flows, devices and cables, then configuration line by line.
 
     A and B are spec files, or REV:path in git, read from that revision with all that they extend. Devices whose
     configuration changes by the same lines are told together.

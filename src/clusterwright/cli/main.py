@@ -20,6 +20,10 @@ from clusterwright.finding import ClusterwrightError, SpecError
 # Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use; nor must
 # the list of all commands, so the first sentence of each one's help stands beside it.
 COMMANDS = {
+    "allocate": (
+        "clusterwright.cli.allocate:allocate",
+        "Writes what stands into the allocation file beside SPEC: cluster.allocated.yaml beside cluster.yaml.",
+    ),
     "audit": (
         "clusterwright.cli.stacks.audit:audit",
         "Show, check and export the record of the rollouts under ROOT.",
@@ -34,7 +38,7 @@ COMMANDS = {
     ),
     "diff": (
         "clusterwright.cli.diff:diff",
-        "Compares two specs: zones and flows first, then devices, cables, addresses, then configuration line by line.",
+        "Compares two specs: what moves first, then zones, flows, devices and cables, then configuration line by line.",
     ),
     "explain": (
         "clusterwright.cli.explain:explain",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from clusterwright.compare.changes import AddressChange
@@ -10,13 +10,17 @@ from clusterwright.plan.model import Interface, Plan, format_address
 from clusterwright.plan.own_addresses import own_addresses
 
 
-def address_changes(before: Plan, after: Plan, renamed: Mapping[str, str]) -> Iterator[AddressChange]:
-    """Ports by fabric, device and port, in the first plan's order; ``renamed`` as in DeviceChanges."""
+def address_changes(
+    before: Plan, after: Plan, renamed: Mapping[str, str], now_called: Callable[[str], str]
+) -> Iterator[AddressChange]:
+    """Ports by fabric, device and port, in the first plan's order; ``renamed`` as in DeviceChanges. ``now_called``
+    gives the second plan's name of a fabric of the first.
+    """
     now = {(each.device, each.port): each for each in _ports(after)}
     for port in _ports(before):
         name = renamed.get(port.device, port.device)
         other = now.get((name, port.port))
-        if other is None or (port.fabric, port.text) == (other.fabric, other.text):
+        if other is None or (now_called(port.fabric), port.text) == (other.fabric, other.text):
             continue
         yield AddressChange(port.fabric, name, port.port, port.text, other.text)
 

@@ -20,15 +20,20 @@ End = tuple[str, str]  # device, port
 Names = Mapping[str, str]
 
 
-def cable_changes(before: Plan, after: Plan, renamed: Names) -> tuple[CableChanges, ...]:
-    """The changes of every fabric of either plan, in the order of the specs; ``renamed`` as in DeviceChanges."""
+def cable_changes(before: Plan, after: Plan, renamed: Names, now: Callable[[str], str]) -> tuple[CableChanges, ...]:
+    """The changes of every fabric of either plan, in the order of the specs; ``renamed`` as in DeviceChanges.
+
+    ``now`` gives the second plan's name of a fabric of the first.
+    """
     old: dict[str, list[Cable]] = defaultdict(list)
     new: dict[str, list[Cable]] = defaultdict(list)
     for cable in before.cables:
-        old[cable.fabric].append(cable)
+        old[now(cable.fabric)].append(cable)
     for cable in after.cables:
         new[cable.fabric].append(cable)
-    fabrics = dict.fromkeys(fabric.name for fabric in chain(before.spec.fabrics, after.spec.fabrics))
+    fabrics = dict.fromkeys(
+        chain((now(each.name) for each in before.spec.fabrics), (each.name for each in after.spec.fabrics))
+    )
     return tuple(fabric_changes(name, old[name], new[name], renamed) for name in fabrics)
 
 

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from clusterwright.compare.changes import DeviceChanges, FieldChange
+from clusterwright.plan.allocation.standing import Standing
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Device, Plan, format_address, format_guid
+from clusterwright.spec.allocated.facts import NOTHING_STANDS
 
 # Properties that people act on. ``index``, ``position`` and ``groups`` follow from names and are not told again.
 FIELDS = (
@@ -19,7 +21,8 @@ FIELDS = (
 def device_changes(before: Plan, after: Plan) -> DeviceChanges:
     """Devices are the same when their names are; of the others those with the same place in the same count.
 
-    A plan's names grow a digit when a hundredth pod comes: the machines are the same, and so are their cables.
+    A plan's names grow a digit when a hundredth pod comes: the machines are the same, and so are their cables. What the
+    second spec's ``renamed`` says is the same too.
     """
     gone = [device for device in before.devices if device.name not in after.by_name]
     new = [device for device in after.devices if device.name not in before.by_name]
@@ -35,16 +38,22 @@ def device_changes(before: Plan, after: Plan) -> DeviceChanges:
 
 def _renamed(before: Plan, after: Plan) -> Mapping[str, str]:
     """Old name to new name of devices whose name is in one plan only, by model and place in the count."""
+    standing = Standing(after.spec, NOTHING_STANDS)
     seats = {seat: device.name for seat, device in _seats(after) if device.name not in before.by_name}
-    own = ((seat, device.name) for seat, device in _seats(before) if device.name not in after.by_name)
+    own = ((seat, device.name) for seat, device in _seats(before, standing) if device.name not in after.by_name)
     return {name: seats[seat] for seat, name in own if seat in seats}
 
 
-def _seats(plan: Plan) -> Iterator[tuple[tuple[object, ...], Device]]:
-    """Devices with what tells them apart besides their names: their number in their node group or tier."""
+def _seats(plan: Plan, now: Standing | None = None) -> Iterator[tuple[tuple[object, ...], Device]]:
+    """Devices with what tells them apart besides their names: their number in their node group or tier, under the names
+    that these have ``now``.
+    """
     counts: Counter[tuple[object, ...]] = Counter()
     for device in plan.devices:
-        kind = (device.node_group, device.fabric, device.tier)
+        nodes, fabric = device.node_group, device.fabric
+        if now is not None:
+            nodes, fabric = now.node_group(nodes), now.fabric(fabric)
+        kind = (nodes, fabric, device.tier)
         yield (*kind, device.model, counts[kind]), device
         counts[kind] += 1
 

@@ -1,4 +1,4 @@
-"""A comparison as people read it: who may talk to whom first, then devices, cables, addresses, configuration."""
+"""A comparison as people read it: what stands and moves first, then zones, devices, cables, configuration."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from clusterwright.platforms.slurm.hostlist import hostlist
 
 EXAMPLES = 3  # of what is told by the dozen; JSON and the work order have every one
 MOST_GROUPS = 24
+NUMBERS = frozenset({"asn", "loopback", "guid"})  # fields of a device that others know it by
 
 
 def text_lines(changes: PlanChanges, configs: Sequence[ConfigGroup] | None, most_lines: int) -> Iterator[str]:
@@ -26,13 +27,31 @@ def text_lines(changes: PlanChanges, configs: Sequence[ConfigGroup] | None, most
     if not changes and not configs:
         yield "no difference"
         return
+    yield ""
+    yield from standing_lines(changes)
     yield from _isolation(changes)
     yield from _devices(changes)
     for fabric in changes.cables:
         yield from _cables(fabric)
-    yield from _addresses(changes)
     if configs is not None:
         yield from _configuration(configs, most_lines)
+
+
+def standing_lines(changes: PlanChanges) -> Iterator[str]:
+    """What moves of that which stands: nobody wants to read of it below all that is new."""
+    cables = sum(len(fabric.moved) for fabric in changes.cables)
+    numbers = [item for item in changes.devices.changed if item.field in NUMBERS]
+    if not (cables or changes.addresses or numbers):
+        yield "what stands: no cable, address or number of it moves"
+        return
+    rest = f"{len(changes.addresses):,} addresses and {len(numbers):,} numbers change"
+    yield f"what stands: {cables:,} cables move, {rest}"
+    for fabric in changes.cables:
+        for move in fabric.moved[:EXAMPLES]:
+            yield f"  {fabric.fabric}: move {moved(move)}"
+        if len(fabric.moved) > EXAMPLES:
+            yield f"  {fabric.fabric}: … and {len(fabric.moved) - EXAMPLES:,} more moves"
+    yield from _addresses(changes)
 
 
 def _isolation(changes: PlanChanges) -> Iterator[str]:
@@ -104,10 +123,6 @@ def _cables(fabric: CableChanges) -> Iterator[str]:
     for (side, _), count in sorted(ends.items(), key=lambda item: item[0][1]):
         first = next(cable for cable in fabric.added if cable.a.side == side)
         yield f"  + {count:,} {'to hosts' if side == 'host' else side} at {first.speed_gbps} Gb/s, {_between(first)} …"
-    for move in fabric.moved[:EXAMPLES]:
-        yield f"  move {moved(move)}"
-    if len(fabric.moved) > EXAMPLES:
-        yield f"  … and {len(fabric.moved) - EXAMPLES:,} more moves"
     for sign, cables in (
         ("-", fabric.removed),
         ("no more traffic:", fabric.stopped),
@@ -157,15 +172,12 @@ def _kind(cable: Cable) -> str:
 
 
 def _addresses(changes: PlanChanges) -> Iterator[str]:
-    if not changes.addresses:
-        return
-    yield "\naddresses of ports that stay"
     by_fabric: dict[str, list[str]] = defaultdict(list)
     for item in changes.addresses:
         text = f"{item.device} {item.port} {item.before or 'none'} → {item.after or 'none'}"
         by_fabric[item.fabric].append(text)
     for fabric, texts in by_fabric.items():
-        yield f"  {fabric}: {len(texts):,} change: {_and_more(texts[:EXAMPLES], len(texts))}"
+        yield f"  {fabric}: {len(texts):,} addresses change: {_and_more(texts[:EXAMPLES], len(texts))}"
 
 
 def _configuration(groups: Sequence[ConfigGroup], most_lines: int) -> Iterator[str]:

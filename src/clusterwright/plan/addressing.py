@@ -6,6 +6,8 @@ switch with hosts gets one subnet, in which either each NIC has a link of its ow
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from clusterwright.spec.fabric import FabricAddressing
@@ -31,6 +33,11 @@ class FabricAddresses:
     links_start: int
     loopbacks_start: int
 
+    @property
+    def subnet_bits(self) -> int:
+        """How many bits of an address count within a host subnet."""
+        return self.bits - self.addressing.hosts_per_switch
+
     def loopback(self, index: int) -> int:
         """The address of the index-th switch; the pool's first address is left out."""
         return self.loopbacks_start + 1 + index
@@ -45,7 +52,7 @@ class FabricAddresses:
 
     def host_subnet(self, index: int) -> int:
         """Network address of the index-th switch's host subnet."""
-        return self.hosts_start + (index << (self.bits - self.addressing.hosts_per_switch))
+        return self.hosts_start + (index << self.subnet_bits)
 
     def gateway(self, subnet: int) -> int | None:
         """The switch's address in a shared subnet; None where every NIC has its own link."""
@@ -69,12 +76,12 @@ class FabricAddresses:
 
     def subnet_number(self, network: int) -> int:
         """Which host subnet begins at an address: less than 0 where none does."""
-        number, rest = divmod(network - self.hosts_start, 1 << (self.bits - self.addressing.hosts_per_switch))
+        number, rest = divmod(network - self.hosts_start, 1 << self.subnet_bits)
         return -1 if rest or network - self.hosts_start >= self.addressing.hosts.num_addresses else number
 
     def host_number(self, subnet: int, address: int) -> int:
         """Which NIC of a subnet an address is: less than 0 where it is of none."""
-        if not 0 <= address - subnet < 1 << (self.bits - self.addressing.hosts_per_switch):
+        if not 0 <= address - subnet < 1 << self.subnet_bits:
             return -1
         if self.addressing.host_links == "shared":
             return address - subnet - 2
@@ -103,10 +110,27 @@ def fabric_addresses(addressing: FabricAddressing) -> FabricAddresses:
     )
 
 
+def resting_in(addresses: FabricAddresses, resting: Iterable[int]) -> tuple[int, int, int, int]:
+    """How many of each pool rest: loopbacks, links, host subnets, and addresses in the subnet where most do."""
+    loopbacks = links = subnets = 0
+    hosts: Counter[int] = Counter()
+    for address in resting:
+        loopbacks += addresses.loopback_number(address) >= 0
+        links += addresses.link_number(address) >= 0
+        if addresses.subnet_number(address) >= 0:
+            subnets += 1
+        elif 0 <= address - addresses.hosts_start < addresses.addressing.hosts.num_addresses:
+            hosts[(address - addresses.hosts_start) >> addresses.subnet_bits] += 1
+    return loopbacks, links, subnets, max(hosts.values(), default=0)
+
+
 def check_pools(
     addressing: FabricAddressing, switches: int, links: int, subnets: int, hosts_per_subnet: int
 ) -> list[PoolExhausted]:
-    """What does not fit: the pools against the numbers of switches, links and host subnets, and the largest subnet."""
+    """What does not fit: the pools against the numbers of switches, links and host subnets, and the largest subnet.
+
+    Each number counts what rests as well (``resting_in``).
+    """
     host_bits = addressing.hosts.max_prefixlen - addressing.hosts_per_switch
     shared = addressing.host_links == "shared"
     room = (1 << host_bits) - 3 if shared else ((1 << host_bits) - 2) // 2

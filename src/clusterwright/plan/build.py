@@ -33,8 +33,7 @@ def build_plan(spec: ClusterSpec, skeleton: Skeleton | None = None) -> Plan:
     for fabric, placed in zip(skeleton.fabrics, switches, strict=True):
         devices.extend(placed)
         try:
-            resting = skeleton.standing.resting_addresses(fabric.fabric.name)
-            fabric_cables, fabric_subnets = cable_fabric(spec, skeleton.layout, fabric, placed, nodes, service, resting)
+            fabric_cables, fabric_subnets = cable_fabric(spec, skeleton.layout, fabric, placed, nodes, service)
         except PortShortage as error:
             raise _shortage(spec, fabric.fabric.path, error) from error
         cables.extend(fabric_cables)

@@ -39,19 +39,15 @@ def cable_fabric(
     switches: Sequence[Device],
     nodes: Sequence[Device],
     service: Service,
-    resting: frozenset[int],
 ) -> tuple[list[Cable], list[Subnet]]:
-    """Cables and subnets of a fabric. The addresses ``resting`` are given to nothing.
-
-    Raises PortShortage when a switch runs out of ports.
-    """
+    """Cables and subnets of a fabric. Raises PortShortage when a switch runs out of ports."""
     ports = allocate_fabric(spec, skeleton)
     addressing = skeleton.fabric.addressing
     addresses = fabric_addresses(addressing) if addressing else None
     down_ports = [iter(allocation.down) for allocation in ports]
     up_ports = [iter(allocation.up) for allocation in ports]
     names = [switch.name for switch in switches]
-    given = GivenAddresses(skeleton, addresses, resting) if addresses else None
+    given = GivenAddresses(skeleton, addresses) if addresses else None
     host_cables, subnets = _attach(spec, layout, skeleton, names, nodes, down_ports, given, service)
     return [*host_cables, *_link(skeleton, names, down_ports, up_ports, given, service)], subnets
 
@@ -73,7 +69,7 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
         tier = skeleton.fabric.tiers[seat.tier]
         own = tuple(below[number])
         above = tuple(link.standing.port if link.standing else "" for link in skeleton.standing.get(number, ()))
-        resting = skeleton.resting.get(seat.name, frozenset())
+        resting = skeleton.resting.ports.get(seat.name, frozenset())
         stands = any(own) or any(above) or bool(resting)
         key: tuple[object, ...] = (
             seat.tier,

@@ -34,11 +34,15 @@ class NodeSlot:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All groups of a cluster, and its nodes in order. ``around[i]`` are the groups around group i, itself first."""
+    """All groups of a cluster, and its nodes in order. ``around[i]`` are the groups around group i, itself first.
+
+    ``left_out`` are the groups and nodes that were passed over.
+    """
 
     groups: tuple[Group, ...]
     around: tuple[tuple[int, ...], ...]
     nodes: tuple[NodeSlot, ...]
+    left_out: frozenset[str] = frozenset()
 
     def instances(self, level: str) -> list[int]:
         """Indexes of the groups at ``level``, in order."""
@@ -51,14 +55,15 @@ def lay_out(spec: ClusterSpec, standing: Standing) -> Layout:
     around: list[tuple[int, ...]] = []
     nodes: list[NodeSlot] = []
     counters: dict[tuple[str, str], int] = {}
+    left_out: set[str] = set()
     numbers = Numbers(node.number for node in standing.nodes.values())
     for position, node_group in enumerate(spec.node_groups):
-        for index, (home, slot) in enumerate(_place(node_group, standing, groups, around, counters)):
+        for index, (home, slot) in enumerate(_place(node_group, standing, groups, around, counters, left_out)):
             name = _node_name(node_group, groups[home], slot)
             known = standing.nodes.get(name)
             number = numbers.take(known.number if known else None)
             nodes.append(NodeSlot(name, position, index, number, slot, around[home]))
-    return Layout(tuple(groups), tuple(around), tuple(nodes))
+    return Layout(tuple(groups), tuple(around), tuple(nodes), frozenset(left_out))
 
 
 def _node_name(node_group: NodeGroup, group: Group, slot: int) -> str:
@@ -71,22 +76,22 @@ def _place(
     groups: list[Group],
     around: list[tuple[int, ...]],
     counters: dict[tuple[str, str], int],
+    left_out: set[str],
 ) -> list[tuple[int, int]]:
     """Append the groups of a node group; returns the group and the slot of each of its nodes.
 
-    Places that the spec leaves out stay empty, and as many more are cut as they are.
+    Places that the spec leaves out stay empty, and as many more are cut as they are; their names go to ``left_out``.
     """
     size = node_group.levels[0].of
-    left_out = frozenset(node_group.left_out)
     places = node_group.count
     while True:
         own, own_around, own_counters = list(groups), list(around), dict(counters)
-        chains = _add_groups(node_group, places, standing, own, own_around, own_counters)
+        chains = _add_groups(node_group, places, standing, own, own_around, own_counters, left_out)
         found = [
             (home, slot)
             for at, home in enumerate(chains)
             for slot in range(min(size, places - at * size))
-            if home >= 0 and not (left_out and _node_name(node_group, own[home], slot) in left_out)
+            if home >= 0 and not _is_left_out(node_group, _node_name(node_group, own[home], slot), left_out)
         ]
         if len(found) == node_group.count:
             break
@@ -117,13 +122,13 @@ def _add_groups(
     groups: list[Group],
     around: list[tuple[int, ...]],
     counters: dict[tuple[str, str], int],
+    left_out: set[str],
 ) -> list[int]:
     """Append all groups of one node group, outermost level first; returns the indexes of its smallest groups.
 
     One that the spec leaves out is -1, and so is all that lies in it.
     """
     counts = _counts(node_group, places)
-    left_out = frozenset(node_group.left_out)
     above: list[int] = []
     above_of = 0
     for depth in range(len(node_group.levels) - 1, -1, -1):
@@ -141,7 +146,7 @@ def _add_groups(
             known = standing.groups.get((node_group.name, level.name, parent), ())
             own = index % above_of if above else index
             name = _group_name(known, own, standing, counters, (base, level.code), width)
-            if name in left_out:
+            if _is_left_out(node_group, name, left_out):
                 here.append(-1)
                 continue
             groups.append(Group(name, level.name, _number_in(name), parent, node_group.name))
@@ -149,6 +154,14 @@ def _add_groups(
             here.append(len(groups) - 1)
         above, above_of = here, level.of
     return above
+
+
+def _is_left_out(node_group: NodeGroup, name: str, met: set[str]) -> bool:
+    """Whether the spec leaves a place out: then it was ``met``."""
+    if name in node_group.left_out:
+        met.add(name)
+        return True
+    return False
 
 
 def _number_in(name: str) -> int:

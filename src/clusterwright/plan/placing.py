@@ -101,8 +101,7 @@ def _switches(skeleton: Skeleton, fabric: FabricSkeleton, racks: Racks, states: 
         return
     addresses = fabric_addresses(addressing)
     own = [seat.standing.loopback if seat.standing else None for seat in fabric.seats]
-    resting = skeleton.standing.resting_addresses(fabric.fabric.name)
-    known = [addresses.loopback_number(address) for address in (*resting, *own) if address is not None]
+    known = [addresses.loopback_number(address) for address in (*fabric.resting.addresses, *own) if address is not None]
     loopbacks = Numbers(number for number in known if number >= 0)
     for seat, asn, address in zip(fabric.seats, numbers, own, strict=True):
         number = addresses.loopback_number(address) if address is not None else -1

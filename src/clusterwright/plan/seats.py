@@ -45,10 +45,18 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An uplink: the seat that it leads to, and its cable where that stands between the two switches."""
+    """An uplink: the seat that it leads to, and its cable where that stands; ``is_replugged`` says that only the lower
+    end of it does.
+    """
 
     upper: int
     standing: StandingCable | None = None
+    is_replugged: bool = False
+
+    @property
+    def upper_port(self) -> str:
+        """The upper port in which the cable stands, "" for none."""
+        return self.standing.upper_port if self.standing is not None and not self.is_replugged else ""
 
 
 @dataclass(frozen=True, slots=True)

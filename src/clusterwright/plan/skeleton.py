@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from clusterwright.plan.allocation.seat_numbers import Numbering
 from clusterwright.plan.allocation.spreading import spread_over, standing_links
-from clusterwright.plan.allocation.standing import Standing
+from clusterwright.plan.allocation.standing import NOTHING_RESTS, Resting, Standing
 from clusterwright.plan.attaching import SeatChoice
 from clusterwright.plan.free_ports import Crowded, fill_free_ports
 from clusterwright.plan.layout import Layout, lay_out
@@ -33,8 +33,8 @@ class FabricSkeleton:
     """One fabric's switches, attachments and joins.
 
     ``planes`` is the number of planes of each tier. ``standing`` are the uplinks of lower switches, by their seat, in
-    bundles of which something stands; ``resting`` the ports by switch that were given up of late. ``loose`` are the
-    seats whose uplinks find nothing above them, ``unattached`` the node groups and switches that find no switch around
+    bundles of which something stands; ``resting`` what was given up of late. ``loose`` are the seats
+    whose uplinks find nothing above them, ``unattached`` the node groups and switches that find no switch around
     them, ``crowded`` those that were sent to a tier and find no free port there.
     """
 
@@ -47,7 +47,7 @@ class FabricSkeleton:
     unattached: tuple[str, ...]
     crowded: tuple[Crowded, ...] = ()
     standing: Mapping[int, tuple[Link, ...]] = field(default_factory=dict)
-    resting: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    resting: Resting = NOTHING_RESTS
 
     def joined_tiers(self) -> tuple[tuple[Tier, Tier], ...]:
         """Every pair of tiers, the lower first, between which there is a link, in the order of the spec."""
@@ -73,7 +73,7 @@ class FabricSkeleton:
             ports[attachment.seat].append(attachment.standing.upper_port if attachment.standing else "")
         for bundle in self.bundles:
             for _, link in links_of(self, bundle):
-                ports[link.upper].append(link.standing.upper_port if link.standing else "")
+                ports[link.upper].append(link.upper_port)
         return ports
 
 
@@ -150,6 +150,10 @@ def _fabric(
     attachments, unattached, crowded = _attach(spec, layout, standing, fabric, seats, seats_in, others)
     bundles, loose = _join(layout, fabric, seats, seats_in)
     cables = standing.cables.get(fabric.name, {})
+    links = standing_links(fabric, seats, bundles, cables)
+    uplinks = [link for own in links.values() for link in own]
+    stands = [attachment.standing for attachment in attachments] + [link.standing for link in uplinks]
+    replugged = [link.standing for link in uplinks if link.is_replugged]
     return FabricSkeleton(
         fabric,
         tuple(planes_of),
@@ -159,8 +163,8 @@ def _fabric(
         tuple(loose),
         tuple(unattached),
         tuple(crowded),
-        standing_links(fabric, seats, bundles, cables),
-        standing.resting,
+        links,
+        standing.resting(fabric.name, [seat.standing for seat in seats], stands, replugged),
     )
 
 

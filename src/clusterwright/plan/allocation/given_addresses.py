@@ -15,7 +15,8 @@ from clusterwright.plan.skeleton import FabricSkeleton, links_of
 class GivenAddresses:
     """Gives the addresses of one fabric, one after another; ``subnets`` are the host subnets given so far, by seat."""
 
-    def __init__(self, skeleton: FabricSkeleton, addresses: FabricAddresses, resting: frozenset[int]) -> None:
+    def __init__(self, skeleton: FabricSkeleton, addresses: FabricAddresses) -> None:
+        resting = skeleton.resting.addresses
         self.addresses = addresses
         self.subnets: dict[int, int] = {}
         self._known = {
@@ -31,7 +32,10 @@ class GivenAddresses:
         for item in skeleton.attachments:
             if item.standing is not None and item.standing.address is not None:
                 self._own.setdefault(item.seat, []).append(item.standing.address)
-        self._resting = resting
+        self._resting: dict[int, list[int]] = {}  # those of hosts, by the network address of their subnet
+        for address in resting:
+            network = addresses.host_subnet((address - addresses.hosts_start) >> addresses.subnet_bits)
+            self._resting.setdefault(network, []).append(address)
 
     def _taken_links(self, skeleton: FabricSkeleton, resting: frozenset[int]) -> list[int]:
         standing = [
@@ -54,7 +58,7 @@ class GivenAddresses:
         """The address of a NIC, and of its switch's end (None in a shared subnet)."""
         subnet = self.subnet(item.seat)
         if item.seat not in self._hosts:
-            taken = (*self._own.get(item.seat, ()), *self._resting)
+            taken = (*self._own.get(item.seat, ()), *self._resting.get(subnet, ()))
             self._hosts[item.seat] = Numbers(
                 number for each in taken if (number := self.addresses.host_number(subnet, each)) >= 0
             )

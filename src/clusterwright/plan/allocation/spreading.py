@@ -51,30 +51,37 @@ def _bundle(
 ) -> dict[int, tuple[Link, ...]]:
     uppers = frozenset(bundle.uppers)
     kept: dict[int, list[Link]] = {}
+    loose: dict[int, list[StandingCable]] = {}  # of which only the lower end stands
     for lower in bundle.lowers:
-        links = _links(fabric, seats, lower)
-        standing = (Link(names[cable.upper], cable) for cable in own.get(lower, ()) if names.get(cable.upper) in uppers)
-        kept[lower] = [link for _, link in zip(range(links), standing, strict=False)]
+        mine = own.get(lower, ())[: _links(fabric, seats, lower)]
+        kept[lower] = [Link(names[cable.upper], cable) for cable in mine if names.get(cable.upper) in uppers]
+        loose[lower] = [cable for cable in mine if names.get(cable.upper) not in uppers]
     total = Counter(link.upper for links in kept.values() for link in links)
-    _give_to_new(fabric, seats, bundle, kept, total)
+    _give_to_new(fabric, seats, bundle, kept, loose, total)
     found = {}
     for lower in bundle.lowers:
-        mine = Counter(link.upper for link in kept[lower])
+        count = Counter(link.upper for link in kept[lower])
         fresh = []
         for _ in range(_links(fabric, seats, lower) - len(kept[lower])):
-            upper = min(bundle.uppers, key=lambda at: (mine[at], total[at]))
-            mine[upper] += 1
+            upper = min(bundle.uppers, key=lambda at: (count[at], total[at]))
+            count[upper] += 1
             total[upper] += 1
             fresh.append(upper)
         up = fabric.tiers[seats[lower].tier].up
         if up is not None and up.spread == ADJACENT:
             fresh.sort()
-        found[lower] = (*kept[lower], *map(Link, fresh))
+        replugged = [Link(upper, cable, is_replugged=True) for upper, cable in zip(fresh, loose[lower], strict=False)]
+        found[lower] = (*kept[lower], *replugged, *map(Link, fresh[len(replugged) :]))
     return found
 
 
 def _give_to_new(
-    fabric: Fabric, seats: Sequence[Seat], bundle: Bundle, kept: dict[int, list[Link]], total: Counter[int]
+    fabric: Fabric,
+    seats: Sequence[Seat],
+    bundle: Bundle,
+    kept: dict[int, list[Link]],
+    loose: dict[int, list[StandingCable]],
+    total: Counter[int],
 ) -> None:
     """Take from every lower switch the links that switches new above it have a right to, from those with the most."""
     new = frozenset(upper for upper in bundle.uppers if seats[upper].standing is None)
@@ -89,7 +96,9 @@ def _give_to_new(
             mine = Counter(link.upper for link in kept[lower])
             most = max(mine, key=lambda at: (mine[at], total[at], at))
             last = max(at for at, link in enumerate(kept[lower]) if link.upper == most)
-            del kept[lower][last]
+            released = kept[lower].pop(last).standing
+            if released is not None:
+                loose[lower].append(released)
             total[most] -= 1
 
 

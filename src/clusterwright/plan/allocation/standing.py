@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from clusterwright.spec.allocated.facts import Allocated, Cables, StandingNode, StandingSwitch
+from clusterwright.spec.allocated.facts import Allocated, Cables, StandingCable, StandingNode, StandingSwitch
 from clusterwright.spec.growth import Renamed
 from clusterwright.spec.model import ClusterSpec
 
@@ -35,6 +35,17 @@ class Numbers:
         return self._next - 1
 
 
+@dataclass(frozen=True, slots=True)
+class Resting:
+    """Ports by device, and addresses, that were given up of late: they go to nothing else."""
+
+    ports: Mapping[str, frozenset[str]]
+    addresses: frozenset[int]
+
+
+NOTHING_RESTS = Resting({}, frozenset())
+
+
 @dataclass(frozen=True)
 class Standing:
     """What ``allocated`` says, under the names of ``spec``: node groups, tiers and fabrics may have been renamed."""
@@ -48,7 +59,7 @@ class Standing:
         prefixes = {group.name: group.prefix for group in self.spec.node_groups}
         found = {}
         for node in self.allocated.nodes.values():
-            prefix = prefixes.get(self._now(node.group, "nodes"))
+            prefix = prefixes.get(self.node_group(node.group))
             place = node.name.rpartition("-")[2]
             if prefix is not None and node.name != f"{prefix}-{place}":
                 found[node.name] = f"{prefix}-{place}"
@@ -61,6 +72,10 @@ class Standing:
     def name(self, before: str) -> str:
         """What the device ``before`` of the file is called now."""
         return self.names.get(before, before)
+
+    def node_group(self, before: str) -> str:
+        """What the node group ``before`` of the file is called now."""
+        return self._now(before, "nodes")
 
     def fabric(self, before: str) -> str:
         """What the fabric ``before`` of the file is called now."""
@@ -78,7 +93,7 @@ class Standing:
     def groups(self) -> Mapping[tuple[str, str, str], tuple[str, ...]]:
         """Names of groups by node group, level and the larger group around."""
         known = self.allocated.groups.items()
-        return {(self._now(nodes, "nodes"), level, parent): item.names for (nodes, level, parent), item in known}
+        return {(self.node_group(nodes), level, parent): item.names for (nodes, level, parent), item in known}
 
     @cached_property
     def group_names(self) -> frozenset[str]:
@@ -111,24 +126,45 @@ class Standing:
             found[self.fabric(fabric)] = cables if not self.names else self._renamed(cables)
         return found
 
-    @cached_property
-    def resting(self) -> Mapping[str, frozenset[str]]:
-        """Ports by device that were given up of late."""
-        found: dict[str, set[str]] = {}
-        for device, port in self.allocated.freed_ports:
-            found.setdefault(self.name(device), set()).add(port)
-        return {device: frozenset(ports) for device, ports in found.items()}
-
-    def resting_addresses(self, fabric: str) -> frozenset[int]:
-        """Addresses of a fabric that were given up of late."""
-        return frozenset(address for owner, address in self.allocated.freed_addresses if self.fabric(owner) == fabric)
-
     def _renamed(self, cables: Cables) -> Cables:
         found = {}
         for cable in cables.values():
             now = cable._replace(device=self.name(cable.device), upper=self.name(cable.upper))
             found[now.device, now.port] = now
         return found
+
+    def resting(
+        self,
+        fabric: str,
+        seats: Iterable[StandingSwitch | None],
+        cables: Iterable[StandingCable | None],
+        replugged: Iterable[StandingCable | None],
+    ) -> Resting:
+        """What rests of a fabric in which these ``seats`` and ``cables`` stand on, those ``replugged`` with their lower
+        end alone: what was freed, and what has gone since. Where the spec sets no quarantine, that is free at once.
+        """
+        ports: dict[str, set[str]] = {}
+        if not self.allocated:
+            return NOTHING_RESTS
+        for device, port in self.allocated.freed_ports:
+            ports.setdefault(self.name(device), set()).add(port)
+        freed = self.allocated.freed_addresses
+        addresses = {address for owner, address in freed if self.fabric(owner) == fabric}
+        if self.spec.allocation.quarantine_days:
+            known = self.cables.get(fabric, {})
+            there = {(cable.device, cable.port) for cable in cables if cable is not None}
+            gone = [known[end] for end in known.keys() - there]
+            for cable in gone:
+                ports.setdefault(cable.upper, set()).add(cable.upper_port)
+                ports.setdefault(cable.device, set()).add(cable.port)
+            for cable in filter(None, replugged):
+                ports.setdefault(cable.upper, set()).add(cable.upper_port)
+            addresses.update(cable.address for cable in gone if cable.address is not None)
+            own = {switch.name for switch in seats if switch is not None}
+            for switch in self.allocated.switches.values():
+                if switch.name not in own and self.fabric(switch.fabric) == fabric:
+                    addresses.update(each for each in (switch.loopback, switch.hosts) if each is not None)
+        return Resting({device: frozenset(found) for device, found in ports.items()}, frozenset(addresses))
 
     def _now(self, name: str, kind: str) -> str:
         return next((new for item in self.spec.renamed if (new := _new(item, kind)) and item.was == name), name)

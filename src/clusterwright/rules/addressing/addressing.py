@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from clusterwright.finding import Severity
-from clusterwright.plan.addressing import check_pools
+from clusterwright.plan.addressing import check_pools, fabric_addresses, resting_in
 from clusterwright.plan.model import network_bounds
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -129,7 +129,9 @@ def pool_too_small(subject: Subject) -> Iterator[Problem]:
         if addressing is None:
             continue
         hosts = Counter(attachment.seat for attachment in skeleton.attachments)
-        need = (len(skeleton.seats), _uplinks(skeleton), len(hosts), max(hosts.values(), default=0))
+        rests = resting_in(fabric_addresses(addressing), skeleton.resting.addresses)
+        own = (len(skeleton.seats), _uplinks(skeleton), len(hosts), max(hosts.values(), default=0))
+        need = (own[0] + rests[0], own[1] + rests[1], own[2] + rests[2], own[3] + rests[3])
         lacking = check_pools(addressing, *need)
         for shortage in lacking:
             what = {
@@ -143,7 +145,7 @@ def pool_too_small(subject: Subject) -> Iterator[Problem]:
             fits = _prefix_that_holds(addressing, shortage.pool, need)
             yield Problem(
                 (*addressing.path, shortage.pool),
-                f"{skeleton.fabric.name} has {what}.",
+                f"{skeleton.fabric.name} has {what}{', those that rest counted' if any(rests) else ''}.",
                 f"A /{fits} holds them." if fits is not None else "No prefix holds them: check the counts.",
             )
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
+from clusterwright.plan.placing import as_numbers
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 
@@ -40,13 +41,11 @@ def overlapping_asns(subject: Subject) -> Iterator[Problem]:
 
 def _asn_ranges(skeleton: FabricSkeleton) -> dict[int, tuple[int, int]]:
     """First and last AS number of each tier."""
-    seats = Counter(seat.tier for seat in skeleton.seats)
-    found = {}
-    for depth, tier in enumerate(skeleton.fabric.tiers):
-        if tier.asn is None or not seats[depth]:
-            continue
-        shared = {"tier": seats[depth], "switch": 1, "group": tier.count * skeleton.planes[depth]}[tier.asn.per]
-        found[depth] = (tier.asn.base, tier.asn.base + (seats[depth] - 1) // shared)
+    found: dict[int, tuple[int, int]] = {}
+    for seat, asn in zip(skeleton.seats, as_numbers(skeleton), strict=True):
+        if asn is not None:
+            low, high = found.get(seat.tier, (asn, asn))
+            found[seat.tier] = min(low, asn), max(high, asn)
     return found
 
 

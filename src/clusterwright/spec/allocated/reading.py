@@ -34,7 +34,9 @@ MAX_BYTES = 64 * 1024 * 1024
 MOST_TOLD = 20  # findings of one kind, after which nobody reads on
 CABLES = "cables "
 WHOLE_CLUSTER = "cluster"
+MOST_UNITS = 100  # of a rack
 
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _MARK = re.compile(r"(<{7}|={7}|>{7}|\|{7})")
 _ENTRY = re.compile(r"  (\S.*?): (\S.*)")
 _AGAIN = "Run `clusterwright allocate` to write the file anew, or take the line from git's history."
@@ -126,7 +128,7 @@ class _Reader:
             raise _NoFactError(f'"{key}" is not "NODES LEVEL" or "NODES LEVEL in GROUP"')
         names = tuple(expand_all(value.split()))
         for name in names:
-            if not name[-1].isdigit():
+            if not _named(name)[-1].isdigit():
                 raise _NoFactError(f'"{name}" does not end with the number of a group', name)
             self.once(f"the group {name}", "group", name)
         where = (words[0], words[1], words[3] if len(words) == 4 else "")
@@ -134,7 +136,7 @@ class _Reader:
         self.groups[where] = StandingGroups(names, self.line)
 
     def node(self, key: str, value: str) -> None:
-        names = expand(key)
+        names = tuple(map(_named, expand(key)))
         words = _labelled(value, ("of", "numbers", "units"))
         numbers = expand_all(_need(words, "numbers"))
         units = _need(words, "units")
@@ -155,17 +157,18 @@ class _Reader:
         fabric, tier = of
         plane, position = (_number(_need(words, label, "0")[0]) for label in ("plane", "place"))
         number = _number(_need(words, "number")[0])
-        asn = _number(words["as"][0]) if "as" in words else None
-        loopback = _address(words["loopback"][0]) if "loopback" in words else None
-        hosts = _address(words["hosts"][0].partition("/")[0]) if "hosts" in words else None
+        asn = _number(_need(words, "as")[0], 2**32 - 1) if "as" in words else None
+        loopback = _address(_need(words, "loopback")[0]) if "loopback" in words else None
+        hosts = _address(_need(words, "hosts")[0].partition("/")[0]) if "hosts" in words else None
         group = "" if place == WHOLE_CLUSTER else place
+        _named(key)
         self.once(f"the switch {key}", "device", key)
         self.once(f"place {position} of {tier} in {place}", "seat", fabric, tier, group, plane, position)
         self.once(f"number {number} of {fabric} {tier}", "number", fabric, tier, number)
         for address in (loopback, hosts):
             if address is not None:
                 self.once(f"the address {_text(value, address)}", "address", fabric, address)
-        rack, unit = _need(words, "rack")[0], _unit(_need(words, "unit")[0])
+        rack, unit = _named(_need(words, "rack")[0]), _unit(_need(words, "unit")[0])
         self.switches[key] = StandingSwitch(
             key, fabric, tier, group, plane, position, number, rack, unit, asn, loopback, hosts, self.line
         )
@@ -259,17 +262,23 @@ def _need(words: Mapping[str, list[str]], label: str, default: str | None = None
     return found
 
 
-def _number(word: str) -> int:
-    if not word.isascii() or not word.isdigit():
-        raise _NoFactError(f'"{word}" is no number', word)
+def _named(name: str) -> str:
+    """The name, which has to be one that devices and groups may have."""
+    if _NAME.fullmatch(name) is None:
+        raise _NoFactError(f'"{name}" is no name: lower case letters, digits and dashes', name)
+    return name
+
+
+def _number(word: str, largest: int = 999_999) -> int:
+    if not word.isascii() or not word.isdigit() or int(word) > largest:
+        raise _NoFactError(f'"{word}" is no number from 0 to {largest}', word)
     return int(word)
 
 
 def _unit(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        raise _NoFactError(f'"{word}" is no rack unit', word) from None
+    if not word.isascii() or not word.replace(".", "", 1).isdigit() or float(word) > MOST_UNITS:
+        raise _NoFactError(f'"{word}" is no rack unit', word)
+    return float(word)
 
 
 def _address(word: str) -> int:

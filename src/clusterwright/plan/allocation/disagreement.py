@@ -1,0 +1,192 @@
+"""Where a plan and its allocation file disagree: what the file says wrongly, what is gone, and what it lacks yet.
+
+Looked for in the plan that came of both, fact by fact: whatever the file says, it is so in the plan, or told here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clusterwright.plan.allocation.standing import Standing
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.model import Cable, Device, Plan, format_address
+from clusterwright.plan.service import dead_ports
+from clusterwright.spec.allocated.facts import NOTHING_STANDS, Allocated, StandingCable, StandingNode, StandingSwitch
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A fact of the file, at ``line``, that is otherwise in the plan: what it says, and why the plan cannot follow.
+
+    ``is_place`` says that only the place in the rack is another.
+    """
+
+    line: int
+    message: str
+    is_place: bool = False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A plan beside what stands."""
+
+    plan: Plan
+    allocated: Allocated
+
+    @cached_property
+    def standing(self) -> Standing:
+        """What stands, under the names of today."""
+        return Standing(self.plan.spec, self.allocated)
+
+    @cached_property
+    def _cables(self) -> dict[tuple[str, str, str], Cable]:
+        return {(cable.fabric, cable.a.device, cable.a.port): cable for cable in self.plan.cables}
+
+    @cached_property
+    def _hosts(self) -> dict[str, int]:
+        return {device: subnet.network for (_, device), subnet in self.plan.host_subnet_of.items()}
+
+    @cached_property
+    def gone(self) -> Sequence[tuple[int, str]]:
+        """What stands by the file and is not in the plan, each with its line and its name."""
+        found = [
+            (each.line, name)
+            for known in (self.standing.nodes, self.standing.switches)
+            for name, each in known.items()
+            if name not in self.plan.by_name
+        ]
+        for fabric, cables in self.standing.cables.items():
+            for (device, port), cable in cables.items():
+                is_there = device in self.plan.by_name and cable.upper in self.plan.by_name
+                if is_there and (fabric, device, port) not in self._cables:
+                    found.append((cable.line, f"the cable of {device} {port}"))
+        return sorted(found)
+
+    @cached_property
+    def moved_to_new(self) -> Sequence[Cable]:
+        """Cables of the plan that stood at other switches, and that switches which are new have taken."""
+        return tuple(
+            now
+            for fabric, cables in self.standing.cables.items()
+            for (device, port), cable in cables.items()
+            if (now := self._cables.get((fabric, device, port))) is not None
+            and now.b.device != cable.upper
+            and now.b.device not in self.standing.switches
+        )
+
+    @cached_property
+    def unrecorded(self) -> tuple[int, int]:
+        """How many devices and how many cables the plan has that the file does not."""
+        known = {*self.standing.nodes, *self.standing.switches}
+        cables = sum(
+            (cable.a.device, cable.a.port) not in self.standing.cables.get(cable.fabric, {})
+            for cable in self.plan.cables
+        )
+        return sum(device.name not in known for device in self.plan.devices), cables
+
+    def disagreements(self) -> Iterator[Disagreement]:
+        """Facts that are otherwise in the plan, in the order of the file's sections."""
+        for name, node in self.standing.nodes.items():
+            device = self.plan.by_name.get(name)
+            if device is not None:
+                yield from self._of_node(node, device)
+        for name, switch in self.standing.switches.items():
+            device = self.plan.by_name.get(name)
+            if device is not None:
+                yield from self._of_switch(switch, device)
+        dead = dead_ports(self.plan.spec)
+        for fabric, cables in self.standing.cables.items():
+            for (device_name, port), cable in cables.items():
+                now = self._cables.get((fabric, device_name, port))
+                if now is None or cable.upper not in self.plan.by_name:
+                    continue
+                if cable.upper_port in dead.get(cable.upper, ()) or now.b.device not in self.standing.switches:
+                    continue
+                yield from self._of_cable(cable, now)
+
+    def _of_node(self, node: StandingNode, device: Device) -> Iterator[Disagreement]:
+        if node.number != device.index:
+            yield Disagreement(node.line, f"{device.name} has the number {device.index}, here {node.number}.")
+        yield from self._of_place(node.line, device, device.rack, node.unit)
+
+    def _of_place(self, line: int, device: Device, rack: str, unit: float) -> Iterator[Disagreement]:
+        if (rack, unit) != (device.rack, device.unit):
+            message = (
+                f"{device.name} stands in {rack} at unit {unit:g}, where it has no room any more: the plan has it in"
+                f" {device.rack} at unit {device.unit:g}."
+            )
+            yield Disagreement(line, message, is_place=True)
+
+    def _of_switch(self, switch: StandingSwitch, device: Device) -> Iterator[Disagreement]:
+        name = device.name
+        if switch.number != device.index or switch.asn != device.asn:
+            has, said = (device.index, switch.number) if switch.asn == device.asn else (device.asn, switch.asn)
+            what = "number" if switch.asn == device.asn else "AS number"
+            yield Disagreement(switch.line, f"{name} has the {what} {has} by the spec, here {said}.")
+        fabric = self.plan.spec.fabric(device.fabric)
+        addressing = fabric.addressing if fabric is not None else None
+        for what, said, has, pool in (
+            ("loopback", switch.loopback, device.loopback, addressing.loopbacks if addressing else None),
+            ("host subnet", switch.hosts, self._hosts.get(name), addressing.hosts if addressing else None),
+        ):
+            if said is not None and has is not None and pool is not None and said != has:
+                text = format_address(said, pool.version) if said.bit_length() <= pool.max_prefixlen else str(said)
+                why = f"is none of {pool}" if not int(pool[0]) <= said <= int(pool[-1]) else "does not begin one there"
+                yield Disagreement(switch.line, f"{text}, here the {what} of {name}, {why}.")
+        yield from self._of_place(switch.line, device, switch.rack, switch.unit)
+
+    def _of_cable(self, cable: StandingCable, now: Cable) -> Iterator[Disagreement]:
+        lower = f"{now.a.device} {now.a.port}"
+        if cable.upper != now.b.device:
+            message = (
+                f"The cable of {lower} ends at {cable.upper}, which the spec does not join to it: the plan has it at"
+                f" {now.b.device}."
+            )
+            yield Disagreement(cable.line, message)
+            return
+        if cable.upper_port != now.b.port:
+            yield Disagreement(
+                cable.line, f"{lower} is in {cable.upper} {cable.upper_port}: {self._no_port(cable, now)}."
+            )
+        if cable.address is not None and cable.address != now.a.address:
+            version = self.plan.address_version(now.fabric)
+            bits = 32 if version == 4 else 128
+            said = format_address(cable.address, version) if cable.address.bit_length() <= bits else str(cable.address)
+            where = "the pool of links" if now.a.side == "up" else f"the host subnet of {now.b.device}"
+            yield Disagreement(cable.line, f"{lower} has the address {said}, which is no lower end in {where}.")
+
+    def _no_port(self, cable: StandingCable, now: Cable) -> str:
+        model = self.plan.spec.catalogue[self.plan.by_name[cable.upper].model]
+        modes = [
+            mode
+            for block in model.blocks
+            for mode in block.modes
+            for cage in block.cages
+            if cable.upper_port in mode.ports(cage)
+        ]
+        if not modes:
+            return f"{model.name} has no such port"
+        if all(mode.speed_gbps != now.speed_gbps for mode in modes):
+            return f"that port of {model.name} does not run at {now.speed_gbps}G"
+        return "its cage runs in another mode, is disabled by a neighbour, or the port is taken"
+
+
+def moves_unaided(plan: Plan) -> tuple[int, int, int]:
+    """How many cables, addresses and numbers of what stands would move if nobody knew what stands."""
+    alone = build_plan(replace(plan.spec, allocated=NOTHING_STANDS))
+    standing = Standing(plan.spec, plan.spec.allocated)
+    cables = addresses = numbers = 0
+    now = {(cable.fabric, cable.a.device, cable.a.port): cable for cable in alone.cables}
+    for fabric, known in standing.cables.items():
+        for (device, port), cable in known.items():
+            other = now.get((fabric, device, port))
+            if other is not None and (device in plan.by_name and cable.upper in plan.by_name):
+                cables += (other.b.device, other.b.port) != (cable.upper, cable.upper_port)
+                addresses += cable.address is not None and other.a.address != cable.address
+    for name, switch in standing.switches.items():
+        seat = alone.by_name.get(name)
+        if seat is not None:
+            numbers += (seat.asn, seat.loopback) != (switch.asn, switch.loopback)
+    return cables, addresses, numbers

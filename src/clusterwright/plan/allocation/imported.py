@@ -1,0 +1,148 @@
+"""Cables as they were laid, from a point-to-point list: pinned where they are, whatever the plan would choose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from clusterwright.finding import Finding, SpecError
+from clusterwright.plan.allocation.disagreement import Comparison
+from clusterwright.plan.allocation.record import record
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.model import Cable, Device, Plan
+from clusterwright.spec.allocated.facts import Allocated, End, StandingCable
+from clusterwright.spec.allocated.point_to_point import LaidCable, no_cable
+
+_MOST_TOLD = 20
+
+
+@dataclass
+class _Import:
+    """Turns rows into cables of the plan's fabrics; ``findings`` fills up."""
+
+    plan: Plan
+    file: str
+    findings: list[Finding] = field(default_factory=list)
+    cables: dict[str, dict[End, StandingCable]] = field(default_factory=dict)
+    _taken: dict[End, int] = field(default_factory=dict)
+
+    def add(self, rows: Iterable[LaidCable]) -> None:
+        planned = {(each.a.device, each.a.port): each for each in self.plan.cables}
+        for row in rows:
+            ends = self._end(row, row.a_node, row.a_port), self._end(row, row.z_node, row.z_port)
+            if ends[0] is None or ends[1] is None:
+                continue
+            lower, upper = self._ordered(ends[0], ends[1])
+            device = self.plan.by_name[upper[0]]
+            if device.kind != "switch":
+                self._problem(row, f"{lower[0]} and {upper[0]} are both nodes.", "Name the switch between them.")
+                continue
+            for end in (lower, upper):
+                first = self._taken.setdefault(end, row.line)
+                if first != row.line:
+                    message = f"Line {first} and line {row.line} both have a cable in {end[0]} {end[1]}."
+                    self._problem(row, message, "Look which of the two is in the port.")
+            address = self._address(planned.get(lower), upper)
+            cable = StandingCable(*lower, *upper, address, row.line)
+            self.cables.setdefault(device.fabric, {})[lower] = cable
+
+    def _address(self, planned: Cable | None, upper: End) -> int | None:
+        """An uplink's address stays with its lower port, a host's behind its switch."""
+        if planned is None or (planned.a.side != "up" and planned.b.device != upper[0]):
+            return None
+        return planned.a.address
+
+    def _ordered(self, one: End, other: End) -> tuple[End, End]:
+        """The lower end and the upper one: a node is below, of two switches that of the lower tier; a management port
+        is below whatever it is in.
+        """
+
+        def height(end: End) -> tuple[bool, bool, int]:
+            device = self.plan.by_name[end[0]]
+            management = self.plan.spec.catalogue[device.model].management
+            is_managed = management is not None and management.name == end[1]
+            return device.kind == "switch", not is_managed, device.tier
+
+        return (one, other) if height(one) <= height(other) else (other, one)
+
+    def _end(self, row: LaidCable, name: str, port: str) -> End | None:
+        device = self.plan.by_name.get(name) or self.plan.by_name.get(name.lower().partition(".")[0])
+        if device is None:
+            self._problem(row, f'The spec has no device "{name}".', "Write the name that the inventory has.")
+            return None
+        found = self._port(device, port)
+        if found is None:
+            message = f'{device.name}, a {device.model}, has no port "{port}".'
+            self._problem(row, message, "Write the port's name in the hardware catalogue.")
+            return None
+        return device.name, found
+
+    def _port(self, device: Device, port: str) -> str | None:
+        """A port under the catalogue's name. Adapters of a node count from 1 (NVIDIA's tool: its HCA mapping)."""
+        model = self.plan.spec.catalogue[device.model]
+        names = [nic.interface for group in model.nic_groups for nic in group.nics]
+        known = {name: name for name in names}
+        if model.management is not None:
+            known[model.management.name] = model.management.name
+        for block in model.blocks:
+            for cage in block.cages:
+                known |= {each: each for mode in block.modes for each in mode.ports(cage)}
+        folded: Mapping[str, str] = {name.lower(): name for name in known}
+        if port in known:
+            return port
+        if device.kind == "node" and port.isascii() and port.isdigit() and 0 < int(port) <= len(names):
+            return names[int(port) - 1]
+        return folded.get(port.lower())
+
+    def _problem(self, row: LaidCable, message: str, hint: str) -> None:
+        if len(self.findings) < _MOST_TOLD:
+            self.findings.append(no_cable(self.file, row.line, message, hint))
+
+
+def pin(plan: Plan, rows: Iterable[LaidCable], file: str, day: date) -> Plan:
+    """The plan in which the cables of a point-to-point list are where that says, and all else is where it was.
+
+    Raises SpecError, at the rows of ``file``, for cables that cannot be there (CW268).
+    """
+    work = _Import(plan, file)
+    work.add(rows)
+    if work.findings:
+        raise SpecError(work.findings)
+    before = record(plan, day)
+    stands = replace(before, cables=_merged(before, work.cables), freed_ports={}, freed_addresses={})
+    after = build_plan(replace(plan.spec, allocated=stands))
+    laid = work.cables
+    comparison = Comparison(after, replace(stands, cables=laid))
+    told = [(each.line, each.message) for each in comparison.disagreements()]
+    told += [(line, f"The spec has no cable such as {name}") for line, name in comparison.gone]
+    told += [(line, message) for line, message in _elsewhere(after, laid) if line not in {at for at, _ in told}]
+    if told:
+        hint = "Mend the list, or the spec so that it joins these two."
+        raise SpecError([no_cable(file, line, message, hint) for line, message in sorted(told)[:_MOST_TOLD]])
+    return after
+
+
+def _merged(before: Allocated, laid: Mapping[str, Mapping[End, StandingCable]]) -> dict[str, dict[End, StandingCable]]:
+    """The cables of the plan without those whose ends the list has, and the list's."""
+    ends = {end for own in laid.values() for each in own.values() for end in _ends(each)}
+    found: dict[str, dict[End, StandingCable]] = {}
+    for fabric, cables in before.cables.items():
+        own = dict(laid.get(fabric, {}))
+        found[fabric] = own | {end: each for end, each in cables.items() if ends.isdisjoint(_ends(each))}
+    return found
+
+
+def _elsewhere(plan: Plan, laid: Mapping[str, Mapping[End, StandingCable]]) -> list[tuple[int, str]]:
+    """Rows that the plan does not have as they are, whatever else is said of them."""
+    there = {((each.a.device, each.a.port), (each.b.device, each.b.port)) for each in plan.cables}
+    return [
+        (each.line, f"The plan has no cable from {each.device} {each.port} to {each.upper} {each.upper_port}.")
+        for own in laid.values()
+        for each in own.values()
+        if _ends(each) not in there
+    ]
+
+
+def _ends(cable: StandingCable) -> tuple[End, End]:
+    return (cable.device, cable.port), (cable.upper, cable.upper_port)

@@ -1,0 +1,69 @@
+"""Reading a point-to-point list: the cables as they were laid, a CSV file with a row for each.
+
+NVIDIA's Cable Validation Tool and Mission Control call the columns ``A-Node`` (``A-Node Name``), ``A-Port``, ``Z-Node``
+and ``Z-Port`` in any case and order, beside others; the list of cables that ``clusterwright inventory`` writes has
+``a_device``, ``a_port``, ``b_device`` and ``b_port``.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import NamedTuple
+
+from clusterwright.finding import Finding, Position, Severity, SpecError
+from clusterwright.spec.allocated.reading import MAX_BYTES
+from clusterwright.spec.text.source import read_text
+
+NO_CABLE = "CW268"
+
+_COLUMNS = (("anode", "anodename", "adevice"), ("aport",), ("znode", "znodename", "bdevice"), ("zport", "bport"))
+_EXPECTED = "Begin it with the columns A-Node, A-Port, Z-Node and Z-Port; others may stand beside them."
+
+
+class LaidCable(NamedTuple):
+    """A row of the list: the two ends as it writes them, and its line."""
+
+    a_node: str
+    a_port: str
+    z_node: str
+    z_port: str
+    line: int
+
+
+def read_cables(path: FilePath) -> tuple[LaidCable, ...]:
+    """The rows of the list at ``path``. Raises SpecError for a file that cannot be read (CW101) or is no list (CW268)."""
+    file = str(path)
+    reader = csv.reader(read_text(path, file, MAX_BYTES).removeprefix("\ufeff").splitlines())
+    try:
+        return tuple(_rows(reader, file))
+    except csv.Error as error:
+        raise SpecError([no_cable(file, reader.line_num, f"This is no line of CSV: {error}.", _EXPECTED)]) from None
+
+
+def no_cable(file: str, line: int, message: str, hint: str) -> Finding:
+    """The finding for a row of the list ``file``."""
+    return Finding(NO_CABLE, Severity.ERROR, message, hint, Position(file, line, 1))
+
+
+def _rows(reader: Iterator[list[str]], file: str) -> Iterator[LaidCable]:
+    places: list[int] = []
+    for line, row in enumerate(reader, 1):
+        if not any(field.strip() for field in row):
+            continue
+        if not places:
+            names = ["".join(letter for letter in field.lower() if letter.isalpha()) for field in row]
+            found = [next((names.index(name) for name in known if name in names), -1) for known in _COLUMNS]
+            if -1 in found:
+                lacking = ("A-Node", "A-Port", "Z-Node", "Z-Port")[found.index(-1)]
+                raise SpecError([no_cable(file, line, f"The list has no column {lacking}.", _EXPECTED)])
+            places = found
+            continue
+        if len(row) <= max(places):
+            message = f"The row has {len(row)} fields, and its columns reach to field {max(places) + 1}."
+            raise SpecError([no_cable(file, line, message, "Write one field for each column.")])
+        a_node, a_port, z_node, z_port = (row[at].strip() for at in places)
+        yield LaidCable(a_node, a_port, z_node, z_port, line)
+    if not places:
+        raise SpecError([no_cable(file, 1, "The list has no header.", _EXPECTED)])
