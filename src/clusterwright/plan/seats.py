@@ -44,7 +44,7 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class SeatLink:
     """An uplink: the seat that it leads to, and its cable where that stands; ``is_replugged`` says that only the lower
     end of it does.
     """

@@ -23,7 +23,7 @@ from clusterwright.plan.allocation.standing import NOTHING_RESTS, Resting, Stand
 from clusterwright.plan.attaching import SeatChoice
 from clusterwright.plan.free_ports import Crowded, fill_free_ports
 from clusterwright.plan.layout import Layout, lay_out
-from clusterwright.plan.seats import Attachment, Bundle, Link, Seat, nic_speeds
+from clusterwright.plan.seats import Attachment, Bundle, Seat, SeatLink, nic_speeds
 from clusterwright.spec.fabric import Attach, Fabric, Tier
 from clusterwright.spec.model import CLUSTER, ClusterSpec
 
@@ -46,7 +46,7 @@ class FabricSkeleton:
     loose: tuple[int, ...]
     unattached: tuple[str, ...]
     crowded: tuple[Crowded, ...] = ()
-    standing: Mapping[int, tuple[Link, ...]] = field(default_factory=dict)
+    standing: Mapping[int, tuple[SeatLink, ...]] = field(default_factory=dict)
     resting: Resting = NOTHING_RESTS
 
     def joined_tiers(self) -> tuple[tuple[Tier, Tier], ...]:
@@ -92,9 +92,9 @@ def joins(fabric: FabricSkeleton, bundle: Bundle) -> Iterable[tuple[int, int]]:
         yield lower, link.upper
 
 
-def links_of(fabric: FabricSkeleton, bundle: Bundle) -> Iterable[tuple[int, Link]]:
+def links_of(fabric: FabricSkeleton, bundle: Bundle) -> Iterable[tuple[int, SeatLink]]:
     """The same, each link with its cable where that stands."""
-    fresh = [Link(upper) for upper in bundle.uppers]
+    fresh = [SeatLink(upper) for upper in bundle.uppers]
     start = 0
     for lower in bundle.lowers:
         up = fabric.fabric.tiers[fabric.seats[lower].tier].up

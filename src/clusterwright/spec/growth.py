@@ -10,7 +10,7 @@ from clusterwright.spec.text.document import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class AllocationPolicy:
     """``before`` names the allocation file of the phase before, read until the spec has its own.
 
     A port or an address that something gave up is not handed out again for ``quarantine_days``.
@@ -21,7 +21,7 @@ class Allocation:
     path: Path
 
 
-NO_ALLOCATION = Allocation(None, 30, ("allocation",))
+NO_ALLOCATION = AllocationPolicy(None, 30, ("allocation",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, Ke
 from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.execution import ExecutionMesh
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.growth import NO_ALLOCATION, Allocation, Renamed
+from clusterwright.spec.growth import NO_ALLOCATION, AllocationPolicy, Renamed
 from clusterwright.spec.hardware.chip_settings import ChipSettings
 from clusterwright.spec.hardware.models import Catalogue
 from clusterwright.spec.image import Boot, Image
@@ -159,7 +159,7 @@ class ClusterSpec:
     rollout: RolloutPolicy = DEFAULT_ROLLOUT
     execution: ExecutionMesh | None = None
     chip_settings: tuple[ChipSettings, ...] = ()
-    allocation: Allocation = NO_ALLOCATION
+    allocation: AllocationPolicy = NO_ALLOCATION
     renamed: tuple[Renamed, ...] = ()
     allocated: Allocated = NOTHING_STANDS
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from clusterwright.plan.addressing import FabricAddresses
 from clusterwright.plan.allocation.standing import Numbers
-from clusterwright.plan.seats import Attachment, Link
+from clusterwright.plan.seats import Attachment, SeatLink
 from clusterwright.plan.skeleton import FabricSkeleton, links_of
 
 
@@ -66,7 +66,7 @@ class GivenAddresses:
         number = self.addresses.host_number(subnet, known) if known is not None else -1
         return self.addresses.host(subnet, self._hosts[item.seat].take(number if number >= 0 else None))
 
-    def link(self, link: Link) -> tuple[int, int]:
+    def link(self, link: SeatLink) -> tuple[int, int]:
         """The addresses of the lower and the upper end of an uplink."""
         known = link.standing.address if link.standing is not None else None
         number = self.addresses.link_number(known) if known is not None else -1

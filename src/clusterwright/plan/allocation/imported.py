@@ -13,7 +13,9 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Cable, Device, Plan
 from clusterwright.spec.allocated.facts import Allocated, End, StandingCable
 from clusterwright.spec.allocated.point_to_point import LaidCable, no_cable
+from clusterwright.spec.allocated.reading import GIVEN_TWICE, NO_FACT
 
+CANNOT_STAND = "CW262"
 _MOST_TOLD = 20
 
 
@@ -42,7 +44,7 @@ class _Import:
                 first = self._taken.setdefault(end, row.line)
                 if first != row.line:
                     message = f"Line {first} and line {row.line} both have a cable in {end[0]} {end[1]}."
-                    self._problem(row, message, "Look which of the two is in the port.")
+                    self._problem(row, message, "Look which of the two is in the port.", GIVEN_TWICE)
             address = self._address(planned.get(lower), upper)
             cable = StandingCable(*lower, *upper, address, row.line)
             self.cables.setdefault(device.fabric, {})[lower] = cable
@@ -95,15 +97,15 @@ class _Import:
             return names[int(port) - 1]
         return folded.get(port.lower())
 
-    def _problem(self, row: LaidCable, message: str, hint: str) -> None:
+    def _problem(self, row: LaidCable, message: str, hint: str, code: str = NO_FACT) -> None:
         if len(self.findings) < _MOST_TOLD:
-            self.findings.append(no_cable(self.file, row.line, message, hint))
+            self.findings.append(no_cable(self.file, row.line, message, hint, code))
 
 
 def pin(plan: Plan, rows: Iterable[LaidCable], file: str, day: date) -> Plan:
     """The plan in which the cables of a point-to-point list are where that says, and all else is where it was.
 
-    Raises SpecError, at the rows of ``file``, for cables that cannot be there (CW268).
+    Raises SpecError, at the rows of ``file``, for cables that cannot be there (CW260 to CW262).
     """
     work = _Import(plan, file)
     work.add(rows)
@@ -119,7 +121,9 @@ def pin(plan: Plan, rows: Iterable[LaidCable], file: str, day: date) -> Plan:
     told += [(line, message) for line, message in _elsewhere(after, laid) if line not in {at for at, _ in told}]
     if told:
         hint = "Mend the list, or the spec so that it joins these two."
-        raise SpecError([no_cable(file, line, message, hint) for line, message in sorted(told)[:_MOST_TOLD]])
+        raise SpecError(
+            [no_cable(file, line, message, hint, CANNOT_STAND) for line, message in sorted(told)[:_MOST_TOLD]]
+        )
     return after
 
 

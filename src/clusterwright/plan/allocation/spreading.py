@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from clusterwright.plan.seats import Bundle, Link, Seat
+from clusterwright.plan.seats import Bundle, Seat, SeatLink
 from clusterwright.spec.allocated.facts import Cables, StandingCable
 from clusterwright.spec.fabric import Fabric
 
@@ -26,7 +26,7 @@ def spread_over(uppers: int, start: int, links: int, spread: str) -> Sequence[in
 
 def standing_links(
     fabric: Fabric, seats: Sequence[Seat], bundles: Iterable[Bundle], cables: Cables
-) -> Mapping[int, tuple[Link, ...]]:
+) -> Mapping[int, tuple[SeatLink, ...]]:
     """The uplinks of every lower switch in bundles of which something stands, by its seat."""
     if not cables:
         return {}
@@ -35,7 +35,7 @@ def standing_links(
     for cable in cables.values():
         if (lower := names.get(cable.device)) is not None:
             own.setdefault(lower, []).append(cable)
-    found: dict[int, tuple[Link, ...]] = {}
+    found: dict[int, tuple[SeatLink, ...]] = {}
     for bundle in bundles:
         if any(lower in own for lower in bundle.lowers):
             found |= _bundle(fabric, seats, bundle, names, own)
@@ -48,13 +48,13 @@ def _bundle(
     bundle: Bundle,
     names: Mapping[str, int],
     own: Mapping[int, Sequence[StandingCable]],
-) -> dict[int, tuple[Link, ...]]:
+) -> dict[int, tuple[SeatLink, ...]]:
     uppers = frozenset(bundle.uppers)
-    kept: dict[int, list[Link]] = {}
+    kept: dict[int, list[SeatLink]] = {}
     loose: dict[int, list[StandingCable]] = {}  # of which only the lower end stands
     for lower in bundle.lowers:
         mine = own.get(lower, ())[: _links(fabric, seats, lower)]
-        kept[lower] = [Link(names[cable.upper], cable) for cable in mine if names.get(cable.upper) in uppers]
+        kept[lower] = [SeatLink(names[cable.upper], cable) for cable in mine if names.get(cable.upper) in uppers]
         loose[lower] = [cable for cable in mine if names.get(cable.upper) not in uppers]
     total = Counter(link.upper for links in kept.values() for link in links)
     _give_to_new(fabric, seats, bundle, kept, loose, total)
@@ -70,8 +70,10 @@ def _bundle(
         up = fabric.tiers[seats[lower].tier].up
         if up is not None and up.spread == ADJACENT:
             fresh.sort()
-        replugged = [Link(upper, cable, is_replugged=True) for upper, cable in zip(fresh, loose[lower], strict=False)]
-        found[lower] = (*kept[lower], *replugged, *map(Link, fresh[len(replugged) :]))
+        replugged = [
+            SeatLink(upper, cable, is_replugged=True) for upper, cable in zip(fresh, loose[lower], strict=False)
+        ]
+        found[lower] = (*kept[lower], *replugged, *map(SeatLink, fresh[len(replugged) :]))
     return found
 
 
@@ -79,7 +81,7 @@ def _give_to_new(
     fabric: Fabric,
     seats: Sequence[Seat],
     bundle: Bundle,
-    kept: dict[int, list[Link]],
+    kept: dict[int, list[SeatLink]],
     loose: dict[int, list[StandingCable]],
     total: Counter[int],
 ) -> None:

@@ -21,7 +21,10 @@ NO_FACT = LintRule(
     "a line of the allocation file that is no fact",
     "What the line said would move at the next growth, and nobody would know why.",
     "Mend the line, or take it from git's history; the finding names the file, line and column.",
-    _FILE + " It is YAML of sections whose entries are one line each. Conflicts that git left are such lines too.",
+    _FILE + " It is YAML of sections whose entries are one line each. Conflicts that git left are such lines too.\n\n"
+    "`clusterwright allocate SPEC --cables LIST.csv` takes cables as they were laid from a point-to-point list, as"
+    " NVIDIA's Cable Validation Tool and Mission Control write them (`A-Node`, `A-Port`, `Z-Node`, `Z-Port`). A row"
+    " that names no device or port of the spec is refused in the same way.",
 )
 
 GIVEN_TWICE = LintRule(
@@ -32,18 +35,6 @@ GIVEN_TWICE = LintRule(
     "Delete the line of the branch that was merged later, and run `clusterwright allocate`: it gives out another one.",
     "Two branches that grow at once take the same next port or number, each in a line of its own, and git merges both."
     " The message names the two lines.",
-)
-
-
-NO_CABLE = LintRule(
-    "CW268",
-    Severity.ERROR,
-    "a row of a point-to-point list that is no cable of the spec",
-    "A cable that is not where the plan says carries nothing, and the floor looks for it.",
-    "Mend the list, or change the spec so that it joins these two ports.",
-    "`clusterwright allocate SPEC --cables LIST.csv` takes the cables as they were laid. NVIDIA's Cable Validation Tool"
-    " and Mission Control write such lists, with the columns `A-Node`, `A-Port`, `Z-Node` and `Z-Port`. Every row has to"
-    " be a cable that the spec has: between these two devices, at ports that their models have and that are free.",
 )
 
 

@@ -13,10 +13,8 @@ from pathlib import Path as FilePath
 from typing import NamedTuple
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
-from clusterwright.spec.allocated.reading import MAX_BYTES
+from clusterwright.spec.allocated.reading import MAX_BYTES, NO_FACT
 from clusterwright.spec.text.source import read_text
-
-NO_CABLE = "CW268"
 
 _COLUMNS = (("anode", "anodename", "adevice"), ("aport",), ("znode", "znodename", "bdevice"), ("zport", "bport"))
 _EXPECTED = "Begin it with the columns A-Node, A-Port, Z-Node and Z-Port; others may stand beside them."
@@ -33,7 +31,7 @@ class LaidCable(NamedTuple):
 
 
 def read_cables(path: FilePath) -> tuple[LaidCable, ...]:
-    """The rows of the list at ``path``. Raises SpecError for a file that cannot be read (CW101) or is no list (CW268)."""
+    """The rows of the list at ``path``. Raises SpecError: CW101 for a file that cannot be read, CW260 for no list."""
     file = str(path)
     reader = csv.reader(read_text(path, file, MAX_BYTES).removeprefix("\ufeff").splitlines())
     try:
@@ -42,9 +40,9 @@ def read_cables(path: FilePath) -> tuple[LaidCable, ...]:
         raise SpecError([no_cable(file, reader.line_num, f"This is no line of CSV: {error}.", _EXPECTED)]) from None
 
 
-def no_cable(file: str, line: int, message: str, hint: str) -> Finding:
+def no_cable(file: str, line: int, message: str, hint: str, code: str = NO_FACT) -> Finding:
     """The finding for a row of the list ``file``."""
-    return Finding(NO_CABLE, Severity.ERROR, message, hint, Position(file, line, 1))
+    return Finding(code, Severity.ERROR, message, hint, Position(file, line, 1))
 
 
 def _rows(reader: Iterator[list[str]], file: str) -> Iterator[LaidCable]:

@@ -51,7 +51,7 @@ class _NoFactError(ValueError):
 
 
 @dataclass(slots=True)
-class _Reader:
+class _FactReader:
     file: str
     line: int = 0
     findings: list[Finding] = field(default_factory=list)
@@ -226,7 +226,7 @@ def read_allocated(path: FilePath, file: str, *, is_own: bool = True) -> tuple[A
     """
     text = read_text(path, file, MAX_BYTES).removeprefix("\ufeff").replace("\r\n", "\n")
     refuse_characters(text, file)
-    reader = _Reader(file)
+    reader = _FactReader(file)
     reader.read(text)
     found = Allocated(
         file,
