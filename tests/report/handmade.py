@@ -137,7 +137,7 @@ def _models() -> dict[str, HardwareModel]:
 def _spec(*, pods: int, racks: int, uplinks: int, upper: int, title: str) -> ClusterSpec:
     models = _models()
     side = Side((), None, "smf", 30.0, ())
-    low, high = (Uplinks(links, SPEED_GBPS, side, (), False, None, None) for links in (uplinks, upper))
+    low, high = (Uplinks(links, SPEED_GBPS, side, (), False, "round-robin", None, None) for links in (uplinks, upper))
     tiers = (
         Tier("rtsw", models["hand-switch"], "rack", "all", 1, side, low, None, ()),
         Tier("ctsw", models["hand-switch"], "pod", "all", uplinks, side, high, None, ()),
@@ -145,7 +145,7 @@ def _spec(*, pods: int, racks: int, uplinks: int, upper: int, title: str) -> Clu
     )
     levels = (Level("rack", NODES_PER_RACK, "r", "pod", ()), Level("pod", racks, "p", "cluster", ()))
     nodes = NodeGroup(
-        "train", "node", models["hand-node"], pods * racks * NODES_PER_RACK, levels, "train", "train", None, ()
+        "train", "node", models["hand-node"], pods * racks * NODES_PER_RACK, (), levels, "train", "train", None, ()
     )
     addressing = FabricAddressing(
         ip_network("fd00:0::/64"), ip_network("fd00:1::/64"), ip_network("fd00:2::/32"), 64, "point-to-point", ()
