@@ -179,6 +179,8 @@ def _software(draw: st.DrawFn, spec: Data) -> None:
     frontend = next((fabric for fabric in spec["fabrics"] if fabric["name"] == "frontend"), None)
     names = {group["name"] for group in spec["nodes"]}
     plain = frontend is not None and frontend["technology"] == "ethernet"
+    # Where hosts share a subnet they have a gateway, and a relay.
+    plain = plain and frontend is not None and frontend["addressing"]["host_links"] == "shared"
     if images and plain and "services" in names and chance(draw, 70):
         spec["boot"] = {"servers": "services", "fabric": "frontend"}
 

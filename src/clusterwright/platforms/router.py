@@ -194,7 +194,9 @@ class Router:
     routes into BGP, with what they do. ``spreads_by`` names what equal paths are chosen by beyond addresses and
     ports, None where the text says nothing; ``spread_mark`` is where it should. ``hash_function`` is what they are
     chosen with, None where the text leaves that to the switch; ``seed_mark`` is the place of its seed. ``pools`` are
-    those of headroom that the text sizes, none where the chip does.
+    those of headroom that the text sizes, none where the chip does. ``advertised`` are the subnets whose hosts hear
+    that the switch is their router and that addresses come by DHCPv6, ``relayed`` those whose requests for addresses it
+    passes on.
     """
 
     device: str
@@ -222,6 +224,8 @@ class Router:
     seed_mark: Mark = ()
     pools: tuple[HeadroomPool, ...] = ()
     role: str = ""
+    advertised: frozenset[Prefix] = frozenset()
+    relayed: frozenset[Prefix] = frozenset()
 
     def has_route_for(self, prefix: Prefix) -> bool:
         """True when the switch has a route that lets it announce a prefix: a subnet of its own, or a discard route."""

@@ -16,6 +16,7 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, 
 from clusterwright.proofs.ethernet.blame import odd_mark
 from clusterwright.proofs.ethernet.leaks import leaks
 from clusterwright.proofs.ethernet.limits import limit_faults
+from clusterwright.proofs.ethernet.netboot import netboot_facts, netboot_faults
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.ethernet.node_routes import node_faults
 from clusterwright.proofs.ethernet.pieces import is_silent, label, piece_facts, piece_faults, piece_notes
@@ -69,7 +70,9 @@ def _run(tree: RenderedTree) -> Verdict:
         name = label(fabric, network.fabrics)
         facts.append(Fact(f"{name}: NICs whose switch announces them", len(fabric.nics)))
         tried += len(fabric.nics) + len(fabric.links)
+        facts += netboot_facts(tree, fabric, name)
         found += node_faults(tree, fabric)
+        found += netboot_faults(tree, fabric)
         found += list_faults(tree, fabric)
         found += leaks(tree, fabric, network.fabrics)
     facts += piece_facts(tree)

@@ -1,4 +1,4 @@
-"""CW149 and CW605 to CW608: images that can be built, nodes that find them, people who may log in."""
+"""CW149, CW605 to CW608 and CW627: images that can be built, nodes that find them, people who may log in."""
 
 from __future__ import annotations
 
@@ -75,6 +75,30 @@ def boot_fabric(subject: Subject) -> Iterator[Problem]:
         if group.image is not None and group.name in anywhere - attached:
             message = f"Nodes of {group.name} have an image and no NIC on {fabric.name}, over which nodes boot."
             yield Problem(path, message, f"Attach {group.name} to {fabric.name}, or boot over another fabric.")
+
+
+@rule(
+    code="CW627",
+    severity=Severity.ERROR,
+    title="machines that boot without a gateway",
+    why="A machine that boots needs a relay and a router on its own link, before anybody knows its address.",
+    mend="Write `host_links: shared` in the addressing of the boot fabric.",
+    docs="Switches relay DHCP, and advertise themselves over IPv6, on the interface of the hosts' VLAN. Where every"
+    " host has a link of its own to the switch there is none. (Over IPv6 DHCP names no router: advertisements of the"
+    " rack switch do, with the managed flag that sends machines to DHCPv6. `clusterwright verify` reads both back.)"
+    " SONiC advertises itself on switches of type `ToRRouter` alone, and takes that type from the seed of its hash.",
+)
+def boot_gateway(subject: Subject) -> Iterator[Problem]:
+    """A boot fabric whose switches have no gateway for hosts."""
+    spec, boot = subject.spec, subject.spec.boot
+    fabric = spec.fabric(boot.fabric) if boot is not None else None
+    if boot is None or fabric is None or fabric.addressing is None or fabric.technology != "ethernet":
+        return
+    if fabric.addressing.host_links != "shared":
+        message = f"Hosts on {fabric.name} share no subnet with a gateway, over which machines could boot."
+        yield Problem(
+            (*boot.path, "fabric"), message, f"Write `host_links: shared` under the addressing of {fabric.name}."
+        )
 
 
 @rule(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from clusterwright.finding import VerifyError
@@ -16,6 +16,7 @@ from clusterwright.platforms.router import (
     HashFunction,
     Mark,
     Policy,
+    Prefix,
     PrefixRule,
     PrefixRules,
     Router,
@@ -32,6 +33,11 @@ _FOREIGN = re.compile(r"^ *(?:redistribute|route-target|aggregate-address|neighb
 _FAMILY = re.compile(r"^   address-family ipv[46]\n((?:      .*\n)*)", re.M)
 _NETWORK = re.compile(r"^      network (\S+)", re.M)
 _ENTRY = re.compile(r"^   (?:seq (\d+) )?(permit|deny) (\S+)(.*)$", re.M)
+
+
+_OWN = re.compile(r"^   ip(?:v6)? address ([0-9a-f.:]+/\d+)$", re.M)
+_ADVERTISES = re.compile(r"^   ipv6 nd managed-config-flag$", re.M)
+_RELAYS = re.compile(r"^   (?:ip helper-address|ipv6 dhcp relay destination) ", re.M)
 
 
 def read_eos(device: str, text: str) -> Router | None:
@@ -88,7 +94,16 @@ def _router(device: str, text: str) -> Router | None:
         spread_mark=("load-balance policies",),
         hash_function=_hash_function(addressing),
         seed_mark=("\nip load-sharing ",),
+        advertised=frozenset(_subnets(by_word.get("interface", ()), _ADVERTISES, without="ipv6 nd ra disabled")),
+        relayed=frozenset(_subnets(by_word.get("interface", ()), _RELAYS)),
     )
+
+
+def _subnets(interfaces: Iterable[Body], asks: re.Pattern[str], without: str = "") -> Iterator[Prefix]:
+    """The subnets of interfaces in service of which a line says something, and no other takes it back."""
+    for _, body in interfaces:
+        if "   shutdown\n" not in body and asks.search(body) and not (without and f"   {without}" in body):
+            yield from (prefix_of(text) for text in _OWN.findall(body))
 
 
 def _leaks(bgp: str, addressing: list[Body], routers: list[Body]) -> Iterator[tuple[Mark, str]]:

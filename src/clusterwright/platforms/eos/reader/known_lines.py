@@ -28,6 +28,9 @@ mtu \d+
 ip address [0-9.]+/\d+
 ipv6 address [0-9a-f:]+/\d+
 ipv6 enable
+ipv6 nd managed-config-flag
+ipv6 dhcp relay destination \S+ source-address \S+
+ip helper-address \S+ source-interface Vlan\d+
 vrf MGMT
 ip access-group \S+ (?:in|out)
 ipv6 access-group \S+ (?:in|out)

@@ -21,6 +21,8 @@ from clusterwright.platforms.eos.writer.qos import EosQos, eos_qos
 from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from clusterwright.intent.switch_links import Link
     from clusterwright.plan.model import Device, Plan
     from clusterwright.spec.site import Services
@@ -49,12 +51,16 @@ class EosManagement:
 
 @dataclass(frozen=True, slots=True)
 class EosGateway:
-    """The routed interface ``port`` of the shared host subnet, whose ports are in ``vlan``."""
+    """The routed interface ``port`` of the shared host subnet, whose ports are in ``vlan``.
+
+    ``boot`` are the lines by which hosts that boot get addresses and, over IPv6, a router.
+    """
 
     port: str
     vlan: int
     address: str
     mtu: int
+    boot: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,4 +154,14 @@ def _gateway(view: SwitchView) -> EosGateway | None:
     if subnet is None or subnet.gateway is None:
         return None
     address = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
-    return EosGateway(systems()["eos"].gateway, HOST_VLAN, address, view.fabric.mtu)
+    port, own = systems()["eos"].gateway, format_address(subnet.gateway, view.version)
+    return EosGateway(port, HOST_VLAN, address, view.fabric.mtu, tuple(_boot_lines(view, port, own)))
+
+
+def _boot_lines(view: SwitchView, port: str, own: str) -> Iterator[str]:
+    """The relay, which asks from the gateway's address, as flows know it. EOS advertises itself by default."""
+    if view.relay is not None and view.version == 4:
+        yield f"ip helper-address {view.relay} source-interface {port}"
+    elif view.relay is not None:
+        yield f"ipv6 dhcp relay destination {view.relay} source-address {own}"
+        yield "ipv6 nd managed-config-flag"

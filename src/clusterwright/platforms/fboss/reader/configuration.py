@@ -6,7 +6,7 @@ Numbers of enumerations are those of facebook/fboss, switch_config.thrift and th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -125,6 +125,8 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
             hash_function=_hash_function(switch),
             seed_mark=('"loadBalancers"', '"seed"'),
             pools=headroom_pools(switch),
+            advertised=frozenset(_subnets(switch, _is_advertised)),
+            relayed=frozenset(_subnets(switch, _is_relayed)),
         )
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise VerifyError(f"{device}:/{file}: this does not read ({error!r}). Render the spec again.") from None
@@ -190,6 +192,27 @@ def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], 
             )
         )
     return tuple(ports), tuple(own_addresses)
+
+
+def _subnets(switch: Json, holds: Callable[[Json, Json], bool]) -> Iterator[Prefix]:
+    """The subnets of interfaces of which something holds, with their VLAN; of IPv4 and IPv6."""
+    vlans = {row["id"]: row for row in switch["vlans"]}
+    for interface in switch["interfaces"]:
+        for text in interface["ipAddresses"]:
+            version = 6 if ":" in text else 4
+            if holds({**interface, "version": version}, vlans.get(interface["vlanID"], {})):
+                yield prefix_of(text)
+
+
+def _is_advertised(interface: Json, _: Json) -> bool:
+    ndp = interface.get("ndp", {})
+    lives = ndp.get("routerLifetime", 1) > 0 and ndp.get("routerAdvertisementSeconds", 0) > 0
+    return interface["version"] == 6 and lives and bool(ndp.get("routerAdvertisementManagedBit"))
+
+
+def _is_relayed(interface: Json, vlan: Json) -> bool:
+    key = f"dhcpRelayAddressV{interface['version']}"
+    return bool(interface.get(key)) and bool(vlan.get(key))
 
 
 def _denied(switch: Json) -> Iterator[tuple[int | None, int | None]]:

@@ -16,6 +16,7 @@ sw.ports[].pfc.watchdog detectionTimeMsecs recoveryTimeMsecs recoveryAction
 sw.vlans[] id intfID dhcpRelayAddressV4 dhcpRelayAddressV6
 sw.vlanPorts[] vlanID logicalPort spanningTreeState emitTags
 sw.interfaces[] intfID routerID vlanID ipAddresses[] mtu dhcpRelayAddressV4 dhcpRelayAddressV6
+sw.interfaces[].ndp routerAdvertisementSeconds routerAdvertisementManagedBit routerLifetime
 sw.staticRoutesToNull[] prefix routerID=0
 sw.staticRoutesWithNhops[] prefix nexthops[] routerID=0
 sw.loadBalancers[] id algorithm seed

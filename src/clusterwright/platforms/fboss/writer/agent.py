@@ -34,6 +34,7 @@ FIRST_PORT_VLAN = 2000
 FRAME_OVERHEAD_BYTES = 22
 
 DISABLED, ENABLED = 1, 2
+ADVERTISED_S = 60  # a router that advertises itself is good for 1,800 s (NdpConfig.routerLifetime)
 PARSE_L4 = 2
 STP_FORWARDING = 2
 LLDP_PORT, LLDP_SYSTEM_NAME = 2, 5
@@ -186,7 +187,7 @@ def _interfaces(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]
     subnet = view.host_subnet
     if subnet is not None and subnet.gateway is not None:
         gateway = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
-        found.append(_interface(HOST_VLAN, "hosts", gateway, view.fabric.mtu) | _relay(view))
+        found.append(_interface(HOST_VLAN, "hosts", gateway, view.fabric.mtu) | _relay(view) | _advertised(view))
     for link, vlan in zip(view.links, vlans, strict=True):
         if link.port.address is not None:
             address = f"{format_address(link.port.address, view.version)}/{link.port.prefix_length}"
@@ -197,6 +198,13 @@ def _interfaces(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]
 def _relay(view: SwitchView) -> dict[str, str]:
     """Where the agent sends DHCP requests; it reads the VLAN's or the interface's, by how it runs. One address only."""
     return {} if view.relay is None else {f"dhcpRelayAddressV{view.version}": view.relay}
+
+
+def _advertised(view: SwitchView) -> dict[str, Any]:
+    """DHCPv6 tells no host its router: router advertisements do, and say by their managed bit that DHCPv6 is there."""
+    if view.relay is None or view.version == 4:
+        return {}
+    return {"ndp": {"routerAdvertisementSeconds": ADVERTISED_S, "routerAdvertisementManagedBit": True}}
 
 
 def _interface(vlan: int, name: str, address: str, mtu: int) -> dict[str, Any]:

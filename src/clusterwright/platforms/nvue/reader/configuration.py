@@ -83,6 +83,8 @@ def _router(device: str, root: Object) -> Router:
         spread_mark=root.at("system", "forwarding", "ecmp-hash").mark,
         hash_function=HashFunction(_ALGORITHM, int(seed.value)) if seed.value else None,
         seed_mark=seed.mark,
+        advertised=frozenset(_advertised(root)),
+        relayed=frozenset(_relayed(root)),
     )
 
 
@@ -120,6 +122,24 @@ def _addresses(root: Object) -> Iterator[tuple[str, bytes, int, Mark]]:
                 address, bar, length = text.partition("/")
                 if bar:
                     yield name, packed(address), int(length), at.mark
+
+
+def _advertised(root: Object) -> Iterator[Prefix]:
+    for name, address, length, _ in _addresses(root):
+        own = root.at("interface", name, "ip", "neighbor-discovery", "router-advertisement")
+        if len(address) != _V4_BYTES and own.is_on("enable") and own.is_on("managed-config"):
+            yield network_of(address, length)
+
+
+def _relayed(root: Object) -> Iterator[Prefix]:
+    """Subnets of interfaces that hosts ask at, where there is a server to pass requests on to."""
+    v4, v6 = root.at("service", "dhcp-relay", "default"), root.at("service", "dhcp-relay6", "default", "interface")
+    asked = {6: v6.at("downstream").below, 4: v4.at("interface").below}
+    answered = {6: any(own.text("address") for _, own in v6.items("upstream")), 4: bool(v4.at("server").below)}
+    for name, address, length, _ in _addresses(root):
+        version = 4 if len(address) == _V4_BYTES else 6
+        if answered[version] and name in asked[version]:
+            yield network_of(address, length)
 
 
 def _ports(root: Object) -> Iterator[Port]:

@@ -57,6 +57,8 @@ qos pfc default-global switch-priority *
 qos pfc default-global tx
 qos pfc-watchdog polling-interval
 qos pfc-watchdog robustness
+interface * ip neighbor-discovery router-advertisement enable
+interface * ip neighbor-discovery router-advertisement managed-config
 qos roce enable
 qos roce mode
 router bgp autonomous-system

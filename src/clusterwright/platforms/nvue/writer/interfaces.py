@@ -42,7 +42,12 @@ def interfaces(
         found[link.port.port] = lists | _port(view, link)
     gateway = _gateway(view)
     if gateway is not None:
-        own = {"ip": {"address": {gateway: {}}}, "link": {"mtu": view.fabric.mtu}, "type": "svi", "vlan": HOST_VLAN}
+        own = {
+            "ip": {"address": {gateway: {}}} | _advertised(view),
+            "link": {"mtu": view.fabric.mtu},
+            "type": "svi",
+            "vlan": HOST_VLAN,
+        }
         found[systems()[SYSTEM].gateway] = own
     if view.loopback is not None:
         found[systems()[SYSTEM].loopback] = {"ip": {"address": {view.origins[0].text: {}}}, "type": "loopback"}
@@ -63,6 +68,13 @@ def _gateway(view: SwitchView) -> str | None:
     if subnet is None or subnet.gateway is None:
         return None
     return f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
+
+
+def _advertised(view: SwitchView) -> Objects:
+    """DHCPv6 tells hosts that boot no router: router advertisements do, which Cumulus Linux leaves off by default."""
+    if view.relay is None or view.version == 4:
+        return {}
+    return {"neighbor-discovery": {"router-advertisement": {"enable": "on", "managed-config": "on"}}}
 
 
 def _cage(view: SwitchView, link: Link) -> Objects:

@@ -35,6 +35,8 @@ _FEC = {"rs": "reed-solomon", "fc": "fire-code", "none": "none"}
 _DEFAULT_MTU = 9100  # sonic-port.yang, in bytes
 _DEFAULTS = {"0.0.0.0/0", "::/0"}
 # dockers/docker-orchagent/switch.json.j2: the first word that the device's type has in it decides
+_ADVERTISING = ("EPMS", "MgmtTsToR")
+_IPV6 = 16  # bytes of an address
 _SEEDS = (("ToRRouter", 0), ("EPMS", 0), ("MgmtTsToR", 0), ("LeafRouter", 10), ("SpineRouter", 25))
 _ALGORITHMS = {"CRC_CCITT": "CRC-16-CCITT", "CRC_32LO": "CRC-32, low half", "CRC_32HI": "CRC-32, high half"}
 Json = Mapping[str, Any]
@@ -63,6 +65,8 @@ def read_sonic(device: str, text: str) -> Router:
             own_addresses=tuple((network_of(address, length), address) for address, length, _, _ in _addresses(tables)),
             sessions=sessions,
             networks=tuple(_networks(tables)),
+            advertised=frozenset(_advertised(tables)),
+            relayed=frozenset(_relayed(tables)),
             policies=_policies(tables, lists, communities),
             qos=qos_map(tables),
             defaults=tuple(mark for prefix, mark, _ in _statics(tables) if prefix in _DEFAULTS),
@@ -128,6 +132,26 @@ def _addresses(tables: Json) -> Iterator[tuple[bytes, int, str, Mark]]:
             if text and name in rows and not rows[name].get("vrf_name"):
                 address, _, length = text.partition("/")
                 yield packed(address), int(length), name, _mark(table, key)
+
+
+def _advertised(tables: Json) -> Iterator[Prefix]:
+    """VLANs whose hosts hear of their router: radvd runs on rack switches, and always sends hosts to DHCPv6.
+
+    (docker-router-advertiser of sonic-net/sonic-buildimage: supervisord.conf.j2, radvd.conf.j2.)
+    """
+    kind = tables.get("DEVICE_METADATA", {}).get("localhost", {}).get("type", "")
+    state = tables.get("FEATURE", {}).get("radv", {}).get("state", "enabled")
+    if ("ToRRouter" in kind or kind in _ADVERTISING) and state in {"enabled", "always_enabled"}:
+        for address, length, name, _ in _addresses(tables):
+            if name.startswith("Vlan") and len(address) == _IPV6:
+                yield network_of(address, length)
+
+
+def _relayed(tables: Json) -> Iterator[Prefix]:
+    for address, length, name, _ in _addresses(tables):
+        table, key = ("DHCP_RELAY", "dhcpv6_servers") if len(address) == _IPV6 else ("VLAN", "dhcp_servers")
+        if tables.get(table, {}).get(name, {}).get(key):
+            yield network_of(address, length)
 
 
 def _max_paths(tables: Json, process: Json, sessions: tuple[Session, ...]) -> tuple[int, Mark]:

@@ -50,6 +50,7 @@ DEVICE_METADATA docker_routing_config_mode=unified frr_mgmt_framework_config hos
 DEVICE_METADATA suppress-fib-pending=enabled synchronous_mode=enable timezone type yang_config_validation
 DEVICE_NEIGHBOR local_port name port
 DEVICE_NEIGHBOR_METADATA *
+DHCP_RELAY dhcpv6_servers
 DNS_NAMESERVER
 DNS_OPTIONS search
 DSCP_TO_TC_MAP *
@@ -100,7 +101,7 @@ TC_TO_PRIORITY_GROUP_MAP *
 TC_TO_QUEUE_MAP *
 TELEMETRY *
 VERSIONS *
-VLAN description vlanid
+VLAN description dhcp_servers vlanid
 VLAN_INTERFACE vrf_name
 VLAN_MEMBER tagging_mode
 WRED_PROFILE ecn green_drop_probability green_max_threshold green_min_threshold red_drop_probability

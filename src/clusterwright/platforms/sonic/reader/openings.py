@@ -18,7 +18,7 @@ _ELSEWHERE = "takes packets past the tables of their ports"
 _COPIES = "sends copies of packets elsewhere"
 _AROUND = (
     "VXLAN_TUNNEL VXLAN_TUNNEL_MAP VXLAN_EVPN_NVO VNET TUNNEL NAT_GLOBAL NAT_POOL NAT_BINDINGS STATIC_NAT STATIC_NAPT "
-    "DHCP_RELAY DHCPV4_RELAY DHCP_SERVER_IPV4 PBR PBR_TABLE PBR_RULE MUX_CABLE MCLAG_DOMAIN VLAN_SUB_INTERFACE "
+    "DHCPV4_RELAY DHCP_SERVER_IPV4 PBR PBR_TABLE PBR_RULE MUX_CABLE MCLAG_DOMAIN VLAN_SUB_INTERFACE "
     "OSPFV2_ROUTER STATIC_MPLS"
 )
 _OPEN = {
@@ -52,6 +52,7 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
     yield from _exchanged(text, document)
     if declared is not None:
         yield from _unplanned(text, document, device, declared)
+        yield from _relays(text, document, declared)
 
 
 def _exchanged(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
@@ -92,6 +93,16 @@ def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: P
         for server in document.get(table, {}):
             if what := stranger(server, declared):
                 yield text.find(f'"{server}"', text.find(f'"{table}"')), what
+
+
+def _relays(text: str, document: Mapping[str, Json], declared: Planned) -> Iterator[Fault]:
+    """Servers on no planned network that hosts' requests go to."""
+    for table, field in (("VLAN", "dhcp_servers"), ("DHCP_RELAY", "dhcpv6_servers")):
+        for vlan, fields in document.get(table, {}).items():
+            for server in fields.get(field, ()):
+                if not declared.knows(server):
+                    place = text.find(f'"{server}"', text.find(f'"{table}"'))
+                    yield place, f"what hosts of {vlan} ask by DHCP goes to {server}, which is on no planned network"
 
 
 def snmp_users(path: str, text: str) -> Iterator[Login]:

@@ -55,7 +55,11 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
     if subnet is not None and subnet.gateway is not None:
         vlan = own.gateway
         gateway = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
-        tables["VLAN"] = {vlan: {"vlanid": str(HOST_VLAN), "description": "hosts"}}
+        relay = {"dhcp_servers": [view.relay]} if view.relay is not None and view.version == 4 else {}
+        tables["VLAN"] = {vlan: {"vlanid": str(HOST_VLAN), "description": "hosts"} | relay}
+        # Hosts hear of their router without a word here: SONiC's radvd tells them on a rack switch, for DHCPv6.
+        if view.relay is not None and view.version == 6:
+            tables["DHCP_RELAY"] = {vlan: {"dhcpv6_servers": [view.relay]}}
         tables["VLAN_MEMBER"] = members
         tables["VLAN_INTERFACE"] = {vlan: {}, f"{vlan}|{gateway}": {}}
     return tables
