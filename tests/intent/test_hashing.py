@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -143,7 +143,7 @@ def test_every_mix_of_systems_has_functions_for_three_tiers() -> None:
     kinds = {(m.network_os, m.asic): m for m in models}.values()
     for chosen in product(kinds, repeat=3):
         tiers = tuple(replace(t, model=m) for t, m in zip(fabric.tiers, chosen, strict=True))
-        found = hashing_of(replace(fabric, tiers=tiers))
+        found = hashing_of(replace(fabric, tiers=tiers), list(pairwise(tiers)))
         functions = [each.function for each in found if each.function is not None]
         assert len({each.crc for each in functions}) == len(functions)
         for each in found:

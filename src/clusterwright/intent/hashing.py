@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import Plan, fabric_of
 from clusterwright.spec.hardware.systems import system_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from clusterwright.spec.fabric import Fabric, Tier
     from clusterwright.spec.hardware.systems import HashAlgorithm, Hashing
@@ -40,8 +42,22 @@ def hashed_fields(*, queue_pairs: bool) -> str:
     return "addresses, UDP ports" + (", destination queue pair" if queue_pairs else "")
 
 
-def hashing_of(fabric: Fabric) -> tuple[TierHashing, ...]:
-    """The hashing of every tier of an Ethernet fabric, from the bottom."""
+@per_plan
+def planned_hashing(plan: Plan, name: str) -> tuple[TierHashing, ...]:
+    """The hashing of every tier of a planned Ethernet fabric, from the bottom."""
+    fabric = fabric_of(plan, name)
+    tiers = {tier.role: tier for tier in fabric.tiers}
+    joined = {
+        (low.role, plan.by_name[cable.b.device].role)
+        for cable in plan.cables
+        if cable.fabric == name and (low := plan.lower_tier(cable)) is not None
+    }
+    return hashing_of(fabric, [(tiers[low], tiers[high]) for low, high in sorted(joined)])
+
+
+def hashing_of(fabric: Fabric, joined: Collection[tuple[Tier, Tier]]) -> tuple[TierHashing, ...]:
+    """The hashing of every tier of an Ethernet fabric, from the bottom; ``joined`` are tiers with a link between them,
+    the lower first."""
     found: list[TierHashing] = []
     for depth, tier in enumerate(fabric.tiers):
         own = _known(tier)
@@ -49,14 +65,14 @@ def hashing_of(fabric: Fabric) -> tuple[TierHashing, ...]:
         if own is None:
             chip = tier.model.asic or "a chip that the catalogue does not name"
             reason = f"nothing is known of how {name} on {chip} chooses among equal paths"
-            found.append(TierHashing(tier, None, reason, False, reason, _chooses(fabric, depth)))
+            found.append(TierHashing(tier, None, reason, False, reason, _chooses(tier, joined)))
             continue
         function = _free(own.functions, depth, found)
         seeds = ", ".join(str(each.seed) for each in own.functions)
         reason = "" if function else f"{name} takes the seeds {seeds} there, and the tiers below have them all"
         without = "" if own.queue_pairs else own.reason
         carries_pairs = own.queue_pairs and fabric.technology == "roce"
-        found.append(TierHashing(tier, function, reason, carries_pairs, without, _chooses(fabric, depth)))
+        found.append(TierHashing(tier, function, reason, carries_pairs, without, _chooses(tier, joined)))
     return tuple(found)
 
 
@@ -76,8 +92,7 @@ def _is_taken(function: HashAlgorithm, taken: Sequence[tuple[str | None, HashAlg
     return any(other.crc == function.crc for _, other in taken)
 
 
-def _chooses(fabric: Fabric, depth: int) -> bool:
+def _chooses(tier: Tier, joined: Collection[tuple[Tier, Tier]]) -> bool:
     """True where switches of a tier have equal paths: several uplinks, or several cables to one switch below."""
-    up = fabric.tiers[depth].up
-    below = fabric.tiers[depth - 1].up if depth else None
-    return (up is not None and up.links > 1) or (below is not None and below.links > fabric.tiers[depth].count)
+    below = [low.up for low, high in joined if high is tier and low.up is not None]
+    return (tier.up is not None and tier.up.links > 1) or any(up.links > tier.count for up in below)

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.borders import outside_prefixes
-from clusterwright.intent.hashing import hashing_of
+from clusterwright.intent.hashing import planned_hashing
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.switch_links import Link, links_of
 from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
@@ -143,15 +143,10 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
         origins=_origins(device, host_subnet, version),
         pools=_pools(plan, fabric),
         host_subnet=host_subnet,
-        hashing=_hashing(plan, device.fabric)[device.tier],
+        hashing=planned_hashing(plan, device.fabric)[device.tier],
         platform=next((each.platform for each in plan.spec.chip_settings if each.model == device.model), None),
         relay=_relays(plan).get(device.name),
     )
-
-
-@per_plan
-def _hashing(plan: Plan, fabric: str) -> tuple[TierHashing, ...]:
-    return hashing_of(fabric_of(plan, fabric))
 
 
 @per_plan

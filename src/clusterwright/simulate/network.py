@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.intent.hashing import TierHashing, hashing_of
-from clusterwright.plan.model import Cable, Device, Plan, fabric_of
+from clusterwright.intent.hashing import TierHashing, planned_hashing
+from clusterwright.plan.model import Cable, Device, Plan
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -129,7 +129,7 @@ def build_network(plan: Plan, fabric: str) -> FabricGraph:
         gbps=np.repeat(np.array([cable.speed_gbps for cable in cables], np.float64), 2),
         nics=nics,
         nodes=_nodes(plan, planned, [cable for _, cable in hosts]),
-        hashing=hashing_of(fabric_of(plan, fabric)),
+        hashing=planned_hashing(plan, fabric),
     )
 
 

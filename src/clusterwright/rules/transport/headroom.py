@@ -44,27 +44,27 @@ def headroom_fits(subject: Subject) -> Iterator[Problem]:
                     "Add `buffer:` with its source to the model.",
                 )
                 continue
-            ports, promised = _promised(fabric, skeleton, depth)
+            ports, wanted = promised(fabric, skeleton, depth)
             lossless = len(lossless_numbers(fabric))
             reserved = reserved_cells(lossless, len(fabric.classes) - lossless, ports)
-            shared = divide_pool(buffer, promised).shared_cells - reserved
+            shared = divide_pool(buffer, wanted).shared_cells - reserved
             if shared < smallest_share_cells(buffer, ports, fabric.mtu):
-                ratio = promised / buffer.pool_cells
+                ratio = wanted / buffer.pool_cells
                 yield Problem(
                     (*tier.path, "model"),
-                    f"{tier.role} promises {promised:,} cells of headroom on {ports} ports, {ratio:.2f} of the"
+                    f"{tier.role} promises {wanted:,} cells of headroom on {ports} ports, {ratio:.2f} of the"
                     f" {buffer.pool_cells:,} that a pool of {tier.model.name} has: too little is left to share.",
                     "Use fewer or slower ports, shorter cables or fewer lossless classes, or another model.",
                 )
 
 
-def _promised(fabric: Fabric, skeleton: FabricSkeleton, depth: int) -> tuple[int, int]:
+def promised(fabric: Fabric, skeleton: FabricSkeleton, depth: int) -> tuple[int, int]:
     """Ports of the tier's busiest switch, and the cells that they are promised: on each side by its neediest cable."""
     tier = fabric.tiers[depth]
-    below = fabric.tiers[depth - 1].up if depth else None
     hosts = any(skeleton.seats[each.seat].tier == depth for each in skeleton.attachments)
-    # a cable between switches is as long as the lower tier says
-    length_m = max(tier.down.length_m if hosts else 0, below.side.length_m if below is not None else 0)
+    # a cable between switches is as long as the lower tier says, which need not be the next one
+    below = [low.up.side.length_m for low, high in skeleton.joined_tiers() if high is tier and low.up is not None]
+    length_m = max((tier.down.length_m if hosts else 0, *below))
     links = skeleton.links_down()
     down = max((links[at] for at, seat in enumerate(skeleton.seats) if seat.tier == depth), key=len, default=[])
     cells = len(down) * headroom_cells(max(down, default=0), length_m, fabric.mtu)
