@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clusterwright.durable import only_one, took_lock
+from clusterwright.durable import only_one, replace, took_lock
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
@@ -30,3 +30,9 @@ def test_one_run_at_a_time_changes_a_folder(tmp_path: Path) -> None:
             pass
     with only_one(tmp_path):
         pass
+
+
+def test_a_file_is_its_owners_alone_unless_it_is_meant_for_others(tmp_path: Path) -> None:
+    replace(tmp_path / "state", b"")
+    replace(tmp_path / "spec", b"", 0o644)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("state", "spec")] == [0o600, 0o644]

@@ -13,11 +13,14 @@ from typing import IO, Any
 from clusterwright.finding import ClusterwrightError
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Put ``content`` in the place of ``path``. Raises ClusterwrightError when that can't be written."""
+def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Put ``content`` in the place of ``path``, with ``mode`` less what the umask takes.
+
+    Raises ClusterwrightError when that can't be written.
+    """
     aside = path.with_name(f".{path.name}.part")
     try:
-        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()

@@ -50,7 +50,7 @@ def allocate(spec: Path, cables: Path | None, check: bool) -> int:
     file = allocation_file(spec)
     is_same = file.is_file() and file.read_text(encoding="utf-8") == text
     if not (check or is_same):
-        durable.replace(file, text.encode())
+        durable.replace(file, text.encode(), 0o666)  # it goes into git with the spec, for everybody who reads that
     known = before.spec.allocated if before.spec.allocated.is_own else NOTHING_STANDS
     added = len(stands.switches) + len(stands.nodes) - len(known.switches) - len(known.nodes)
     said = "is up to date" if is_same else f"would change ({added:+,} devices)" if check else f"has {added:+,} devices"
