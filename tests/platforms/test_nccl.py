@@ -5,21 +5,26 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.platforms.nccl_reader import Element, read_parameters, read_topology, read_tuner_table
 from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright import data_files
-from clusterwright.intent.nccl_settings import settings, wiring_of
+from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment, settings, wiring_of
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.kueue import writer as kueue
 from clusterwright.platforms.nccl import files as nccl
 from clusterwright.platforms.nccl.topology import cpu_mask
+from clusterwright.platforms.slurm import writer as slurm
 from clusterwright.spec.runtime_names import known_names
 
 REPOSITORY = Path(__file__).parents[2]
 TABLES = sorted((data_files.folder("inventory") / "nccl").glob("*.txt"))
+JOB = {"SLURM_JOB_ID": "42"}
 SPECS = ("lab-roce", "lab-ib", "roce-24k", "ib-24k", "rsc")
 
 
@@ -33,10 +38,11 @@ def _conf(plan: Plan) -> dict[str, str]:
 
 
 def _exports(plan: Plan) -> dict[str, str]:
-    text = _files(plan)["etc/profile.d/clusterwright-nccl.sh"]
-    done = subprocess.run(["sh", "-c", f"{text}\nenv"], env={}, capture_output=True, text=True, check=True)
+    """What the script puts into the environment of a job."""
+    text = "mkdir() { :; }\n" + _files(plan)["etc/profile.d/clusterwright-nccl.sh"]
+    done = subprocess.run(["sh", "-c", f"{text}\nenv"], env=JOB, capture_output=True, text=True, check=True)
     lines = (line.partition("=") for line in done.stdout.splitlines())
-    return {name: value for name, _, value in lines if name != "PWD"}
+    return {name: value for name, _, value in lines if name not in {"PWD", *JOB}}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +127,7 @@ def test_sharp_and_the_service_level_come_from_the_fabric(tmp_path: Path) -> Non
 def test_pytorch_s_names_are_those_of_its_release(tmp_path: Path) -> None:
     new = _exports(plan_of("roce-24k"))
     assert new["TORCH_FR_BUFFER_SIZE"] == "20000"
-    assert new["TORCH_FR_DUMP_TEMP_FILE"] == "/var/log/nccl/rank_"
+    assert new["TORCH_FR_DUMP_TEMP_FILE"] == "/var/log/nccl/job-42/rank_"
     assert new["TORCH_NCCL_RANKS_PER_ROOT"] == "128"
     assert new["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "3"
     assert not {name for name in new if name.startswith("TORCH_NCCL_TRACE")}
@@ -209,3 +215,74 @@ def test_the_tuner_s_table_is_what_the_plugin_reads() -> None:
         ("allreduce", (1 << 20) + 1, 1 << 32, "ring", "simple", -1, 8, -1),
     ]
     assert _exports(plan_of("lab-roce"))["NCCL_TUNER_CONFIG_FILE"] == "/etc/nccl/tuner.csv"
+
+
+def _in_job(script: str, number: int, user: int, then: str = "true") -> dict[str, str]:
+    """What a job of ``user`` finds in its environment after the profile script, once ``then`` has run in it."""
+    command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "sh", "-ec", f"{script}\n{then}\nenv"]
+    env = {"SLURM_JOB_ID": str(number), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+
+
+def test_records_of_a_job_are_in_nobody_s_way(tmp_path: Path) -> None:
+    """PyTorch removes what lies where its pipe will be, which fails where that is another user's."""
+    records = tmp_path / "records"
+    records.mkdir()
+    records.chmod(0o1777)
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    script = _files(plan_of("lab-roce"))["etc/profile.d/clusterwright-nccl.sh"].replace("/var/log/nccl", str(records))
+    pipe = "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"
+    makes_it = f'rm -f "${pipe}-0.pipe"; mkfifo "${pipe}-0.pipe"'
+    first = _in_job(script, 1, 4001, makes_it)
+    again = _in_job(script, 1, 4001, makes_it)  # a job that was put back in the queue
+    assert first[pipe] == again[pipe] == f"{records}/job-1/pipe_rank_"
+    second = _in_job(script, 2, 4002, makes_it)
+    assert second[pipe] != first[pipe]
+    squatted = _in_job(script, 3, 4001)
+    other = _in_job(script, 3, 4002, makes_it)  # the first user has made the folder of a job that is not theirs
+    assert Path(other[pipe]).parent != Path(squatted[pipe]).parent
+    assert other["TORCH_FR_DUMP_TEMP_FILE"].startswith(f"{Path(other[pipe]).parent}/")
+
+
+def test_slurm_s_tasks_find_what_login_shells_find(tmp_path: Path) -> None:
+    plan = plan_of("lab-roce")
+    files = _files(plan)
+    profile = files["etc/profile.d/clusterwright-nccl.sh"]
+    (tmp_path / "profile").write_text(profile.replace("/var/log/nccl", str(tmp_path)))
+    prolog = files["usr/local/libexec/clusterwright/task-environment"]
+    prolog = prolog.replace("/etc/profile.d/clusterwright-nccl.sh", str(tmp_path / "profile"))
+    env = {"SLURM_JOB_ID": "7", "PATH": "/usr/bin:/bin", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "99"}
+    done = subprocess.run(["sh", "-c", prolog], env=env, capture_output=True, text=True, check=True)
+    said = dict(line.removeprefix("export ").split("=", 1) for line in done.stdout.splitlines())
+    assert said.keys() == {each.name for each in job_environment(plan)}
+    assert said["TORCH_FR_DUMP_TEMP_FILE"] == f"{tmp_path}/job-7/rank_"
+    assert said["TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"] == "99"  # the job's own wins
+    controller = {each.path: each.content.decode() for each in slurm.render(plan, plan.by_name["svc-v00n0"])}
+    assert f"\nTaskProlog={TASK_ENVIRONMENT}\n" in controller["etc/slurm/slurm.conf"]
+
+
+def test_containers_and_pods_find_it_too(tmp_path: Path) -> None:
+    overlay = """images:
+  - name: training
+    packages: [enroot, mlnx-tools, podman]
+    containers: {memlock: unlimited, shm_size_gb: 64, ipc: host, devices: [/dev/infiniband]}
+"""
+    plan = plan_with(tmp_path, "lab-roce", overlay)
+    files = _files(plan)
+    wanted = {each.name: each.value for each in job_environment(plan) if not each.file_of_job}
+    podman = tomllib.loads(files["etc/containers/containers.conf.d/91-clusterwright-nccl.conf"])["containers"]
+    assert {key: value for key, _, value in (each.partition("=") for each in podman["env"]) if key != "PATH"} == wanted
+    assert "/etc/nccl.conf:/etc/nccl.conf:ro" in podman["volumes"]
+    lines = files["etc/enroot/environ.d/50-clusterwright-nccl.env"].splitlines()
+    assert dict(line.split("=", 1) for line in lines) == wanted
+    mounts = files["etc/enroot/mounts.d/50-clusterwright-nccl.fstab"].splitlines()
+    assert mounts[0] == "/etc/nccl.conf /etc/nccl.conf none x-create=file,bind,ro,nosuid,nodev,noexec,nofail,silent"
+    objects = {each.path: each.content for each in kueue.render(plan, plan.by_name["svc-v00n0"])}
+    assert yaml.safe_load(objects["etc/kueue/nccl.yaml"])["data"] == wanted
+    pod = yaml.safe_load(objects["etc/kueue/pod.yaml"])["spec"]
+    (container,) = pod["containers"]
+    assert {each["name"] for each in container["volumeMounts"]} == {each["name"] for each in pod["volumes"]}
+    own = {each["name"]: each for each in container["volumeMounts"]}["records"]
+    assert own == {"name": "records", "mountPath": "/var/log/nccl", "subPathExpr": "job-$(POD_UID)"}

@@ -231,6 +231,32 @@ def test_blocks_in_both_forms(tmp_path: Path) -> None:
     assert "TopologyPlugin=topology/block" in files["etc/slurm/slurm.conf"].content.decode()
 
 
+def test_messages_reach_a_large_cluster_in_three_hops() -> None:
+    for name, nodes in (("lab-roce", 8), ("roce-24k", 3072)):
+        plan = plan_of(name)
+        text = _files(plan, controllers(plan)[0])["etc/slurm/slurm.conf"].content.decode()
+        width, timeout = (int(re.findall(rf"^{key}=(\d+)$", text, re.M)[0]) for key in ("TreeWidth", "MessageTimeout"))
+        assert width**3 >= nodes
+        assert timeout == (60 if nodes > 1024 else 10)
+
+
+def test_nothing_of_a_job_outlives_it(tmp_path: Path) -> None:
+    """The epilog ends what the job's user left, and drains the node where that is not to be had."""
+    script = _files(plan_of("lab-roce"), "gpu-p00r00n0")[slurm.EPILOG].content.decode()
+    (tmp_path / "nvidia-smi").write_text('#!/bin/sh\ncat "$HELD"\n')
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    (tmp_path / "none").touch()
+    (tmp_path / "some").write_text("4711\n")
+    user = 54321
+    for held, status in (("none", 0), ("some", 1)):
+        left = subprocess.Popen(["setpriv", f"--reuid={user}", "--clear-groups", "sleep", "60"])
+        env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_JOB_UID": str(user), "HELD": str(tmp_path / held)}
+        done = subprocess.run(["sh", "-c", script], env=env, capture_output=True, text=True, timeout=30, check=False)
+        assert done.returncode == status, done.stderr
+        assert left.wait(5) == -9
+        assert ("hold GPUs" in done.stderr) is (held == "some")
+
+
 def test_compute_nodes_ask_the_controller() -> None:
     plan = plan_of("lab-roce")
     files = _files(plan, "gpu-p00r00n0")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from clusterwright.intent.nccl_torch import torch_settings
+from clusterwright.intent.nccl_torch import OF_JOB, torch_settings
 from clusterwright.intent.node_nics import nics_by_fabric
 from clusterwright.intent.partitions import partition_indexes
 from clusterwright.intent.per_plan import per_plan
@@ -22,6 +22,9 @@ from clusterwright.spec.text.document import Path
 
 STAGGERED_RANKS = 256  # NCCL_UID_STAGGER_THRESHOLD's default: jobs above it meet at the root in waves
 TOPOLOGY_LINK = "/run/nccl/topology.xml"
+NCCL_CONF = "/etc/nccl.conf"
+TASK_ENVIRONMENT = "/usr/local/libexec/clusterwright/task-environment"
+FOLDER = "/etc/nccl"
 TUNER_TABLE = "/etc/nccl/tuner.csv"
 
 
@@ -38,6 +41,11 @@ class Setting:
     origin: Path
     reason: str
     environment: bool = False
+
+    @property
+    def file_of_job(self) -> str:
+        """The name of the file in a job's folder that the value is; "" for a value that all jobs have alike."""
+        return self.value.partition(OF_JOB)[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,27 @@ def settings(plan: Plan, node_group: str, wiring: NcclCabling) -> tuple[Setting,
             name, value, path, "written by hand in the spec", environment=not is_read_by_nccl(nccl, name)
         )
     return tuple(found[name] for name in sorted(found))
+
+
+@per_plan
+def job_environment(plan: Plan) -> tuple[Setting, ...]:
+    """What has to be in the environment of the profile's jobs, by name: the same however a node is cabled."""
+    nccl = plan.spec.nccl
+    if nccl is None:
+        return ()
+    return tuple(each for each in settings(plan, nccl.nodes, NcclCabling((), (), 1)) if each.environment)
+
+
+def job_paths(nccl: NcclProfile) -> tuple[tuple[str, str], ...]:
+    """What a job's container needs of its node beside the environment: paths, and ``file``, ``files``, ``topology`` or
+    ``records``, of which the last is written to."""
+    wanted = (
+        (NCCL_CONF, "file", True),
+        (FOLDER, "files", nccl.tuner is not None or nccl.topology_file),
+        (TOPOLOGY_LINK.rpartition("/")[0], "topology", nccl.topology_file),
+        (nccl.flight_recorder.folder if nccl.flight_recorder is not None else "", "records", nccl.flight_recorder),
+    )
+    return tuple((path, kind) for path, kind, is_there in wanted if is_there)
 
 
 def is_read_by_nccl(nccl: NcclProfile, name: str) -> bool:

@@ -15,6 +15,8 @@ from clusterwright.spec.text.document import Path
 FIRST_TORCH_PREFIX = (2, 2)  # older ones read NCCL_BLOCKING_WAIT and its like
 FIRST_OWN_RECORDER = (2, 9)  # older ones read TORCH_NCCL_TRACE_BUFFER_SIZE
 RANKS_PER_ROOT = 128  # PyTorch's own default (2.6 and later)
+OF_JOB = "/job-%j/"
+"""What stands in a value for the folder of a job; ``%j`` is its number, as Slurm writes it in names of files."""
 DUMP_WAIT_MS = 60_000  # as long as PyTorch waits for records by default
 
 TorchSetting = tuple[str, str, Path, str]
@@ -60,9 +62,14 @@ def _recorder(nccl: NcclProfile, pytorch: str) -> Iterator[TorchSetting]:
     size = "TORCH_FR_BUFFER_SIZE" if own else "TORCH_NCCL_TRACE_BUFFER_SIZE"
     target = "TORCH_FR_DUMP_TEMP_FILE" if own else "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"
     yield size, str(recorder.entries), (*key, "entries"), "collectives that each rank remembers"
-    yield target, f"{recorder.folder}/rank_", (*key, "folder"), "the file of each rank's record; its number is added"
+    yield (
+        target,
+        f"{recorder.folder}{OF_JOB}rank_",
+        (*key, "folder"),
+        "the file of each rank's record; its number is added",
+    )
     yield "TORCH_NCCL_DUMP_ON_TIMEOUT", "1", key, "the records are written when a collective times out"
     why = "a rank that noticed the timeout waits so long for the others to write theirs"
     yield "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", str(DUMP_WAIT_MS), key, why
-    pipe = f"{recorder.folder}/pipe_rank_"
+    pipe = f"{recorder.folder}{OF_JOB}pipe_rank_"
     yield "TORCH_NCCL_DEBUG_INFO_PIPE_FILE", pipe, (*key, "folder"), "writing to this pipe asks a rank for its record"

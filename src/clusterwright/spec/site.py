@@ -58,6 +58,15 @@ class Telemetry:
 
 
 @dataclass(frozen=True, slots=True)
+class SyslogTls:
+    """Whom nodes send logs to: ``authority`` is the file of authorities on a node, ``names`` are those of servers."""
+
+    authority: str
+    names: tuple[str, ...]
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
     """Addresses of the servers for names, time and logs."""
 
@@ -83,6 +92,7 @@ class Site:
     snmp: SnmpAccess | None
     aaa: CentralAaa | None
     telemetry: Telemetry | None
+    syslog_tls: SyslogTls | None
     path: Path
 
     @classmethod

@@ -45,7 +45,7 @@ _NAMES = {
     "nfs": (("nfs-common",), ("nfs-utils",)),
     "nfs-tls": (("ktls-utils",), ("ktls-utils",)),
     # With scontrol, by which the node check drains, and srun, which batch scripts call.
-    "jobs": (("munge", "slurm-client", "slurmd"), ("munge", "slurm", "slurm-slurmd")),
+    "jobs": (("munge", "procps", "slurm-client", "slurmd"), ("munge", "procps-ng", "slurm", "slurm-slurmd")),
     "jobs-controller": (("munge", "slurm-client", "slurmctld"), ("munge", "slurm", "slurm-slurmctld")),
     "kernel-parameters": ((), ("tuned",)),
     "administrators": (("sudo",), ("sudo",)),

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.nccl_settings import job_environment, job_paths
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import controllers
@@ -47,6 +48,8 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The objects on controllers, the kubelet's labels on compute nodes."""
     if device.name in controllers(plan):
         yield Artifact(device.name, "etc/kueue/topology.yaml", _objects(plan), KIND)
+        for name, content in _job_objects(plan):
+            yield Artifact(device.name, f"etc/kueue/{name}", content, KIND)
     else:
         text = template("kueue/kubelet.j2").render(labels=labels(plan, device))
         yield Artifact(device.name, kubelet_file(plan.spec.image(device.image or "")), text.encode(), KIND)
@@ -83,3 +86,20 @@ def _objects(plan: Plan) -> bytes:
         group=scheduler.nodes,
     )
     return template("kueue/topology.yaml.j2").render(view=view).encode()
+
+
+@per_plan
+def _job_objects(plan: Plan) -> tuple[tuple[str, bytes], ...]:
+    """The environment of NCCL's profile for pods, and what of its node a pod has to see."""
+    nccl, every = plan.spec.nccl, job_environment(plan)
+    if nccl is None:
+        return ()
+    words = {
+        "fixed": [each for each in every if not each.file_of_job],
+        "of_job": [(each.name, each.file_of_job) for each in every if each.file_of_job],
+        "paths": job_paths(nccl),
+        "folder": nccl.flight_recorder.folder if nccl.flight_recorder is not None else "",
+    }
+    return tuple(
+        (f"{name}.yaml", template(f"kueue/{name}.yaml.j2").render(**words).encode()) for name in ("nccl", "pod")
+    )

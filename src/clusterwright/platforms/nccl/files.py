@@ -9,16 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
-from clusterwright.intent.nccl_settings import TOPOLOGY_LINK, TUNER_TABLE, NcclCabling, Setting, settings, wiring_of
+from clusterwright.intent.nccl_settings import (
+    FOLDER,
+    TASK_ENVIRONMENT,
+    TOPOLOGY_LINK,
+    TUNER_TABLE,
+    NcclCabling,
+    Setting,
+    job_environment,
+    job_paths,
+    settings,
+    wiring_of,
+)
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.nccl.topology import addresses_of, topology
 from clusterwright.platforms.templates import template
+from clusterwright.spec.image import Image
 from clusterwright.spec.job import NcclProfile, TunerRow
 
 KIND = "nccl"
-FOLDER = "etc/nccl"
+File = tuple[str, str, int]
+"""Path, text and mode."""
+SCRIPT = "etc/profile.d/clusterwright-nccl.sh"
+_CONTAINERS = "etc/containers/containers.conf.d/91-clusterwright-nccl.conf"
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -28,12 +43,15 @@ def applies(plan: Plan, device: Device) -> bool:
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """nccl.conf; a profile script, the record folder, the tuner's table and the topology where the spec has them."""
+    """nccl.conf; what brings the environment to jobs, the record folder, the tuner's table and the topology."""
     nccl = plan.spec.nccl
     if nccl is None:
         return
     for path, content, mode in _files(plan, device.node_group, device.model, wiring_of(plan, device, nccl)):
         yield Artifact(device.name, path, content, KIND, mode)
+    image = plan.spec.image(device.image or "")
+    for path, text, mode in _job_files(plan, nccl, image) if image is not None else ():
+        yield Artifact(device.name, path, text.encode(), KIND, mode)
 
 
 def settings_by_node(plan: Plan) -> dict[tuple[Setting, ...], str]:
@@ -63,10 +81,6 @@ def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tupl
         version=nccl.version, variables=[each for each in every if not each.environment]
     )
     found = [("etc/nccl.conf", conf.encode(), 0o644)]
-    exported = [each for each in every if each.environment]
-    if exported:
-        script = template("nccl/environment.sh.j2").render(pytorch=nccl.pytorch or "", variables=exported)
-        found.append(("etc/profile.d/clusterwright-nccl.sh", script.encode(), 0o644))
     if nccl.flight_recorder is not None:
         line = template("nccl/tmpfiles.conf.j2").render(folder=nccl.flight_recorder.folder)
         found.append(("etc/tmpfiles.d/clusterwright-nccl.conf", line.encode(), 0o644))
@@ -78,12 +92,32 @@ def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tupl
     return tuple(found)
 
 
+def _job_files(plan: Plan, nccl: NcclProfile, image: Image) -> Iterator[File]:
+    """The environment of shells, of Slurm's tasks and of containers, and the node's files that containers see."""
+    every = job_environment(plan)
+    fixed = [each for each in every if not each.file_of_job]
+    folder = nccl.flight_recorder.folder if nccl.flight_recorder is not None else ""
+    words = {"fixed": fixed, "paths": job_paths(nccl), "folder": folder}
+    if every:
+        of_job = [(each.name, each.file_of_job) for each in every if each.file_of_job]
+        script = template("nccl/environment.sh.j2").render(pytorch=nccl.pytorch or "", of_job=of_job, **words)
+        yield SCRIPT, script, 0o644
+        names = " ".join(each.name for each in every)
+        task = template("nccl/task-environment.sh.j2").render(script=f"/{SCRIPT}", names=names)
+        yield TASK_ENVIRONMENT.removeprefix("/"), task, 0o755
+    if any(package.name.startswith("enroot") for package in image.packages):
+        yield "etc/enroot/environ.d/50-clusterwright-nccl.env", template("nccl/enroot.env.j2").render(**words), 0o644
+        yield "etc/enroot/mounts.d/50-clusterwright-nccl.fstab", template("nccl/enroot.fstab.j2").render(**words), 0o644
+    if image.containers is not None:
+        yield _CONTAINERS, template("nccl/containers.conf.j2").render(**words), 0o644
+
+
 def _topology_files(plan: Plan, model: str, nccl: NcclProfile) -> Iterator[tuple[str, bytes, int]]:
     """The model's topology, and the unit that hands it to NCCL only on a machine that has all of its devices."""
     view = topology(plan.spec.catalogue[model], plan.spec.fabric(nccl.fabric))
     if view is None:
         return
-    file = f"{FOLDER}/topology-{model}.xml"
+    file = f"{FOLDER.removeprefix('/')}/topology-{model}.xml"
     yield file, template("nccl/topology.xml.j2").render(system=view).encode(), 0o644
     script = template("nccl/nccl-topology.sh.j2").render(
         model=model, file=f"/{file}", link=TOPOLOGY_LINK, addresses=" ".join(addresses_of(view))

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import cbrt, ceil
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment
 from clusterwright.intent.needs.jobs import SLURMCTLD_PORT, SRUN_PORTS
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import AUTHENTICATION, controllers, is_controller, slurm_units
@@ -27,6 +29,11 @@ KIND = "slurm"
 FOLDER = "etc/slurm"
 WANTS = "etc/systemd/system/multi-user.target.d/92-slurm.conf"
 STATE_FOLDERS = "etc/tmpfiles.d/clusterwright-slurm.conf"
+EPILOG = "usr/local/sbin/node-epilog"
+# A width of 16, Slurm's own since 23.11, is three hops for 4,096 nodes. A message that fans out over more than a
+# thousand nodes waits for the slowest of them: the 10 s that Slurm gives it by itself are for small clusters.
+USUAL_WIDTH, LARGE = 16, 1024
+USUAL_TIMEOUT_S, LARGE_TIMEOUT_S = 10, 60
 _CLUSTER_NAME_LENGTH = 40
 
 
@@ -46,7 +53,9 @@ class NodeLine:
 class SlurmView:
     """What slurm.conf says. ``controllers`` are ``host(address)``, the acting one first.
 
-    ``boot_s`` is how long a boot that Slurm is asked for may take, None where nobody asks it.
+    ``boot_s`` is how long a boot that Slurm is asked for may take, None where nobody asks it. ``task_prolog`` is the
+    program that says what tasks find in their environment, "" where nothing is, and ``epilog`` what looks after a job.
+    ``tree_width`` is how many nodes one node passes a message to.
     """
 
     cluster: str
@@ -59,6 +68,10 @@ class SlurmView:
     all_nodes: str
     health_interval_s: int
     boot_s: int | None
+    task_prolog: str
+    epilog: str
+    tree_width: int
+    message_timeout_s: int
     srun_ports: tuple[int, int] = SRUN_PORTS
 
 
@@ -82,6 +95,8 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
         waits = has_lossless_nics(plan, device)
         for path, content in _worker_files(plan, device.node_group, waits):
             yield Artifact(device.name, path, content, KIND)
+        gpus = plan.spec.catalogue[device.model].gpus is not None
+        yield Artifact(device.name, EPILOG, template("slurm/epilog.sh.j2").render(gpus=gpus).encode(), KIND, 0o755)
 
 
 def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> SlurmView:
@@ -104,7 +119,21 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
         all_nodes=hostlist(device.name for device in members),
         health_interval_s=_health_interval_s(plan, members),
         boot_s=plan.spec.rollout.boots.boot_s if plan.spec.rollout.boots is not None else None,
+        epilog=f"/{EPILOG}",
+        tree_width=_tree_width(len(members)),
+        message_timeout_s=LARGE_TIMEOUT_S if len(members) > LARGE else USUAL_TIMEOUT_S,
+        task_prolog=TASK_ENVIRONMENT if _has_job_environment(plan, scheduler) else "",
     )
+
+
+def _tree_width(nodes: int) -> int:
+    """The fan-out with which three hops reach every node (slurm.conf(5), TreeWidth: the cube root of large systems)."""
+    return max(USUAL_WIDTH, ceil(round(cbrt(nodes), 6)))
+
+
+def _has_job_environment(plan: Plan, scheduler: Scheduler) -> bool:
+    nccl = plan.spec.nccl
+    return nccl is not None and nccl.nodes == scheduler.nodes and bool(job_environment(plan))
 
 
 @per_plan

@@ -15,6 +15,8 @@ from clusterwright.spec.image import Image
 from clusterwright.spec.kernel_settings import dotted
 
 KIND = "node-system"
+AUTHORITIES = "/etc/pki/clusterwright/authorities.pem"
+"""The site's certificate authorities on a node, where the spec names no other file."""
 _BASE_NEIGHBOURS = 1024  # where the kernel starts to refuse neighbours by itself (gc_thresh3)
 _SYSTEMD_LIMITS = {
     "memlock": "DefaultLimitMEMLOCK",
@@ -111,7 +113,7 @@ def is_red_hat_family(image: Image) -> bool:
 
 
 def _distribution_files(plan: Plan, image: Image) -> Iterator[tuple[str, str]]:
-    """What distributions do differently: kernel command line, time, and the CA bundle that log forwarding trusts."""
+    """What distributions do differently: kernel command line and time; and log forwarding."""
     site = plan.spec.site
     red_hat = is_red_hat_family(image)
     parameters = " ".join(kernel_command_line(image))
@@ -127,9 +129,17 @@ def _distribution_files(plan: Plan, image: Image) -> Iterator[tuple[str, str]]:
         text = template("node/timesyncd.conf.j2").render(servers=" ".join(site.ntp))
         yield "etc/systemd/timesyncd.conf.d/90-clusterwright.conf", text
     if site.syslog:
-        bundle = "/etc/pki/tls/certs/ca-bundle.crt" if red_hat else "/etc/ssl/certs/ca-certificates.crt"
-        text = template("node/rsyslog.conf.j2").render(servers=site.syslog, bundle=bundle)
+        authority, names = _log_servers(plan)
+        text = template("node/rsyslog.conf.j2").render(servers=site.syslog, authority=authority, names=names)
         yield "etc/rsyslog.d/90-clusterwright.conf", text
+
+
+def _log_servers(plan: Plan) -> tuple[str, tuple[str, ...]]:
+    """The file of the authorities that a log server's certificate comes from, and the names that it may bear."""
+    own, tls = plan.spec.site.syslog_tls, plan.spec.encryption.tls
+    if own is not None:
+        return own.authority, own.names
+    return tls.truststore if tls is not None else AUTHORITIES, (f"*.{plan.spec.site.domain}",)
 
 
 def kernel_settings(plan: Plan, image: Image, shape: Shape) -> dict[str, str]:
