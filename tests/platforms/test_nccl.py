@@ -38,11 +38,22 @@ def _conf(plan: Plan) -> dict[str, str]:
 
 
 def _exports(plan: Plan) -> dict[str, str]:
-    """What the script puts into the environment of a job."""
-    text = "mkdir() { :; }\n" + _files(plan)["etc/profile.d/clusterwright-nccl.sh"]
-    done = subprocess.run(["sh", "-c", f"{text}\nenv"], env=JOB, capture_output=True, text=True, check=True)
-    lines = (line.partition("=") for line in done.stdout.splitlines())
-    return {name: value for name, _, value in lines if name not in {"PWD", *JOB}}
+    """What Slurm puts into the environment of a job, of which login shells have all but the job's own files."""
+    files = _files(plan)
+    text = "mkdir() { :; }\n" + files[TASK_ENVIRONMENT.removeprefix("/")]
+    done = subprocess.run(["sh", "-c", text], env=JOB, capture_output=True, text=True, check=True)
+    found = _said(done.stdout)
+    shell = f"{files['etc/profile.d/clusterwright-nccl.sh']}\nenv"
+    done = subprocess.run(["sh", "-c", shell], env={}, capture_output=True, text=True, check=True)
+    of_shells = {line.partition("=")[0]: line.partition("=")[2] for line in done.stdout.splitlines()}
+    assert of_shells.items() - {("PWD", of_shells.get("PWD"))} == {
+        each for each in found.items() if "/job-42/" not in each[1]
+    }
+    return found
+
+
+def _said(lines: str) -> dict[str, str]:
+    return dict(line.removeprefix("export ").split("=", 1) for line in lines.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -218,11 +229,12 @@ def test_the_tuner_s_table_is_what_the_plugin_reads() -> None:
 
 
 def _in_job(script: str, number: int, user: int, then: str = "true") -> dict[str, str]:
-    """What a job of ``user`` finds in its environment after the profile script, once ``then`` has run in it."""
-    command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "sh", "-ec", f"{script}\n{then}\nenv"]
+    """What a job of ``user`` finds in its environment, once ``then`` has run in it."""
+    command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "sh", "-ec"]
     env = {"SLURM_JOB_ID": str(number), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    found = _said(subprocess.run([*command, script], env=env, capture_output=True, text=True, check=True).stdout)
+    subprocess.run([*command, then], env={**env, **found}, check=True)
+    return found
 
 
 def test_records_of_a_job_are_in_nobody_s_way(tmp_path: Path) -> None:
@@ -232,7 +244,7 @@ def test_records_of_a_job_are_in_nobody_s_way(tmp_path: Path) -> None:
     records.chmod(0o1777)
     for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
         folder.chmod(0o755)
-    script = _files(plan_of("lab-roce"))["etc/profile.d/clusterwright-nccl.sh"].replace("/var/log/nccl", str(records))
+    script = _files(plan_of("lab-roce"))[TASK_ENVIRONMENT.removeprefix("/")].replace("/var/log/nccl", str(records))
     pipe = "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"
     makes_it = f'rm -f "${pipe}-0.pipe"; mkfifo "${pipe}-0.pipe"'
     first = _in_job(script, 1, 4001, makes_it)
@@ -246,19 +258,15 @@ def test_records_of_a_job_are_in_nobody_s_way(tmp_path: Path) -> None:
     assert other["TORCH_FR_DUMP_TEMP_FILE"].startswith(f"{Path(other[pipe]).parent}/")
 
 
-def test_slurm_s_tasks_find_what_login_shells_find(tmp_path: Path) -> None:
+def test_slurm_s_tasks_keep_what_their_job_has_set(tmp_path: Path) -> None:
     plan = plan_of("lab-roce")
     files = _files(plan)
-    profile = files["etc/profile.d/clusterwright-nccl.sh"]
-    (tmp_path / "profile").write_text(profile.replace("/var/log/nccl", str(tmp_path)))
-    prolog = files["usr/local/libexec/clusterwright/task-environment"]
-    prolog = prolog.replace("/etc/profile.d/clusterwright-nccl.sh", str(tmp_path / "profile"))
+    prolog = files[TASK_ENVIRONMENT.removeprefix("/")].replace("/var/log/nccl", str(tmp_path))
     env = {"SLURM_JOB_ID": "7", "PATH": "/usr/bin:/bin", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "99"}
     done = subprocess.run(["sh", "-c", prolog], env=env, capture_output=True, text=True, check=True)
-    said = dict(line.removeprefix("export ").split("=", 1) for line in done.stdout.splitlines())
-    assert said.keys() == {each.name for each in job_environment(plan)}
+    said = _said(done.stdout)
+    assert said.keys() == {each.name for each in job_environment(plan)} - {"TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"}
     assert said["TORCH_FR_DUMP_TEMP_FILE"] == f"{tmp_path}/job-7/rank_"
-    assert said["TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"] == "99"  # the job's own wins
     controller = {each.path: each.content.decode() for each in slurm.render(plan, plan.by_name["svc-v00n0"])}
     assert f"\nTaskProlog={TASK_ENVIRONMENT}\n" in controller["etc/slurm/slurm.conf"]
 

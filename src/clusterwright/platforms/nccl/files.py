@@ -100,10 +100,8 @@ def _job_files(plan: Plan, nccl: NcclProfile, image: Image) -> Iterator[File]:
     words = {"fixed": fixed, "paths": job_paths(nccl), "folder": folder}
     if every:
         of_job = [(each.name, each.file_of_job) for each in every if each.file_of_job]
-        script = template("nccl/environment.sh.j2").render(pytorch=nccl.pytorch or "", of_job=of_job, **words)
-        yield SCRIPT, script, 0o644
-        names = " ".join(each.name for each in every)
-        task = template("nccl/task-environment.sh.j2").render(script=f"/{SCRIPT}", names=names)
+        yield SCRIPT, template("nccl/environment.sh.j2").render(pytorch=nccl.pytorch or "", **words), 0o644
+        task = template("nccl/task-environment.sh.j2").render(of_job=of_job, **words)
         yield TASK_ENVIRONMENT.removeprefix("/"), task, 0o755
     if any(package.name.startswith("enroot") for package in image.packages):
         yield "etc/enroot/environ.d/50-clusterwright-nccl.env", template("nccl/enroot.env.j2").render(**words), 0o644

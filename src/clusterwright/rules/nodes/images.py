@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.distribution import distribution_of
+from clusterwright.spec.driver_releases import driver_kind, is_missing
+from clusterwright.spec.image import Driver, Image
 from clusterwright.spec.job import SlurmTopology
 from clusterwright.spec.kernel_settings import dotted
 from clusterwright.spec.model import CLUSTER, NodeGroup
@@ -132,3 +135,47 @@ def mount_without_image(subject: Subject) -> Iterator[Problem]:
             if name in bare:
                 message = f"Nodes of {name} have no image, so {mount.mountpoint} would never be mounted there."
                 yield Problem((*mount.path, "nodes", at), message, f"Give {name} an `image`, or take it out of here.")
+
+
+@rule(
+    code="CW339",
+    severity=Severity.ERROR,
+    title="driver that was never built for the distribution",
+    why="No repository has its packages: the image is not built, or a driver is left out of it.",
+    mend="Take a release that is published for the distribution, or a distribution that the release is published for.",
+    docs="Known are NVIDIA's GPU driver and OFED, by the modules `nvidia` and `mlx5_core`: the first release that was"
+    " seen for a distribution in NVIDIA's installation guide and DOCA's repositories, and that no release is older than the"
+    " distribution. What lies between the two was not found either way; CW348 names it.",
+)
+def driver_without_packages(subject: Subject) -> Iterator[Problem]:
+    """Drivers of images that are older than the distribution they are to be installed on."""
+    for image, driver, missing in _drivers(subject):
+        if missing:
+            message = f"{driver.name} {driver.version} is older than {image.distribution}, for which nobody built it."
+            yield Problem((*driver.path, "version"), message, "Take a release that is published for it.")
+
+
+@rule(
+    code="CW348",
+    severity=Severity.NOTE,
+    title="driver that may not exist for the distribution",
+    why="Whether a repository has it was not found: an image that names it may not be built.",
+    mend="Look into the repository, and say under `source` where its packages are.",
+)
+def driver_not_looked_up(subject: Subject) -> Iterator[Problem]:
+    """Drivers of which it is not known whether they are published for their distribution, and that cite nothing."""
+    for image, driver, missing in _drivers(subject):
+        if missing is None and "source" not in (subject.spec.document.at(driver.path) or {}):
+            message = f"Whether {driver.name} {driver.version} is published for {image.distribution} is not known."
+            yield Problem((*driver.path, "version"), message, "Write under `source` where its packages are.")
+
+
+def _drivers(subject: Subject) -> Iterator[tuple[Image, Driver, bool | None]]:
+    for image in subject.spec.images:
+        distribution = distribution_of(image.distribution)
+        if distribution is not None:
+            yield from (
+                (image, driver, is_missing(driver, distribution))
+                for driver in image.drivers
+                if driver_kind(driver) is not None
+            )

@@ -13,9 +13,18 @@ from clusterwright.platforms.unread import Unread
 
 NCCL = "etc/nccl.conf"
 _OWN = "etc/profile.d/clusterwright-nccl.sh"
+# What brings the same to batch scripts and containers, in forms of their own.
+_OF_JOBS = frozenset(
+    {
+        "usr/local/libexec/clusterwright/task-environment",
+        "etc/containers/containers.conf.d/91-clusterwright-nccl.conf",
+        "etc/enroot/environ.d/50-clusterwright-nccl.env",
+    }
+)
 # Where others set variables for jobs: of these only files that name one of NCCL's are of interest.
 NCCL_PLACES = (
     *(NCCL, "etc/profile.d/", "etc/environment", "etc/security/pam_env.conf", "etc/default/slurmd", "home/"),
+    *("usr/local/libexec/clusterwright/task-environment", "etc/containers/", "etc/enroot/"),
     *("root/.nccl.conf", "etc/systemd/system.conf.d/", "etc/systemd/user.conf.d/"),
 )
 _CLAIMS = frozenset({"qos"})
@@ -54,6 +63,12 @@ def read_nccl(text: str) -> dict[str, str]:
 @lru_cache(maxsize=256)
 def nccl_unread(path: str, text: str) -> tuple[Unread, ...]:
     """What nobody knows in a file of NCCL_PLACES: settings, or variables of NCCL in a file that others write."""
+    if path in _OF_JOBS:
+        return tuple(
+            Unread(path, text.count("\n", 0, found.start()) + 1, found[0], _CLAIMS)
+            for found in re.finditer(r"\bNCCL_[A-Z0-9_]+", text)
+            if not _IDLE.fullmatch(found[0])
+        )
     if path not in {NCCL, _OWN}:
         at = text.find("NCCL_") if not path.endswith(".nccl.conf") else 0
         what = "the whole file: it sets variables of NCCL before nccl.conf is read"

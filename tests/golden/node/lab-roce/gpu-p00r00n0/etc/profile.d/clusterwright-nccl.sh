@@ -1,9 +1,7 @@
 # Written by clusterwright for PyTorch 2.9. What NCCL's own file cannot hold: PyTorch and plugins read the environment.
 export NCCL_TUNER_CONFIG_FILE=/etc/nccl/tuner.csv
 export TORCH_FR_BUFFER_SIZE=2000
-export TORCH_FR_DUMP_TEMP_FILE=/var/log/nccl/rank_
 export TORCH_NCCL_ASYNC_ERROR_HANDLING=3
-export TORCH_NCCL_DEBUG_INFO_PIPE_FILE=/var/log/nccl/pipe_rank_
 export TORCH_NCCL_DESYNC_DEBUG=1
 export TORCH_NCCL_DUMP_ON_TIMEOUT=1
 export TORCH_NCCL_ENABLE_MONITORING=1
