@@ -21,6 +21,7 @@ from clusterwright.plan.boot import boot_nics, booted, format_mac, servers_by_ra
 from clusterwright.plan.model import Plan, format_address
 from clusterwright.platforms.image.identity import ImageIdentity, identity_of
 from clusterwright.platforms.image.shared import overlay_files, shared_files
+from clusterwright.platforms.linux.writer import secrets as node_secrets
 from clusterwright.platforms.registry import device_files
 
 CHECKOUT = Path(__file__).parents[2]
@@ -66,7 +67,10 @@ def test_image_and_overlay_are_all_files_of_a_node(name: str) -> None:
         shared = {artifact.path: artifact.sha256 for artifact in shared_files(plan, node.image or "", device_files)}
         own = {artifact.path: artifact.sha256 for artifact in overlay_files(plan, node, device_files)}
         assert not shared.keys() & own.keys()
-        assert {**shared, **own} == {artifact.path: artifact.sha256 for artifact in device_files(plan, node)}
+        every = device_files(plan, node)
+        secret = {artifact.path for artifact in every if artifact.kind == node_secrets.KIND}
+        assert {**shared, **own} == {each.path: each.sha256 for each in every if each.path not in secret}
+        assert (node_secrets.MUNGE_KEY in secret) is (name not in {"lab-roce", "lab-ib"})
         assert {"etc/hostname", "etc/systemd/network/10-fe0.link", "etc/systemd/network/20-fe0.network"} <= own.keys()
         assert {"etc/sysctl.d/90-clusterwright.conf", "etc/nftables.conf", "etc/nccl.conf"} <= shared.keys()
 

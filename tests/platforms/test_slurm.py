@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
+from clusterwright.deploy.secrets.secrets import SecretError, resolve
 from clusterwright.intent.scheduling import controllers
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.image.packages import all_packages
 from clusterwright.platforms.linux.writer import health as node_health
+from clusterwright.platforms.linux.writer import secrets as node_secrets
 from clusterwright.platforms.linux.writer.health import LIMITS_FILE
 from clusterwright.platforms.slurm import writer as slurm
 from clusterwright.platforms.slurm.hostlist import hostlist
@@ -229,6 +231,64 @@ def test_blocks_in_both_forms(tmp_path: Path) -> None:
     ]
     assert "BlockSizes=2,4,8" in files["etc/slurm/topology.conf"].content.decode()
     assert "TopologyPlugin=topology/block" in files["etc/slurm/slurm.conf"].content.decode()
+
+
+KEY = "scheduler:\n  munge: {by_site: null, secret: munge-key}\n"
+
+
+def test_daemons_wait_for_the_cluster_s_key_and_start_when_it_comes(tmp_path: Path) -> None:
+    plan = plan_with(tmp_path, "lab-roce", KEY)
+    for name, daemon in (("gpu-p00r00n0", "slurmd"), (controllers(plan)[0], "slurmctld")):
+        files = {each.path: each.content.decode() for each in slurm.render(plan, plan.by_name[name])}
+        (key,) = (each for each in node_secrets.render(plan, plan.by_name[name]) if each.path == node_secrets.MUNGE_KEY)
+        assert (key.content, key.mode) == (b"<secret munge-key as munge-key>", 0o600)
+        units = "etc/systemd/system"
+        for unit in ("munge", daemon):
+            drop_in = files[f"{units}/{unit}.service.d/90-clusterwright.conf"]
+            assert "ConditionPathExists=/etc/clusterwright/munge.key\n" in drop_in
+        assert "Wants=munge-key.path\n" in files[slurm.WANTS]
+        assert "PathChanged=/etc/clusterwright/munge.key\n" in files[f"{units}/munge-key.path"]
+        restart = f"restart munge.service {daemon}.service\n"
+        assert restart in files[f"{units}/munge-key.service"]
+        assert not [path for path in files if "munge-key" in files[path] and path.endswith(".key")]
+
+
+@pytest.mark.parametrize(("value", "is_taken"), [("a" * 64, True), ("short", False), ("a" * 1025, False)])
+def test_a_key_that_munge_would_not_take_is_refused(value: str, is_taken: bool) -> None:
+    content = b"<secret munge-key as munge-key>"
+    if is_taken:
+        assert resolve(content, {"munge-key": value}) == value.encode()
+    else:
+        with pytest.raises(SecretError, match="no key for munge"):
+            resolve(content, {"munge-key": value})
+
+
+def test_munge_starts_with_the_key_that_came_and_trusts_who_has_it(tmp_path: Path) -> None:
+    """What the units do, by hand: the key is put where munged wants it, as its user's, and a credential is taken."""
+    text = _files(plan_with(tmp_path, "lab-roce", KEY), "gpu-p00r00n0")
+    drop_in = text["etc/systemd/system/munge.service.d/90-clusterwright.conf"].content.decode()
+    (install,) = re.findall(r"^ExecStartPre=\+(.*)$", drop_in, re.M)
+    script = f"""
+set -e
+mount -t tmpfs none /etc/munge
+mount -t tmpfs none /run
+mount -t tmpfs none /var/log
+mkdir -p /run/munge /var/log/munge {tmp_path}/key
+chown munge /run/munge /var/log/munge /etc/munge
+echo {"k" * 64} > {tmp_path}/munge.key
+{install.replace("/etc/clusterwright/munge.key", str(tmp_path / "munge.key"))}
+runuser -u munge -- munged
+munge -n | unmunge > /dev/null
+kill $(cat /run/munge/munged.pid)
+"""
+    done = subprocess.run(
+        ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_messages_reach_a_large_cluster_in_three_hops() -> None:

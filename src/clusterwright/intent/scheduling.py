@@ -43,3 +43,10 @@ def slurm_units(plan: Plan, device: Device) -> tuple[str, ...]:
     if is_controller(plan, device):
         return CONTROLLER_UNITS
     return WORKER_UNITS if is_managed(device) and works_for_slurm(plan, device.node_group) else ()
+
+
+def munge_secret(plan: Plan) -> str | None:
+    """The name of the secret that is munge's key; None where the site brings the key, or no Slurm is there."""
+    scheduler = plan.spec.scheduler
+    munge = scheduler.slurm.munge if scheduler is not None and scheduler.slurm is not None else None
+    return munge.secret if munge is not None else None

@@ -88,15 +88,25 @@ class Kueue:
 
 
 @dataclass(frozen=True, slots=True)
+class Munge:
+    """Where the key of Slurm's daemons comes from: the ``secret`` of that name, or the site, as ``by_site`` says."""
+
+    secret: str | None
+    by_site: str | None
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class SlurmTopology:
     """Slurm's view: ``leaf`` is the level that makes one switch of its tree, or the base block.
 
-    ``block_sizes`` are in nodes, for the block plugin.
+    ``block_sizes`` are in nodes, for the block plugin. ``munge`` is where the daemons' common key comes from.
     """
 
     plugin: str
     leaf: str
     block_sizes: tuple[int, ...]
+    munge: Munge | None
 
 
 @dataclass(frozen=True, slots=True)

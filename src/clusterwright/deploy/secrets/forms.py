@@ -18,6 +18,7 @@ TYPE_7_OFFSET = 7
 LONGEST_BGP_PASSWORD = 80
 _CAK = re.compile(r"(?:[0-9A-Fa-f]{32}){1,2}")
 _M_KEY = re.compile(r"0x(?=0*[1-9A-Fa-f])[0-9A-Fa-f]{1,16}")
+_MUNGE_KEY = re.compile(r"[!-~]{32,1024}")  # munged(8): as many bytes, of whatever kind
 # crypt(5). EOS knows sha512crypt, with its 5,000 rounds and no other number.
 _SHA512 = re.compile(r"\$6\$[./0-9A-Za-z]{1,16}\$[./0-9A-Za-z]{86}")
 _CRYPT = re.compile(
@@ -77,5 +78,6 @@ FORMS: Mapping[str, Callable[[str, str], str]] = {
     "crypt": _matching(
         _CRYPT, "is no hash of crypt(5) that begins with $6$, $y$ or $2b$; `openssl passwd -6` makes one"
     ),
+    "munge-key": _matching(_MUNGE_KEY, "is no key for munge: 32 to 1,024 characters; `openssl rand -hex 64` makes one"),
     "m-key": _matching(_M_KEY, "is no M_Key: 0x and up to 16 hexadecimal digits, not all of them 0"),
 }

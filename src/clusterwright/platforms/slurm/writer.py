@@ -13,11 +13,19 @@ from clusterwright.artifact import Artifact
 from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment
 from clusterwright.intent.needs.jobs import SLURMCTLD_PORT, SRUN_PORTS
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.intent.scheduling import AUTHENTICATION, controllers, is_controller, slurm_units
+from clusterwright.intent.scheduling import (
+    AUTHENTICATION,
+    CONTROLLER_UNITS,
+    controllers,
+    is_controller,
+    munge_secret,
+    slurm_units,
+)
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.mounts import mounts_of
 from clusterwright.platforms.linux.writer.network import node_address
 from clusterwright.platforms.linux.writer.qos import applies as has_lossless_nics
+from clusterwright.platforms.linux.writer.secrets import MUNGE_KEY
 from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.platforms.slurm.topology import blocks, compute_nodes, tree
 from clusterwright.platforms.templates import template
@@ -85,8 +93,12 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     scheduler = plan.spec.scheduler
     if scheduler is None:
         return
-    wants = template("slurm/wants.conf.j2").render(units=slurm_units(plan, device))
+    units = slurm_units(plan, device)
+    has_key = munge_secret(plan) is not None
+    wants = template("slurm/wants.conf.j2").render(units=(*units, "munge-key.path") if has_key else units)
     yield Artifact(device.name, WANTS, wants.encode(), KIND)
+    for path, text in _key_units(units) if has_key else ():
+        yield Artifact(device.name, path, text.encode(), KIND)
     if is_controller(plan, device):
         yield Artifact(device.name, STATE_FOLDERS, template("slurm/tmpfiles.conf.j2").render().encode(), KIND)
         for name, content in _controller_files(plan):
@@ -97,6 +109,18 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
             yield Artifact(device.name, path, content, KIND)
         gpus = plan.spec.catalogue[device.model].gpus is not None
         yield Artifact(device.name, EPILOG, template("slurm/epilog.sh.j2").render(gpus=gpus).encode(), KIND, 0o755)
+
+
+def _key_units(units: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """What has munge and the daemons behind it wait for the key, and start with it when a deployment brings one."""
+    words = {"key": f"/{MUNGE_KEY}", "units": " ".join(units)}
+    folder = "etc/systemd/system"
+    yield f"{folder}/munge-key.path", template("slurm/munge-key.path.j2").render(**words)
+    yield f"{folder}/munge-key.service", template("slurm/munge-key.service.j2").render(**words)
+    yield f"{folder}/munge.service.d/90-clusterwright.conf", template("slurm/munge.service.conf.j2").render(**words)
+    if units == CONTROLLER_UNITS:
+        text = template("slurm/slurmctld.service.conf.j2").render(authentication=AUTHENTICATION, **words)
+        yield f"{folder}/slurmctld.service.d/90-clusterwright.conf", text
 
 
 def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> SlurmView:
@@ -192,9 +216,10 @@ def gres(gpus: Gpus) -> str:
 @per_plan
 def _worker_files(plan: Plan, node_group: str, waits_for_qos: bool) -> tuple[tuple[str, bytes], ...]:
     servers = ",".join(f"{name}:{SLURMCTLD_PORT}" for name in controllers(plan))
+    key = f"/{MUNGE_KEY}" if munge_secret(plan) is not None else ""
     options = template("slurm/slurmd.j2").render(servers=servers)
     drop_in = template("slurm/slurmd.service.conf.j2").render(
-        qos=waits_for_qos, mounts=bool(mounts_of(plan, node_group)), authentication=AUTHENTICATION
+        qos=waits_for_qos, mounts=bool(mounts_of(plan, node_group)), authentication=AUTHENTICATION, key=key
     )
     return (
         ("etc/default/slurmd", options.encode()),

@@ -171,6 +171,9 @@ def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         manager = fabric.subnet_manager
         if manager is not None and manager.m_key is not None:
             yield manager.m_key.secret, (*manager.m_key.path, "secret")
+    slurm = spec.scheduler.slurm if spec.scheduler is not None else None
+    if slurm is not None and slurm.munge is not None and slurm.munge.secret is not None:
+        yield slurm.munge.secret, (*slurm.munge.path, "secret")
     uplinks = (tier.up.authentication for fabric in spec.fabrics for tier in fabric.tiers if tier.up is not None)
     for session in (*uplinks, *(border.authentication for border in spec.borders)):
         if session is not None:

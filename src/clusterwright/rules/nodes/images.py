@@ -144,8 +144,8 @@ def mount_without_image(subject: Subject) -> Iterator[Problem]:
     why="No repository has its packages: the image is not built, or a driver is left out of it.",
     mend="Take a release that is published for the distribution, or a distribution that the release is published for.",
     docs="Known are NVIDIA's GPU driver and OFED, by the modules `nvidia` and `mlx5_core`: the first release that was"
-    " seen for a distribution in NVIDIA's installation guide and DOCA's repositories, and that no release is older than the"
-    " distribution. What lies between the two was not found either way; CW348 names it.",
+    " seen for a distribution in NVIDIA's installation guide and DOCA's repositories, and that no release is older than"
+    " the distribution. What lies between the two was not found either way; CW348 names it.",
 )
 def driver_without_packages(subject: Subject) -> Iterator[Problem]:
     """Drivers of images that are older than the distribution they are to be installed on."""

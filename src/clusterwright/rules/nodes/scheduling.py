@@ -1,4 +1,4 @@
-"""CW616, CW617 and CW618: what a spec asks of a scheduler that is another one, or that nobody runs."""
+"""CW338, CW616, CW617 and CW618: what a spec asks of a scheduler that is another one, or that nobody runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 
-_SLURM_KEYS = ("plugin", "leaf", "block_sizes")
+_SLURM_KEYS = ("plugin", "leaf", "block_sizes", "munge")
 
 
 @rule(
@@ -66,3 +66,22 @@ def boots_without_slurm(subject: Subject) -> Iterator[Problem]:
         yield Problem(
             ("rollout", "boots"), message, "Add `scheduler: {kind: slurm, ...}`, or take `boots` away.", key=True
         )
+
+
+@rule(
+    code="CW338",
+    severity=Severity.ERROR,
+    title="Slurm whose daemons have no key in common",
+    why="No image holds munge's key: slurmd and slurmctld believe each other only where somebody brings both the same.",
+    mend="Write `munge: {secret: NAME}`, or say with `by_site` who brings the key.",
+    docs="With a secret the deployment writes the key to the controller and to every node, and munge, slurmd and"
+    " slurmctld start when it comes: also on a node that was booted into memory and has forgotten it. A key that each"
+    " machine makes for itself, as packages do, lets no node register. A TPM that seals the key, and a fetch by the"
+    " booting machine, are not rendered: nothing here could try them.",
+)
+def daemons_without_a_key(subject: Subject) -> Iterator[Problem]:
+    """Slurm without a word on where munge's key comes from."""
+    scheduler = subject.spec.scheduler
+    if scheduler is not None and scheduler.slurm is not None and scheduler.slurm.munge is None:
+        message = "Nobody brings the key that slurmctld and slurmd know each other by."
+        yield Problem(scheduler.path, message, "Write `munge: {secret: NAME}`, or `munge: {by_site: ...}`.")

@@ -46,6 +46,7 @@ _ALWAYS = {
 }
 _KEA = tuple(f"kea-dhcp{version}{end}.service" for version in (4, 6) for end in ("", "-server"))  # both families' names
 _GATE = "dataset-gate@"
+_KEY_UNITS = ("munge-key.path", "munge-key.service")
 
 
 @rule(
@@ -91,8 +92,8 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         (spec.site.dns, ("systemd-resolved.service",), "the name service"),
         (spec.site.syslog, ("rsyslog.service", "syslog.socket"), "log forwarding"),
         (image.kernel_parameters or image.hugepages, ("tuned.service",), "the kernel's command line"),
-        (works, WORKER_UNITS, "Slurm"),
-        (controls, CONTROLLER_UNITS, "Slurm's controller"),
+        (works, (*WORKER_UNITS, *_KEY_UNITS), "Slurm"),
+        (controls, (*CONTROLLER_UNITS, *_KEY_UNITS), "Slurm's controller"),
         (boots, ("nginx.service", "dnsmasq.service", *_KEA), "booting over the network"),
         (manages, ("opensm.service",), "the subnet manager"),
     )

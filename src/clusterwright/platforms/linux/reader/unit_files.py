@@ -14,6 +14,7 @@ from clusterwright.platforms.unread import Unread
 UNIT_FOLDERS = tuple(f"{root}/systemd/system/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
 # By unit or drop-in (of `etc/systemd/system/`), the commands that it may give: in the order of the file.
 _SBIN = "/usr/local/sbin"
+_MUNGE_KEY = r"/etc/clusterwright/munge\.key /etc/munge/munge\.key"  # as it is brought, and where munged reads it
 _COMMANDS = {
     **{
         f"{name}.service": (f"ExecStart={_SBIN}/{name}",)
@@ -50,7 +51,13 @@ _COMMANDS = {
         "ExecReload=",
         "ExecReload=/usr/sbin/nft -f /etc/nftables.conf",
     ),
+    "munge-key.path": (),
+    "munge-key.service": (r"ExecStart=/usr/bin/systemctl --no-block restart munge\.service slurm(?:d|ctld)\.service",),
+    "munge.service.d/90-clusterwright.conf": (
+        rf"ExecStartPre=\+/usr/bin/install -D -o munge -g munge -m 0400 {_MUNGE_KEY}",
+    ),
     "slurmd.service.d/90-clusterwright.conf": (),
+    "slurmctld.service.d/90-clusterwright.conf": (),
     "systemd-networkd.service.d/90-clusterwright.conf": (),
     "tlshd.service.d/90-clusterwright.conf": (
         r"ExecStartPre=/bin/grep -q -a -F x509\.crl /usr/sbin/tlshd",
