@@ -73,8 +73,9 @@ def plan_and_render(file: Path) -> None:
 def inventory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the reference specs, for mutations that extend them."""
     folder = tmp_path_factory.mktemp("inventory")
-    for file in INVENTORY.glob("*.yaml"):
-        (folder / file.name).write_bytes(file.read_bytes())
+    (folder / "allocated").mkdir()
+    for file in [*INVENTORY.glob("*.yaml"), *INVENTORY.glob("allocated/*.yaml")]:
+        (folder / file.relative_to(INVENTORY)).write_bytes(file.read_bytes())
     return folder
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from clusterwright.finding import ClusterwrightError, Finding, Position, SpecError
+from clusterwright.spec.load import allocation_file
 from clusterwright.spec.text.extends import MAX_CHAIN
 from clusterwright.spec.text.reader import read_document
 
@@ -50,12 +51,18 @@ def _from_top(path: str) -> str:
 
 
 def _fetch_bases(revision: str, top: str, folder: Path) -> None:
-    """Write the chain of ``extends:`` and the ``hardware:`` files beside the spec; what is absent lint will name."""
+    """Write the chain of ``extends:``, the ``hardware:`` files and the allocation file beside the spec; what is absent
+    lint will name.
+    """
+    _write_if_there(revision, str(allocation_file(top)), folder)
     current = top
     for _ in range(MAX_CHAIN):
         data = read_document(folder / current).data
         for name in data.get("hardware", ()) if isinstance(data.get("hardware"), list) else ():
             _write_if_there(revision, _beside(top, name), folder)
+        policy = data.get("allocation")
+        if isinstance(policy, dict) and isinstance(policy.get("from"), str):
+            _write_if_there(revision, _beside(current, policy["from"]), folder)
         base = data.get("extends")
         if not isinstance(base, str):
             return

@@ -16,8 +16,9 @@ from clusterwright.finding import Finding, Severity, SpecError
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.rule import LintRule, Subject
 from clusterwright.rules.suppression import Suppressed, suppress
+from clusterwright.spec.allocated.reading import read_allocated
 from clusterwright.spec.hardware.consistency import load_models
-from clusterwright.spec.load import load_spec, type_document
+from clusterwright.spec.load import ALLOCATED, load_spec, type_document
 from clusterwright.spec.schema.check import check
 from clusterwright.spec.schema.fence import FencedError, fence
 from clusterwright.spec.schema.remainder import remainder
@@ -67,13 +68,15 @@ class LintResult:
 
 
 def lint_path(path: FilePath | str, day: date | None = None) -> LintResult:
-    """Lints one file: a cluster spec, a hardware catalogue (``kind: hardware``, or any file in a folder hardware/),
-    what a switch system can be told (``kind: system``, or any file in a folder systems/) or what it calls the ports of
-    machines (``kind: platforms``).
+    """Lints one file: a cluster spec, an allocation file by itself (``*.allocated.yaml``), a hardware catalogue
+    (``kind: hardware``, or any file in a folder hardware/), what a switch system can be told (``kind: system``, or any
+    file in a folder systems/) or what it calls the ports of machines (``kind: platforms``).
 
     Reads ``path`` and the files it extends; raises nothing that the content of a file could cause.
     """
     try:
+        if str(path).endswith(ALLOCATED):
+            return LintResult(tuple(read_allocated(FilePath(path), str(path))[1]), (), (str(path),))
         document = read_document(path)
         if document.data.get("kind") == HARDWARE or FilePath(path).absolute().parent.name == HARDWARE:
             return _lint_hardware(document)

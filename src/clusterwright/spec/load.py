@@ -21,6 +21,7 @@ from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.text.extends import read_spec_document
 from clusterwright.spec.text.source import note_absence
 
+ALLOCATED = ".allocated.yaml"  # how the names of allocation files end
 BEFORE: Path = ("allocation", "from")
 PLACE: Path = ("allocated",)  # of what the file says: whoever reads it cannot be judged while that is in doubt
 
@@ -73,7 +74,7 @@ def type_document(document: Document) -> Typed:
 
 def allocation_file(spec: str | FilePath) -> FilePath:
     """Where the allocation file of the spec at ``spec`` lies: cluster.yaml has cluster.allocated.yaml."""
-    return FilePath(spec).with_suffix(".allocated.yaml")
+    return FilePath(spec).with_suffix(ALLOCATED)
 
 
 def _what_stands(reading: Reading) -> Allocated:

@@ -170,7 +170,7 @@ class Comparison:
             return f"{model.name} has no such port"
         if all(mode.speed_gbps != now.speed_gbps for mode in modes):
             return f"that port of {model.name} does not run at {now.speed_gbps}G"
-        return "its cage runs in another mode, is disabled by a neighbour, or the port is taken"
+        return "the spec gives this side other ports or another mode, or its cage is taken"
 
 
 def moves_unaided(plan: Plan) -> tuple[int, int, int]:

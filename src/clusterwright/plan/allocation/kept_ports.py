@@ -49,9 +49,11 @@ class _Cages:
         self._used: set[str] = set(resting)
         self._open: dict[Cage, tuple[PortMode, str]] = {}  # the mode that a cage runs in, and its side
 
-    def keep(self, port: str, speed_gbps: int, side: str, mode_name: str | None) -> bool:
-        """Leave a link in its port; False where it cannot be there."""
+    def keep(self, port: str, speed_gbps: int, side: str, mode_name: str | None, blocks: tuple[str, ...]) -> bool:
+        """Leave a link in its port; False where it cannot be there: ``blocks`` are those of its side."""
         for cage, mode in self.places.of(self.model, speed_gbps, mode_name).get(port, ()):
+            if cage[0] not in blocks or (mode_name is not None and mode.name != mode_name):
+                continue
             opened = self._open.get(cage)
             disabled = (mode.disables, cage[1]) if mode.disables is not None else None
             if opened is not None and opened[0] != mode:
@@ -96,19 +98,21 @@ def allocate_beside(
     nobody. Raises PortShortage.
     """
     cages = _Cages(places, model, resting - {*below, *above})
+    every = tuple(block.name for block in model.blocks)
     reserved = up.side.blocks if up is not None else ()
+    down_blocks = down.blocks or tuple(name for name in every if name not in reserved)
     links = up.links if up is not None else 0
     wanted_up = [*above, *[""] * links][:links]
     kept_down = [
-        port if port and cages.keep(port, speed, "down", down.mode) else ""
+        port if port and cages.keep(port, speed, "down", down.mode, down_blocks) else ""
         for port, speed in zip(below, down_speeds, strict=True)
     ]
     kept_up = [
-        port if port and up is not None and cages.keep(port, up.speed_gbps, "up", up.side.mode) else ""
+        port
+        if port and up is not None and cages.keep(port, up.speed_gbps, "up", up.side.mode, reserved or every)
+        else ""
         for port in wanted_up
     ]
-    every = tuple(block.name for block in model.blocks)
-    down_blocks = down.blocks or tuple(name for name in every if name not in reserved)
     down_ports = _filled(cages, "down", down, down_blocks, kept_down, down_speeds)
     if up is None:
         return Allocation(down_ports, (), frozenset(cages.taken))

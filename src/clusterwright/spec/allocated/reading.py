@@ -26,7 +26,7 @@ from clusterwright.spec.allocated.facts import (
     StandingNode,
     StandingSwitch,
 )
-from clusterwright.spec.allocated.ranges import MOST, expand, expand_all
+from clusterwright.spec.allocated.ranges import expand, expand_all
 from clusterwright.spec.text.source import read_text, refuse_characters
 
 NO_FACT, GIVEN_TWICE = "CW260", "CW261"
@@ -320,7 +320,7 @@ def _addresses(text: str, count: int) -> list[int | None]:
     if len(words) == 1 and ".." in text:
         first, _, last = text.partition("..")
         low, high = _address(first), _address(last)
-        if count < 2 or (high - low) % (count - 1) or not 0 < high - low < MOST:
+        if count < 2 or (high - low) % (count - 1) or high <= low:
             raise _NoFactError(f"{text} holds no {count} addresses at equal distances", text)
         return list(range(low, high + 1, (high - low) // (count - 1)))
     if len(words) != count:

@@ -1,0 +1,275 @@
+"""Clusters that grow: nothing that stands moves, and what would have moved without the allocation file."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+from tests.plan.grown import DAY, INVENTORY, NOTHING, Data, allocate, data_of, grow, item, moved, write
+
+from clusterwright.finding import SpecError
+from clusterwright.plan.allocation.disagreement import Comparison
+from clusterwright.plan.allocation.imported import pin
+from clusterwright.plan.allocation.record import record
+from clusterwright.plan.allocation.writing import allocation_text
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.model import Plan
+from clusterwright.rules.engine import lint_path
+from clusterwright.spec.allocated.facts import NOTHING_STANDS
+from clusterwright.spec.allocated.point_to_point import read_cables
+from clusterwright.spec.load import allocation_file, load_spec
+
+
+def set_count(data: Data, group: str, count: int) -> None:
+    item(data["nodes"], group)["count"] = count
+
+
+def figures(cables: int, addresses: int, numbers: int, names: int = 0) -> dict[str, int]:
+    return {"cables": cables, "addresses": addresses, "numbers": numbers, "names": names}
+
+
+def small_rsc(nodes: int) -> Data:
+    """RSC's pods, storage and services with fewer nodes."""
+    data = data_of("rsc-phase1")
+    set_count(data, "compute", nodes)
+    data.pop("expect")
+    return data
+
+
+def first_group_last(data: Data) -> None:
+    data["nodes"].append(data["nodes"].pop(0))
+
+
+def another_group_before(data: Data) -> None:
+    first = {**item(data["nodes"], "storage"), "name": "early", "prefix": "ea", "count": 3}
+    data["nodes"].insert(0, first)
+    for fabric in data["fabrics"]:
+        own = [{**each, "nodes": "early"} for each in fabric["attach"] if each.get("nodes") == "storage"]
+        fabric["attach"][:0] = own
+
+
+def a_rack_less(data: Data) -> None:
+    compute = item(data["nodes"], "compute")
+    compute |= {"count": compute["count"] - 2, "left_out": ["p00r01"]}
+
+
+def another_model(data: Data) -> None:
+    item(data["nodes"], "storage")["model"] = "hammerspace-dsx"
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "unaided"),
+    [
+        pytest.param("lab-roce", lambda data: set_count(data, "compute", 12), figures(25, 47, 12), id="more nodes"),
+        pytest.param("lab-roce", lambda data: set_count(data, "storage", 4), figures(21, 24, 4), id="two servers more"),
+        pytest.param("lab-roce", another_group_before, figures(43, 67, 16, 2), id="a group before"),
+        pytest.param("lab-roce", first_group_last, None, id="another order"),
+        pytest.param("lab-roce", a_rack_less, None, id="a rack left out"),
+        pytest.param("lab-roce", lambda data: set_count(data, "compute", 6), None, id="fewer nodes"),
+        pytest.param("lab-ib", lambda data: set_count(data, "compute", 14), None, id="more nodes on InfiniBand"),
+        pytest.param("lab-nvue", lambda data: set_count(data, "compute", 10), None, id="half a unit more"),
+    ],
+)
+def test_nothing_that_stands_moves(
+    name: str, change: Callable[[Data], None], unaided: dict[str, int] | None, tmp_path: Path
+) -> None:
+    grown = grow(tmp_path, data_of(name), change)
+    assert grown.moved() == NOTHING
+    assert unaided is None or grown.moved_unaided() == unaided
+
+
+def test_another_model_keeps_its_ports_and_addresses(tmp_path: Path) -> None:
+    grown = grow(tmp_path, data_of("lab-roce"), another_model)
+    assert {each.field for each in grown.changes.devices.changed} == {"model", "unit"}  # it is a unit higher
+    assert grown.moved() == NOTHING | {"numbers": 1}
+
+
+def test_48_nodes_become_64_and_nothing_moves(tmp_path: Path) -> None:
+    grown = grow(tmp_path, small_rsc(48), lambda data: set_count(data, "compute", 64))
+    assert grown.moved_unaided() == figures(162, 66, 14)
+    assert grown.moved() == NOTHING
+
+
+def test_rsc_phase_two_stands_on_phase_one() -> None:
+    before, after = (build_plan(load_spec(INVENTORY / f"{name}.yaml")) for name in ("rsc-phase1", "rsc"))
+    assert moved(before, build_plan(replace(after.spec, allocated=NOTHING_STANDS))) == figures(0, 64, 14)
+    assert moved(before, after) == NOTHING
+
+
+@pytest.mark.parametrize(("tier", "fabric", "count", "taken"), [("ssw", "frontend", 3, 4), ("ctsw", "backend", 4, 32)])
+def test_a_tier_that_gains_switches_gives_them_their_links_and_no_others(
+    tier: str, fabric: str, count: int, taken: int, tmp_path: Path
+) -> None:
+    def more(data: Data) -> None:
+        item(item(data["fabrics"], fabric)["tiers"], tier)["count"] = count
+
+    grown = grow(tmp_path, data_of("lab-roce"), more)
+    (changes,) = [each for each in grown.changes.cables if each.fabric == fabric]
+    new = {device.name for device in grown.changes.devices.added}
+    assert {move.after.b.device for move in changes.moved} <= new
+    assert {move.ends for move in changes.moved} == {"upper"}
+    assert grown.moved() == NOTHING | {"cables": taken}
+    shares = Counter(each.b.device for each in grown.after.cables if each.a.side == "up" and each.fabric == fabric)
+    own = [shares[each.name] for each in grown.after.devices if each.role == tier]
+    assert max(own) - min(own) <= 1
+    # Written down, the same plan comes of it, and nothing is taken a second time.
+    path = tmp_path / "cluster.yaml"
+    assert allocate(path).cables == grown.after.cables
+    assert build_plan(load_spec(path)).cables == grown.after.cables
+
+
+def test_what_is_given_up_rests_until_its_quarantine_ends(tmp_path: Path) -> None:
+    def other_servers(data: Data) -> None:
+        set_count(data, "storage", 2)
+        item(data["nodes"], "storage")["left_out"] = ["st-s00n1"]
+
+    data = data_of("lab-roce") | {"allocation": {"quarantine_days": 30}}
+    path = write(data, tmp_path / "cluster.yaml")
+    before = allocate(path)
+    gone = {(c.b.device, c.b.port) for c in before.cables_of["st-s00n1"]}
+    lost = {c.a.address for c in before.cables_of["st-s00n1"]}
+    other_servers(data)
+    write(data, path)
+
+    def reused(plan: Plan) -> bool:
+        cables = plan.cables_of["st-s01n0"]
+        return bool(gone & {(c.b.device, c.b.port) for c in cables} or lost & {c.a.address for c in cables})
+
+    assert not reused(build_plan(load_spec(path)))
+    for day, rests in ((date(2026, 1, 5), True), (date(2026, 2, 3), True), (date(2026, 2, 4), False)):
+        allocate(path, day)
+        assert ("\nfreed:\n" in allocation_file(path).read_text()) == rests
+    set_count(data, "storage", 3)
+    write(data, path)
+    later = build_plan(load_spec(path))
+    assert not reused(later)
+    assert gone & {(c.b.device, c.b.port) for c in later.cables}
+
+
+def test_a_group_under_a_new_name_stands_where_it_stood(tmp_path: Path) -> None:
+    def rename(data: Data) -> None:
+        text = json.dumps(data)
+        item(data["nodes"], "storage").update(name="disks", prefix="dk")
+        for fabric in data["fabrics"]:
+            for attach in fabric["attach"]:
+                if attach.get("nodes") == "storage":
+                    attach["nodes"] = "disks"
+        assert json.dumps(data) != text
+        item(item(data["fabrics"], "backend")["tiers"], "rtsw")["role"] = "torsw"
+        data["renamed"] = [{"nodes": "disks", "was": "storage"}, {"fabric": "backend", "tier": "torsw", "was": "rtsw"}]
+
+    grown = grow(tmp_path, data_of("lab-roce"), rename)
+    changes = grown.changes
+    assert not changes.devices.added
+    assert not changes.devices.removed
+    assert changes.devices.renamed["st-s00n0"] == "dk-s00n0"
+    assert changes.devices.renamed["rtsw-p01r01"] == "torsw-p01r01"
+    assert grown.moved() == NOTHING | {"names": 6}
+
+
+def test_cables_laid_by_another_convention_are_where_they_are(tmp_path: Path) -> None:
+    data = data_of("lab-roce")
+    planned = build_plan(load_spec(write(data, tmp_path / "cluster.yaml")))
+    item(item(data["fabrics"], "backend")["tiers"], "rtsw")["up"]["spread"] = "adjacent"
+    laid = build_plan(load_spec(write(data, tmp_path / "adjacent.yaml")))
+    uplinks = [each for each in laid.cables if each.fabric == "backend" and each.a.side == "up"]
+    assert moved(laid, planned)["cables"] == 56
+    rows = [f"{c.b.device},{c.b.port.upper()},x,{c.a.device},{c.a.port}" for c in uplinks]
+    file = tmp_path / "as-built.csv"
+    file.write_text("\r\n".join(["Z-Node Name,Z-Port,Rack,A-NODE NAME,A-Port", *rows]))
+    pinned = pin(planned, read_cables(file), str(file), DAY)
+    assert [(c.a, c.b) for c in pinned.cables if c not in laid.cables] == []
+    assert moved(laid, pinned)["cables"] == 0
+    path = tmp_path / "cluster.yaml"
+    allocation_file(path).write_text(allocation_text(pinned.spec, record(pinned, DAY)))
+    assert build_plan(load_spec(path)).cables == pinned.cables
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("nobody,eth8/1/1,ctsw-p00-00,Ethernet3/1/1", 'CW260 The spec has no device "nobody"'),
+        ("rtsw-p00r00,eth8/1/9,ctsw-p00-00,Ethernet3/1/1", 'CW260 rtsw-p00r00, a minipack2, has no port "eth8/1/9"'),
+        ("rtsw-p00r00,eth8/1/1,ctsw-p01-00,Ethernet3/1/1", "CW262 The cable of rtsw-p00r00 eth8/1/1 ends at ctsw-p01"),
+        ("rtsw-p00r00,eth2/1/1,ctsw-p00-00,Ethernet3/1/1", "CW262 The plan has no cable from rtsw-p00r00 eth2/1/1"),
+        ("gpu-p00r00n0,be0,gpu-p00r00n1,be0", "CW260 gpu-p00r00n0 and gpu-p00r00n1 are both nodes"),
+        ("rtsw-p00r00,eth8/1/1", "CW260 The row has 2 fields"),
+    ],
+)
+def test_a_row_that_is_no_cable_is_refused_at_its_line(row: str, said: str, tmp_path: Path) -> None:
+    planned = build_plan(load_spec(write(data_of("lab-roce"), tmp_path / "cluster.yaml")))
+    file = tmp_path / "as-built.csv"
+    file.write_text(f"A-Node,A-Port,Z-Node,Z-Port\n{row}\n")
+    with pytest.raises(SpecError) as error:
+        pin(planned, read_cables(file), str(file), DAY)
+    assert f"{file}:2:1: {said}" in str(error.value)
+
+
+FAULTS = [
+    ("be0..7: rtsw-p00r00 eth2/1/1", "be0..7: rtsw-p00r00 eth2/99/1", "CW262", "has no such port"),
+    ("be0..7: rtsw-p00r00 eth2/1/1 ", "be0..7: rtsw-p00r00 ", "CW260", "go with them"),
+    ("fe0: rsw-s00 eth1/2/1 @ fd00:1ab:f:4::2", "fe0: rsw-v00 eth1/9/1 @ fd00:1ab:f:4::2", "CW262", "does not join"),
+    ("@ fd00:1ab:f:4::2\n", "@ fd00:1ab:f:5::77\n", "CW262", "no lower end"),
+    ("as 4200100000", "as 4200099999", "CW262", "AS number"),
+    ("as 4200100000", "as many", "CW260", '"many" is no number'),
+    ("loopback fd00:1ab:b:ffff::1 ", "loopback fd00:99::1 ", "CW262", "is none of"),
+    ("loopback fd00:1ab:b:ffff::1 ", "loopback fd00:1ab:b:ffff::2 ", "CW261", "the address fd00:1ab:b:ffff::2"),
+    ("hosts fd00:1ab:b:1::/64", "hosts fd00:1ab:b:1::8/64", "CW262", "does not begin"),
+    ("rtsw-p00r00: of", "rtsw p00r00: of", "CW260", "is no name"),
+    ("rtsw-p00r00: of", "RTSW;reboot: of", "CW260", "is no name"),
+    ("numbers 0..1 units 1 9", "numbers 0..1 units 1", "CW265", "has no room"),
+    ("numbers 0..1 units 1 9", "numbers 1..2 units 1 9", "CW261", "number 2"),
+    ("place 0 number 0 rack x00 unit 1 as", "place 1 number 0 rack x00 unit 1 as", "CW261", "place 1 of atsw"),
+    ("version: 1", "version: 2", "CW260", "version: 1"),
+    ("switches:", "<<<<<<< HEAD", "CW260", "conflict"),
+    ("cables backend:", "cabels backend:", "CW260", "begins no section"),
+    ("st-s00n1 bmc: mgmt-00 Ethernet10", "st-s00n1 bmc: mgmt-00 Ethernet1..0", "CW260", "does not count up"),
+    ("st-s00n1 bmc: mgmt-00 Ethernet10", "st-s00n7 bmc: mgmt-00 Ethernet10", "CW264", "lacks"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "code", "said"), FAULTS)
+def test_a_damaged_file_is_told_and_never_followed_in_silence(
+    old: str, new: str, code: str, said: str, tmp_path: Path
+) -> None:
+    path = write(data_of("lab-roce"), tmp_path / "cluster.yaml")
+    allocate(path)
+    file = allocation_file(path)
+    text = file.read_text()
+    old, new = old.replace("\\n", "\n"), new.replace("\\n", "\n")
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+    findings = lint_path(path).findings
+    found = [each for each in findings if each.code == code and said in each.message]
+    assert found, [str(each) for each in findings]
+    assert all(each.position.line >= 1 for each in findings)
+
+
+def test_two_branches_that_took_the_same_are_told_with_both_lines(tmp_path: Path) -> None:
+    path = write(data_of("lab-roce"), tmp_path / "cluster.yaml")
+    allocate(path)
+    file = allocation_file(path)
+    lines = file.read_text().split("\n")
+    at = next(number for number, line in enumerate(lines) if line.startswith("  st-s00n1 bmc: "))
+    lines.insert(at + 1, lines[at].replace("st-s00n1", "st-s00n2"))
+    file.write_text("\n".join(lines))
+    (port, address) = [each for each in lint_path(path).findings if each.code == "CW261"]
+    assert port.message == f"Line {at + 1} and line {at + 2} both give mgmt-00 Ethernet10 away."
+    assert address.position.line == at + 2
+
+
+def test_a_file_says_the_same_however_often_it_is_written(tmp_path: Path) -> None:
+    for name in ("lab-roce", "lab-ib", "lab-nvue", "lab-sonic"):
+        path = write(data_of(name), tmp_path / f"{name}.yaml")
+        before = allocate(path)
+        text = allocation_file(path).read_text()
+        after = allocate(path, date(2027, 1, 1))
+        assert allocation_file(path).read_text() == text
+        assert (after.devices, after.cables, after.subnets) == (before.devices, before.cables, before.subnets)
+        assert not list(Comparison(after, load_spec(path).allocated).disagreements())
+        assert not [each for each in lint_path(path).findings if each.code.startswith("CW26")]
