@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
 from math import ceil
 
 from clusterwright.finding import Severity
@@ -111,10 +110,11 @@ def cable_described_twice(subject: Subject) -> Iterator[Problem]:
     """Media and lengths that a tier's `up` and the `down` of the tier above both state, and not alike."""
     spec = subject.spec
     stated = spec.document.values
-    for fabric in spec.fabrics:
+    for skeleton in subject.skeleton.fabrics:
+        fabric = skeleton.fabric
         groups = [(attach, spec.node_group(attach.nodes or "")) for attach in fabric.attach]
         homes = [attached_tier(fabric, attach, group) for attach, group in groups if group]
-        for lower, upper in pairwise(fabric.tiers):
+        for lower, upper in skeleton.joined_tiers():
             if lower.up is None or upper in homes or fabric.attach[0].is_management:
                 continue
             here, there = lower.up.side, upper.down
