@@ -29,21 +29,21 @@ def platform_faults(tier: Tier, allocation: Allocation, down_speeds: Sequence[in
     if tier.up is not None:
         sides += [(port, tier.up.speed_gbps, tier.up.side) for port in allocation.up]
     modes = {(id(side), speed): modes_at(tier.model, side, speed) for _, speed, side in sides}
-    used: dict[str, PortMode | None] = {}
+    found = [(port, speed, modes[id(side), speed].get(port)) for port, speed, side in sides]
+    asked: list[tuple[str, PortMode | None, int, int]] = [
+        (port, None, speed, LANES) if each is None else (port, each[1], speed, each[0].lanes(each[1]))
+        for port, speed, each in found
+    ]
+    if system.writes_spare_ports:
+        used = {port: mode for port, mode, _, _ in asked}
+        asked += [(port, mode, 0, 0) for port, mode in spare_ports(tier.model, used)]  # never in service, at no speed
     faults: dict[str, None] = {}
-    for port, speed, side in sides:
-        found = modes[id(side), speed].get(port)
-        used[port] = None if found is None else found[1]
+    for port, mode, speed, lanes in asked:
         try:
-            known = tier.model.platform_port(port, used[port])
-            if known.profiles:
+            known = tier.model.platform_port(port, mode)
+            if known.profiles and speed:
                 # Which media a speed has profiles for decides which is taken, never whether there is one.
-                known.profile(port, speed, "dac", LANES if found is None else found[0].lanes(found[1]))
-        except PlatformPortError as error:
-            faults[str(error)] = None
-    for port, mode in spare_ports(tier.model, used) if system.writes_spare_ports else ():
-        try:
-            tier.model.platform_port(port, mode)
+                known.profile(port, speed, "dac", lanes)
         except PlatformPortError as error:
             faults[str(error)] = None
     yield from faults
