@@ -11,10 +11,11 @@ from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
+from clusterwright.plan.zone_addresses import zone_addresses
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.isolation import Flow, Network, Zone
 from clusterwright.spec.model import ClusterSpec
-from clusterwright.spec.zone_reach import covers, members_of, zones_of
+from clusterwright.spec.zone_reach import covers, zones_of
 
 ROCE_PORT = 4791
 
@@ -43,18 +44,13 @@ class Contact:
 
 @per_plan
 def zone_networks(plan: Plan, name: str) -> tuple[ZoneNetwork, ...]:
-    """The prefixes of a zone, collapsed and in order: of its fabrics in the spec's order, then those outside.
-
-    A fabric whose addresses all belong to the zone is its whole pool of hosts; else every subnet that holds only
-    members counts as a whole, and members in mixed subnets count one by one.
-    """
+    """The prefixes of a zone, collapsed and in order: of its fabrics in the spec's order, then those outside."""
     zone = plan.spec.zone(name)
     if zone is None:
         return ()
     found: list[ZoneNetwork] = []
     for fabric in plan.spec.fabrics:
-        if zone_covers(plan, zone, fabric):
-            found.extend(ZoneNetwork(fabric.name, network) for network in _fabric_part(plan, fabric, zone))
+        found.extend(ZoneNetwork(fabric.name, network) for network in _fabric_part(plan, fabric, zone))
     found.extend(ZoneNetwork("", network) for network in collapse(zone.prefixes))
     return tuple(found)
 
@@ -124,42 +120,13 @@ def _meeting(plan: Plan, node_group: str, flow: Flow, mine: Zone, other: Zone) -
 
 
 def _fabric_part(plan: Plan, fabric: Fabric, zone: Zone) -> tuple[Network, ...]:
-    members = members_of(plan.spec, zone)
-    if not members:  # a zone of fabrics alone is everything on them
-        return (fabric.addressing.hosts,) if fabric.addressing is not None else ()
-    return _cover(plan, fabric, frozenset(members))
-
-
-def _cover(plan: Plan, fabric: Fabric, members: frozenset[str]) -> tuple[Network, ...]:
-    """The fewest prefixes that hold the members' addresses on a fabric and nobody else's."""
+    """The fewest prefixes that hold the zone's addresses on a fabric and nobody else's."""
     if fabric.addressing is None:
         return ()
-    tenants = _tenants(plan, fabric.name)
-    if all(group in members for by_group in tenants.values() for group in by_group):
-        return (fabric.addressing.hosts,) if tenants else ()
-    kind = IPv4Network if fabric.addressing.hosts.version == 4 else IPv6Network
-    host_bits = 32 if kind is IPv4Network else 128
-    networks: list[Network] = []
-    for switch, by_group in tenants.items():
-        subnet = plan.host_subnet_of.get((fabric.name, switch))
-        if subnet is not None and all(group in members for group in by_group):
-            networks.append(kind((subnet.network, subnet.prefix_length)))
-        else:
-            networks.extend(
-                kind((address, host_bits)) for group in by_group if group in members for address in by_group[group]
-            )
-    return collapse(networks)
-
-
-@per_plan
-def _tenants(plan: Plan, fabric: str) -> dict[str, dict[str, list[int]]]:
-    """Addresses by bottom switch and node group ("" for the management ports of switches)."""
-    found: dict[str, dict[str, list[int]]] = {}
-    for cable in plan.cables:
-        if cable.fabric == fabric and cable.a.address is not None and cable.a.side in ("host", "management"):
-            group = plan.by_name[cable.a.device].node_group
-            found.setdefault(cable.b.device, {}).setdefault(group, []).append(cable.a.address)
-    return found
+    pool = fabric.addressing.hosts
+    kind = IPv4Network if pool.version == 4 else IPv6Network
+    own = zone_addresses(plan, zone, fabric)
+    return collapse([kind((low, pool.max_prefixlen - (high - low).bit_length())) for low, high in own])
 
 
 def collapse(networks: Sequence[Network]) -> tuple[Network, ...]:

@@ -173,6 +173,16 @@ class Plan:
         return {(net.fabric, net.device): net for net in self.subnets if net.kind == "host"}
 
     @cached_property
+    def tenants_of(self) -> Mapping[str, Mapping[str, Mapping[str, list[int]]]]:
+        """Addresses by fabric, bottom switch and node group ("" for the management ports of switches)."""
+        found: dict[str, dict[str, dict[str, list[int]]]] = {}
+        for cable in self.cables:
+            if cable.a.address is not None and cable.a.side in {"host", "management"}:
+                own = found.setdefault(cable.fabric, {}).setdefault(cable.b.device, {})
+                own.setdefault(self.by_name[cable.a.device].node_group, []).append(cable.a.address)
+        return found
+
+    @cached_property
     def split_models(self) -> frozenset[str]:
         """InfiniBand switch models that this plan runs in their split profile: some used port is part of a cage."""
         subnets = {fabric.name for fabric in self.spec.fabrics if fabric.technology == "infiniband"}

@@ -1,13 +1,17 @@
-"""The declaration behind a plan: from the spec's zones and flows and the planned addresses, by no renderer's code."""
+"""The declaration behind a plan: from the spec's zones and flows and the planned addresses, by no renderer's code.
+
+Whose an address is says the plan, for writers too; what passes between zones is worked out here in sets of packets.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 from ipaddress import ip_network
 
-from clusterwright.packets.ranges import Interval, Ranges, ranges
+from clusterwright.packets.ranges import Ranges, ranges
 from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.zone_addresses import zone_addresses
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.isolation.declared import (
     OUTSIDE,
@@ -22,10 +26,9 @@ from clusterwright.proofs.isolation.declared import (
 )
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.isolation import Border, Network, Zone
-from clusterwright.spec.zone_reach import covers, members_of
+from clusterwright.spec.zone_reach import members_of
 
 _HOST_SIDES = frozenset({"host", "management"})
-_Tenants = Mapping[str, Mapping[str, list[int]]]  # switch, then node group ("" for switches' ports), then addresses
 
 
 def _prefixes(plan: Plan, border: Border) -> Iterator[tuple[int, int]]:
@@ -37,7 +40,6 @@ def _prefixes(plan: Plan, border: Border) -> Iterator[tuple[int, int]]:
 
 def declared_of(plan: Plan) -> DeclaredIsolation:
     """What the spec behind a plan declares."""
-    tenants: dict[str, dict[str, dict[str, list[int]]]] = {}
     ports: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
     addresses: dict[tuple[int, int], tuple[str, str]] = {}
     management: dict[str, str] = {}
@@ -56,12 +58,10 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         if device.kind == "switch":
             management[device.name] = cable.fabric
         if cable.a.address is not None:
-            own = tenants.setdefault(cable.fabric, {}).setdefault(cable.b.device, {})
-            own.setdefault(device.node_group, []).append(cable.a.address)
             addresses[_version(fabric), cable.a.address] = (cable.a.device, cable.a.port)
     for border in plan.spec.borders:
         linked.setdefault(border.device, set()).add(border.port)
-    zones = tuple(_zone(plan, zone, tenants) for zone in plan.spec.zones)
+    zones = tuple(_zone(plan, zone) for zone in plan.spec.zones)
     relays = relay_targets(plan)
     return DeclaredIsolation(
         zones=zones,
@@ -162,33 +162,15 @@ def _edge(
     return DeclaredEdge(switch, fabric, behind, ports, relays)
 
 
-def _zone(plan: Plan, zone: Zone, tenants: Mapping[str, _Tenants]) -> DeclaredZone:
-    members = frozenset(members_of(plan.spec, zone))
-    parts = []
-    for fabric in plan.spec.fabrics:
-        if covers(plan.spec, zone, fabric):
-            found = _part(plan, fabric, members, tenants.get(fabric.name, {}))
-            if found:
-                parts.append(ZonePart(fabric.name, _version(fabric), found))
+def _zone(plan: Plan, zone: Zone) -> DeclaredZone:
+    parts = [
+        ZonePart(fabric.name, _version(fabric), found)
+        for fabric in plan.spec.fabrics
+        if (found := ranges(zone_addresses(plan, zone, fabric)))
+    ]
     for version in (4, 6):
         outside = _range([each for each in zone.prefixes if each.version == version])
         if outside:
             parts.append(ZonePart(OUTSIDE, version, outside))
-    return DeclaredZone(zone.name, zone.kind, zone.isolated, bool(zone.fabrics) and not members, tuple(parts))
-
-
-def _part(plan: Plan, fabric: Fabric, members: frozenset[str], tenants: _Tenants) -> Ranges:
-    """The zone's addresses on a fabric: the pool where all are its own, else whole subnets and single addresses."""
-    if fabric.addressing is None:
-        return ranges([])
-    if not members or (tenants and all(group in members for own in tenants.values() for group in own)):
-        return _range([fabric.addressing.hosts])
-    found: list[Interval] = []
-    for switch, own in tenants.items():
-        subnet = plan.host_subnet_of.get((fabric.name, switch))
-        if subnet is not None and all(group in members for group in own):
-            size = 1 << ((32 if subnet.version == 4 else 128) - subnet.prefix_length)
-            found.append((subnet.network, subnet.network + size - 1))
-        else:
-            found += [(each, each) for group, those in own.items() if group in members for each in those]
-    return ranges(found)
+    is_ports = bool(zone.fabrics) and not members_of(plan.spec, zone)
+    return DeclaredZone(zone.name, zone.kind, zone.isolated, is_ports, tuple(parts))

@@ -1,0 +1,34 @@
+"""Which addresses of a fabric belong to a zone.
+
+Who is in a zone is the meaning of the spec, decided once. Writers make prefixes of these addresses and proofs make
+sets, each by its own means: a filter whose prefixes hold other addresses than its zone's is refuted.
+"""
+
+from __future__ import annotations
+
+from clusterwright.plan.model import Plan
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.isolation import Zone
+from clusterwright.spec.zone_reach import covers, members_of
+
+Interval = tuple[int, int]  # the first address and the last: those of a prefix
+
+
+def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ...]:
+    """The zone's addresses on a fabric: its whole pool of hosts where all of them are the zone's, as they are of a zone
+    of fabrics alone; else every subnet that holds only members, and members in mixed subnets one by one."""
+    if fabric.addressing is None or not covers(plan.spec, zone, fabric):
+        return ()
+    members, tenants = frozenset(members_of(plan.spec, zone)), plan.tenants_of.get(fabric.name, {})
+    pool = fabric.addressing.hosts
+    if not members or (tenants and all(own.keys() <= members for own in tenants.values())):
+        return ((int(pool.network_address), int(pool.broadcast_address)),)
+    found: list[Interval] = []
+    for switch, own in tenants.items():
+        subnet = plan.host_subnet_of.get((fabric.name, switch))
+        if subnet is not None and own.keys() <= members:
+            size = 1 << (pool.max_prefixlen - subnet.prefix_length)
+            found.append((subnet.network, subnet.network + size - 1))
+        else:
+            found += [(each, each) for group, those in own.items() if group in members for each in those]
+    return tuple(found)
