@@ -19,8 +19,8 @@ LAST_PORT = "Ethernet18/36/1"  # of a dcs-7816r3, whose sixteen line cards are n
 def write_scaled_spec(pods: int, out: Path) -> Path:
     """Write a spec of ``pods`` RoCE pods that extends the reference spec; returns its path.
 
-    The layers above the pods get chassis that 16 pods fit on, at every size, so that sizes compare; a border keeps the
-    last port of such a chassis.
+    The layers above the pods and the pools get the room that 43 pods (131,072 GPUs) need, at every size, so that sizes
+    compare; a border keeps the last port of its chassis.
     """
     base = folder("inventory") / BASE
     reference = load_spec(base)
@@ -34,8 +34,20 @@ def write_scaled_spec(pods: int, out: Path) -> Path:
             {"name": "tectonic", "count": SERVERS_PER_POD * pods},
         ],
         "fabrics": [
-            {"name": "backend", "tiers": [{"role": "atsw", "model": "dcs-7808r3"}]},
-            {"name": "frontend", "tiers": [{"role": "ssw", "model": "dcs-7816r3"}]},
+            {
+                "name": "backend",
+                "tiers": [{"role": "atsw", "model": "dcs-7816r3", "count": 36}],
+                "addressing": {"hosts": "fd24:7a1c:b000::/49"},
+            },
+            {
+                "name": "frontend",
+                "tiers": [{"role": "ssw", "model": "dcs-7816r3", "count": 8}],
+                "addressing": {"hosts": "fd24:7a1c:f000::/49"},
+            },
+            {
+                "name": "management",
+                "addressing": {"hosts": "10.204.0.0/14", "links": "10.201.64.0/18"},
+            },
         ],
         "borders": [
             {"name": border.name, "port": LAST_PORT} for border in reference.borders if border.device.startswith("ssw-")

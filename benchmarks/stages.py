@@ -21,7 +21,7 @@ from pathlib import Path
 
 from benchmarks.scaled_spec import write_scaled_spec
 
-SIZES = (1, 4, 16)
+SIZES = (1, 4, 16, 43)
 RUNS = 3
 
 PLAN = """

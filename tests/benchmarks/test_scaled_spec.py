@@ -12,7 +12,7 @@ from clusterwright.rules.engine import lint_path
 CHECKOUT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("pods", [1, 4, 16])
+@pytest.mark.parametrize("pods", [1, 4, 16, 43])
 def test_a_scaled_spec_lints_clean(pods: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(CHECKOUT), *sys.path])
     from benchmarks.scaled_spec import write_scaled_spec

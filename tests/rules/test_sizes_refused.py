@@ -21,9 +21,9 @@ MISTAKES = [
         "CW200",
         ROCE,
         "nodes:\n  - {name: storage, count: 15000, levels: [{name: rack, of: 1, code: s}]}\n"
-        + tier("frontend", "role: rsw, count: 3"),
+        + tier("frontend", "role: rsw, count: 40"),
         "fabrics[frontend].tiers[rsw].count",
-        "45,015",
+        "600,200",
     ),
     Mistake(
         "CW201",

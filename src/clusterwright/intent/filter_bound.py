@@ -63,9 +63,10 @@ class FilterBound:
 
     def _tenants(self, fabric: FabricSkeleton) -> Mapping[int, Counter[str]]:
         names = [self.spec.node_groups[node.node_group].name for node in self.skeleton.layout.nodes]
+        names.append("")  # of a switch, whose number is -1
         found: dict[int, Counter[str]] = {}
-        for item in fabric.attachments:
-            found.setdefault(item.seat, Counter())[names[item.node] if item.node >= 0 else ""] += 1
+        for (seat, name), count in Counter((item.seat, names[item.node]) for item in fabric.attachments).items():
+            found.setdefault(seat, Counter())[name] = count
         return found
 
     def entries(self, fabric: Fabric, own: Mapping[str, int], system: System, room: FilterTables) -> int:

@@ -65,7 +65,7 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
     found: list[Allocation] = []
     below = skeleton.standing_down()
     places = CagePlaces()
-    for number, (seat, speeds) in enumerate(zip(skeleton.seats, skeleton.links_down(), strict=True)):
+    for number, (seat, speeds) in enumerate(zip(skeleton.seats, skeleton.links_down, strict=True)):
         tier = skeleton.fabric.tiers[seat.tier]
         own = tuple(below[number])
         above = tuple(link.standing.port if link.standing else "" for link in skeleton.standing.get(number, ()))

@@ -6,7 +6,7 @@ at all, in whatever direction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -37,16 +37,35 @@ class Wiring:
     ends: tuple[AttachedEnd, ...]
 
     @cached_property
+    def devices(self) -> Mapping[str, Sequence[AttachedEnd]]:
+        """The ends of every device."""
+        found: dict[str, list[AttachedEnd]] = {}
+        for end in self.ends:
+            if end.device in found:
+                found[end.device].append(end)
+            else:
+                found[end.device] = [end]
+        return found
+
+    @cached_property
+    def kinds(self) -> tuple[AttachedEnd, ...]:
+        """The ends of the first of all devices that are attached to the same switches: a few of very many."""
+        first: dict[tuple[str, ...], Sequence[AttachedEnd]] = {}
+        for ends in self.devices.values():
+            first.setdefault(tuple([end.switch for end in ends]), ends)
+        return tuple(end for ends in first.values() for end in ends)
+
+    @cached_property
     def piece_of(self) -> Mapping[str, int]:
         """The piece of every switch: pieces that have ends are numbered in the order of their first end, others -1."""
-        joined: dict[str, set[str]] = {switch: set() for switch in (*self.above, *(end.switch for end in self.ends))}
+        joined: dict[str, set[str]] = {switch: set() for switch in (*self.above, *(end.switch for end in self.kinds))}
         for lower, uppers in self.above.items():
             for upper in uppers:
                 joined[lower].add(upper)
                 joined.setdefault(upper, set()).add(lower)
         found: dict[str, int] = {}
         pieces = 0
-        for end in self.ends:
+        for end in self.kinds:
             if end.switch in found:
                 continue
             found[end.switch] = pieces
@@ -57,6 +76,11 @@ class Wiring:
                 queue += new
             pieces += 1
         return {switch: found.get(switch, -1) for switch in joined}
+
+    @cached_property
+    def piece_count(self) -> int:
+        """How many pieces have ends."""
+        return max(self.piece_of.values(), default=-1) + 1
 
     @cached_property
     def pieces(self) -> tuple[tuple[AttachedEnd, ...], ...]:
@@ -99,15 +123,15 @@ class Wiring:
         Devices at different switches of the uppermost tier are ``beside`` each other and not meant.
         """
         has_tiers = any(self.above.values())
-        pair = self._search(end for end in self.ends if self.above.get(end.switch) or not has_tiers)
-        if pair is None and len(self.pieces) > 1:
-            pair = self._search(self.ends)
+        pair = self._search(end for end in self.kinds if self.above.get(end.switch) or not has_tiers)
+        if pair is None and self.piece_count > 1:
+            pair = self._search(self.kinds)
         return pair
 
     @cached_property
     def beside(self) -> tuple[AttachedEnd, AttachedEnd] | None:
         """Two devices at uppermost switches that others below join: a way would go down and climb again."""
-        return self._search(self.ends) if self.parted is None and len(self.pieces) == 1 else None
+        return self._search(self.kinds) if self.parted is None and self.piece_count == 1 else None
 
     @cached_property
     def joined(self) -> Mapping[str, int]:
@@ -120,7 +144,7 @@ class Wiring:
         ``joined`` says which pieces there are: this wiring's own, or those that it has with everything in service.
         """
         pieces: dict[int, dict[int, AttachedEnd]] = {}
-        for end in self.ends:
+        for end in self.kinds:
             if end.switch in joined:
                 pieces.setdefault(joined[end.switch], {}).setdefault(self.tops[end.switch], end)
         return next((pair for kinds in pieces.values() if (pair := _apart(kinds)) is not None), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from clusterwright.spec.allocated.facts import StandingCable, StandingSwitch
 from clusterwright.spec.fabric import Attach
@@ -29,8 +30,7 @@ class Seat:
     standing: StandingSwitch | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(NamedTuple):
     """A NIC on a switch: node and NIC by index. For a switch's own management port ``node`` is -1, and ``switch`` and
     ``port`` name it. ``standing`` is its cable where that stands at this switch."""
 

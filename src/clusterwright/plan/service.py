@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.plan.model import Cable, Device, Interface, Plan
+from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
 from clusterwright.spec.model import ClusterSpec
 
 ACTIVE = "active"
@@ -70,6 +71,24 @@ def stated(spec: ClusterSpec) -> Mapping[str, str]:
 def state_of(states: Mapping[str, str], name: str, groups: Sequence[str]) -> str:
     """The state of a device: its own, or that of the smallest group around it that has one."""
     return next((states[at] for at in (name, *groups) if at in states), ACTIVE)
+
+
+def groups_around(skeleton: Skeleton, fabric: FabricSkeleton, seat: int) -> list[str]:
+    """Names of the groups around a switch, the smallest first."""
+    layout, group = skeleton.layout, fabric.seats[seat].group
+    return [layout.groups[at].name for at in layout.around[group]] if group >= 0 else []
+
+
+def device_states(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, str]:
+    """The state of every node and switch by name, as the plan will have it."""
+    own, layout = stated(spec), skeleton.layout
+    switches = ((seat.name, fabric, at) for fabric in skeleton.fabrics for at, seat in enumerate(fabric.seats))
+    if not own:
+        return dict.fromkeys((*(node.name for node in layout.nodes), *(name for name, _, _ in switches)), ACTIVE)
+    found = {
+        node.name: state_of(own, node.name, [layout.groups[at].name for at in node.groups]) for node in layout.nodes
+    }
+    return found | {name: state_of(own, name, groups_around(skeleton, fabric, at)) for name, fabric, at in switches}
 
 
 def dead_ports(spec: ClusterSpec) -> Mapping[str, frozenset[str]]:

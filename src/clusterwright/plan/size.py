@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.plan.layout import group_counts
+from clusterwright.plan.seats import nic_speeds
 from clusterwright.plan.skeleton import rails_of
 from clusterwright.spec.fabric import Fabric, Tier
 from clusterwright.spec.model import CLUSTER, ClusterSpec
@@ -13,6 +14,16 @@ from clusterwright.spec.model import CLUSTER, ClusterSpec
 def node_count(spec: ClusterSpec) -> int:
     """All nodes."""
     return sum(group.count for group in spec.node_groups)
+
+
+def cabled_port_count(spec: ClusterSpec) -> int:
+    """All ports of nodes that fabrics attach."""
+    attached = ((group, attach) for fabric in spec.fabrics for attach in fabric.attach for group in spec.node_groups)
+    return sum(
+        group.count * len(nic_speeds(group, attach))
+        for group, attach in attached
+        if attach.is_management or attach.nodes == group.name
+    )
 
 
 def switch_counts(spec: ClusterSpec) -> list[tuple[Tier, int]]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from clusterwright.plan.allocation.seat_numbers import Numbering
 from clusterwright.plan.allocation.spreading import spread_over, standing_links
@@ -28,7 +29,7 @@ from clusterwright.spec.fabric import Attach, Fabric, Tier
 from clusterwright.spec.model import CLUSTER, ClusterSpec
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FabricSkeleton:
     """One fabric's switches, attachments and joins.
 
@@ -55,14 +56,16 @@ class FabricSkeleton:
         pairs = {(self.seats[lower].tier, bundle.tier) for bundle in self.bundles for lower in bundle.lowers}
         return tuple((tiers[lower], tiers[upper]) for lower, upper in sorted(pairs))
 
-    def links_down(self) -> list[list[int]]:
+    @cached_property
+    def links_down(self) -> Sequence[Sequence[int]]:
         """For each seat the speeds in Gb/s of its downlinks: attachments first, then links from switches below."""
         speeds: list[list[int]] = [[] for _ in self.seats]
         for attachment in self.attachments:
             speeds[attachment.seat].append(attachment.speed_gbps)
+        ups = [tier.up for tier in self.fabric.tiers]
         for bundle in self.bundles:
             for lower, upper in joins(self, bundle):
-                up = self.fabric.tiers[self.seats[lower].tier].up
+                up = ups[self.seats[lower].tier]
                 speeds[upper].append(up.speed_gbps if up else 0)
         return speeds
 
@@ -248,10 +251,10 @@ def _attach(
     late: list[tuple[int, Attach]] = []
     homes: dict[tuple[int, ...], tuple[int, list[int]] | None] = {}
     choice = SeatChoice(spec, layout, fabric, seats, standing.cables.get(fabric.name, {}))
+    groups = [(group, wanted.get(None if everything else group.name)) for group in spec.node_groups]
+    nics = [(group, attach, nic_speeds(group, attach)) for group, attach in groups]
     for number, node in enumerate(layout.nodes):
-        group = spec.node_groups[node.node_group]
-        attach = wanted.get(None if everything else group.name)
-        speeds = nic_speeds(group, attach)
+        group, attach, speeds = nics[node.node_group]
         if not speeds:
             continue
         if attach is not None and attach.to is not None:

@@ -5,14 +5,20 @@ Written by the C encoder line by line; an indented document would go through Pyt
 
 from __future__ import annotations
 
+from _json import make_encoder
 from collections.abc import Iterable, Mapping
 from itertools import repeat
-from json import JSONEncoder, encoder
+from json import JSONEncoder
+from json.encoder import encode_basestring_ascii as _quote
 from typing import Any
 
-_quote = encoder.encode_basestring_ascii
-# Rendered documents are trees, so nothing has to be looked for that holds itself.
-_encode = JSONEncoder(check_circular=False).encode
+# Rendered documents are trees, so nothing has to be looked for that holds itself. The encoder is made once: JSONEncoder
+# makes one for every value.
+_parts = make_encoder(None, JSONEncoder().default, _quote, None, ": ", ", ", False, False, True)
+
+
+def _encode(value: Any) -> str:
+    return "".join(_parts(value, 0))
 
 
 def dump_lines(document: Mapping[str, Any], depth: int = 2) -> bytes:

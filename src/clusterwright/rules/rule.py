@@ -30,6 +30,7 @@ from clusterwright.plan.figures import figures
 from clusterwright.plan.meeting import Wiring, wiring_of_skeleton
 from clusterwright.plan.model import Plan
 from clusterwright.plan.ports import Allocation, PortShortage
+from clusterwright.plan.service import device_states
 from clusterwright.plan.size import node_count, uplink_counts
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, build_skeleton
 from clusterwright.spec.model import ClusterSpec
@@ -122,6 +123,11 @@ class Subject:
         if document.locate(path, key=True).file == document.file:
             return f"Take `{key}` away."
         return f"Take `{key}` away there, or write `{key}: null` in {document.file}."
+
+    @cached_property
+    def states(self) -> Mapping[str, str]:
+        """The state of every node and switch by name."""
+        return device_states(self.spec, self.skeleton)
 
     @cached_property
     def figures(self) -> Mapping[str, float]:

@@ -107,7 +107,7 @@ def piece_faults(tree: RenderedTree) -> Iterator[Counterexample]:
     """
     for name, wiring in wirings(tree).items():
         is_meant = bool(_planes(tree, name)) if tree.declaration is not None else _look_like_planes(tree, wiring)
-        pieces = range(len(wiring.pieces)) if not is_meant else ()
+        pieces = range(wiring.piece_count) if not is_meant else ()
         pairs = [
             *filter(None, (wiring.parted, wiring.torn(_joined(tree, name)))),
             *islice((wiring.apart(at, other) for other in pieces for at in range(other)), _PAIRS),
@@ -120,7 +120,7 @@ def piece_faults(tree: RenderedTree) -> Iterator[Counterexample]:
             told.add(frozenset((here, there)))
             why = "no way up and then down joins them"
             if here != there:
-                why = f"{name} is in {len(wiring.pieces)} pieces, and no cable joins them"
+                why = f"{name} is in {wiring.piece_count} pieces, and no cable joins them"
             router = network_of_tree(tree).routers[one.switch]
             message = f"{one} does not reach {other}: {why}"
             yield example(tree, router.device, router.ports_file, (), message)
@@ -148,9 +148,9 @@ def piece_facts(tree: RenderedTree) -> Iterator[Fact]:
     """How many planes a fabric has that is proven plane by plane."""
     for name, wiring in wirings(tree).items():
         how = _planes(tree, name)
-        if how and len(wiring.pieces) > 1 and wiring.parted is None:
+        if how and wiring.piece_count > 1 and wiring.parted is None:
             what = f"{name}: planes by {how}, which meet in the nodes alone; each is proven by itself"
-            yield Fact(what, len(wiring.pieces))
+            yield Fact(what, wiring.piece_count)
 
 
 def piece_notes(tree: RenderedTree) -> Iterator[str]:
@@ -161,8 +161,8 @@ def piece_notes(tree: RenderedTree) -> Iterator[str]:
             yield f"{name}: {one} does not reach {other}: both are at uppermost switches, and no way climbs again"
     if tree.declaration is None:
         for name, wiring in wirings(tree).items():
-            if len(wiring.pieces) > 1 and wiring.parted is None and _look_like_planes(tree, wiring):
-                yield f"{name} is in {len(wiring.pieces)} pieces with every node in all of them: taken for planes"
+            if wiring.piece_count > 1 and wiring.parted is None and _look_like_planes(tree, wiring):
+                yield f"{name} is in {wiring.piece_count} pieces with every node in all of them: taken for planes"
         alone = [f for f in network_of_tree(tree).fabrics if len(f.routers) == 1]
         for fabric in alone:
             same = sum(other.name == fabric.name for other in alone)

@@ -9,7 +9,6 @@ from clusterwright.plan.ports import free_ports
 from clusterwright.plan.service import ACTIVE
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
-from clusterwright.rules.topology.drains import device_states
 from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.infiniband import OPENSM, UFM
 
@@ -53,7 +52,7 @@ def spare_ports_used(subject: Subject) -> Iterator[Problem]:
     for skeleton, ports in subject.allocations:
         if not any(tier.down.spare for tier in skeleton.fabric.tiers):
             continue
-        speeds = skeleton.links_down()
+        speeds = skeleton.links_down
         for depth, tier in enumerate(skeleton.fabric.tiers):
             left = {
                 seat.name: free_ports(ports[number], tier.model, max(speeds[number]))
@@ -108,7 +107,7 @@ def _in_service(subject: Subject, nodes: str, count: int) -> int:
     """How many of a group's nodes exceptions leave active."""
     if not any(item.state and not item.port for item in subject.spec.exceptions):
         return count
-    states, names = device_states(subject.spec, subject.skeleton), [group.name for group in subject.spec.node_groups]
+    states, names = subject.states, [group.name for group in subject.spec.node_groups]
     return sum(states[node.name] == ACTIVE for node in subject.skeleton.layout.nodes if names[node.node_group] == nodes)
 
 

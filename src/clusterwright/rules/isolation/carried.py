@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from clusterwright.finding import Severity
 from clusterwright.intent.zone_networks import is_rdma
@@ -29,7 +29,8 @@ def uncarried(subject: Subject) -> Iterator[Problem]:
     """Flows with two devices, one at each end, that share a fabric and do not meet on any."""
     spec = subject.spec
     wirings = _wirings(subject)
-    members = {zone.name: _members(subject, wirings, zone) for zone in spec.zones}
+    kinds = _kinds(subject, wirings)
+    members = {zone.name: _members(subject, wirings, kinds, zone) for zone in spec.zones}
     for flow in spec.flows:
         source, target = spec.zone(flow.source), spec.zone(flow.target)
         if source is None or target is None:
@@ -101,22 +102,41 @@ def _wirings(subject: Subject) -> Mapping[str, Wiring]:
     return {name: wiring for name, wiring in known.items() if wiring.parted is None}
 
 
-def _members(subject: Subject, wirings: Mapping[str, Wiring], zone: Zone) -> Mapping[_Reach, AttachedEnd]:
+def _kinds(subject: Subject, wirings: Mapping[str, Wiring]) -> list[tuple[str, Mapping[str, Sequence[AttachedEnd]]]]:
+    """The first device of each node group that is attached to the same switches: its group, and its ends by fabric."""
+    group_of = {node.name: subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes}
+    own: dict[str, dict[str, Sequence[AttachedEnd]]] = {}
+    for name, wiring in wirings.items():
+        for device, ends in wiring.devices.items():
+            own.setdefault(device, {})[name] = ends
+    first: dict[object, tuple[str, Mapping[str, Sequence[AttachedEnd]]]] = {}
+    for device, by_fabric in own.items():
+        group = group_of.get(device, "")
+        switches = [(name, *[end.switch for end in ends]) for name, ends in by_fabric.items()]
+        first.setdefault((group, *switches), (group, by_fabric))
+    return list(first.values())
+
+
+def _members(
+    subject: Subject,
+    wirings: Mapping[str, Wiring],
+    kinds: Iterable[tuple[str, Mapping[str, Sequence[AttachedEnd]]]],
+    zone: Zone,
+) -> Mapping[_Reach, AttachedEnd]:
     """The different ways in which the devices of a zone reach others, each with one of them."""
     groups = set(members_of(subject.spec, zone))
-    group_of = {node.name: subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes}
-    reach: dict[str, dict[str, int]] = {}
-    first: dict[str, AttachedEnd] = {}
-    for fabric in lives_on(subject.spec, zone):
-        wiring = wirings.get(fabric.name)
-        if wiring is None:
-            continue
-        for end in wiring.ends:
-            if not groups or group_of.get(end.device) in groups:
-                own = reach.setdefault(end.device, {})
-                own[fabric.name] = own.get(fabric.name, 0) | wiring.tops[end.switch]
-                first.setdefault(end.device, end)
+    fabrics = [fabric.name for fabric in lives_on(subject.spec, zone)]
     found: dict[_Reach, AttachedEnd] = {}
-    for device, own in reach.items():
-        found.setdefault(tuple(sorted(own.items())), first[device])
+    for group, by_fabric in kinds:
+        own = [name for name in fabrics if name in by_fabric] if not groups or group in groups else []
+        if own:
+            reach = ((name, _above(wirings[name], by_fabric[name])) for name in own)
+            found.setdefault(tuple(sorted(reach)), by_fabric[own[0]][0])
     return found
+
+
+def _above(wiring: Wiring, ends: Iterable[AttachedEnd]) -> int:
+    bits = 0
+    for switch in {end.switch for end in ends}:
+        bits |= wiring.tops[switch]
+    return bits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 
 from clusterwright.finding import Severity
-from clusterwright.plan.service import ACTIVE, DRAINED, OUT_OF_SERVICE, state_of, stated
+from clusterwright.plan.service import ACTIVE, DRAINED, OUT_OF_SERVICE, groups_around
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.infiniband import OPENSM, SubnetManager
@@ -47,7 +47,7 @@ def drained_and_routed(subject: Subject) -> Iterator[Problem]:
     spec, skeleton = subject.spec, subject.skeleton
     if not any(item.state == DRAINED for item in spec.exceptions):
         return
-    states = device_states(spec, skeleton)
+    states = subject.states
     for fabric in skeleton.fabrics:
         manager = fabric.fabric.subnet_manager
         if fabric.fabric.technology != "infiniband" or manager is None:
@@ -68,26 +68,9 @@ def drained_and_routed(subject: Subject) -> Iterator[Problem]:
                 yield Problem(path, reason, _HINT)
 
 
-def device_states(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, str]:
-    """The state of every node and switch by name, as the plan will have it."""
-    own, layout = stated(spec), skeleton.layout
-    found = {
-        node.name: state_of(own, node.name, [layout.groups[at].name for at in node.groups]) for node in layout.nodes
-    }
-    for fabric in skeleton.fabrics:
-        for number, seat in enumerate(fabric.seats):
-            found[seat.name] = state_of(own, seat.name, _around(skeleton, fabric, number))
-    return found
-
-
-def _around(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[str]:
-    layout, group = skeleton.layout, fabric.seats[number].group
-    return [layout.groups[at].name for at in layout.around[group]] if group >= 0 else []
-
-
 def _stated_at(spec: ClusterSpec, skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> Path:
     """Where the exception stands that gives a switch its state."""
-    names = (fabric.seats[number].name, *_around(skeleton, fabric, number))
+    names = (fabric.seats[number].name, *groups_around(skeleton, fabric, number))
     by_name = {item.device or item.group: item.path for item in spec.exceptions if item.state and not item.port}
     return (*next((by_name[name] for name in names if name in by_name), ()), "state")
 

@@ -58,7 +58,7 @@ def _cut(left: Wiring, whole: Wiring, *, is_whole: bool) -> tuple[AttachedEnd, A
     A fabric that ``is_whole`` has no planes: two pieces of it are a cut, though every device may have a port in both.
     """
     pair = left.parted or left.torn(whole.joined)
-    return left.apart() if pair is None and is_whole and len(left.pieces) > 1 else pair
+    return left.apart() if pair is None and is_whole and left.piece_count > 1 else pair
 
 
 @rule(

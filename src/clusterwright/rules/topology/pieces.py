@@ -30,7 +30,7 @@ from clusterwright.spec.text.document import Path
 def fabric_in_pieces(subject: Subject) -> Iterator[Problem]:
     """Fabrics in which two devices never meet, and those in pieces that nobody declared to be planes."""
     for skeleton, wiring in subject.wirings:
-        fabric, count = skeleton.fabric, len(wiring.pieces)
+        fabric, count = skeleton.fabric, wiring.piece_count
         pair = wiring.parted or wiring.torn(wiring.joined)
         if pair is None and (count < 2 or fabric.planes):
             continue
@@ -121,7 +121,7 @@ def side_by_side(subject: Subject) -> Iterator[Problem]:
 def planes_without_manager(subject: Subject) -> Iterator[Problem]:
     """InfiniBand fabrics whose planes no tier joins."""
     for skeleton, wiring in subject.wirings:
-        fabric, count = skeleton.fabric, len(wiring.pieces)
+        fabric, count = skeleton.fabric, wiring.piece_count
         if fabric.technology == "infiniband" and fabric.planes and count > 1 and wiring.parted is None:
             yield Problem(
                 (*fabric.tiers[-1].path, "join"),
@@ -144,7 +144,7 @@ def nic_in_different_planes(subject: Subject) -> Iterator[Problem]:
     group_of = {node.name: node.node_group for node in subject.skeleton.layout.nodes}
     for skeleton, wiring in subject.wirings:
         fabric = skeleton.fabric
-        if not fabric.planes or len(wiring.pieces) < 2 or wiring.parted is not None:
+        if not fabric.planes or wiring.piece_count < 2 or wiring.parted is not None:
             continue
         first: dict[tuple[int, str], AttachedEnd] = {}
         for end in wiring.ends:

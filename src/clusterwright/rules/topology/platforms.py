@@ -27,7 +27,7 @@ def platform_lacks_ports(subject: Subject) -> Iterator[Problem]:
     for skeleton, allocations in subject.allocations:
         faults: dict[int, dict[str, None]] = {}
         known = set()
-        for seat, allocation, speeds in zip(skeleton.seats, allocations, skeleton.links_down(), strict=True):
+        for seat, allocation, speeds in zip(skeleton.seats, allocations, skeleton.links_down, strict=True):
             key = (seat.tier, allocation.down, allocation.up, tuple(speeds))
             if key not in known:
                 known.add(key)

@@ -10,7 +10,6 @@ from clusterwright.finding import Severity
 from clusterwright.plan.service import ACTIVE
 from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.rules.topology.drains import device_states
 from clusterwright.spec.text.document import Path
 
 _PAIRS_AT_MOST = 100_000  # of kinds of switches: beyond, only what cuts off one of them is looked for
@@ -121,11 +120,10 @@ def single_failures(subject: Subject) -> Iterator[Problem]:
 )
 def single_failures_left(subject: Subject) -> Iterator[Problem]:
     """Fabrics in which one failure cuts off nodes because of exceptions alone, and that do not accept it."""
-    states = device_states(subject.spec, subject.skeleton)
     stopped = [item for item in subject.spec.exceptions if item.state is not None and item.port is None]
     for fabric in _judged(subject) if stopped else ():
         if fabric.fabric.accepts_single_failures is None and not any(_cuts(_whole(fabric))):
-            for _, message, _ in _cuts(ways_up(fabric, states)):
+            for _, message, _ in _cuts(ways_up(fabric, subject.states)):
                 yield Problem((*stopped[0].path, "state"), message, "Keep it short, or drain the nodes behind it too.")
 
 
@@ -139,10 +137,9 @@ def single_failures_left(subject: Subject) -> Iterator[Problem]:
 )
 def accepted_failures(subject: Subject) -> Iterator[Problem]:
     """Single failures in fabrics that accept them, with the reason."""
-    states = device_states(subject.spec, subject.skeleton)
     for fabric in _judged(subject):
         reason = fabric.fabric.accepts_single_failures
-        for _, message, hint in _cuts(ways_up(fabric, states)) if reason is not None else ():
+        for _, message, hint in _cuts(ways_up(fabric, subject.states)) if reason is not None else ():
             yield Problem((*fabric.fabric.path, "accepts_single_failures"), f"{message} Accepted: {reason}", hint)
 
 
@@ -155,10 +152,9 @@ def accepted_failures(subject: Subject) -> Iterator[Problem]:
 )
 def idle_acceptance(subject: Subject) -> Iterator[Problem]:
     """Fabrics that accept single failures though none cuts off nodes."""
-    states = device_states(subject.spec, subject.skeleton)
     for fabric in _judged(subject):
         accepts = fabric.fabric.accepts_single_failures is not None
-        if accepts and not any(_cuts(_whole(fabric))) and not any(_cuts(ways_up(fabric, states))):
+        if accepts and not any(_cuts(_whole(fabric))) and not any(_cuts(ways_up(fabric, subject.states))):
             yield Problem(
                 (*fabric.fabric.path, "accepts_single_failures"),
                 f"No single failure cuts off nodes of {fabric.fabric.name}, and one is accepted:"

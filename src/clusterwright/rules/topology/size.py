@@ -1,47 +1,58 @@
-"""CW200: a cluster that is larger than anybody builds, found before it fills the memory."""
+"""CW200: a cluster whose plan would fill the memory, found before it does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.plan.size import node_count, switch_counts, uplink_counts
+from clusterwright.plan.size import cabled_port_count, node_count, switch_counts, uplink_counts
 from clusterwright.rules.rule import Problem, Subject, rule
 
-# Ten times the largest reference cluster; what is just below is still linted in under two seconds.
-MAX_DEVICES = 32_000
-MAX_LINKS = 500_000
+# Bytes that a plan keeps for a device and for a cable with both its ends; 131,072 GPUs on RoCE with their storage and
+# management (76,376 devices, 497,820 cables) take 0.3 GB. A slip in a count takes as much as there is.
+_DEVICE_BYTES, _CABLE_BYTES = 1_000, 500
+_MOST_BYTES = 500_000_000
 
 
 @rule(
     code="CW200",
     severity=Severity.ERROR,
-    title="cluster larger than anybody builds",
+    title="cluster whose plan fills the memory",
     why="A slip in a count asks for millions of switches or links; the plan is refused before it fills the memory.",
     mend="Check the counts of nodes, switches and links.",
-    docs="Counted by multiplication, before anything is expanded: 32,000 nodes, 32,000 switches and 500,000"
-    " links between switches are ten times what the largest reference cluster has. Usual causes are a count"
-    " of GPUs where nodes are meant, `of` and `count` exchanged, or a zero too many.",
+    docs="Counted by multiplication, before anything is expanded: a plan keeps about 1 kB for each device and 0.5 kB"
+    " for each cable, and more than 0.5 GB of nodes, of switches or of links between them is refused. 131,072 GPUs on"
+    " RoCE with their storage and management take 0.3 GB. Usual causes are a count of GPUs where nodes are meant,"
+    " `of` and `count` exchanged, or a zero too many.\n\n"
+    "No other limit is a number of this program's: a cluster ends where its address pools do ([CW303](CW303.md)), its"
+    " subnet's LIDs ([CW307](CW307.md)), its switches' ports ([CW201](CW201.md)) or its names ([CW165](CW165.md)).",
     relied_on=True,
 )
 def too_large(subject: Subject) -> Iterator[Problem]:
-    """Switches and links counted by multiplication, before anything is expanded."""
+    """Nodes, switches and links counted by multiplication, before anything is expanded."""
     spec = subject.spec
     total = node_count(spec)
-    if total > MAX_DEVICES:
+    if too_much := _too_much(total, cabled_port_count(spec)):
         largest = max(spec.node_groups, key=lambda group: group.count)
-        message = f"{total:,} nodes are more than {MAX_DEVICES:,}; {largest.name} alone has {largest.count:,}."
+        message = f"{total:,} nodes and their cables {too_much}; {largest.name} alone has {largest.count:,} nodes."
         yield Problem((*largest.path, "count"), message, "Count nodes here, not GPUs.")
         return
     counted = switch_counts(spec)
     total = sum(switches for _, switches in counted)
-    if total > MAX_DEVICES:
+    if too_much := _too_much(total, 0):
         tier, most = max(counted, key=lambda item: item[1])
-        message = f"{total:,} switches are more than {MAX_DEVICES:,}; tier {tier.role} alone has {most:,}."
+        message = f"{total:,} switches {too_much}; tier {tier.role} alone has {most:,}."
         yield Problem((*tier.path, "count"), message, f"{tier.count:,} stand in each plane of each {tier.per}.")
     links = uplink_counts(spec)
     total = sum(count for _, count in links)
-    if total > MAX_LINKS:
+    if too_much := _too_much(0, total):
         tier, most = max(links, key=lambda item: item[1])
-        message = f"{total:,} links between switches are more than {MAX_LINKS:,}; {most:,} of them begin here."
+        message = f"{total:,} links between switches {too_much}; {most:,} of them begin here."
         yield Problem((*(tier.up or tier).path, "links"), message, "Check the number of uplinks.")
+
+
+def _too_much(devices: int, cables: int) -> str:
+    """What a plan of these takes of the memory, where it is too much; otherwise ""."""
+    size = devices * _DEVICE_BYTES + cables * _CABLE_BYTES
+    most = f"and a plan may take {_MOST_BYTES / 1e9:g} GB"
+    return f"would take {size / 1e9:,.1f} GB of memory, {most}" if size > _MOST_BYTES else ""

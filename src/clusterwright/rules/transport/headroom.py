@@ -65,7 +65,7 @@ def promised(fabric: Fabric, skeleton: FabricSkeleton, depth: int) -> tuple[int,
     # a cable between switches is as long as the lower tier says, which need not be the next one
     below = [low.up.side.length_m for low, high in skeleton.joined_tiers() if high is tier and low.up is not None]
     length_m = max((tier.down.length_m if hosts else 0, *below))
-    links = skeleton.links_down()
+    links = skeleton.links_down
     down = max((links[at] for at, seat in enumerate(skeleton.seats) if seat.tier == depth), key=len, default=[])
     cells = len(down) * headroom_cells(max(down, default=0), length_m, fabric.mtu)
     up = tier.up
