@@ -30,7 +30,7 @@ COMPILED = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -qq -j 0
 # A file's tests stay in one process, which makes its fixtures once, in the order that tests/conftest.py gives them.
 SIDE_BY_SIDE = -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup develop up test test-fast lint bench lock golden clean
+.PHONY: help setup develop up test test-fast lint bench figures lock golden clean
 
 help: ## lists these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1	\2/' | expand -t 16
@@ -77,6 +77,9 @@ lint: develop ## ruff, mypy, yamllint, ansible-lint, j2lint
 
 bench: develop ## measures the figures that the README cites
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/python -m benchmarks
+
+figures: develop ## measures the figures of the README and writes them into it
+	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/python -m benchmarks --write README.md
 
 golden: develop ## writes the tests' golden files anew; look at the diff before you commit it
 	@PATH="$(BIN):$$PATH" CLUSTERWRIGHT_GOLDEN=write $(BIN)/pytest $(SIDE_BY_SIDE)

@@ -1,16 +1,20 @@
 """Prints every figure as Markdown; name sections (`stages`, `eos`, `simulate`, …) to print only these.
 
 With `--smallest` each section runs over the small specs, once: its figures mean nothing, but that it runs does. The
-sections' names are what `--list` prints.
+sections' names are what `--list` prints. `--write FILE` writes them into FILE too, between the comments
+`<!-- benchmark stages -->` and `<!-- end of stages -->`: those that FILE has, where no section is named.
 """
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
+from pathlib import Path
+
+from benchmarks.reference import loop_s
 
 SECTIONS = {
-    "stages": "Each stage at 1, 4 and 16 pods of the RoCE cluster (384 nodes each)",
+    "stages": "Each stage at 1, 4, 16 and 43 pods of the RoCE cluster (384 nodes each)",
     "eos": "Rendering one EOS switch, beside pyavd",
     "observe": "Comparing the cabling of 24,576 endpoints with a scan",
     "simulate": "Simulating collectives of 24,576 ranks",
@@ -20,8 +24,8 @@ SECTIONS = {
     "verify": "Proofs about the reference clusters at full size",
 }
 
-
-LIST, SMALLEST = "--list", "--smallest"
+LIST, SMALLEST, WRITE = "--list", "--smallest", "--write"
+_BEGIN, _END = "<!-- benchmark {} -->\n", "<!-- end of {} -->\n"
 
 
 def main(arguments: list[str]) -> int:
@@ -29,14 +33,22 @@ def main(arguments: list[str]) -> int:
     if arguments == [LIST]:
         print(*SECTIONS, sep="\n")
         return 0
-    names = [name for name in arguments if name != SMALLEST]
+    file = Path(arguments.pop(arguments.index(WRITE) + 1)) if WRITE in arguments else None
+    names = [name for name in arguments if name not in (SMALLEST, WRITE)]
     unknown = [name for name in names if name not in SECTIONS]
     if unknown:
         print(f"no section {', '.join(unknown)}; there are: {', '.join(SECTIONS)}", file=sys.stderr)
         return 2
-    for name in names or SECTIONS:
+    text = file.read_text() if file else ""
+    for name in names or [name for name in SECTIONS if not file or _BEGIN.format(name) in text]:
         report = import_module(f"benchmarks.{name}").report(is_smallest=SMALLEST in arguments)
-        print(f"## {SECTIONS[name]}\n\n{report}\n", flush=True)
+        report += f"\n\nBeside it a bare loop of 20 million additions took {loop_s():.2f} s of processor time.\n"
+        print(f"## {SECTIONS[name]}\n\n{report}", flush=True)
+        if file and _BEGIN.format(name) in text:
+            before, begin, rest = text.partition(_BEGIN.format(name))
+            _, end, after = rest.partition(_END.format(name))
+            text = f"{before}{begin}{report}{end}{after}"
+            file.write_text(text)
     return 0
 
 

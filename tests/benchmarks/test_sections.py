@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[2]
-SECTIONS = sorted(path.stem for path in (CHECKOUT / "benchmarks").glob("[a-z]*.py") if path.stem != "scaled_spec")
+PARTS = {"reference", "scaled_spec"}
+SECTIONS = sorted(path.stem for path in (CHECKOUT / "benchmarks").glob("[a-z]*.py") if path.stem not in PARTS)
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -36,3 +38,27 @@ def test_a_section_that_is_not_there_is_named_beside_those_that_are() -> None:
     assert done.returncode == 2
     assert done.stderr == f"no section stage; there are: {', '.join(listed)}\n"
     assert sorted(listed) == SECTIONS
+
+
+def test_the_sections_that_a_file_has_are_written_into_it(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n\n<!-- benchmark eos -->\nold\n<!-- end of eos -->\n\nafter\n")
+    done = run("--smallest", "--write", str(page))
+
+    assert done.returncode == 0, done.stderr
+    lines = page.read_text().splitlines()
+    assert lines[:3] == ["before", "", "<!-- benchmark eos -->"]
+    assert lines[-3:] == ["<!-- end of eos -->", "", "after"]
+    assert any(line.startswith("| ctsw |") for line in lines)
+    assert "old" not in lines
+    assert re.fullmatch(
+        r"Beside it a bare loop of 20 million additions took \d+\.\d\d s of processor time\.", lines[-4]
+    )
+
+
+def test_the_readme_has_the_sections_that_one_command_writes_anew() -> None:
+    readme = (CHECKOUT / "README.md").read_text()
+    begun = re.findall(r"<!-- benchmark (\w+) -->\n", readme)
+
+    assert begun == re.findall(r"<!-- end of (\w+) -->\n", readme)
+    assert {"stages", "eos", "verify"} <= set(begun) <= set(SECTIONS)

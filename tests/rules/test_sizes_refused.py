@@ -21,7 +21,7 @@ MISTAKES = [
         "CW200",
         ROCE,
         "nodes:\n  - {name: storage, count: 15000, levels: [{name: rack, of: 1, code: s}]}\n"
-        + tier("frontend", "role: rsw, count: 40"),
+        + tier("frontend", "role: rsw, count: 40, up: {links: 1}"),
         "fabrics[frontend].tiers[rsw].count",
         "600,200",
     ),

@@ -9,16 +9,6 @@ from pathlib import Path
 import click
 
 from clusterwright import durable
-from clusterwright.compare.plans import compare_plans
-from clusterwright.compare.text import standing_lines
-from clusterwright.plan.allocation.imported import pin
-from clusterwright.plan.allocation.record import record
-from clusterwright.plan.allocation.writing import allocation_text
-from clusterwright.plan.build import build_plan
-from clusterwright.rules.engine import load_sound
-from clusterwright.spec.allocated.facts import NOTHING_STANDS
-from clusterwright.spec.allocated.point_to_point import read_cables
-from clusterwright.spec.load import allocation_file
 
 _EXIT_DIFFERENT = 1
 
@@ -40,6 +30,17 @@ def allocate(spec: Path, cables: Path | None, check: bool) -> int:
 
     Exit status: 0 written or up to date, 1 would change (--check), 2 could not run.
     """
+    from clusterwright.compare.plans import compare_plans
+    from clusterwright.compare.text import standing_lines
+    from clusterwright.plan.allocation.imported import pin
+    from clusterwright.plan.allocation.record import record
+    from clusterwright.plan.allocation.writing import allocation_text
+    from clusterwright.plan.build import build_plan
+    from clusterwright.rules.engine import load_sound
+    from clusterwright.spec.allocated.facts import NOTHING_STANDS
+    from clusterwright.spec.allocated.point_to_point import read_cables
+    from clusterwright.spec.load import allocation_file
+
     today = datetime.now(UTC).date()
     plan = build_plan(load_sound(spec))
     before = plan

@@ -10,13 +10,12 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-
 from clusterwright.intent.filter_entries import ANY, ICMP, TCP, UDP, Permit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from clusterwright.spec.isolation import Network
@@ -74,6 +73,8 @@ def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
 
     A box is looked for among all before it at once, so that thousands take seconds; only what it meets is cut off.
     """
+    import numpy as np  # lint does without it where filters surely fit
+
     own = tuple(tuple(each) for each in rules)
     boxes = [box for each in own for box in each]
     places = [
@@ -101,7 +102,7 @@ def _beyond(
     for side, (low, high) in enumerate(ranked[at]):
         meets &= (before[:, side, 0] <= high) & (before[:, side, 1] >= low)
     left = [box]
-    for other in np.flatnonzero(meets).tolist():
+    for other in meets.nonzero()[0].tolist():
         left = [piece for own in left for piece in _minus(own, boxes[other])]
         if not left:
             break

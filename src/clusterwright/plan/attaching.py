@@ -60,6 +60,10 @@ class SeatChoice:
         by_rail = self._seats[choices[0]].rail is not None
         before = self._taken[choices[0]]
         self._taken[choices[0]] += len(speeds)
+        if not self._cables and not by_rail:
+            for nic, speed in enumerate(speeds, before):
+                yield Attachment(node, nic - before, choices[nic % len(choices)], speed)
+            return
         used: set[int] = set()
         for nic, speed in enumerate(speeds):
             if by_rail:
