@@ -89,6 +89,32 @@ def test_another_model_keeps_its_ports_and_addresses(tmp_path: Path) -> None:
     assert grown.moved() == NOTHING | {"numbers": 1}
 
 
+def test_a_switch_with_other_ports_keeps_their_order(tmp_path: Path) -> None:
+    def other(data: Data) -> None:
+        item(item(data["fabrics"], "management")["tiers"], "mgmt")["model"] = "as9736-1g"
+
+    hardware = tmp_path / "own.yaml"
+    text = (INVENTORY / "hardware" / "arista.yaml").read_text()
+    start = text.index("  - name: dcs-7010tx-48")
+    own = (
+        text[start : text.index("\n  - name:", start + 5)]
+        .replace("dcs-7010tx-48", "as9736-1g")
+        .replace("Ethernet[", "port[")
+    )
+    hardware.write_text(f"version: 1\nkind: hardware\nmodels:\n{own}\n")
+    grown = grow(tmp_path, data_of("lab-roce") | {"hardware": ["own.yaml"]}, other)
+    pairs = {
+        (old.a.device, old.b.port.removeprefix("Ethernet"), old.a.address): (new.b.port, new.a.address)
+        for old in grown.before.cables
+        for new in grown.after.cables
+        if old.fabric == "management" and (new.fabric, new.a.device) == (old.fabric, old.a.device)
+    }
+    assert all(now == (f"port{number}", address) for (_, number, address), now in pairs.items())
+    assert len(pairs) == 29
+    (finding,) = [each for each in lint_path(tmp_path / "cluster.yaml").findings if each.code == "CW265"]
+    assert "29 of its cables go to other ports" in finding.message
+
+
 def test_48_nodes_become_64_and_nothing_moves(tmp_path: Path) -> None:
     grown = grow(tmp_path, small_rsc(48), lambda data: set_count(data, "compute", 64))
     assert grown.moved_unaided() == figures(162, 66, 14)
@@ -220,8 +246,8 @@ FAULTS = [
     ("loopback fd00:1ab:b:ffff::1 ", "loopback fd00:99::1 ", "CW262", "is none of"),
     ("loopback fd00:1ab:b:ffff::1 ", "loopback fd00:1ab:b:ffff::2 ", "CW261", "the address fd00:1ab:b:ffff::2"),
     ("hosts fd00:1ab:b:1::/64", "hosts fd00:1ab:b:1::8/64", "CW262", "does not begin"),
-    ("rtsw-p00r00: of", "rtsw p00r00: of", "CW260", "is no name"),
-    ("rtsw-p00r00: of", "RTSW;reboot: of", "CW260", "is no name"),
+    ("rtsw-p00r00: model", "rtsw p00r00: model", "CW260", "is no name"),
+    ("rtsw-p00r00: model", "RTSW;reboot: model", "CW260", "is no name"),
     ("numbers 0..1 units 1 9", "numbers 0..1 units 1", "CW265", "has no room"),
     ("numbers 0..1 units 1 9", "numbers 1..2 units 1 9", "CW261", "number 2"),
     ("place 0 number 0 rack x00 unit 1 as", "place 1 number 0 rack x00 unit 1 as", "CW261", "place 1 of atsw"),

@@ -47,10 +47,28 @@ class SeatChoice:
     def standing(self, node: int, nic: int) -> tuple[int, StandingCable] | None:
         """The seat at which a NIC's cable stands, if that is still there."""
         slot = self._layout.nodes[node]
-        return self._stands(slot.name, self._ports[slot.node_group][nic])
+        ports = self._ports[slot.node_group]
+        return self._stands(slot.name, ports[nic], ports)
 
-    def _stands(self, device: str, port: str) -> tuple[int, StandingCable] | None:
-        cable = self._cables.get((device, port)) if self._cables else None
+    @cached_property
+    def _of_device(self) -> dict[str, list[StandingCable]]:
+        found: dict[str, list[StandingCable]] = {}
+        for cable in self._cables.values():
+            found.setdefault(cable.device, []).append(cable)
+        return found
+
+    def _handed_on(self, device: str, port: str, ports: Sequence[str]) -> StandingCable | None:
+        """The cable that a port takes over: a new model has other ports, and its first that is new follows the first
+        that is gone.
+        """
+        gone = [cable for cable in self._of_device.get(device, ()) if cable.port not in ports]
+        new = [each for each in ports if (device, each) not in self._cables]
+        return dict(zip(new, gone, strict=False)).get(port)
+
+    def _stands(self, device: str, port: str, ports: Sequence[str]) -> tuple[int, StandingCable] | None:
+        cable = None
+        if self._cables:
+            cable = self._cables.get((device, port)) or self._handed_on(device, port, ports)
         seat = self._by_name.get(cable.upper) if cable else None
         return (seat, cable) if cable is not None and seat is not None else None
 
@@ -80,7 +98,7 @@ class SeatChoice:
         """The management port of another fabric's switch."""
         turn = self._taken[choices[0]]
         self._taken[choices[0]] += 1
-        seat, cable = self._choose(self._stands(switch, port), choices, turn, set())
+        seat, cable = self._choose(self._stands(switch, port, (port,)), choices, turn, set())
         return Attachment(-1, 0, seat, speed_gbps, switch, port, cable)
 
     def _choose(

@@ -69,6 +69,11 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
         tier = skeleton.fabric.tiers[seat.tier]
         own = tuple(below[number])
         above = tuple(link.standing.port if link.standing else "" for link in skeleton.standing.get(number, ()))
+        before = spec.catalogue.get(seat.standing.model) if seat.standing is not None else None
+        if before is not None and before.name != tier.model.name:
+            own = tuple(places.handed_on(port, before, tier.model, at) for port, at in zip(own, speeds, strict=True))
+            speed = tier.up.speed_gbps if tier.up else 0
+            above = tuple(places.handed_on(port, before, tier.model, speed) for port in above)
         resting = skeleton.resting.ports.get(seat.name, frozenset())
         stands = any(own) or any(above) or bool(resting)
         key: tuple[object, ...] = (

@@ -96,6 +96,7 @@ class Comparison:
             device = self.plan.by_name.get(name)
             if device is not None:
                 yield from self._of_switch(switch, device)
+                yield from self._of_model(switch, device)
         dead = dead_ports(self.plan.spec)
         for fabric, cables in self.standing.cables.items():
             for (device_name, port), cable in cables.items():
@@ -137,6 +138,32 @@ class Comparison:
                 yield Disagreement(switch.line, f"{text}, here the {what} of {name}, {why}.")
         yield from self._of_place(switch.line, device, switch.rack, switch.unit)
 
+    def _of_model(self, switch: StandingSwitch, device: Device) -> Iterator[Disagreement]:
+        """A switch of another model, whose cables go to other ports."""
+        if switch.model == device.model:
+            return
+        ports = {each.b.port for each in self.plan.cables_of[device.name]}
+        ports |= {each.a.port for each in self.plan.cables_of[device.name]}
+        known = {port for name, port in self._standing_ends if name == device.name}
+        if gone := sorted(known - ports):
+            message = (
+                f"{device.name} is a {device.model} now, and was a {switch.model}: {len(gone):,} of its cables go to"
+                f" other ports, {gone[0]} the first."
+            )
+            yield Disagreement(switch.line, message, is_place=True)
+
+    @cached_property
+    def _standing_ends(self) -> set[tuple[str, str]]:
+        found = set()
+        for cables in self.standing.cables.values():
+            for cable in cables.values():
+                found |= {(cable.device, cable.port), (cable.upper, cable.upper_port)}
+        return found
+
+    def _has_another_model(self, name: str) -> bool:
+        switch = self.standing.switches.get(name)
+        return switch is not None and switch.model != self.plan.by_name[name].model
+
     def _of_cable(self, cable: StandingCable, now: Cable) -> Iterator[Disagreement]:
         lower = f"{now.a.device} {now.a.port}"
         if cable.upper != now.b.device:
@@ -146,7 +173,7 @@ class Comparison:
             )
             yield Disagreement(cable.line, message)
             return
-        if cable.upper_port != now.b.port:
+        if cable.upper_port != now.b.port and not self._has_another_model(cable.upper):
             yield Disagreement(
                 cable.line, f"{lower} is in {cable.upper} {cable.upper_port}: {self._no_port(cable, now)}."
             )

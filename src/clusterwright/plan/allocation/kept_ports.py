@@ -38,6 +38,16 @@ class CagePlaces:
             self._known[key] = found
         return self._known[key]
 
+    def handed_on(self, port: str, before: HardwareModel, now: HardwareModel, speed_gbps: int) -> str:
+        """Where a cable in ``port`` of the model ``before`` goes ``now``: to the same port, else to that which is at
+        the same place among the ports of its speed; "" where there is none.
+        """
+        known, ports = self.of(before, speed_gbps, None), self.of(now, speed_gbps, None)
+        if port in ports or port not in known:
+            return port
+        place = list(known).index(port)
+        return list(ports)[place] if place < len(ports) else ""
+
 
 class _Cages:
     """The cages of one switch while ports are handed out."""

@@ -91,6 +91,7 @@ def _groups(plan: Plan, standing: Standing) -> dict[GroupKey, StandingGroups]:
 def _switch(plan: Plan, device: Device, hosts: int | None) -> StandingSwitch:
     return StandingSwitch(
         device.name,
+        device.model,
         device.fabric,
         device.role,
         device.group,

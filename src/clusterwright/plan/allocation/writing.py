@@ -63,7 +63,7 @@ def _one_word(nodes: Sequence[StandingNode]) -> Iterator[tuple[str, list[Standin
 
 def _switch(switch: StandingSwitch, versions: Mapping[str, int], lengths: Mapping[str, int]) -> str:
     place = switch.group or WHOLE_CLUSTER
-    words = [f"of {switch.fabric} {switch.tier} in {place}"]
+    words = [f"model {switch.model} of {switch.fabric} {switch.tier} in {place}"]
     if switch.plane:
         words.append(f"plane {switch.plane}")
     words.append(f"place {switch.position} number {switch.number} rack {switch.rack} unit {switch.unit:g}")

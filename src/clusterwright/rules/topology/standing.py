@@ -116,16 +116,18 @@ def _without(subject: Subject) -> str:
 @rule(
     code="CW265",
     severity=Severity.WARNING,
-    title="a machine has no room any more where it stands",
-    why="Its model is another height now, or something else stands there: it moves, and all of its cables with it.",
-    mend="Give it a model of the same height, or accept the move and run `clusterwright allocate`.",
+    title="a machine cannot stay as it stands",
+    why="Its model is another height or has other ports now: it moves in its rack, or its cables to other ports.",
+    mend="Give it a model that fits, or accept the move and run `clusterwright allocate`.",
+    docs="Cables of a model with other ports go to those at the same place among the ports of their speed; addresses"
+    " and the far ends stay.",
 )
 def no_room(subject: Subject) -> Iterator[Problem]:
-    """Devices that the plan has in another rack or unit than the file."""
+    """Devices that the plan has in another rack, unit or ports than the file."""
     comparison = _comparison(subject)
     found = (each for each in comparison.disagreements() if each.is_place) if comparison else iter(())
     for each in islice(found, MOST_TOLD):
-        hint = "Give it a model of the same height, or run `clusterwright allocate`."
+        hint = "Give it a model that fits, or run `clusterwright allocate`."
         yield Problem((), each.message, hint, position=Position(subject.spec.allocated.file, each.line, 3))
 
 

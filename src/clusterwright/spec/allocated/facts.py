@@ -34,12 +34,14 @@ class StandingNode(NamedTuple):
 
 
 class StandingSwitch(NamedTuple):
-    """A switch: the seat that it takes in its fabric, and its numbers. ``group`` is "" for one of the whole cluster.
+    """A switch: its model, the seat that it takes in its fabric, and its numbers.
 
+    ``group`` is "" for one of the whole cluster.
     ``number`` counts in its tier. ``hosts`` is the first address of the host subnet behind it. Addresses are integers.
     """
 
     name: str
+    model: str
     fabric: str
     tier: str
     group: str

@@ -150,7 +150,9 @@ class _FactReader:
             self.nodes[name] = StandingNode(name, group, number, _unit(unit), self.line)
 
     def switch(self, key: str, value: str) -> None:
-        words = _labelled(value, ("of", "in", "plane", "place", "number", "rack", "unit", "as", "loopback", "hosts"))
+        words = _labelled(
+            value, ("model", "of", "in", "plane", "place", "number", "rack", "unit", "as", "loopback", "hosts")
+        )
         of, place = _need(words, "of"), _need(words, "in")[0]
         if len(of) != 2:
             raise _NoFactError("the words after `of` are the fabric and the tier of the switch", "of")
@@ -170,7 +172,20 @@ class _FactReader:
                 self.once(f"the address {_text(value, address)}", "address", fabric, address)
         rack, unit = _named(_need(words, "rack")[0]), _unit(_need(words, "unit")[0])
         self.switches[key] = StandingSwitch(
-            key, fabric, tier, group, plane, position, number, rack, unit, asn, loopback, hosts, self.line
+            key,
+            _need(words, "model")[0],
+            fabric,
+            tier,
+            group,
+            plane,
+            position,
+            number,
+            rack,
+            unit,
+            asn,
+            loopback,
+            hosts,
+            self.line,
         )
 
     def cable(self, known: list[StandingCable], key: str, value: str) -> None:
