@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from tests.platforms.plans import plan_of
+from tests.platforms.plans import plan_of, plan_with
+from tests.platforms.test_node_encryption import OVERLAY as ENCRYPTED
+from tests.platforms.test_receptor import OVERLAY as MESH
 from tests.proofs.ethernet_trees import tree
 from tests.proofs.isolation.trees import tree as isolation_tree
 
@@ -25,6 +29,18 @@ def test_nothing_that_is_rendered_is_unread(spec: str) -> None:
         for artifact in render_device(plan, name):
             if artifact.path.startswith(HOST_FOLDERS):
                 assert host_unread(artifact.path, artifact.content.decode()) == (), (name, artifact.path)
+
+
+@pytest.mark.parametrize("overlay", [MESH, ENCRYPTED], ids=["an execution mesh", "encryption"])
+def test_nothing_of_what_a_spec_may_ask_for_besides_is_unread(overlay: str, tmp_path: Path) -> None:
+    plan = plan_with(tmp_path, "lab-roce", overlay)
+    tried = 0
+    for device in plan.devices:
+        for artifact in render_device(plan, device.name) if device.kind == "node" else ():
+            if artifact.path.startswith(HOST_FOLDERS):
+                tried += 1
+                assert host_unread(artifact.path, artifact.content.decode()) == (), (device.name, artifact.path)
+    assert tried
 
 
 @pytest.mark.parametrize(
@@ -101,6 +117,7 @@ def test_a_unit_that_nobody_knows_leaves_what_it_could_undo_not_proven(path: str
         (f"{UNITS}/multi-user.target.wants/ufw.service", ""),
         (f"{UNITS}/multi-user.target.d/99-more.conf", "[Unit]\nWants=netfilter-persistent.service\n"),
         (f"{UNITS}/home.mount", "[Unit]\nRequires=a.service iptables.service\n"),
+        (f"{UNITS}/node-health.timer", "[Timer]\nUnit=firewalld.service\n"),
     ],
 )
 def test_another_filter_on_a_node_refutes_isolation(path: str, text: str) -> None:

@@ -84,6 +84,18 @@ THREE_SPINES = """fabrics: [{name: backend, tiers: [{role: spine, count: 3}]}]
 expect:
   - {figure: oversubscription.backend.leaf, value: 1, tolerance: %s, assumed: "A link in 64 may have no partner."}
 """
+# Of more than two units a pair is not all: what lint does not foretell of a pair has to be proven of it.
+UNITS_BESIDE = """nodes: [{name: compute, count: %d, levels: [{name: rack, of: 4, within: su}, {name: su, of: 1}]}]
+fabrics:
+  - name: backend
+    accepts_single_failures: "A lab that tries how links spread."
+    tiers: [{role: leaf, up: {links: %d}}, {role: spine, count: %d}]
+expect:
+  - {figure: gpus, value: %d, assumed: "What is tried here."}
+  - {figure: switches.leaf, value: %d, assumed: "What is tried here."}
+  - {figure: switches.spine, value: %d, assumed: "What is tried here."}
+  - {figure: oversubscription.backend.leaf, value: %s, assumed: "What is tried here."}
+"""
 
 
 @pytest.mark.parametrize(
@@ -96,6 +108,9 @@ expect:
         (PLANES_IN_A_UNIT % 0.5, ""),
         (THREE_SPINES % 0, "CW219"),
         (THREE_SPINES % 0.02, ""),
+        (UNITS_BESIDE % (16, 4, 5, 128, 32, 5, 1), "CW219"),
+        (UNITS_BESIDE % (12, 4, 5, 96, 24, 5, 1), ""),
+        (UNITS_BESIDE % (12, 2, 3, 96, 24, 3, "2, tolerance: 0.05"), ""),
     ],
     ids=[
         "an upper tier",
@@ -105,6 +120,9 @@ expect:
         "a fuller plane within its tolerance",
         "uneven",
         "uneven within its tolerance",
+        "units beside each other, uneven",
+        "three units beside each other",
+        "three units beside each other, narrow",
     ],
 )
 def test_lint_and_proof_judge_one_promise(overlay: str, refused: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from clusterwright.spec.firewalls import FIREWALL_UNITS
 OWN = "etc/systemd/system/nftables.service"
 LOADING = f"{OWN}.d/90-clusterwright.conf"
 STARTING = "etc/systemd/system/multi-user.target.d/90-clusterwright.conf"
-_STARTED = re.compile(r"^[ \t]*(?:Wants|Requires|Requisite|BindsTo|Upholds|OnSuccess|OnFailure)[ \t]*=(.*)$", re.M)
+_STARTED = re.compile(r"^[ \t]*(?:Wants|Requires|Requisite|BindsTo|Upholds|OnSuccess|OnFailure|Unit)[ \t]*=(.*)$", re.M)
 
 
 def unloaded(tree: RenderedTree) -> Iterator[Counterexample]:

@@ -36,7 +36,7 @@ _COMMANDS = {
     "node-health.service": (f"ExecStart={_SBIN}/node-health --write",),
     "node-health.timer": (),
     "opensm.service": (r"ExecStartPre=/etc/opensm/add-m-key\.sh", r"ExecStart=/usr/sbin/opensm -F /\S+"),
-    "receptor.service": (r"ExecStart=/usr/bin/receptor --config /\S+",),
+    "clusterwright-receptor.service": (r"ExecStart=/usr/bin/receptor --config /\S+",),
     "roce-qos.service": ("ExecStartPre=/usr/sbin/modprobe rdma_cm", f"ExecStart={_SBIN}/roce-qos"),
     r"scratch-[^/]+\.service": (
         r"ExecStart=/sbin/cryptsetup open --type plain .*",
