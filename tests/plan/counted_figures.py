@@ -48,7 +48,20 @@ def counted(plan: Plan) -> dict[str, float]:
                 result[f"oversubscription.{fabric.name}.{tier.role}"] = nics_gbps / above[fabric.name, depth]
     if petabytes:
         result["storage_pb"] = petabytes
-    return result
+    return result | _peaks(plan)
+
+
+def _peaks(plan: Plan) -> dict[str, float]:
+    """What all GPUs compute at most, in formats that each of them has."""
+    gpus = [model.gpus for device in plan.devices if (model := plan.spec.catalogue[device.model]).gpus is not None]
+    peaks = [
+        {f"peak_petaflops.{name}": tflops * each.count / 1000 for name, tflops in each.peak_tflops} for each in gpus
+    ]
+    return (
+        {name: sum(peak[name] for peak in peaks) for name in peaks[0] if all(name in peak for peak in peaks)}
+        if peaks
+        else {}
+    )
 
 
 def _tier_figures(plan: Plan) -> Iterator[str]:

@@ -26,8 +26,10 @@ from clusterwright.place.room import room_for
 from clusterwright.plan.build import build_plan
 from clusterwright.platforms.effect import Effect
 from clusterwright.platforms.image.fleet import fetched, node_images
+from clusterwright.report.figures import figures
 from clusterwright.report.html import report_files
 from clusterwright.report.inventory_ansible import ansible_lines
+from clusterwright.report.inventory_json import json_lines
 from clusterwright.report.records import Inventory
 from clusterwright.rollout.gates.boots import SlurmBoots
 from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
@@ -94,7 +96,9 @@ class Seen:
 
     @cached_property
     def report(self) -> Any:
-        return report_files(self.built, self.lint.findings), tuple(ansible_lines(Inventory(self.built)))
+        listed = Inventory(self.built)
+        lists = (*ansible_lines(listed), *json_lines(listed, figures(self.built)))
+        return report_files(self.built, self.lint.findings), lists
 
     @cached_property
     def placements(self) -> Any:

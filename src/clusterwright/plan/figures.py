@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from clusterwright.plan.layout import group_counts
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
+from clusterwright.spec.hardware.models import Gpus
 from clusterwright.spec.model import ClusterSpec
 
 TB_PER_PB = 1000
+TFLOPS_PER_PFLOPS = 1000
 
 
 def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
@@ -19,7 +21,8 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
     ``groups.LEVEL.NODEGROUP`` instances of a level; ``switches.ROLE``; ``links.FABRIC.ROLE`` cables that end at a
     tier from
     below; ``ports_used.ROLE`` all used ports of a role's switches in that fabric; ``oversubscription.FABRIC.ROLE`` the
-    bandwidth of all NICs at or below a tier over the bandwidth of that tier's uplinks; ``storage_pb`` usable petabytes.
+    bandwidth of all NICs at or below a tier over the bandwidth of that tier's uplinks; ``storage_pb`` usable petabytes;
+    ``peak_petaflops.FORMAT`` what all GPUs compute at most, of formats that the catalogue has for each of them.
     """
     found: dict[str, float] = {
         "nodes": sum(group.count for group in spec.node_groups if group.model.gpus),
@@ -35,7 +38,21 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
     petabytes = sum(group.count * group.model.capacity_tb for group in spec.node_groups) / TB_PER_PB
     if petabytes:
         found["storage_pb"] = petabytes
+    found.update(peak_petaflops((group.model.gpus, group.count) for group in spec.node_groups if group.model.gpus))
     return found
+
+
+def peak_petaflops(nodes: Iterable[tuple[Gpus, int]]) -> Mapping[str, float]:
+    """``peak_petaflops.FORMAT``: what the GPUs of so many nodes of each kind compute at most, in 10^15 a second.
+
+    A format that the catalogue lacks for one of the kinds has no figure: a sum over the others would be too small.
+    """
+    counted = [(dict(gpus.peak_tflops), gpus.count * count) for gpus, count in nodes if count]
+    formats = [name for name in counted[0][0] if all(name in peak for peak, _ in counted)] if counted else []
+    return {
+        f"peak_petaflops.{name}": round(sum(peak[name] * gpus for peak, gpus in counted) / TFLOPS_PER_PFLOPS, 6)
+        for name in formats
+    }
 
 
 def promised_shares(spec: ClusterSpec) -> Mapping[str, float]:

@@ -10,11 +10,13 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.bandwidth import oversubscription
+from clusterwright.plan.figures import peak_petaflops
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clusterwright.plan.model import Plan
+    from clusterwright.spec.hardware.models import Gpus
 
 
 def figures(plan: Plan) -> Mapping[str, float]:
@@ -22,6 +24,7 @@ def figures(plan: Plan) -> Mapping[str, float]:
     catalogue = plan.spec.catalogue
     found: dict[str, float] = defaultdict(float, dict.fromkeys(("nodes", "gpus", "racks"), 0.0))
     storage_tb = 0.0
+    with_gpus: dict[Gpus, int] = defaultdict(int)
     for device in plan.devices:
         model = catalogue[device.model]
         if device.kind == "switch":
@@ -29,6 +32,7 @@ def figures(plan: Plan) -> Mapping[str, float]:
         elif model.gpus is not None:
             found["nodes"] += 1
             found["gpus"] += model.gpus.count
+            with_gpus[model.gpus] += 1
         storage_tb += model.capacity_tb
     for group in plan.groups:
         if group.node_group:
@@ -37,6 +41,7 @@ def figures(plan: Plan) -> Mapping[str, float]:
     found.update(_link_figures(plan))
     if storage_tb:
         found["storage_pb"] = storage_tb / 1000
+    found.update(peak_petaflops(with_gpus.items()))
     return dict(sorted(found.items()))
 
 

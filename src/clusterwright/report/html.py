@@ -98,6 +98,7 @@ def _cards(
     nodes = [model for model in models.values() if model.gpus is not None]
     roles = {name: int(count) for name, count in planned.items() if name.startswith("switches.")}
     storage_pb = planned.get("storage_pb", 0)
+    peaks = {name.partition(".")[2]: value for name, value in planned.items() if name.startswith("peak_petaflops.")}
     published = sum(expectation.source is not None for expectation in plan.spec.expectations)
     met = sum(is_met(expectation, planned.get(expectation.figure)) for expectation in plan.spec.expectations)
     cards = [
@@ -110,8 +111,11 @@ def _cards(
         Card("Expected figures", f"{met} of {len(plan.spec.expectations)} met", f"{published} of them published"),
         Card("Findings", f"{len(findings):,}", "from lint"),
     ]
+    if "bf16" in peaks:
+        others = ", ".join(f"{name} {peaks[name]:,.0f}" for name in ("fp64", "tf32", "fp8") if name in peaks)
+        cards.insert(1, Card("Peak, bf16", f"{peaks['bf16']:,.0f} PFLOPS", others))
     if storage_pb:
-        cards.insert(6, Card("Storage", storage(storage_pb), "usable"))
+        cards.insert(-2, Card("Storage", storage(storage_pb), "usable"))
     return tuple(cards)
 
 

@@ -21,7 +21,8 @@ from clusterwright.rules.rule import Problem, Subject, rule
     " `tolerance` is relative. `oversubscription.FABRIC.ROLE` is the bandwidth of all NICs at or below a tier"
     " over the bandwidth of that tier's uplinks: 1 is non-blocking, 7 is 1:7, and less than 1 means spare"
     " uplinks. `links.FABRIC.ROLE` counts the cables that end at a tier from below, `groups.LEVEL.NODES` the"
-    " racks, pods and so on of a node group.\n\n"
+    " racks, pods and so on of a node group, `peak_petaflops.FORMAT` is what all GPUs compute at most by the"
+    " catalogue's figures (`tf32-sparse` is what makers print for TF32).\n\n"
     "When the two differ, one of them is wrong: a count was changed and not the claim, or a published figure"
     " counts something else (GPUs and not nodes, or only the racks that hold GPUs).",
 )

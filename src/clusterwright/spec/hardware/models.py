@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from clusterwright.spec.hardware.cages import PortBlock, PortMode
 from clusterwright.spec.hardware.platform_ports import MachinePorts, PlatformPort, PlatformPortError
-from clusterwright.spec.structuring import Key, Structuring
+from clusterwright.spec.structuring import By, Key, Structuring
 from clusterwright.spec.text.document import Path
 
 
@@ -48,14 +48,22 @@ class NicGroup:
     nics: Annotated[tuple[Nic, ...], Key("devices")]
 
 
+def _by_format(_: Structuring, tflops: Mapping[str, float], __: Path) -> tuple[tuple[str, float], ...]:
+    return tuple(tflops.items())
+
+
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """The accelerators of a node: how many, which, each one's memory, and what NVML calls one, None where unknown."""
+    """The accelerators of a node: how many, which, each one's memory, and what NVML calls one, None where unknown.
+
+    ``peak_tflops`` is what each computes at most by number format, in 10^12 operations a second.
+    """
 
     count: int
     model: str
     memory_gb: int
     nvml_name: str | None = None
+    peak_tflops: Annotated[tuple[tuple[str, float], ...], Key("peak", "tflops"), By(_by_format)] = ()
 
 
 @dataclass(frozen=True, slots=True)
