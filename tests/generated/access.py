@@ -115,6 +115,8 @@ def _between_nodes(draw: st.DrawFn, spec: Data) -> None:
             flows.append(flow(f"{name}-rdma", name, name, "udp", 4791))
     for mount in spec.get("mounts", ()):
         flows += [flow(f"{name}-nfs", name, mount["system"], "tcp", 2049) for name in mount["nodes"]]
+        if "kerberos" in spec.get("encryption", {}):
+            flows += [flow(f"{name}-tickets", name, "site-services", "tcp", 88) for name in mount["nodes"]]
 
 
 def _services(spec: Data) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from math import prod
 
+from clusterwright.intent.boot_relays import dhcp_port, unnamed_relays
 from clusterwright.intent.filter_cover import with_single_ports, without_hidden
 from clusterwright.intent.filter_entries import ICMP, UDP, Permit, behind, local_permits, subnet_network, zones_on
 from clusterwright.intent.per_plan import per_plan
@@ -15,12 +16,13 @@ from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import Plan, Subnet
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import FilterTables, system_of
+from clusterwright.spec.isolation import Network, Zone
 
 _MOST_COMPARED = 4_000  # each with each: of more entries than that no chip is told
 REPLIES = " replies"  # what ``judged`` calls a flow's other direction
 
 # Requests of hosts without an address, which go no further than the relay (RFC 2131, RFC 8415), and for a router.
-_ASKING = {
+ASKING = {
     4: (Permit("dhcp", 4, UDP, (IPv4Network("0.0.0.0/32"),), (IPv4Network("255.255.255.255/32"),), (), ((67, 67),)),),
     6: (
         Permit("dhcp", 6, UDP, (IPv6Network("fe80::/10"),), (IPv6Network("ff02::1:2/128"),), (), ((547, 547),)),
@@ -64,8 +66,18 @@ def _declared_permits(plan: Plan, fabric: Fabric, subnet: Subnet) -> tuple[Permi
     Those that boot through the switch first ask it for an address, before they have any that a flow could name.
     """
     network = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
-    asking = _ASKING[subnet.version] if subnet.device in _relays(plan, fabric.name) else ()
-    return (*asking, *local_permits(plan, fabric, behind(plan, fabric, network)))
+    asking = ASKING[subnet.version] if subnet.device in _relays(plan, fabric.name) else ()
+    locals_of = behind(plan, fabric, network)
+    return (*asking, *local_permits(plan, fabric, locals_of), *_answers(plan, fabric, locals_of))
+
+
+def _answers(plan: Plan, fabric: Fabric, locals_of: Sequence[tuple[Zone, tuple[Network, ...]]]) -> Iterator[Permit]:
+    """What boot servers answer relays that no flow names."""
+    boot, port = plan.spec.boot, dhcp_port(plan)
+    for zone, own in locals_of if boot is not None and boot.fabric == fabric.name else ():
+        relays = unnamed_relays(plan, zone.name)
+        if relays:
+            yield Permit("dhcp relays", relays[0].version, UDP, own, relays, ((port, port),))
 
 
 @per_plan

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clusterwright.intent.edge_filters import entries_of
+from clusterwright.intent.edge_filters import ASKING, entries_of
 from clusterwright.intent.filter_cover import with_single_ports
 from clusterwright.intent.filter_entries import ICMP_ERRORS, ON_LINK, judged
 from clusterwright.intent.zone_networks import collapse, is_rdma, meeting_fabrics
 from clusterwright.spec.hardware.systems import system_of
+from clusterwright.spec.isolation import BOOT
 from clusterwright.spec.zone_reach import covers, members_of
 
 if TYPE_CHECKING:
@@ -81,7 +82,19 @@ class FilterBound:
             for zone in self.spec.zones
             if (count := prefixes[zone.name])
         )
-        return len(ON_LINK[version]) + errors + sum(sent)
+        return len(ON_LINK[version]) + errors + sum(sent) + self._booting(fabric, prefixes)
+
+    def _booting(self, fabric: Fabric, prefixes: Mapping[str, int]) -> int:
+        """What hosts that boot ask with, and what boot servers answer the switches whose subnets several groups share.
+
+        No more than one such switch has to be told apart by its gateway for each subnet.
+        """
+        boot = self.spec.boot
+        if boot is None or boot.fabric != fabric.name:
+            return 0
+        shared = sum(len(groups) > 1 for groups in self.tenants[fabric.name].values())
+        servers = sum(prefixes[zone.name] for zone in self.spec.zones if zone.kind == BOOT)
+        return max(map(len, ASKING.values())) + servers * shared
 
     def _behind(self, zone: Zone, fabric: Fabric, own: Mapping[str, int]) -> int:
         if not covers(self.spec, zone, fabric):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clusterwright.packets.phrases import address
-from clusterwright.packets.ranges import EMPTY, Ranges
+from clusterwright.packets.ranges import EMPTY, Ranges, ranges
 
 INTERNET = "internet"
 MOST_PORTS = 64  # longer ranges would fill a chip's table with single ports
@@ -74,7 +74,8 @@ class DeclaredFabric:
 class DeclaredEdge:
     """A switch where hosts enter: ``subnet`` are the addresses behind it, ``ports`` lead to (device, port) there.
 
-    ``relays`` says that hosts get their addresses through it, and so may ask for one.
+    ``relays`` says that hosts get their addresses through it, and so may ask for one; ``gateway`` is then the address
+    that it asks from for them.
     """
 
     switch: str
@@ -82,6 +83,7 @@ class DeclaredEdge:
     subnet: Ranges
     ports: Mapping[str, tuple[str, str]]
     relays: bool
+    gateway: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,11 @@ class DeclaredIsolation:
         for version, own in self.plumbing:
             found[version] |= own
         return found
+
+    def relays(self, fabric: str) -> Ranges:
+        """The addresses from which switches of a fabric ask boot servers for their hosts."""
+        edges = [each for each in self.edges if each.fabric == fabric and each.relays and each.gateway is not None]
+        return ranges((each.gateway, each.gateway) for each in edges if each.gateway is not None)
 
     def meets(self, switch: str, neighbour: str) -> bool:
         """True where a border of the switch has a session with this address."""

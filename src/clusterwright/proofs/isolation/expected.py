@@ -156,6 +156,8 @@ def edge_input(
                     targets = declared.peers(mine, other, fabric, version)
                     boxes = _stateless(flow, version, local, targets, reply=reply)
                     found += [_coarse(each, flow) for each in boxes] if single_ports else boxes
+            if flow.target == zone.name:
+                found += _relayed(declared, flow, fabric, local, reply=True)
     if everybody:
         found.append(_icmp(version, _ERRORS[version], src=everybody))
     return PacketSet(tuple(found)) & EVERYTHING
@@ -267,6 +269,10 @@ def _contacts(
         for fabric, names in nics.items():
             if not declared.zone[mine].on(fabric) or not _may_ride(declared, flow, fabric):
                 continue
+            if not outbound:
+                side = box(ct=_FRESH, iif=interfaces.of(*names))
+                asked = _relayed(declared, flow, fabric, WHOLE[DST], reply=False)
+                yield from (both for each in asked if (both := meet(each, side)) is not None)
             for version in (4, 6):
                 far = declared.peers(mine, other, fabric, version)
                 if not far:
@@ -336,6 +342,19 @@ def _tracked(found: Box, flow: DeclaredFlow) -> Box:
 
 def _link(version: int) -> list[Box]:
     return [_icmp(6, _ON_LINK)] if version == 6 else []
+
+
+def _relayed(
+    declared: DeclaredIsolation, flow: DeclaredFlow, fabric: str, servers: Ranges, *, reply: bool
+) -> list[Box]:
+    """What relays ask boot servers by a flow for addresses, which their hosts have none to ask from, or the answers."""
+    version, relays = declared.fabric[fabric].version, declared.relays(fabric)
+    port = _DHCP[version][2]
+    opens = flow.protocol in ("udp", "any") and (flow.ports is None or not port - flow.ports)
+    if not relays or not opens or declared.zone[flow.target].kind != BOOT:
+        return []
+    ends = {"src": servers, "dst": relays, "sport": port} if reply else {"src": relays, "dst": servers, "dport": port}
+    return [box(family=V4 if version == 4 else V6, proto=values(UDP), fragment=_NOT_LATER, **ends)]
 
 
 def _asking(version: int) -> list[Box]:

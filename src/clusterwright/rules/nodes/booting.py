@@ -1,4 +1,4 @@
-"""CW149, CW605 to CW608 and CW627: images that can be built, nodes that find them, people who may log in."""
+"""CW149, CW605 to CW608, CW627 and CW628: images that can be built, nodes that find them, people who may log in."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from clusterwright.finding import Severity
+from clusterwright.intent.filter_entries import subnet_network
+from clusterwright.intent.zone_networks import zone_networks
+from clusterwright.plan.boot import boot_nics
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.distribution import distribution_of, known_distributions
+from clusterwright.spec.isolation import Network
+from clusterwright.spec.zone_reach import covers
 
 NOT_A_MAC = LintRule(
     "CW149",
@@ -99,6 +104,48 @@ def boot_gateway(subject: Subject) -> Iterator[Problem]:
         yield Problem(
             (*boot.path, "fabric"), message, f"Write `host_links: shared` under the addressing of {fabric.name}."
         )
+
+
+@rule(
+    code="CW628",
+    severity=Severity.ERROR,
+    title="machines that boot over IPv6 beside others' hosts",
+    why="What they boot with has an address that belongs to no zone yet, and the rack switch drops it.",
+    mend="Give the hosts behind a switch one zone, attach them to switches of their own, or boot over IPv4.",
+    docs="Over IPv6 firmware, iPXE and installer are clients of their own, each with another identity: the server lends"
+    " those after the first an address from the upper half of the subnet. Filters name a subnet as a whole where all"
+    " hosts in it are of one zone; where several zones share it they name the planned addresses one by one, and such an"
+    " address is in none of them. Over IPv4 the adapter is the identity, and keeps the planned address.",
+)
+def boot_beside_others(subject: Subject) -> Iterator[Problem]:
+    """Switches that relay over IPv6 whose host subnet is not one zone's as a whole."""
+    spec, boot = subject.spec, subject.spec.boot
+    fabric = spec.fabric(boot.fabric) if boot is not None else None
+    if boot is None or fabric is None or fabric.addressing is None or fabric.addressing.hosts.version == 4:
+        return
+    if fabric.technology != "ethernet" or not any(covers(spec, zone, fabric) for zone in spec.zones):
+        return  # CW606, CW539
+    plan, split = subject.plan, []
+    for name, nics in boot_nics(plan).items():
+        zones = [zone for zone in plan.by_name[name].zones if spec.zone(zone)]
+        nets = [each.network for zone in zones for each in zone_networks(plan, zone) if each.fabric == fabric.name]
+        for nic in nics:
+            subnet = plan.host_subnet_of[fabric.name, nic.switch]
+            whole = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
+            if zones and not any(_holds(net, whole) for net in nets):
+                split.append((name, nic.switch))
+    if split:
+        more = len({name for name, _ in split}) - 1
+        message = f"{split[0][0]} boots behind {split[0][1]}, whose subnet hosts of other zones share" + (
+            f", as {more} more do." if more else "."
+        )
+        yield Problem(
+            (*boot.path, "fabric"), message, "Give the hosts behind a switch one zone, or switches of their own."
+        )
+
+
+def _holds(outer: Network, inner: Network) -> bool:
+    return outer.version == inner.version and outer.overlaps(inner) and outer.prefixlen <= inner.prefixlen
 
 
 @rule(

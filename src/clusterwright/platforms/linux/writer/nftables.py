@@ -9,11 +9,12 @@ does: the boot network is closed after boot. The boot servers themselves keep th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.boot_relays import dhcp_port, unnamed_relays
 from clusterwright.intent.filter_cover import ALL_ADDRESSES, ALL_PORTS, Box, box_of, needed, span
 from clusterwright.intent.filter_entries import judged
 from clusterwright.intent.node_nics import is_managed, nics_by_fabric
@@ -115,6 +116,7 @@ def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting:
                 own = tuple(network for network in networks if network.version == version)
                 if own:
                     candidates.append(_Candidate(contact, names, name, version, own))
+        candidates += _relays(plan, contact, by_fabric)
     sets: dict[str, AddressSet] = {}
     chains: dict[bool, list[Accept]] = {True: [], False: []}
     for each, is_needed in zip(candidates, needed(_boxes(candidates)), strict=True):
@@ -127,6 +129,16 @@ def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting:
     return FilterView(
         tuple(sets.values()), tuple(chains[False]), tuple(chains[True]), "installing" if booting else "running"
     )
+
+
+def _relays(plan: Plan, contact: Contact, by_fabric: Mapping[str, tuple[str, ...]]) -> Iterator[_Candidate]:
+    """What a boot server takes from relays that no flow names."""
+    boot, port = plan.spec.boot, dhcp_port(plan)
+    relays = () if contact.outbound or boot is None else unnamed_relays(plan, contact.zone.name)
+    names = by_fabric.get(boot.fabric, ()) if boot is not None else ()
+    if relays and names and contact.flow.opens("udp", port):
+        flow = replace(contact.flow, protocol="udp", ports=((port, port),), reason="requests that switches pass on")
+        yield _Candidate(replace(contact, flow=flow), names, "relays", relays[0].version, relays)
 
 
 def _boxes(candidates: Sequence[_Candidate]) -> Iterator[list[Box]]:
