@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.golden_files import REFRESH
 from tests.platforms.plans import plan_of
 from tests.rules.overlays import findings_of
 
@@ -14,6 +15,7 @@ from clusterwright.intent.needs.table import needs_of
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
 
+PAGE = Path(__file__).parents[2] / "docs" / "needs.md"
 TABLE = {"CW505", "CW609", "CW614", "CW621", "CW622", "CW623", "CW624", "CW625", "CW626"}
 
 
@@ -79,3 +81,16 @@ def test_an_installer_needs_its_mirror_and_names(tmp_path: Path) -> None:
     found = [finding.message for finding in findings_of(tmp_path, text, "lab-roce") if finding.code == "CW622"]
     assert any("m.example.net over TCP port 443" in message for message in found), found
     assert any("over UDP port 53: it resolves m.example.net" in message for message in found), found
+
+
+def test_the_page_shows_the_table_of_a_lab() -> None:
+    rows = dict.fromkeys(
+        (need.who.name, need.whom.name, need.port, need.why, need.unit, "at boot" if need.booting else "always")
+        for need in table(plan_of("lab-border"))
+    )
+    text = PAGE.read_text() if PAGE.is_file() else ""
+    head = "| who | asks whom | over | because | by | when |\n| --- | --- | --- | --- | --- | --- |\n"
+    made = text.partition(head)[0] + head + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    if REFRESH:
+        PAGE.write_text(made)
+    assert REFRESH or made == text, "docs/needs.md is stale; `make golden` writes it"
