@@ -25,6 +25,7 @@ sys.dont_write_bytecode = False
 # Files that take a minute or more of processor time, the longest first: they start first, so that none of them is still
 # running when all others have ended. `make test` keeps each file in one process, where its fixtures are made once.
 LONGEST = (
+    "tests/network_boot/test_power_on.py",
     "tests/images/test_boot.py",
     "tests/deploy/test_crash_pulumi.py",
     "tests/plan/test_properties.py",

@@ -1,0 +1,71 @@
+"""An image built from the rendered definition of a boot server, and put where the server offers it.
+
+A unit that only the test adds says on the second serial port what the running system holds.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from clusterwright.artifact import Artifact
+
+CHECKOUT = Path(__file__).parents[2]
+HTTP = "srv/http"
+END = "## end"
+_PROBE = """\
+#!/bin/sh
+# Waits until every adapter of the plan has its address.
+for second in $(seq 120); do
+    [ "$(ip -o addr show scope global | wc -l)" -lt ADDRESSES ] || break
+    sleep 1
+done
+section() { echo "## $1"; }
+section hostname; uname -n
+section addresses; ip -j addr show scope global
+section routes; ip -j route show table all; section routes6; ip -j -6 route show table all
+section filter; nft list chain inet clusterwright output
+section end
+"""
+_UNIT = """\
+[Unit]
+After=systemd-networkd.service nftables.service
+[Service]
+ExecStart=/usr/local/sbin/probe
+StandardOutput=file:/dev/ttyS1
+"""
+_WANTED = "[Unit]\nWants=probe.service\n"
+
+
+def write(files: dict[str, Artifact], folder: Path) -> None:
+    """The files of a device as a tree."""
+    for path, artifact in files.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(artifact.content)
+        place.chmod(artifact.mode)
+
+
+def build(tree: Path, image: str, addresses: int, folder: Path) -> None:
+    """Build ``image`` from its definition in a boot server's ``tree`` and offer it there.
+
+    ``addresses`` is how many a node has when its network is up.
+    """
+    definition = tree / "srv/images" / image
+    for path, text, mode in (
+        ("usr/local/sbin/probe", _PROBE.replace("ADDRESSES", str(addresses)), 0o755),
+        ("etc/systemd/system/probe.service", _UNIT, 0o644),
+        ("etc/systemd/system/multi-user.target.d/99-probe.conf", _WANTED, 0o644),
+    ):
+        place = definition / "mkosi.extra" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+        place.chmod(mode)
+    done = subprocess.run(
+        [CHECKOUT / "tools/build-image", definition, folder], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    for built in folder.iterdir():
+        if built.name.endswith((".cpio.zst", ".vmlinuz")):
+            os.link(built.resolve(), tree / HTTP / "images" / built.name)

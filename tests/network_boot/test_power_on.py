@@ -1,0 +1,175 @@
+"""Machines without a disk, from power-on to their own system, through everything as it was rendered.
+
+Firmware asks by DHCP, its rack switch's list lets it, the relay passes it on, Kea offers iPXE, TFTP brings it, and iPXE
+asks again and fetches script, kernel, image and overlay over HTTP. What the lists drop on the way fails the test.
+Expected values come from the plan.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_interface
+from pathlib import Path
+
+import pytest
+from tests.network_boot.boot_server import serving
+from tests.network_boot.image import END, HTTP, build, write
+from tests.network_boot.machine import Machine, powered_on
+from tests.network_boot.rack import RackSwitch, dropped, rack_switch, racks
+
+from clusterwright.output.engine import render_device
+from clusterwright.plan.boot import relay_targets, servers_by_rack
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.model import Plan
+from clusterwright.rules.engine import lint_path
+from clusterwright.spec.load import load_spec
+
+HERE = Path(__file__).parent
+NODES = ("gpu-p00r00n0", "gpu-p00r00n1")
+TO_KERNEL_S, TO_SYSTEM_S = 300, 900  # with an emulated processor on a busy machine
+AGENT = "etc/coop/agent.conf"
+
+pytestmark = pytest.mark.slow
+
+
+@dataclass(frozen=True)
+class Site:
+    """A boot server that runs, and the rack of two machines that boot from it."""
+
+    plan: Plan
+    rack: RackSwitch
+    hall: RackSwitch
+    folder: Path
+
+    @property
+    def fetched(self) -> list[str]:
+        """What nginx handed out whole, in order."""
+        lines = (self.folder / "logs/access.log").read_text().splitlines()
+        return [found[1] for line in lines if (found := re.search(r'"GET (\S+) HTTP/1.1" 200', line))]
+
+
+@contextmanager
+def site(spec: str, folder: Path, built: Callable[[Path, Plan], None]) -> Iterator[Site]:
+    """Within, the boot server of a spec of this folder serves; ``built`` puts the images into its tree."""
+    plan = build_plan(load_spec(HERE / spec))
+    (server,) = servers_by_rack(plan)[plan.by_name[NODES[0]].rack]
+    tree, logs = folder / server, folder / "logs"
+    logs.mkdir()
+    write({each.path: each for each in render_device(plan, server)}, tree)
+    built(tree, plan)
+    prefix = f"{spec.removesuffix('.yaml')}."
+    (switch,) = relay_targets(plan)
+    rack, hall = (
+        rack_switch(plan, text, name, prefix)
+        for name in (switch, next(c.b.device for c in plan.cables_of[server] if c.fabric == "frontend"))
+        for text in (each.content.decode() for each in render_device(plan, name) if each.path == AGENT)
+    )
+    addresses = [f"addr add {ip_interface((c.a.address or 0, c.a.prefix_length))} dev {c.a.port}" for c in hall.cables]
+    with (
+        racks(prefix, rack, hall, f"{prefix}{server}", logs),
+        serving(f"{prefix}{server}", server, tree, addresses, hall.gateway.partition("/")[0], logs),
+    ):
+        yield Site(plan, rack, hall, folder)
+
+
+def until(found: Callable[[], bool], seconds: int, machine: Machine) -> None:
+    """Wait for what a machine does. Fails with its console when it does not come."""
+    deadline = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < deadline, machine.console[-3000:]
+        time.sleep(0.5)
+
+
+def lost(switch: RackSwitch, version: int) -> list[str]:
+    """The drops that a switch's lists counted of packets of an IP version."""
+    family = {4: "ip", 6: "ip6"}[version]
+    return re.findall(rf"meta protocol {family} counter packets [1-9]\d* bytes \d+ drop", dropped(switch))
+
+
+def offered(tree: Path, plan: Plan) -> None:
+    """Stand-ins, of a plan whose nodes get no further than fetching them: iPXE takes no kernel that is no program."""
+    folder = tree / HTTP / "images"
+    for version in (path.name for path in (folder / "training").iterdir()):
+        (folder / f"training_{version}.vmlinuz").write_bytes(Path("/usr/lib/ipxe/ipxe.efi").read_bytes())
+        (folder / f"training_{version}.cpio.zst").write_bytes(bytes(4096))
+
+
+@pytest.mark.parametrize("spec", ["two-machines.yaml", "two-machines-v4.yaml"])
+def test_the_specs_are_clean(spec: str) -> None:
+    assert lint_path(HERE / spec).findings == ()
+
+
+@pytest.fixture(scope="module")
+def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Machine]]:
+    """A machine that has come up, with another one beside it that is switched off."""
+    folder = tmp_path_factory.mktemp("site")
+
+    def built(tree: Path, plan: Plan) -> None:
+        addresses = sum(cable.a.device == NODES[0] and cable.a.side == "host" for cable in plan.cables)
+        build(tree, "training", addresses, folder / "image")
+
+    with ExitStack() as stack:
+        place = stack.enter_context(site("two-machines-v4.yaml", folder, built))
+        machine = stack.enter_context(powered_on(place.plan, NODES[0], place.rack, folder / NODES[0]))
+        until(lambda: END in machine.said, TO_SYSTEM_S, machine)
+        yield place, machine
+
+
+@pytest.fixture(scope="module")
+def said(booted: tuple[Site, Machine]) -> dict[str, str]:
+    """What the node says of itself, by section."""
+    return {part.partition("\n")[0]: part.partition("\n")[2] for part in booted[1].said.split("## ")[1:]}
+
+
+def test_it_fetched_what_its_script_names_and_nothing_was_dropped(booted: tuple[Site, Machine]) -> None:
+    place, _ = booted
+    names = [path.rpartition("/")[2] for path in place.fetched]
+    assert names[0] == "boot.ipxe"
+    assert names[1].endswith(".ipxe")
+    assert names[2].startswith("training_")
+    assert names[2].endswith(".vmlinuz")
+    assert names[3].endswith(".cpio.zst")
+    assert names[4:] == [f"{NODES[0]}.cpio"]
+    assert not lost(place.rack, 4)
+    assert not lost(place.hall, 4)
+
+
+def test_image_and_overlay_are_its_system(booted: tuple[Site, Machine], said: dict[str, str]) -> None:
+    """The overlay brings the name and the network: all ten adapters with the addresses of the plan."""
+    place, _ = booted
+    assert said["hostname"].strip() == NODES[0]
+    ends = {cable.a.port: cable.a for cable in place.plan.cables_of[NODES[0]] if cable.a.side == "host"}
+    assert len(ends) == 10
+    held = {
+        (link["ifname"], each["local"], each["prefixlen"])
+        for link in json.loads(said["addresses"])
+        for each in link.get("addr_info", ())
+        if each
+    }
+    assert held == {(port, str(ip_address(end.address or 0)), end.prefix_length) for port, end in ends.items()}
+    routes = json.loads(said["routes"]) + json.loads(said["routes6"])
+    assert not [route for route in routes if route["dst"] in ("default", "0.0.0.0/0", "::/0") and "dev" in route]
+    assert "policy drop" in said["filter"]
+
+
+def test_it_boots_again_when_it_is_reset(booted: tuple[Site, Machine]) -> None:
+    """Its address is still lent to the system that was there before."""
+    place, machine = booted
+    machine.reset()
+    until(lambda: place.fetched.count(f"/nodes/{NODES[0]}.cpio") == 2, TO_KERNEL_S, machine)
+    assert not lost(place.rack, 4)
+
+
+def test_a_machine_boots_over_ipv6(tmp_path: Path) -> None:
+    with (
+        site("two-machines.yaml", tmp_path, offered) as place,
+        powered_on(place.plan, NODES[1], place.rack, tmp_path / NODES[1]) as machine,
+    ):
+        until(lambda: f"/nodes/{NODES[1]}.cpio" in place.fetched, TO_KERNEL_S, machine)
+        assert not lost(place.rack, 6)
+        assert not lost(place.hall, 6)
