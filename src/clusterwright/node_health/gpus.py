@@ -10,12 +10,14 @@ from clusterwright.node_health.readings import Readings, number
 from clusterwright.node_health.verdict import Check, Expected, check
 
 FIELDS = (
-    *("pci.bus_id", "name", "memory.total", "driver_version", "pcie.link.width.current", "pcie.link.width.max"),
+    *("pci.bus_id", "name", "memory.total", "driver_version", "persistence_mode"),
+    *("pcie.link.width.current", "pcie.link.width.max"),
     *("ecc.errors.uncorrected.volatile.total", "remapped_rows.pending", "remapped_rows.failure"),
     *("clocks_throttle_reasons.hw_thermal_slowdown", "clocks_throttle_reasons.hw_power_brake_slowdown"),
 )
 _LINK = re.compile(r"^\s*Link (\d+): (.*)$")
-_XID = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)")
+# 154 tells of the action that the GPU asks for; that it asks for none any more is told by the same number.
+_XID = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (?!154,.*\(None\)$)(\d+)", re.M)
 _MIB = 1024 * 1024
 
 
@@ -48,6 +50,9 @@ def gpu_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
         versions = sorted({row["driver_version"] for row in rows} - {gpus["driver"]})
         wrong = [f"driver {', '.join(versions)}"] if versions else []
         yield check("gpu-driver", _all(rows, "driver_version"), gpus["driver"], wrong)
+    # Without it the driver lets go of a GPU after each process, with its counters, and takes seconds to begin anew.
+    wrong = [f"{_at(row)} is not kept" for row in rows if row["persistence_mode"] != "Enabled"]
+    yield check("gpu-persistence", _all(rows, "persistence_mode"), "Enabled", wrong)
     wrong = [
         f"{_at(row)} has {row['pcie.link.width.current']} of {row['pcie.link.width.max']} PCIe lanes"
         for row in rows

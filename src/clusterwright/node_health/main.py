@@ -16,6 +16,7 @@ from clusterwright.node_health.exporter import metrics_of
 from clusterwright.node_health.gpus import gpu_checks
 from clusterwright.node_health.isolation import isolation_checks
 from clusterwright.node_health.lossless import lossless_checks
+from clusterwright.node_health.machine import machine_checks
 from clusterwright.node_health.readings import Answer, Readings, ask, from_transcript, to_transcript
 from clusterwright.node_health.system import system_checks
 from clusterwright.node_health.verdict import Check, Expected, verdict_of
@@ -23,7 +24,7 @@ from clusterwright.node_health.verdict import Check, Expected, verdict_of
 FOLDER = "/etc/clusterwright"
 VERDICT, METRICS = "/run/clusterwright/health.json", "/run/clusterwright/health.prom"
 HEALTHY, UNHEALTHY, UNABLE = 0, 1, 2
-_AREAS = (gpu_checks, adapter_checks, lossless_checks, isolation_checks, system_checks)
+_AREAS = (gpu_checks, adapter_checks, lossless_checks, isolation_checks, machine_checks, system_checks)
 
 
 def judge(readings: Readings, expected: Expected) -> list[Check]:

@@ -37,6 +37,7 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
     if image is None:
         return ()
     is_direct = has_direct_paths(plan, name)
+    has_gpus = any("nvidia" in driver.modules for driver in image.drivers)
     key = template("image/ssh-host-key.sh.j2").render(is_kept=image.host_keys is not None)
     check = template("image/image-check.sh.j2").render(view=_check_view(image), name=name)
     # What a node was booted with, for its check: this file is never carried to a running node.
@@ -53,7 +54,7 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
         (f"{_UNITS}/image-check.service", template("image/image-check.service.j2").render(), 0o644),
         (
             f"{_UNITS}/multi-user.target.d/95-image.conf",
-            template("image/boot.conf.j2").render(is_direct=is_direct),
+            template("image/boot.conf.j2").render(is_direct=is_direct, has_gpus=has_gpus),
             0o644,
         ),
         (f"{_UNITS}/systemd-firstboot.service", "", 0o644),  # masked: it asks questions, and nobody sits at a console

@@ -63,7 +63,8 @@ class SlurmView:
 
     ``boot_s`` is how long a boot that Slurm is asked for may take, None where nobody asks it. ``task_prolog`` is the
     program that says what tasks find in their environment, "" where nothing is, and ``epilog`` what looks after a job.
-    ``tree_width`` is how many nodes one node passes a message to.
+    ``tree_width`` is how many nodes one node passes a message to. ``key_by_site`` says who brings munge's key, "" where
+    a deployment does.
     """
 
     cluster: str
@@ -80,6 +81,7 @@ class SlurmView:
     epilog: str
     tree_width: int
     message_timeout_s: int
+    key_by_site: str
     srun_ports: tuple[int, int] = SRUN_PORTS
 
 
@@ -144,6 +146,7 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
         health_interval_s=_health_interval_s(plan, members),
         boot_s=plan.spec.rollout.boots.boot_s if plan.spec.rollout.boots is not None else None,
         epilog=f"/{EPILOG}",
+        key_by_site=topology.munge.by_site or "" if topology.munge is not None else "",
         tree_width=_tree_width(len(members)),
         message_timeout_s=LARGE_TIMEOUT_S if len(members) > LARGE else USUAL_TIMEOUT_S,
         task_prolog=TASK_ENVIRONMENT if _has_job_environment(plan, scheduler) else "",

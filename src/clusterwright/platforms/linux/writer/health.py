@@ -48,8 +48,9 @@ _ROCE_V2 = "RoCE v2"
 _ROCE_HEADER_BYTES = 40 + 8 + 12 + 4 + 28 + 4
 _RDMA_MTUS = (4096, 2048, 1024, 512, 256)
 # NVIDIA, "Xid Errors" (GPU deployment and management): double-bit ECC, halted controller, failed row remapping,
-# NVLink, fallen off the bus, uncontained ECC, GSP silent (119, 120), unrecovered ECC. Programs cause many others.
-FATAL_XIDS = (48, 62, 64, 74, 79, 95, 119, 120, 140)
+# NVLink, fallen off the bus, uncontained ECC, GSP silent (119, 120), unrecovered ECC, recovery action (154). Programs
+# cause many others.
+FATAL_XIDS = (48, 62, 64, 74, 79, 95, 119, 120, 140, 154)
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -131,8 +132,13 @@ def _shared_by_group(
     if image is None:
         return b""
     boot_digest = boot_digest_of(plan, image.name)
+    hardware = plan.spec.catalogue[model]
     document = {
         "gpus": _gpus(plan, image, model),
+        "memory_gib": hardware.host.memory_gb if hardware.host is not None else None,
+        "pcie": {"speed_gts": hardware.pcie.link_speed_gts, "width": hardware.pcie.link_width}
+        if hardware.pcie is not None
+        else None,
         "nics": [_nic(plan, model, *nic) for nic in shape],
         "lossless": {name: _lossless(plan, name) for name, _ in kernel if is_lossless(plan, name)},
         "kernel": {

@@ -1,0 +1,72 @@
+"""Checks of the machine below the operating system: memory, local disks, the adapters' places on PCIe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from clusterwright.node_health.readings import Readings, number
+from clusterwright.node_health.verdict import Check, Expected, check
+
+_PCI = "/sys/bus/pci/devices"
+_KIB_PER_GIB = 1024 * 1024
+# The kernel keeps 1.6 % for its page table entries and some for itself; of the smallest module set, one in 32 is 3 %.
+_MEMORY_SHARE = 0.97
+_FULL_PERCENT = 95
+
+
+def machine_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
+    """Memory that is there and that errs, disks that are full or were taken from writers, adapters with fewer lanes."""
+    if expected.get("memory_gib"):
+        yield _memory(readings, expected["memory_gib"])
+    yield _memory_errors(readings)
+    yield _disks(readings)
+    adapters = [nic for nic in expected["nics"] if nic["pci"] and nic["link"] != "ethernet"]
+    if expected.get("pcie") and adapters:
+        yield _adapters(readings, expected["pcie"], adapters)
+
+
+def _memory(readings: Readings, planned_gib: int) -> Check:
+    """What the kernel has of the planned memory: a module that is lost at boot is missing here, and nowhere else."""
+    found = re.search(r"MemTotal:\s+(\d+) kB", readings.file("/proc/meminfo").text)
+    held_gib = int(found.group(1)) / _KIB_PER_GIB if found is not None else 0
+    wrong = [f"{held_gib:.0f} of {planned_gib} GiB"] if held_gib < planned_gib * _MEMORY_SHARE else []
+    return check("memory-size", f"{held_gib:.0f} GiB", f"{planned_gib} GiB", wrong)
+
+
+def _memory_errors(readings: Readings) -> Check:
+    """Errors that correction did not mend since boot, by memory controller (EDAC); corrected ones are no reason."""
+    counts = readings.files("/sys/devices/system/edac/mc/mc*/ue_count")
+    wrong = [f"{path.split('/')[-2]} counts {count} uncorrected" for path, count in counts.items() if count != "0"]
+    return check("memory-errors", f"{len(counts)} controllers", "no uncorrected error", wrong)
+
+
+def _disks(readings: Readings) -> Check:
+    """Local file systems: the kernel makes one read-only whose disk fails, and a full one ends what writes to it."""
+    columns = "TARGET,USE%,OPTIONS"
+    asked = readings.run("findmnt", "--raw", "--noheadings", "--types", "ext4,xfs,btrfs", "--output", columns)
+    rows = [line.split(" ") for line in asked.text.splitlines()]
+    wrong = []
+    for target, used, options in (row for row in rows if len(row) == 3):
+        if "ro" in options.split(","):
+            wrong.append(f"{target} is read-only")
+        elif not number(used.rstrip("%")) < _FULL_PERCENT:
+            wrong.append(f"{target} is {used} full")
+    # Ended with 1: there is no such file system, on a node that was booted into memory.
+    trouble = asked.trouble and "ended with 1:" not in asked.trouble
+    return check("disks", f"{len(rows)} local", "written to, not full", [asked.trouble] if trouble else wrong)
+
+
+def _adapters(readings: Readings, planned: Mapping[str, Any], adapters: list[Mapping[str, Any]]) -> Check:
+    """Generation and lanes of PCIe under the RDMA adapters: a slot that fell back halves their rate in silence."""
+    wrong = []
+    for nic in adapters:
+        speed, width = (
+            readings.file(f"{_PCI}/{nic['pci']}/current_link_{what}").text.strip() or "nothing"
+            for what in ("speed", "width")
+        )
+        if not number(speed.split(" ")[0]) >= planned["speed_gts"] or not number(width) >= planned["width"]:
+            wrong.append(f"{nic['interface']} has {width} lanes of {speed}")
+    observed = f"{len(adapters) - len(wrong)} of {len(adapters)}"
+    return check("nic-pcie", observed, f"{planned['width']} lanes of {planned['speed_gts']:g} GT/s", wrong)
