@@ -65,7 +65,7 @@ def test_nothing_that_stands_moves(case: Case, data: st.DataObject, folder: Path
         for each in after.devices
         for now in [(each.asn, each.loopback, each.guid, each.index)]
     )
-    assert not list(Comparison(after, after.spec.allocated).disagreements())
+    assert not Comparison(after, after.spec.allocated).disagreements
     again = record(after, DAY)
     allocation_file(path).write_text(allocation_text(after.spec, again))
     repeated = build_plan(load_spec(path))

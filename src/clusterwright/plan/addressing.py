@@ -25,13 +25,16 @@ class PoolExhausted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FabricAddresses:
-    """Computes addresses as integers. ``bits`` is 32 or 128; ``loopback_bits`` the same for the loopback pool."""
+    """Computes addresses as integers. ``bits`` is 32 or 128; ``sizes`` how many addresses the pools of hosts, links and
+    loopbacks have.
+    """
 
     addressing: FabricAddressing
     bits: int
     hosts_start: int
     links_start: int
     loopbacks_start: int
+    sizes: tuple[int, int, int]
 
     @property
     def subnet_bits(self) -> int:
@@ -67,17 +70,17 @@ class FabricAddresses:
     def loopback_number(self, address: int) -> int:
         """Which loopback an address is: less than 0 outside of the pool."""
         number = address - self.loopbacks_start
-        return number - 1 if number < self.addressing.loopbacks.num_addresses else -1
+        return number - 1 if number < self.sizes[2] else -1
 
     def link_number(self, address: int) -> int:
         """Of which link an address is the lower end: less than 0 where it is of none."""
         number, odd = divmod(address - self.links_start, 2)
-        return -1 if odd or 2 * number >= self.addressing.links.num_addresses else number - 1
+        return -1 if odd or 2 * number >= self.sizes[1] else number - 1
 
     def subnet_number(self, network: int) -> int:
         """Which host subnet begins at an address: less than 0 where none does."""
         number, rest = divmod(network - self.hosts_start, 1 << self.subnet_bits)
-        return -1 if rest or network - self.hosts_start >= self.addressing.hosts.num_addresses else number
+        return -1 if rest or network - self.hosts_start >= self.sizes[0] else number
 
     def host_number(self, subnet: int, address: int) -> int:
         """Which NIC of a subnet an address is: less than 0 where it is of none."""
@@ -107,6 +110,7 @@ def fabric_addresses(addressing: FabricAddressing) -> FabricAddresses:
         int(addressing.hosts.network_address),
         int(addressing.links.network_address),
         int(addressing.loopbacks.network_address),
+        (addressing.hosts.num_addresses, addressing.links.num_addresses, addressing.loopbacks.num_addresses),
     )
 
 
@@ -119,7 +123,7 @@ def resting_in(addresses: FabricAddresses, resting: Iterable[int]) -> tuple[int,
         links += addresses.link_number(address) >= 0
         if addresses.subnet_number(address) >= 0:
             subnets += 1
-        elif 0 <= address - addresses.hosts_start < addresses.addressing.hosts.num_addresses:
+        elif 0 <= address - addresses.hosts_start < addresses.sizes[0]:
             hosts[(address - addresses.hosts_start) >> addresses.subnet_bits] += 1
     return loopbacks, links, subnets, max(hosts.values(), default=0)
 

@@ -78,6 +78,16 @@ class SeatChoice:
         by_rail = self._seats[choices[0]].rail is not None
         before = self._taken[choices[0]]
         self._taken[choices[0]] += len(speeds)
+        if self._cables and not by_rail:  # most nodes stand as a whole
+            slot = self._layout.nodes[node]
+            stand = [self._cables.get((slot.name, port)) for port in self._ports[slot.node_group]]
+            seats = [self._by_name.get(cable.upper, -1) if cable is not None else -1 for cable in stand]
+            if frozenset(choices).issuperset(seats):
+                yield from (
+                    Attachment(node, nic, seat, speed, standing=cable)
+                    for nic, (seat, speed, cable) in enumerate(zip(seats, speeds, stand, strict=True))
+                )
+                return
         if not self._cables and not by_rail:
             for nic, speed in enumerate(speeds, before):
                 yield Attachment(node, nic - before, choices[nic % len(choices)], speed)

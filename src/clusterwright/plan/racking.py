@@ -30,6 +30,7 @@ class Racks:
     _open: dict[str, str] = field(default_factory=dict)
     _inside: dict[int, list[str]] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
+    _networks: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._names.update(group.name for group in self.layout.groups)  # a level of the spec may have our letter
@@ -57,7 +58,7 @@ class Racks:
             self._add(rack, int(number), parent)
         self._kept[device] = (rack, unit)
         self._full.setdefault(rack, set()).update(spaces)
-        if parent is not None and units and rack in (each.name for each in self.added):
+        if parent is not None and units and rack in self._networks:
             self._open[parent] = rack
         if units:
             self._used[rack] = max(self._used.get(rack, 0.0), unit - 1 + height)
@@ -117,4 +118,5 @@ class Racks:
 
     def _add(self, name: str, number: int, parent: str) -> None:
         self._names.add(name)
+        self._networks.add(name)
         self.added.append(Group(name, "rack", number, parent, ""))

@@ -24,6 +24,7 @@ from datetime import date
 from functools import cached_property
 
 from clusterwright.finding import Finding, Position, Severity
+from clusterwright.plan.allocation.disagreement import Comparison
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.cabling import allocate_fabric
 from clusterwright.plan.figures import figures
@@ -116,6 +117,11 @@ class Subject:
         """The whole plan, for rules that ask for single ports and cables. Raises FencedError where there is none."""
         self.require_plan()
         return build_plan(self.spec, self.skeleton)
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """The plan beside its allocation file; None where nothing stands. Raises FencedError where there is no plan."""
+        return Comparison(self.plan, self.spec.allocated) if self.spec.allocated else None
 
     def take_away(self, path: Path) -> str:
         """How to be rid of the key at ``path``: where it stands, or by the spec that extends that one."""

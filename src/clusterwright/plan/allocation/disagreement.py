@@ -86,8 +86,12 @@ class Comparison:
         )
         return sum(device.name not in known for device in self.plan.devices), cables
 
-    def disagreements(self) -> Iterator[Disagreement]:
+    @cached_property
+    def disagreements(self) -> tuple[Disagreement, ...]:
         """Facts that are otherwise in the plan, in the order of the file's sections."""
+        return tuple(self._found())
+
+    def _found(self) -> Iterator[Disagreement]:
         for name, node in self.standing.nodes.items():
             device = self.plan.by_name.get(name)
             if device is not None:

@@ -56,15 +56,17 @@ class GivenAddresses:
 
     def host(self, item: Attachment) -> tuple[int, int | None]:
         """The address of a NIC, and of its switch's end (None in a shared subnet)."""
-        subnet = self.subnet(item.seat)
+        subnet = self.subnets[item.seat] if item.seat in self.subnets else self.subnet(item.seat)
+        if item.standing is not None and item.standing.address is not None:
+            number = self.addresses.host_number(subnet, item.standing.address)
+            if number >= 0:
+                return self.addresses.host(subnet, number)
         if item.seat not in self._hosts:
             taken = (*self._own.get(item.seat, ()), *self._resting.get(subnet, ()))
             self._hosts[item.seat] = Numbers(
                 number for each in taken if (number := self.addresses.host_number(subnet, each)) >= 0
             )
-        known = item.standing.address if item.standing is not None else None
-        number = self.addresses.host_number(subnet, known) if known is not None else -1
-        return self.addresses.host(subnet, self._hosts[item.seat].take(number if number >= 0 else None))
+        return self.addresses.host(subnet, self._hosts[item.seat].take())
 
     def link(self, link: SeatLink) -> tuple[int, int]:
         """The addresses of the lower and the upper end of an uplink."""

@@ -116,7 +116,7 @@ def pin(plan: Plan, rows: Iterable[LaidCable], file: str, day: date) -> Plan:
     after = build_plan(replace(plan.spec, allocated=stands))
     laid = work.cables
     comparison = Comparison(after, replace(stands, cables=laid))
-    told = [(each.line, each.message) for each in comparison.disagreements()]
+    told = [(each.line, each.message) for each in comparison.disagreements]
     told += [(line, message) for line, message in _elsewhere(after, laid) if line not in {at for at, _ in told}]
     if told:
         hint = "Mend the list, or the spec so that it joins these two."

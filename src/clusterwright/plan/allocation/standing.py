@@ -152,17 +152,20 @@ class Standing:
         addresses = {address for owner, address in freed if self.fabric(owner) == fabric}
         if self.spec.allocation.quarantine_days:
             known = self.cables.get(fabric, {})
-            there = {(cable.device, cable.port) for cable in cables if cable is not None}
-            gone = [known[end] for end in known.keys() - there]
+            own = [cable for cable in cables if cable is not None]
+            gone = []
+            if len(own) < len(known):
+                there = {(cable.device, cable.port) for cable in own}
+                gone = [cable for end, cable in known.items() if end not in there]
             for cable in gone:
                 ports.setdefault(cable.upper, set()).add(cable.upper_port)
                 ports.setdefault(cable.device, set()).add(cable.port)
             for cable in filter(None, replugged):
                 ports.setdefault(cable.upper, set()).add(cable.upper_port)
             addresses.update(cable.address for cable in gone if cable.address is not None)
-            own = {switch.name for switch in seats if switch is not None}
+            seated = {switch.name for switch in seats if switch is not None}
             for switch in self.allocated.switches.values():
-                if switch.name not in own and self.fabric(switch.fabric) == fabric:
+                if switch.name not in seated and self.fabric(switch.fabric) == fabric:
                     addresses.update(each for each in (switch.loopback, switch.hosts) if each is not None)
         return Resting({device: frozenset(found) for device, found in ports.items()}, frozenset(addresses))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from clusterwright.finding import Position, Severity
-from clusterwright.plan.allocation.disagreement import Comparison, moves_unaided
+from clusterwright.plan.allocation.disagreement import moves_unaided
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 
 MOST_TOLD = 20  # facts of the file, after which nobody reads on
@@ -38,11 +38,6 @@ GIVEN_TWICE = LintRule(
 )
 
 
-def _comparison(subject: Subject) -> Comparison | None:
-    """The plan beside the file; None where nothing stands."""
-    return Comparison(subject.plan, subject.spec.allocated) if subject.spec.allocated else None
-
-
 @rule(
     code="CW262",
     severity=Severity.ERROR,
@@ -55,8 +50,8 @@ def _comparison(subject: Subject) -> Comparison | None:
 )
 def cannot_stand(subject: Subject) -> Iterator[Problem]:
     """Facts of the file that the plan does not follow."""
-    comparison = _comparison(subject)
-    found = (each for each in comparison.disagreements() if not each.is_place) if comparison else iter(())
+    comparison = subject.comparison
+    found = (each for each in comparison.disagreements if not each.is_place) if comparison else iter(())
     for each in islice(found, MOST_TOLD):
         hint = "Change the spec so that it can stay, or delete the line and run `clusterwright allocate`."
         yield Problem((), each.message, hint, position=Position(subject.spec.allocated.file, each.line, 3))
@@ -74,7 +69,7 @@ def cannot_stand(subject: Subject) -> Iterator[Problem]:
 )
 def has_gone(subject: Subject) -> Iterator[Problem]:
     """What stands by the file and is not in the plan."""
-    comparison = _comparison(subject)
+    comparison = subject.comparison
     if comparison is None or not subject.spec.allocated.is_own or not comparison.gone:
         return
     line, name = comparison.gone[0]
@@ -95,7 +90,7 @@ def has_gone(subject: Subject) -> Iterator[Problem]:
 )
 def lacks(subject: Subject) -> Iterator[Problem]:
     """What the plan has and the file does not."""
-    comparison = _comparison(subject)
+    comparison = subject.comparison
     if comparison is None or not subject.spec.allocated.is_own or not any(comparison.unrecorded):
         return
     devices, cables = comparison.unrecorded
@@ -124,8 +119,8 @@ def _without(subject: Subject) -> str:
 )
 def no_room(subject: Subject) -> Iterator[Problem]:
     """Devices that the plan has in another rack, unit or ports than the file."""
-    comparison = _comparison(subject)
-    found = (each for each in comparison.disagreements() if each.is_place) if comparison else iter(())
+    comparison = subject.comparison
+    found = (each for each in comparison.disagreements if each.is_place) if comparison else iter(())
     for each in islice(found, MOST_TOLD):
         hint = "Give it a model that fits, or run `clusterwright allocate`."
         yield Problem((), each.message, hint, position=Position(subject.spec.allocated.file, each.line, 3))

@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 from itertools import repeat
 from pathlib import Path as FilePath
 
@@ -241,6 +242,12 @@ def read_allocated(path: FilePath, file: str, *, is_own: bool = True) -> tuple[A
     """
     text = read_text(path, file, MAX_BYTES).removeprefix("\ufeff").replace("\r\n", "\n")
     refuse_characters(text, file)
+    found, findings = _read(text, file, is_own)
+    return found, list(findings)
+
+
+@lru_cache(maxsize=4)  # a spec is linted first, and then read
+def _read(text: str, file: str, is_own: bool) -> tuple[Allocated, tuple[Finding, ...]]:
     reader = _FactReader(file)
     reader.read(text)
     found = Allocated(
@@ -253,7 +260,7 @@ def read_allocated(path: FilePath, file: str, *, is_own: bool = True) -> tuple[A
         reader.freed_ports,
         reader.freed_addresses,
     )
-    return found, reader.findings
+    return found, tuple(reader.findings)
 
 
 def _labelled(value: str, labels: tuple[str, ...]) -> Mapping[str, list[str]]:
