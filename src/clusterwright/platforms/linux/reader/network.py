@@ -128,6 +128,8 @@ def read_qos_script(text: str) -> tuple[ConfiguredQos, ...]:
 
     Raises ValueError where it does not set PFC at all.
     """
+    if len(re.findall(r"\(\) \{$", text, re.M)) != len(re.findall(r"^\}$", text, re.M)):
+        raise ValueError("a function is not closed, so the shell runs nothing")
     starts = [found.start() for found in re.finditer(r"^for interface in ", text, re.M)] or [0]
     ends = [*starts[1:], len(text)]
     return tuple(_nic_qos(text[start:end]) for start, end in zip(starts, ends, strict=True))
