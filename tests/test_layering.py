@@ -39,6 +39,7 @@ READS: dict[str, str] = {
     "platforms": "intent packets plan spec",
     "output": "plan platforms",
     "proofs": "packets plan platforms spec",  # what is wanted; what is there it takes from what readers read
+    "start": "plan platforms spec",  # a first spec, sized
     "node_health": "",  # runs where no other room is
     "node_watch": "node_health",
     "keys": "spec",

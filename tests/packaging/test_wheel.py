@@ -61,6 +61,13 @@ def test_it_renders_a_spec_of_the_users(installed: Path, tmp_path: Path) -> None
     assert (tmp_path / "out/manifest.json").is_file()
 
 
+def test_it_starts_a_cluster_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+    wish = ("--nodes", "8", "--node-model", "dgx-h100", "--fabric", "infiniband")
+    for command in (("init", "mine", *wish), ("lint", "mine"), ("schema",), ("models",)):
+        done = run(installed / "clusterwright", *command, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.usefixtures("pulumi_on_the_path")
 def test_it_previews_with_pulumi(installed: Path, tmp_path: Path) -> None:
     spec = tmp_path / "mine.yaml"

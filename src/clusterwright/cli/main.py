@@ -44,6 +44,10 @@ COMMANDS = {
         "clusterwright.cli.explain:explain",
         "Prints the page of the rule CODE (CW203): what is wrong, why it matters, how to mend it, with examples.",
     ),
+    "init": (
+        "clusterwright.cli.start.init:init",
+        "Writes a first spec, DIR/cluster.yaml, sized for your nodes and switches; or copies a reference.",
+    ),
     "inventory": (
         "clusterwright.cli.inventory:inventory",
         "Lists every device, cable and address of SPEC.",
@@ -59,6 +63,10 @@ COMMANDS = {
     "lint": (
         "clusterwright.cli.lint:lint",
         "Checks specs, hardware catalogues and switch systems: YAML, schema, references, rules.",
+    ),
+    "models": (
+        "clusterwright.cli.start.models:models",
+        "Lists the hardware catalogue: what specs call each model, its kind, system, ports and where it is described.",
     ),
     "nccl": (
         "clusterwright.cli.nccl:nccl_command",
@@ -87,6 +95,10 @@ COMMANDS = {
     "report": (
         "clusterwright.cli.report:report",
         "Writes a static HTML report of SPEC: totals, fabrics, racks, cables, addresses, flows, findings, assumptions.",
+    ),
+    "schema": (
+        "clusterwright.cli.start.schema:schema",
+        "Writes the JSON Schemas of specs and catalogues, with the names of all models, so that editors complete them.",
     ),
     "simulate": (
         "clusterwright.cli.simulate:simulate_command",

@@ -73,9 +73,7 @@ class Reading(Structuring):
             if self.lacking is not None:
                 self.doubts[path] = self.lacking
                 return next(iter(self.catalogue.values()))
-            close = get_close_matches(name, self.catalogue, n=1)
-            hint = f'Did you mean "{close[0]}"?' if close else f"Known models: {', '.join(sorted(self.catalogue))}."
-            self.problem(UNKNOWN_MODEL, path, f'"{name}" is not in the hardware catalogue.', hint)
+            self.problem(UNKNOWN_MODEL, path, *unknown_model(name, self.catalogue))
             return next(iter(self.catalogue.values()))
         return self.catalogue[name]
 
@@ -135,6 +133,14 @@ class Reading(Structuring):
                 )
             found.append((low, high))
         return tuple(found)
+
+
+def unknown_model(name: str, known: Iterable[str]) -> tuple[str, str]:
+    """That the catalogue has no model ``name``, and the near one or all that are ``known``."""
+    known = sorted(known)
+    close = get_close_matches(name, known, n=1)
+    hint = f'Did you mean "{close[0]}"?' if close else f"Known models: {', '.join(known)}."
+    return f'"{name}" is not in the hardware catalogue.', hint
 
 
 Model = Annotated[HardwareModel, By(Reading.model)]

@@ -33,8 +33,14 @@ def load_catalogue(folder: FilePath | None = None, extra: Sequence[FilePath] = (
     first stage that failed: reading (CW10x), schema (CW11x), models that contradict themselves (CW131), models that
     share a name (CW130).
     """
+    return _by_name(loaded_models(folder, extra))
+
+
+def loaded_models(folder: FilePath | None = None, extra: Sequence[FilePath] = ()) -> tuple[LoadedModel, ...]:
+    """The same models in the order of the files, each with where it stands. Raises SpecError as load_catalogue does,
+    but for names that models share."""
     home = folder or data_files.folder("inventory") / "hardware"
-    return _by_name((*_read_folder(home), *_read(extra)))
+    return (*_read_folder(home), *_read(extra))
 
 
 @cache

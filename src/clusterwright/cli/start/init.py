@@ -1,0 +1,227 @@
+"""``clusterwright init``: a first spec, sized, linted and only then written."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clusterwright import data_files
+from clusterwright.finding import ClusterwrightError
+
+if TYPE_CHECKING:
+    from clusterwright.spec.hardware.models import Catalogue, HardwareModel
+
+FILE = "cluster.yaml"
+FABRICS = ("roce", "infiniband", "ethernet")
+SCHEDULERS = ("slurm", "kueue", "none")
+_SERVICE_MODEL = "service-server"
+_ASKED = {"nodes": "How many GPU nodes", "node_model": "Of which model", "fabric": "Fabric between GPUs"}
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=".")
+@click.option("--nodes", type=click.IntRange(2, 4096), help="GPU nodes.")
+@click.option("--node-model", metavar="MODEL", help="Their model in the catalogue (`clusterwright models`).")
+@click.option("--fabric", type=click.Choice(FABRICS), help="What the GPUs' NICs speak.")
+@click.option(
+    "--switch-model",
+    "switch_models",
+    multiple=True,
+    metavar="MODEL",
+    help="Switches of that fabric, from the leaves up; the last serves above it too. The lowest that do when left out.",
+)
+@click.option(
+    "--oversubscription",
+    type=click.FloatRange(1, 16),
+    default=1,
+    show_default=True,
+    help="Bandwidth of the nodes over that of their leaves' uplinks.",
+)
+@click.option("--rails/--no-rails", default=True, help="A leaf for each rail of a pod (the default), or for each rack.")
+@click.option("--storage", metavar="MODEL", help="Two of this storage model, mounted at /home.")
+@click.option("--scheduler", type=click.Choice(SCHEDULERS), default="slurm", show_default=True, help="Who places jobs.")
+@click.option("--name", help="The cluster's name; that of DIR when left out.")
+@click.option(
+    "--from", "reference", metavar="NAME", help="Copy this reference instead: lab-roce, lab-ib, roce-24k, ..."
+)
+@click.pass_context
+def init(
+    context: click.Context,
+    folder: Path,
+    nodes: int | None,
+    node_model: str | None,
+    fabric: str | None,
+    switch_models: tuple[str, ...],
+    oversubscription: float,
+    rails: bool,
+    storage: str | None,
+    scheduler: str,
+    name: str | None,
+    reference: str | None,
+) -> int:
+    """Writes a first spec, DIR/cluster.yaml, sized for your nodes and switches; or copies a reference.
+
+    What --nodes, --node-model and --fabric leave out is asked at a terminal. The spec is linted before it is written;
+    what cannot be sized is said, and nothing written. A file that is there is never overwritten.
+
+    Exit status: 0 written, 2 could not run.
+    """
+    if reference is not None:
+        given = context.get_parameter_source
+        others = [key for key in context.params if key not in {"folder", "reference"}]
+        if told := [key for key in others if given(key) is click.core.ParameterSource.COMMANDLINE]:
+            flags = ", ".join(
+                f"--{key.replace('_', '-').removesuffix('s') if key == 'switch_models' else key.replace('_', '-')}"
+                for key in told
+            )
+            raise click.UsageError(f"--from copies a reference as it is; leave out {flags}.")
+        return _write(folder, _copied(reference))
+    answers = _answers({"nodes": nodes, "node_model": node_model, "fabric": fabric})
+    _refuse_existing(folder, (FILE,))  # before the work, not after it
+    text = _sized(
+        _name(name, folder),
+        int(answers["nodes"]),
+        answers["node_model"],
+        answers["fabric"],
+        switch_models,
+        oversubscription,
+        rails,
+        storage,
+        scheduler,
+    )
+    return _write(folder, {FILE: text.encode()})
+
+
+def _answers(given: Mapping[str, int | str | None]) -> dict[str, str]:
+    """What was given, and at a terminal asked for. Raises UsageError for what is missing where nobody can be asked."""
+    missing = [key for key, value in given.items() if value is None]
+    if missing and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        flags = " and ".join(f"--{key.replace('_', '-')}" for key in missing)
+        raise click.UsageError(f"Say {flags}, or copy a reference with --from. At a terminal init asks.")
+    kinds = {"nodes": click.IntRange(2, 4096), "node_model": click.STRING, "fabric": click.Choice(FABRICS)}
+    return {
+        key: str(click.prompt(_ASKED[key], type=kinds[key]) if value is None else value) for key, value in given.items()
+    }
+
+
+def _name(name: str | None, folder: Path) -> str:
+    found = name or re.sub(r"[^a-z0-9]+", "-", folder.absolute().resolve().name.lower()).strip("-")[:40]
+    if re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", found):
+        return found
+    if name is not None:
+        raise click.UsageError(f'"{name}" is no name: lower case letters, digits and dashes, beginning with a letter.')
+    return "cluster"
+
+
+def _sized(
+    name: str,
+    nodes: int,
+    node_model: str,
+    fabric: str,
+    switch_models: tuple[str, ...],
+    oversubscription: float,
+    rails: bool,
+    storage: str | None,
+    scheduler: str,
+) -> str:
+    """The text of the spec. Raises ClusterwrightError for what is unknown, cannot be sized or does not lint."""
+    from clusterwright.spec.hardware.catalogue import load_catalogue
+    from clusterwright.start.sizing import size
+    from clusterwright.start.spec_text import spec_text
+    from clusterwright.start.wish import Wish
+
+    catalogue = load_catalogue()
+    machines = {key: each for key, each in catalogue.items() if each.nic_groups}
+    gpus = {key: each for key, each in machines.items() if each.gpus and fabric in each.technology}
+    switches = {key: each for key, each in catalogue.items() if each.blocks and fabric in each.technology}
+    stores = {key: each for key, each in machines.items() if each.kind == "storage"}
+    wish = Wish(
+        name,
+        nodes,
+        _model(node_model, gpus, "--node-model"),
+        fabric,
+        tuple(_model(each, switches, "--switch-model") for each in switch_models),
+        oversubscription,
+        rails,
+        _model(storage, stores, "--storage") if storage else None,
+        scheduler,
+    )
+    sizing = size(wish, catalogue, catalogue[_SERVICE_MODEL])
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / FILE
+        path.write_text(spec_text(wish, sizing, {}, FILE), encoding="utf-8")
+        text = spec_text(wish, sizing, _figures(path), FILE)
+        path.write_text(text, encoding="utf-8")
+        _refuse_errors(path)
+    return text
+
+
+def _model(name: str, fitting: Catalogue, flag: str) -> HardwareModel:
+    """The model ``name``. Raises UsageError for one that is not among ``fitting``, with those that are near."""
+    from clusterwright.spec.hardware.catalogue import load_catalogue
+    from clusterwright.spec.reading import unknown_model
+
+    if name in fitting:
+        return fitting[name]
+    if name in load_catalogue():
+        raise click.UsageError(f"{flag}: {name} does not serve here. Those that do: {', '.join(sorted(fitting))}.")
+    raise click.UsageError(f"{flag}: {' '.join(unknown_model(name, fitting))}")
+
+
+def _figures(path: Path) -> Mapping[str, float]:
+    from clusterwright.plan.figures import figures
+    from clusterwright.plan.skeleton import build_skeleton
+    from clusterwright.spec.load import load_spec
+
+    spec = load_spec(path)
+    return figures(spec, build_skeleton(spec))
+
+
+def _refuse_errors(path: Path) -> None:
+    from clusterwright.rules.engine import lint_path
+
+    if errors := lint_path(path).errors:
+        told = "\n".join(f"  {error.code}: {error.message} {error.hint}" for error in errors)
+        raise ClusterwrightError(f"What init sized does not lint, so nothing was written:\n{told}")
+
+
+def _copied(reference: str) -> dict[str, bytes]:
+    """The reference called ``reference`` as FILE, and under their own names the files that it extends."""
+    from clusterwright.spec.text.extends import read_spec_document
+
+    home = data_files.folder("inventory")
+    known = sorted(path.stem for path in home.glob("*.yaml"))
+    if reference not in known:
+        raise click.UsageError(f'--from: there is no reference "{reference}". There are: {", ".join(known)}.')
+    first = home / f"{reference}.yaml"
+    others = [Path(file) for file in read_spec_document(first).files if Path(file) != first]
+    return {FILE: first.read_bytes(), **{file.name: file.read_bytes() for file in others}}
+
+
+def _refuse_existing(folder: Path, names: tuple[str, ...]) -> None:
+    if taken := [str(folder / name) for name in names if (folder / name).is_symlink() or (folder / name).exists()]:
+        raise ClusterwrightError(f"{', '.join(taken)}: is there already, and stays as it is. Name another folder.")
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> int:
+    """Writes all of ``files`` or, where one is there, none. Raises ClusterwrightError."""
+    _refuse_existing(folder, tuple(files))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            with (folder / name).open("xb") as file:
+                file.write(content)
+    except OSError as error:
+        raise ClusterwrightError(f"{folder}: cannot be written: {error.strerror}. Name another folder.") from error
+    path = folder / FILE
+    click.echo(f"{', '.join(str(folder / name) for name in files)} written")
+    click.echo(
+        f"Next: clusterwright lint {path}; clusterwright verify {path}; clusterwright report {path} --out report"
+    )
+    return 0

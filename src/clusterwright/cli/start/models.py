@@ -1,0 +1,57 @@
+"""``clusterwright models``: what hardware a spec can name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clusterwright.finding import ClusterwrightError
+
+if TYPE_CHECKING:
+    from clusterwright.spec.hardware.consistency import LoadedModel
+    from clusterwright.spec.hardware.models import HardwareModel
+
+_COLUMNS = ("MODEL", "KIND", "SYSTEM", "PORTS", "DESCRIBED IN")
+
+
+@click.command()
+@click.option("--grep", "text", metavar="TEXT", default="", help="Only lines that contain this, in any case.")
+@click.option(
+    "--hardware", "files", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help="A catalogue of yours."
+)
+def models(text: str, files: tuple[Path, ...]) -> int:
+    """Lists the hardware catalogue: what specs call each model, its kind, system, ports and where it is described.
+
+    Ports are those of each block in each of its modes, or a machine's NICs; "assumed" stands beside models of which
+    some figures have no source.
+
+    Exit status: 0 listed, 2 could not run, or no model has that text.
+    """
+    from clusterwright.spec.hardware.catalogue import load_catalogue, loaded_models
+
+    load_catalogue(extra=files)  # names that two models share are told before a list shows both
+    lines = [line for line in map(_line, loaded_models(extra=files)) if text.lower() in " ".join(line).lower()]
+    if not lines:
+        raise ClusterwrightError(f'no model of the catalogue has "{text}"; without --grep all are listed')
+    widths = [max(map(len, column)) for column in zip(_COLUMNS, *lines, strict=True)]
+    for line in (_COLUMNS, *lines):
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    return 0
+
+
+def _line(loaded: LoadedModel) -> tuple[str, ...]:
+    model, position = loaded.model, loaded.name_position
+    source = f"{Path(position.file).name}:{position.line}{' (assumed in part)' if model.assumed else ''}"
+    return model.name, model.kind, model.network_os or "-", _ports(model), source
+
+
+def _ports(model: HardwareModel) -> str:
+    """How many ports at which speed, the whole machine in one mode; of machines their NICs."""
+    from clusterwright.plan.ports import capacity
+
+    if not model.blocks:
+        return ", ".join(f"{group.name} {len(group.nics)}x{group.speed_gbps}G" for group in model.nic_groups) or "-"
+    speeds = sorted({mode.speed_gbps for block in model.blocks for mode in block.modes}, reverse=True)
+    return ", ".join(f"{capacity(model, (), speed)}x{speed}G" for speed in speeds)

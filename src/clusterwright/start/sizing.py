@@ -1,0 +1,231 @@
+"""How many switches of which kind carry a wished cluster: tiers by radix and oversubscription.
+
+What a switch carries is asked of the plan's own handing out of ports; nothing here counts cages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
+
+from clusterwright.plan.ports import PortShortage, allocate, capacity
+from clusterwright.spec.fabric import Side
+from clusterwright.spec.hardware.models import Catalogue, HardwareModel
+from clusterwright.start.wish import CannotSizeError, SizedTier, Sizing, Wish
+
+RACK_UNITS = 42  # of a rack where the site says nothing
+_MOST_NODES_IN_RACK = 4  # about 40 kW of eight-GPU nodes
+_MOST_SERVERS_IN_RACK = 8
+_SERVICES = 2  # schedulers, boot and log servers: one may fail
+_STORAGE = 2
+_LOWEST_SWITCH_UNITS = 4  # taller ones stand in rows, not in racks of nodes
+_ANY = Side((), None, "dac", 1, ())
+_ACCESS, _ABOVE = "dcs-7010tx-48", "dcs-7050sx3-48yc8"  # copper for BMCs and management ports, and what joins these
+
+Loads = Sequence[tuple[int, int]]
+"""Links down as (speed in Gb/s, how many)."""
+
+
+def size(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Sizing:
+    """The smallest cluster, in rack units of switches, that is what ``wish`` says; services run on ``service``.
+
+    Raises CannotSizeError, with the reason.
+    """
+    front = wish.node_model.nic_group("frontend")
+    if front is None or wish.node_model.nic_group("backend") is None:
+        raise CannotSizeError(
+            f"{wish.node_model.name} has no NIC groups called backend and frontend, which init joins to networks."
+            " Name another --node-model, or copy a reference with --from."
+        )
+    groups = [(wish.node_model, 0), (service, _SERVICES), *([(wish.storage, _STORAGE)] if wish.storage else [])]
+    leaf = wish.switches[0] if wish.switches else None
+    backend, rack, racks = _backend(wish, catalogue)
+    frontend = _frontend(
+        [(model, min(count, _MOST_SERVERS_IN_RACK) if count else rack) for model, count in groups],
+        ceil(wish.nodes / rack) + len(groups) - 1,
+        catalogue,
+        backend[0].model if leaf is None else leaf,
+    )
+    devices = wish.nodes + sum(count for _, count in groups) + sum(stage.switches for stage in (*backend, *frontend))
+    storage = _STORAGE if wish.storage else 0
+    return Sizing(backend, frontend, _management(devices, catalogue), rack, racks, storage, _SERVICES)
+
+
+def _backend(wish: Wish, catalogue: Catalogue) -> tuple[tuple[SizedTier, ...], int, int]:
+    """Tiers for the GPUs' NICs, nodes of a rack, racks of a pod: with the wanted switches, or those that take least
+    room."""
+    chosen = [model for model in catalogue.values() if model.blocks and wish.fabric in model.technology]
+    ladders = [wish.switches] if wish.switches else [(model,) for model in chosen]
+    found: list[tuple[tuple[SizedTier, ...], int, int]] = []
+    for ladder in ladders:
+        leaf, spine, core = (ladder[min(at, len(ladder) - 1)] for at in range(3))
+        found += list(_ladders(wish, leaf, spine, core))
+    if not found:
+        raise CannotSizeError(_in_the_way(wish))
+    return min(found, key=lambda each: sum(stage.switches * stage.model.units for stage in each[0]))
+
+
+def _in_the_way(wish: Wish) -> str:
+    """Why no fabric was found."""
+    nics = wish.node_model.nic_group("backend")
+    rails, speed = (len(nics.nics), nics.speed_gbps) if nics else (0, 0)
+    if wish.switches and not capacity(wish.switches[0], (), speed):
+        return (
+            f"{wish.switches[0].name} has no ports of {speed}G, which the NICs of {wish.node_model.name} have. Name"
+            " another --switch-model; `clusterwright models` lists them with their ports."
+        )
+    names = " and ".join(model.name for model in wish.switches) or f"any {wish.fabric} switch of the catalogue"
+    shape = "three tiers, a leaf for each rail," if wish.rails else "two tiers, a leaf for each rack,"
+    return (
+        f"{wish.nodes} {wish.node_model.name} with {rails} NICs of {speed}G do not fit on {shape} of {names} at"
+        f" 1:{wish.oversubscription:g}. Name switches with more ports (--switch-model again for the tiers above), a"
+        f" higher --oversubscription{'' if wish.rails else ', or --rails'}."
+    )
+
+
+def _ladders(
+    wish: Wish, leaf: HardwareModel, spine: HardwareModel, core: HardwareModel
+) -> Iterator[tuple[tuple[SizedTier, ...], int, int]]:
+    """Every way to build the tiers of these models: one for each speed of the uplinks and number of tiers."""
+    nics = wish.node_model.nic_group("backend")
+    rails, speed = (len(nics.nics), nics.speed_gbps) if nics else (0, 0)
+    height = ceil(wish.node_model.units)
+    if leaf.kind == "director":  # a director has no switch above it
+        return
+    # On InfiniBand lint and proofs count uplinks against adapters, whatever their speeds.
+    speeds = [up for up in _speeds(leaf, spine, speed) if wish.fabric != "infiniband" or up == speed]
+    for up in speeds:
+        ratio = speed / (wish.oversubscription * up)
+        space = RACK_UNITS - _LOWEST_SWITCH_UNITS - (0 if wish.rails else ceil(leaf.units))
+        rack = min(wish.nodes, _MOST_NODES_IN_RACK, space // height)
+        each = 1 if wish.rails else rails  # ports of a node on one leaf
+        most = min(wish.nodes if wish.rails else rack, capacity(leaf, (), speed) // each)
+        widest = next(
+            (n for n in range(most, 0, -1) if _fits(leaf, [(speed, n * each)], up, max(2, ceil(n * each * ratio)))), 0
+        )
+        if not widest:
+            continue
+        racks = ceil(wish.nodes / min(rack, widest))
+        rack = ceil(wish.nodes / racks)  # filled alike
+        if wish.rails:
+            pods = 1 if widest >= wish.nodes else ceil(racks / (widest // rack))
+            pod_racks = ceil(racks / pods)
+            leaves, down = rails * ceil(racks / pod_racks), min(wish.nodes, pod_racks * rack)
+        else:
+            pod_racks, leaves, down = racks, racks, rack * rails
+        links = max(2, ceil(down * ratio))
+        for up_links in range(links, 2 * links):
+            if not _fits(leaf, [(speed, down)], up, up_links):
+                break
+            per, join = ("pod", "rail") if wish.rails else ("rack", "all")
+            lowest = SizedTier("leaf", leaf, per, join, 1, leaves, up_links, up)
+            two = _spines(lowest, spine)
+            if two is not None:
+                yield two, rack, pod_racks
+                break
+            if wish.rails and (three := _planes(lowest, rails, spine, core)) is not None:
+                yield three, rack, pod_racks
+                break
+
+
+def _spines(leaf: SizedTier, spine: HardwareModel) -> tuple[SizedTier, ...] | None:
+    """Leaves under spines that every leaf reaches with equally many links; None where no spine has so many ports."""
+    for count in _shares(leaf.up_links):
+        if _fits(spine, [(leaf.up_speed_gbps, leaf.switches * leaf.up_links // count)], 0, 0):
+            return leaf, SizedTier("spine", spine, "cluster", "all", count, count)
+    return None
+
+
+def _planes(leaf: SizedTier, rails: int, spine: HardwareModel, core: HardwareModel) -> tuple[SizedTier, ...] | None:
+    """Leaves under spines of their own rail, these under cores that join the rails; None where ports are too few."""
+    speed = leaf.up_speed_gbps
+    if spine.kind == "director":
+        return None
+    for count in _shares(leaf.up_links):
+        down = leaf.switches // rails * leaf.up_links // count
+        if not _fits(spine, [(speed, down)], speed, down):
+            continue
+        for cores in _shares(down):
+            if _fits(core, [(speed, rails * down // cores)], 0, 0):
+                middle = SizedTier("spine", spine, "cluster", "rail", count, rails * count, down, speed)
+                return leaf, middle, SizedTier("core", core, "cluster", "position", cores, count * cores)
+    return None
+
+
+def _frontend(
+    racks: Sequence[tuple[HardwareModel, int]], count: int, catalogue: Catalogue, beside: HardwareModel
+) -> tuple[SizedTier, ...]:
+    """A leaf for each of ``count`` racks, each kind of them given by its machines, under two spines.
+
+    Systems that the backend's leaves run come first, then low switches. Raises CannotSizeError.
+    """
+    loads = []
+    for model, machines in racks:
+        nics = model.nic_group("frontend")
+        if nics is None or "ethernet" not in model.technology:
+            raise CannotSizeError(f"{model.name} has no frontend NICs for an Ethernet fabric. Name another model.")
+        loads.append((nics.speed_gbps, len(nics.nics) * machines))
+    able = [model for model in catalogue.values() if model.blocks and "ethernet" in model.technology]
+    able.sort(key=lambda model: (model.network_os != beside.network_os, model.network_os == "fboss", model.units))
+    for leaf in able:
+        if leaf.units > _LOWEST_SWITCH_UNITS:
+            continue
+        for spine in able:
+            for speed in _speeds(leaf, spine, 400):
+                if all(_fits(leaf, [load], speed, 2) for load in loads) and _fits(spine, [(speed, count)], 0, 0):
+                    lowest = SizedTier("rsw", leaf, "rack", "all", 1, count, 2, speed)
+                    return lowest, SizedTier("ssw", spine, "cluster", "all", 2, 2)
+    raise CannotSizeError(f"No Ethernet switches of the catalogue serve {count} racks of the frontend.")
+
+
+def _management(devices: int, catalogue: Catalogue) -> tuple[SizedTier, ...]:
+    """Copper switches for the management ports of ``devices``, under two that join them. Raises CannotSizeError."""
+    access, above = catalogue[_ACCESS], catalogue[_ABOVE]
+    ports = capacity(access, (), 1)
+    if devices <= ports:
+        return (SizedTier("mgmt", access, "cluster", "all", 1, 1),)
+    # Those above, and the access switches themselves, are managed too.
+    count = ceil((devices + 2) / (ports - 2))
+    if not _fits(above, [(25, count)], 0, 0):
+        raise CannotSizeError(f"{devices} devices need {count} management switches, more than two {above.name} join.")
+    lowest = SizedTier("mgmt", access, "cluster", "all", count, count, 2, 25)
+    return lowest, SizedTier("mgmtagg", above, "cluster", "all", 2, 2)
+
+
+def _fits(model: HardwareModel, down: Loads, up_speed_gbps: int, up_links: int) -> bool:
+    try:
+        allocate(
+            model,
+            _ANY,
+            [speed for speed, links in down for _ in range(links)],
+            _ANY if up_links else None,
+            up_speed_gbps,
+            up_links,
+        )
+    except PortShortage:
+        return False
+    return True
+
+
+def _speeds(lower: HardwareModel, upper: HardwareModel, first: int) -> Iterable[int]:
+    """Speeds at which a port of one meets a port of the other lane by lane, ``first`` before the faster and these
+    before the slower."""
+    ours, theirs = _lanes(lower), _lanes(upper)
+    both = [speed for speed, lanes in ours.items() if len(lanes) == 1 and theirs.get(speed) == lanes]
+    return sorted(both, key=lambda speed: (speed != first, -speed))
+
+
+def _lanes(model: HardwareModel) -> Mapping[int, set[int]]:
+    """By speed, the lanes of the ports that the plan hands out at it: those of each block's first mode."""
+    found: dict[int, set[int]] = {}
+    for block in model.blocks:
+        for speed in {mode.speed_gbps for mode in block.modes}:
+            first = block.mode(speed)
+            if first is not None:
+                found.setdefault(speed, set()).add(block.lanes(first))
+    return found
+
+
+def _shares(links: int) -> Iterable[int]:
+    """Into how many equal parts links can be dealt, two or more of them: one switch above may fail."""
+    return (count for count in range(2, links + 1) if links % count == 0)

@@ -1,0 +1,63 @@
+"""The text of a first spec, from its sizing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clusterwright.platforms.templates import template
+from clusterwright.start.wish import SizedTier, Sizing, Wish
+
+_KEPT = ("gpus", "switches.", "oversubscription.")  # the figures that say what was wanted
+_SPARE = 0.75  # of what stays where one of a tier's switches is away: a rollout takes one after the other
+
+
+def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: str) -> str:
+    """The commented YAML of what ``wish`` asked for; ``figures`` of its plan become its expectations.
+
+    ``file`` is what the spec will be called, for the commands that its comments name.
+    """
+    fabrics = (*sizing.backend, *sizing.frontend, *sizing.management)
+    full = _fullest(wish, sizing)
+    expected = [
+        (name, value, 1e-6 + (max(0.0, full / value - 1) if name.startswith("oversubscription.backend.") else 0))
+        for name, value in figures.items()
+        if name.startswith(_KEPT)
+    ]
+    return template("start/cluster.yaml.j2").render(
+        title=f"{wish.nodes} {wish.node_model.name} on {wish.fabric}",
+        file=file,
+        name=wish.name,
+        nodes=wish.nodes,
+        node_model=wish.node_model,
+        fabric=wish.fabric,
+        rails=wish.rails,
+        storage=wish.storage,
+        scheduler=wish.scheduler,
+        sizing=sizing,
+        describe=_described(wish, sizing),
+        engine="ftree" if len(sizing.backend) == 2 else "updn",
+        percent=_percent(fabrics),
+        figures=[(name, f"{value:.10g}", f"{tolerance:.6f}") for name, value, tolerance in expected],
+        chips=sorted({stage.model.name for stage in fabrics if stage.model.network_os == "fboss"}),
+    )
+
+
+def _described(wish: Wish, sizing: Sizing) -> str:
+    leaf = sizing.backend[0]
+    shape = "a leaf for each rail of a pod" if wish.rails else "a leaf for each rack"
+    counts = ", ".join(f"{stage.switches} {stage.role}" for stage in sizing.backend)
+    return f"{shape}, {leaf.up_links} uplinks of {leaf.up_speed_gbps}G each ({counts})"
+
+
+def _fullest(wish: Wish, sizing: Sizing) -> float:
+    """Bandwidth of the NICs below a full leaf over that of its uplinks, of which the last ones may have more."""
+    leaf, nics = sizing.backend[0], wish.node_model.nic_group("backend")
+    rails, speed = (len(nics.nics), nics.speed_gbps) if nics else (0, 0)
+    ports = min(wish.nodes, sizing.pod_racks * sizing.rack_nodes) if wish.rails else sizing.rack_nodes * rails
+    return ports * speed / (leaf.up_links * leaf.up_speed_gbps)
+
+
+def _percent(stages: tuple[SizedTier, ...]) -> int:
+    """Of the bandwidth above the nodes, what is there still while one of the fewest switches of a kind is away."""
+    fewest = min((stage.count for stage in stages if not stage.up_links and stage.count > 1), default=2)
+    return int(100 * _SPARE * (1 - 1 / fewest))

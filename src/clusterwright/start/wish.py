@@ -1,0 +1,59 @@
+"""What somebody who starts a cluster says of it, and what a sizing of it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.spec.hardware.models import HardwareModel
+
+
+class CannotSizeError(ClusterwrightError):
+    """No fabric of these switches carries these nodes; the message says which port or model is in the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A cluster in a few words.
+
+    ``switches`` are the models wanted for the GPUs' fabric from the leaves up; the last one serves for the tiers above
+    it too, and none leaves the choice to the sizing. ``oversubscription`` is the bandwidth of the nodes over that of
+    the leaves' uplinks. With ``rails`` a pod has one leaf for each rail, otherwise a rack has one for all.
+    """
+
+    name: str
+    nodes: int
+    node_model: HardwareModel
+    fabric: str
+    switches: tuple[HardwareModel, ...]
+    oversubscription: float
+    rails: bool
+    storage: HardwareModel | None
+    scheduler: str
+
+
+@dataclass(frozen=True, slots=True)
+class SizedTier:
+    """One tier as the spec writes it; ``up_links`` 0 for the uppermost. ``switches`` counts them in the cluster."""
+
+    role: str
+    model: HardwareModel
+    per: str
+    join: str
+    count: int
+    switches: int
+    up_links: int = 0
+    up_speed_gbps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """Tiers of every fabric from below, and how nodes stand: ``pod_racks`` racks of ``rack_nodes`` nodes in a pod."""
+
+    backend: tuple[SizedTier, ...]
+    frontend: tuple[SizedTier, ...]
+    management: tuple[SizedTier, ...]
+    rack_nodes: int
+    pod_racks: int
+    storage_count: int
+    service_count: int

@@ -1,0 +1,156 @@
+"""What init writes lints clean, plans, renders and is proven; what it cannot do it says, and writes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clusterwright.cli.main import cli
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.figures import figures
+from clusterwright.plan.skeleton import build_skeleton
+from clusterwright.rules.engine import lint_path
+from clusterwright.spec.hardware.catalogue import load_catalogue
+from clusterwright.spec.load import load_spec
+
+NODE_MODELS = ("dgx-a100", "dgx-h100", "grand-teton-h100")
+STORAGE = tuple(name for name, model in load_catalogue().items() if model.kind == "storage")
+
+
+def init(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, ["init", *map(str, arguments)], standalone_mode=False)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [*map(str, arguments)], standalone_mode=False)
+
+
+def switches(fabric: str) -> list[str]:
+    return [name for name, model in load_catalogue().items() if model.blocks and fabric in model.technology]
+
+
+@st.composite
+def wishes(draw: st.DrawFn) -> list[str]:
+    fabric = draw(st.sampled_from(["roce", "infiniband", "ethernet"]))
+    found = ["--nodes", draw(st.sampled_from([*range(8, 64), 64, 96, 100, 128, 192, 255, 256, 384, 512]))]
+    found += ["--fabric", fabric, "--node-model", draw(st.sampled_from(NODE_MODELS))]
+    found += ["--oversubscription", draw(st.sampled_from([1, 1, 1.5, 2, 4, 7]))]
+    found += ["--scheduler", draw(st.sampled_from(["slurm", "kueue", "none"]))]
+    found += [draw(st.sampled_from(["--rails", "--rails", "--no-rails"]))]
+    for model in draw(st.lists(st.sampled_from(switches(fabric)), max_size=2)):
+        found += ["--switch-model", model]
+    if draw(st.booleans()):
+        found += ["--storage", draw(st.sampled_from(STORAGE))]
+    return [str(each) for each in found]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(wish=wishes())
+def test_whatever_is_wished_lints_clean_and_plans_or_is_refused_with_a_reason(
+    tmp_path_factory: pytest.TempPathFactory, wish: list[str]
+) -> None:
+    place = tmp_path_factory.mktemp("wish")
+    done = init(place, *wish)
+    path = place / "cluster.yaml"
+    if done.exception is not None:
+        said = str(done.exception)
+        known = ("do not fit on", "has no ports of", "nothing is known of the platform", "management switches")
+        assert any(reason in said for reason in known), (wish, said)
+        assert not path.exists()
+        return
+    assert done.return_value == 0
+    assert not lint_path(path).findings
+    spec = load_spec(path)
+    plan = build_plan(spec)
+    wanted = float(wish[wish.index("--oversubscription") + 1])
+    found = figures(spec, build_skeleton(spec))["oversubscription.backend.leaf"]
+    assert found <= wanted + 1e-9, "less oversubscribed than was wished, or as much"
+    assert sum(1 for device in plan.devices if device.name.startswith("gpu-")) == int(wish[wish.index("--nodes") + 1])
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "--nodes 8 --node-model dgx-h100 --fabric roce --storage flashblade",
+        "--nodes 20 --node-model dgx-h100 --fabric infiniband --switch-model qm9790 --storage altus",
+        "--nodes 16 --node-model grand-teton-h100 --fabric roce --no-rails --switch-model minipack2 --scheduler kueue",
+        "--nodes 12 --node-model dgx-a100 --fabric ethernet --switch-model sn4700-sonic --scheduler none",
+        "--nodes 36 --node-model dgx-a100 --fabric infiniband --switch-model qm8700 --oversubscription 2",
+    ],
+)
+def test_it_renders_and_every_proof_holds(tmp_path: Path, wish: str) -> None:
+    assert init(tmp_path, *wish.split()).return_value == 0
+    path = tmp_path / "cluster.yaml"
+
+    assert run("render", path, "--out", tmp_path / "out").return_value == 0
+    verified = run("verify", path)
+
+    assert verified.return_value == 0, verified.output
+    assert ": proven." in verified.output
+    assert "refuted" not in verified.output
+    assert ": not proven" not in verified.output
+
+
+def test_a_fabric_of_three_tiers_is_found_where_two_are_too_few(tmp_path: Path) -> None:
+    done = init(
+        tmp_path, "--nodes", 512, "--node-model", "dgx-h100", "--fabric", "infiniband", "--switch-model", "qm9790"
+    )
+
+    assert done.return_value == 0
+    spec = load_spec(tmp_path / "cluster.yaml")
+    assert [tier.role for tier in spec.fabrics[0].tiers] == ["leaf", "spine", "core"]
+    assert figures(spec, build_skeleton(spec))["oversubscription.backend.spine"] == 1
+
+
+@pytest.mark.parametrize(
+    ("wish", "says"),
+    [
+        ("--nodes 8 --node-model dgx-h10 --fabric roce", 'Did you mean "dgx-h100"?'),
+        ("--nodes 8 --node-model qm9700 --fabric roce", "qm9700 does not serve here. Those that do: dgx-a100,"),
+        ("--nodes 8 --node-model dgx-h100 --fabric roce --switch-model qm9700", "does not serve here"),
+        ("--nodes 8 --node-model dgx-h100 --fabric roce --storage service-server", "does not serve here"),
+        ("--nodes 8 --node-model dgx-h100 --fabric infiniband --switch-model qm8700", "qm8700 has no ports of 400G"),
+        ("--nodes 4000 --node-model dgx-h100 --fabric roce --switch-model sn4700", "do not fit on three tiers"),
+        ("--nodes 8 --node-model dgx-h100", "Say --fabric, or copy a reference"),
+        ("--nodes 8 --node-model dgx-h100 --fabric roce --name -", "is no name"),
+        ("--from nowhere", "There are: ib-24k, lab-border"),
+        ("--from lab-ib --nodes 8 --switch-model qm9700", "leave out --nodes, --switch-model"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_nothing_is_written(tmp_path: Path, wish: str, says: str) -> None:
+    done = init(tmp_path / "new", *wish.split())
+
+    assert says in str(getattr(done.exception, "message", done.exception))
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
+    (tmp_path / "lab-roce.yaml").write_text("mine")
+
+    for wish in ("--from lab-sonic", "--from lab-ib"):
+        done = init(tmp_path, *wish.split())
+        assert (done.exception is None) == (wish == "--from lab-ib")
+    before = (tmp_path / "cluster.yaml").read_bytes()
+    again = init(tmp_path, "--nodes", 8, "--node-model", "dgx-h100", "--fabric", "roce")
+
+    assert "is there already" in str(again.exception)
+    assert (tmp_path / "cluster.yaml").read_bytes() == before
+    assert (tmp_path / "lab-roce.yaml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "lab-sonic", "rsc-phase1"])
+def test_a_reference_is_copied_with_what_it_extends(tmp_path: Path, name: str) -> None:
+    assert init(tmp_path, "--from", name).return_value == 0
+    assert not lint_path(tmp_path / "cluster.yaml").errors
+    assert load_spec(tmp_path / "cluster.yaml").name == name
+
+
+def test_equal_wishes_give_equal_bytes(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        init(tmp_path / folder, "--nodes", 8, "--node-model", "dgx-h100", "--fabric", "roce", "--name", "mine")
+
+    assert (tmp_path / "a/cluster.yaml").read_bytes() == (tmp_path / "b/cluster.yaml").read_bytes()
