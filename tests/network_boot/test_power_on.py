@@ -104,6 +104,13 @@ def test_the_specs_are_clean(spec: str) -> None:
     assert lint_path(HERE / spec).findings == ()
 
 
+@pytest.mark.parametrize("flow", ["boot", "boot-firmware"])
+def test_lint_misses_a_flow_before_a_machine_does(flow: str, tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(f"extends: {HERE}/two-machines.yaml\nflows: [{{name: {flow}, remove: true}}]\n")
+    assert {"CW622"} <= {each.code for each in lint_path(spec).findings}
+
+
 @pytest.fixture(scope="module")
 def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Machine]]:
     """A machine that has come up, with another one beside it that is switched off."""
