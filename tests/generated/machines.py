@@ -92,10 +92,7 @@ def training_image(draw: st.DrawFn) -> Data:
         "name": "training",
         "distribution": "Debian 12" if chance(draw, 15) else "Debian 13",
         "kernel": {"package": "linux-image-amd64"},
-        "packages": [
-            *draw(st.lists(st.sampled_from(["ibverbs-utils", "perftest", "procps", "vim=2:9.1"]), unique=True)),
-            *(["mlnx-tools"] if chance(draw, 90) else []),
-        ],
+        "packages": draw(st.lists(st.sampled_from(["ibverbs-utils", "perftest", "procps", "vim=2:9.1"]), unique=True)),
         "modules": ["ib_umad", "ib_uverbs", "mlx5_ib"],
         "limits": {"memlock": "unlimited"},
         "kernel_parameters": draw(st.sampled_from([["iommu=pt"], ["mitigations=auto,nosmt", "iommu=pt"]])),

@@ -85,6 +85,8 @@ def _mend(spec: Data, error: Finding) -> bool:
             spec["site"]["rack_units"] = 60
             return True
         return bool(levels)
+    if error.code == "CW337":
+        return _with_tools(spec)
     if error.code in {"CW247", "CW513"}:
         return _mend_flow(spec, error)
     found = _TIER.match(error.path or "")
@@ -105,6 +107,14 @@ def _mend(spec: Data, error: Finding) -> bool:
     else:
         return False
     return True
+
+
+def _with_tools(spec: Data) -> bool:
+    """Gives images what sets up lossless NICs; True where one had it not."""
+    images = [each for each in spec.get("images", ()) if "mlnx-tools" not in each.get("packages", ())]
+    for image in images:
+        image["packages"] = [*image.get("packages", ()), "mlnx-tools"]
+    return bool(images)
 
 
 def _fabric_mended(fabric: Data, error: Finding) -> bool:

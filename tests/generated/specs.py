@@ -258,6 +258,7 @@ def _work(draw: st.DrawFn, spec: Data) -> None:
             "nodes": "compute",
             "plugin": plugin,
             "leaf": draw(st.sampled_from(levels)),
+            "munge": draw(st.sampled_from([{"secret": "munge"}, {"by_site": "Everybody makes their own."}])),
         }
         if plugin == "block":
             leaf = next(nodes for name, _, nodes in instances(compute) if name == spec["scheduler"]["leaf"])
