@@ -115,6 +115,26 @@ def test_a_switch_with_other_ports_keeps_their_order(tmp_path: Path) -> None:
     assert "29 of its cables go to other ports" in finding.message
 
 
+def test_a_node_with_other_ports_keeps_its_far_ends_and_addresses(tmp_path: Path) -> None:
+    def other(data: Data) -> None:
+        item(data["nodes"], "storage")["model"] = "other-server"
+
+    text = (INVENTORY / "hardware" / "storage.yaml").read_text()
+    start = text.index("  - name: yv3-sierra-point")
+    own = text[start : text.find("\n  - name:", start + 5)].replace("yv3-sierra-point", "other-server")
+    own = own.replace("fe0", "eth7").replace("bmc", "ipmi")
+    (tmp_path / "own.yaml").write_text(f"version: 1\nkind: hardware\nmodels:\n{own}\n")
+    grown = grow(tmp_path, data_of("lab-roce") | {"hardware": ["own.yaml"]}, other)
+
+    def far(plan: Plan) -> list[tuple[object, ...]]:
+        own = [each for each in plan.cables if each.a.device.startswith("st-")]
+        return [(each.a.device, each.b.device, each.b.port, each.a.address) for each in own]
+
+    assert len(far(grown.before)) == 4
+    assert far(grown.after) == far(grown.before)
+    assert {each.a.port for each in grown.after.cables if each.a.device.startswith("st-")} == {"eth7", "ipmi"}
+
+
 def test_48_nodes_become_64_and_nothing_moves(tmp_path: Path) -> None:
     grown = grow(tmp_path, small_rsc(48), lambda data: set_count(data, "compute", 64))
     assert grown.moved_unaided() == figures(162, 66, 14)
