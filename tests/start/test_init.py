@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -154,3 +158,23 @@ def test_equal_wishes_give_equal_bytes(tmp_path: Path) -> None:
         init(tmp_path / folder, "--nodes", 8, "--node-model", "dgx-h100", "--fabric", "roce", "--name", "mine")
 
     assert (tmp_path / "a/cluster.yaml").read_bytes() == (tmp_path / "b/cluster.yaml").read_bytes()
+
+
+def test_at_a_terminal_it_asks_for_what_was_left_out(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    program = [str(Path(sys.executable).parent / "clusterwright"), "init", str(tmp_path / "asked"), "--nodes", "8"]
+    with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs) as asked:
+        os.close(theirs)
+        os.write(ours, b"dgx-h100\ncopper\nroce\n")  # a fabric that there is not is asked for again
+        said = b""
+        while True:
+            try:
+                said += os.read(ours, 4096)
+            except OSError:  # the other end is closed
+                break
+    os.close(ours)
+
+    assert asked.returncode == 0, said
+    assert b"Of which model" in said
+    assert b"'copper' is not one of" in said
+    assert not lint_path(tmp_path / "asked/cluster.yaml").findings

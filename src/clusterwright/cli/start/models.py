@@ -42,8 +42,8 @@ def models(text: str, files: tuple[Path, ...]) -> int:
 
 
 def _line(loaded: LoadedModel) -> tuple[str, ...]:
-    model, position = loaded.model, loaded.name_position
-    source = f"{Path(position.file).name}:{position.line}{' (assumed in part)' if model.assumed else ''}"
+    model = loaded.model
+    source = f"{Path(loaded.name_position.file).name}{' (assumed in part)' if model.assumed else ''}"
     return model.name, model.kind, model.network_os or "-", _ports(model), source
 
 
