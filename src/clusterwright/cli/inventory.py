@@ -22,7 +22,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None) -> int:
 
     \b
     json     one document, described by inventory/schema/inventory.schema.json
-    csv      devices.csv, cables.csv, addresses.csv in the folder --out
+    csv      a file for each list (devices.csv, interfaces.csv, cables.csv, ...) in the folder --out
     ansible  an inventory for `ansible-inventory -i FILE.json`
 
     Exit status: 0 written, 2 could not run.
@@ -30,17 +30,17 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None) -> int:
     from clusterwright.cli.planning import plan_with_findings
     from clusterwright.report.figures import figures
     from clusterwright.report.inventory_ansible import ansible_lines
-    from clusterwright.report.inventory_csv import csv_files
+    from clusterwright.report.inventory_csv import csv_lines
     from clusterwright.report.inventory_json import json_lines
     from clusterwright.report.records import Inventory
     from clusterwright.report.writing import replace_files, write_lines
 
     if form == "csv" and out is None:
-        raise ClusterwrightError("csv is three files: name the folder for them with --out DIR.")
+        raise ClusterwrightError("csv is several files: name the folder for them with --out DIR.")
     plan, _ = plan_with_findings(spec)
     chosen = Inventory(plan, pod)
     if form == "csv" and out is not None:
-        written = replace_files(out, csv_files(chosen))
+        written = replace_files(out, csv_lines(chosen))
         click.echo(f"wrote {', '.join(str(path) for path in written)}", err=True)
         return 0
     lines = json_lines(chosen, figures(plan)) if form == "json" else ansible_lines(chosen)

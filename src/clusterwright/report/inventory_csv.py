@@ -1,4 +1,4 @@
-"""The inventory as CSV (RFC 4180): devices, cables in the order in which the floor lays them, addresses."""
+"""The inventory as CSV (RFC 4180): a file for each of its lists, cables in the order in which the floor lays them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ import io
 import re
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.report.lists.interfaces import ListedInterface
+from clusterwright.report.lists.materials import Material
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from clusterwright.plan.model import Cable, Device
     from clusterwright.report.records import Inventory
 
 # A cell that begins with one of these is run as a formula by spreadsheets (OWASP: CSV injection).
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+_AT_A_TIME = 4096
 
 _DEVICE_COLUMNS = (
-    "name", "role", "model", "rack", "unit", "pod", "fabric", "plane", "rail", "gpus", "rank", "asn",
+    "name", "role", "model", "manufacturer", "part", "height_units", "power_w", "weight_kg", "rack",
+    "unit", "pod", "fabric", "plane", "rail", "gpus", "rank", "asn",
     "loopback", "management", "guid", "zone", "image", "network_os", "state",
 )  # fmt: skip
 _CABLE_COLUMNS = (
@@ -25,17 +31,29 @@ _CABLE_COLUMNS = (
     "speed_gbps", "medium", "length_m", "fabric", "label", "in_service",
 )  # fmt: skip
 _ADDRESS_COLUMNS = ("address", "prefix_length", "device", "port", "side", "fabric")
+_SUBNET_COLUMNS = ("prefix", "kind", "fabric", "device", "gateway")
+_ASN_COLUMNS = ("asn", "fabric", "role", "switches")
+_RACK_COLUMNS = ("name", "pod", "height_units", "used_units", "devices", "power_w", "weight_kg")
+
+
+def csv_lines(inventory: Inventory) -> Mapping[str, Iterator[str]]:
+    """File name to its lines: what :func:`csv_files` has, one line after another, and the interfaces beside it."""
+    return {
+        "devices.csv": _lines(_DEVICE_COLUMNS, _rows(_DEVICE_COLUMNS, inventory.devices())),
+        "cables.csv": _lines(_CABLE_COLUMNS, _cable_rows(inventory)),
+        "addresses.csv": _lines(_ADDRESS_COLUMNS, _rows(_ADDRESS_COLUMNS, inventory.addresses())),
+        "subnets.csv": _lines(_SUBNET_COLUMNS, _rows(_SUBNET_COLUMNS, inventory.subnets())),
+        "racks.csv": _lines(_RACK_COLUMNS, _rows(_RACK_COLUMNS, inventory.racks())),
+        "asns.csv": _lines(_ASN_COLUMNS, _rows(_ASN_COLUMNS, inventory.asns())),
+        "materials.csv": _lines(Material._fields, inventory.materials()),
+        "interfaces.csv": _lines(ListedInterface._fields, inventory.interfaces()),
+    }
 
 
 def csv_files(inventory: Inventory) -> Mapping[str, str]:
     """File name to text: ``devices.csv``, ``cables.csv`` (by the lower end's rack, unit, port), ``addresses.csv``."""
-    return {
-        "devices.csv": _table(_DEVICE_COLUMNS, ([r[name] for name in _DEVICE_COLUMNS] for r in inventory.devices())),
-        "cables.csv": _table(_CABLE_COLUMNS, _cable_rows(inventory)),
-        "addresses.csv": _table(
-            _ADDRESS_COLUMNS, ([r[name] for name in _ADDRESS_COLUMNS] for r in inventory.addresses())
-        ),
-    }
+    found = csv_lines(inventory)
+    return {name: "".join(found[name]) for name in ("devices.csv", "cables.csv", "addresses.csv")}
 
 
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
@@ -69,12 +87,22 @@ def _place(device: Device) -> tuple[str, float | None]:
     return device.rack, device.unit or None
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def _rows(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
+    return ([record[name] for name in columns] for record in records)
+
+
+def _lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """The table, some thousand lines at a time."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return text.getvalue()
+    for number, row in enumerate(rows, 1):
+        writer.writerow([_cell(value) for value in row])
+        if number % _AT_A_TIME == 0:
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue()
 
 
 def _cell(value: object) -> object:

@@ -1,16 +1,19 @@
-"""The inventory as flat records: devices, cables, addresses and subnets, in the plan's order.
+"""The inventory as flat records: devices, interfaces, cables, addresses and what they are counted in, in plan order.
 
 JSON, CSV and the report all print these, so that a device reads the same everywhere.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import format_guid
 from clusterwright.plan.own_addresses import own_addresses
+from clusterwright.report.lists.interfaces import ListedInterface, interfaces
+from clusterwright.report.lists.materials import Material, materials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +72,11 @@ class Inventory:
                 "role": device.role,
                 "kind": device.kind,
                 "model": device.model,
+                "manufacturer": model.manufacturer,
+                "part": model.part,
+                "height_units": short_number(model.units),
+                "power_w": model.power_w,
+                "weight_kg": short_number(model.weight_kg),
                 "rack": device.rack or None,
                 "unit": short_number(device.unit) or None,
                 "pod": device.pod or None,
@@ -120,6 +128,11 @@ class Inventory:
 
     def subnets(self) -> Iterator[Record]:
         """Prefixes with a meaning: pools, and the host subnet behind each bottom switch."""
+        for fabric in self.plan.spec.fabrics:
+            pools = fabric.addressing
+            for kind in ("loopbacks", "links", "hosts") if pools is not None else ():
+                pool = str(getattr(pools, kind))
+                yield {"prefix": pool, "kind": kind, "fabric": fabric.name, "device": None, "gateway": None}
         for subnet in self.plan.subnets:
             if subnet.device and subnet.device not in self._names:
                 continue
@@ -130,6 +143,45 @@ class Inventory:
                 "device": subnet.device or None,
                 "gateway": None if subnet.gateway is None else text_of(subnet.gateway, subnet.version),
             }
+
+    def interfaces(self) -> Iterator[ListedInterface]:
+        """Every interface of every device, those that nothing uses too: ``_asdict`` is its record."""
+        return interfaces(self.plan, self.device_list)
+
+    def racks(self) -> Iterator[Record]:
+        """One record a rack: how high it is, what is taken of that, what the devices in it draw and weigh."""
+        catalogue, height = self.plan.spec.catalogue, self.plan.spec.site.rack_units
+        held: dict[str, list[Device]] = defaultdict(list)
+        for device in self.device_list:
+            if device.rack:
+                held[device.rack].append(device)
+        for rack, devices in held.items():
+            models = [catalogue[device.model] for device in devices]
+            yield {
+                "name": rack,
+                "pod": next((device.pod for device in devices if device.pod), None),
+                "height_units": height,
+                "used_units": short_number(sum(model.units for model in models)),
+                "devices": len(devices),
+                "power_w": sum(model.power_w for model in models),
+                "weight_kg": short_number(round(sum(model.weight_kg for model in models), 3)),
+            }
+
+    def vrfs(self) -> Iterator[Record]:
+        """One record an address space: a fabric with addresses, unique in it."""
+        for fabric in self.plan.spec.fabrics:
+            if fabric.addressing is not None:
+                yield {"name": fabric.name, "ip_version": self._versions[fabric.name], "mtu": fabric.mtu}
+
+    def asns(self) -> Iterator[Record]:
+        """One record an AS number of a fabric: the role and the number of the switches that have it."""
+        counted = Counter((device.fabric, device.asn, device.role) for device in self.device_list if device.asn)
+        for (fabric, asn, role), count in counted.items():
+            yield {"asn": asn, "fabric": fabric, "role": role, "switches": count}
+
+    def materials(self) -> Iterator[Material]:
+        """The bill of materials."""
+        return materials(self.plan, self.device_list, self.cable_list)
 
     def management_addresses(self) -> dict[str, str]:
         """The address of each device's management port, where it has one."""

@@ -32,8 +32,8 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         raise _cannot_write(path, error) from error
 
 
-def replace_files(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write ``files`` (name to text) into ``folder``, which is made when it is missing; other files in it stay.
+def replace_files(folder: Path, files: Mapping[str, str | Iterable[str]]) -> tuple[Path, ...]:
+    """Write ``files`` (name to text, or to its pieces) into ``folder``, which is made when missing; other files stay.
 
     All are written aside before the first is moved. Returns their paths. Raises ClusterwrightError when that fails.
     """
@@ -41,7 +41,8 @@ def replace_files(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as aside:
             for name, text in files.items():
-                (Path(aside) / name).write_text(text, encoding="utf-8", newline="")
+                with (Path(aside) / name).open("w", encoding="utf-8", newline="") as file:
+                    file.writelines((text,) if isinstance(text, str) else text)
             for name in files:
                 (Path(aside) / name).replace(folder / name)
     except OSError as error:

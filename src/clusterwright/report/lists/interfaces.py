@@ -1,0 +1,179 @@
+"""Every interface of a device: ports with a cable, interfaces that only its system has, ports that nothing uses.
+
+Ports have the names of the hardware catalogue, which are those of the device's system.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from clusterwright.plan.model import format_guid
+from clusterwright.plan.own_addresses import own_addresses
+from clusterwright.plan.ports import modes_at, spare_ports
+from clusterwright.plan.service import OUT_OF_SERVICE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from clusterwright.plan.model import Device, Plan
+    from clusterwright.spec.hardware.cages import PortBlock, PortMode
+    from clusterwright.spec.hardware.models import HardwareModel
+
+_VIRTUAL = frozenset({"loopback", "gateway"})
+Found = tuple["PortBlock", "PortMode"]
+
+
+class ListedInterface(NamedTuple):
+    """An interface of ``device`` by its system's name.
+
+    ``role`` is the side of its cable, ``loopback``, ``gateway``, ``border`` (towards a network outside) or ``unused``;
+    ``kind`` ``physical`` or ``virtual``. ``connector`` is None where the catalogue does not say it, ``speed_gbps`` and
+    ``fabric`` are where there is none. ``breakout`` is the cage that the port shares with others. ``in_service`` is
+    False for what nothing uses and for what the spec takes out of service or drains.
+    """
+
+    device: str
+    name: str
+    guid: str | None
+    kind: str
+    technology: str | None
+    connector: str | None
+    speed_gbps: int | None
+    breakout: str | None
+    role: str
+    fabric: str | None
+    rail: int | None
+    in_service: bool
+
+
+def interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[ListedInterface]:
+    """The interfaces of ``devices``, device by device: with a cable in the cables' order, virtual ones, unused ones."""
+    catalogue = plan.spec.catalogue
+    technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
+    others = _without_cable(plan)
+    layout = PortLayout(plan)
+    for device in devices:
+        management = catalogue[device.model].management
+        out_of_band = None if management is None else management.name
+        used: dict[str, tuple[str, int]] = {}
+        for cable in plan.cables_of[device.name]:
+            for end in (cable.a, cable.b):
+                if end.device == device.name:
+                    used[end.port] = (end.side, end.speed_gbps)
+                    connector, breakout = layout.place(device, end.port, end.side, end.speed_gbps)
+                    guid = None if end.guid is None else format_guid(end.guid)
+                    yield ListedInterface(
+                        device.name, end.port, guid, "physical", technologies[end.fabric], connector, end.speed_gbps,
+                        breakout, end.side, end.fabric, end.rail, cable.in_service,
+                    )  # fmt: skip
+        borders: dict[str, str] = {}
+        for port, side, fabric in others.get(device.name, ()):
+            if side in _VIRTUAL:
+                yield ListedInterface(
+                    device.name, port, None, "virtual", technologies[fabric], None, None, None, side, fabric, None,
+                    device.state != OUT_OF_SERVICE,
+                )  # fmt: skip
+            else:
+                borders[port] = fabric
+        for port, connector, speed_gbps, breakout in layout.unused(device, used):
+            role, own = ("border", borders[port]) if port in borders else ("unused", None)
+            technology = "ethernet" if port == out_of_band else technologies.get(own or device.fabric)
+            yield ListedInterface(
+                device.name, port, None, "physical", technology, connector, speed_gbps,
+                breakout, role, own, None, role == "border" and device.state != OUT_OF_SERVICE,
+            )  # fmt: skip
+
+
+class PortLayout:
+    """Where a model's ports are, remembered for equal switches."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._modes: dict[tuple[str, int, str, int], Mapping[str, Found]] = {}
+        self._cages: dict[str, Mapping[str, str]] = {}
+        self._places: dict[tuple[str, int, str, int, str], tuple[str | None, str | None]] = {}
+        self._unused: dict[object, tuple[tuple[str, str | None, int | None, str | None], ...]] = {}
+
+    def place(self, device: Device, port: str, side: str, speed_gbps: int) -> tuple[str | None, str | None]:
+        """The connector of a port with a cable, and the cage that it shares."""
+        if device.kind != "switch" or side == "management":
+            return None, None
+        key = (device.fabric, device.tier, side, speed_gbps, port)
+        if key not in self._places:
+            found = self._mode(device, side, speed_gbps).get(port)
+            self._places[key] = (
+                (None, None) if found is None else (found[0].connector, self._cage(device, port, found[1]))
+            )
+        return self._places[key]
+
+    def unused(
+        self, device: Device, used: Mapping[str, tuple[str, int]]
+    ) -> tuple[tuple[str, str | None, int | None, str | None], ...]:
+        """Port, connector, speed in Gb/s and shared cage of what has no cable."""
+        key = (device.model, device.fabric, device.tier, tuple(used.items()))
+        if key not in self._unused:
+            self._unused[key] = tuple(self._find_unused(device, used))
+        return self._unused[key]
+
+    def _find_unused(
+        self, device: Device, used: Mapping[str, tuple[str, int]]
+    ) -> Iterator[tuple[str, str | None, int | None, str | None]]:
+        model = self._plan.spec.catalogue[device.model]
+        for group in model.nic_groups:
+            for nic in group.nics:
+                if nic.interface not in used:
+                    yield nic.interface, None, group.speed_gbps, None
+        modes: dict[str, PortMode | None] = {}
+        for port, (side, speed_gbps) in used.items():
+            found = None if side == "management" else self._mode(device, side, speed_gbps).get(port)
+            modes[port] = None if found is None else found[1]
+        connectors = _connectors(model)
+        for port, mode in spare_ports(model, modes):
+            yield port, connectors.get(port), mode.speed_gbps, self._cage(device, port, mode)
+        if model.management is not None and model.management.name not in used:
+            yield model.management.name, None, model.management.speed_gbps, None
+
+    def _mode(self, device: Device, side: str, speed_gbps: int) -> Mapping[str, Found]:
+        if device.kind != "switch":
+            return {}
+        key = (device.fabric, device.tier, side, speed_gbps)
+        if key not in self._modes:
+            fabric = self._plan.spec.fabric(device.fabric)
+            tier = fabric.tiers[device.tier] if fabric is not None else None
+            chosen = None if tier is None else tier.up.side if side == "up" and tier.up is not None else tier.down
+            self._modes[key] = modes_at(self._plan.spec.catalogue[device.model], chosen, speed_gbps)
+        return self._modes[key]
+
+    def _cage(self, device: Device, port: str, mode: PortMode) -> str | None:
+        if len(mode.subports) < 2:
+            return None
+        if device.model not in self._cages:
+            self._cages[device.model] = {
+                each: cage
+                for block in self._plan.spec.catalogue[device.model].blocks
+                for own in block.modes
+                if len(own.subports) > 1
+                for cage in block.cages
+                for each in own.ports(cage)
+            }
+        return self._cages[device.model].get(port)
+
+
+def _connectors(model: HardwareModel) -> Mapping[str, str]:
+    return {
+        port: block.connector
+        for block in model.blocks
+        for mode in block.modes
+        for cage in block.cages
+        for port in mode.ports(cage)
+    }
+
+
+def _without_cable(plan: Plan) -> Mapping[str, list[tuple[str, str, str]]]:
+    """Port, side and fabric of the addressed interfaces that no cable ends at, by device."""
+    found: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    for own in own_addresses(plan):
+        if own.side in _VIRTUAL or own.side == "border":
+            found[own.device].append((own.port, own.side, own.fabric))
+    return found
