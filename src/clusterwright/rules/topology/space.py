@@ -78,10 +78,11 @@ def copper_too_long(subject: Subject) -> Iterator[Problem]:
                 yield from _too_long(tier.up.side, tier.up.speed_gbps, f"uplinks of {tier.role}")
         fastest: dict[str, int] = {}
         for attach in fabric.attach:
-            group = spec.node_group(attach.nodes or "")
-            nics = group.model.nic_group(attach.nics or "") if group else None
-            if group and nics and (home := attached_tier(fabric, attach, group)):
-                fastest[home.role] = max(fastest.get(home.role, 0), nics.speed_gbps)
+            for group in spec.node_groups:
+                nics = group.model.nic_group(attach.nics or "") if attach.nodes == group.name else None
+                port = group.model.management if attach.is_management else nics
+                if port and (home := attached_tier(fabric, attach, group)):
+                    fastest[home.role] = max(fastest.get(home.role, 0), port.speed_gbps)
         for tier in fabric.tiers:
             if tier.role in fastest:
                 yield from _too_long(tier.down, fastest[tier.role], f"NICs below {tier.role}")
