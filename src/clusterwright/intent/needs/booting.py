@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from clusterwright.intent.needs.hosts import SITE_PORTS
-from clusterwright.intent.needs.need import Need, Party, imaged, party_of, server_at, server_named
+from clusterwright.intent.needs.need import Need, Party, imaged, party_of, server_at
 from clusterwright.plan.boot import DHCP_PORTS, HTTP_PORT, TFTP_PORT
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 
@@ -49,7 +49,7 @@ def _installing(spec: ClusterSpec, group: NodeGroup, who: Party) -> Iterator[Nee
             continue
         seen.add((host, port))
         path = (*image.path, "repositories", at, "url")
-        whom, why = server_named(spec, host), "it gives an installer packages"
+        whom, why = server_at(spec, host), "it gives an installer packages"
         yield Need("boot", who, whom, "tcp", port, port, why, "the installer", path, booting=True)
         if whom.zones is None:
             protocol, ask = SITE_PORTS["dns"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from clusterwright.intent.needs.need import ANY, Need, Party, imaged, party_of, server_at, server_named
+from clusterwright.intent.needs.need import ANY, Need, Party, imaged, party_of, server_at
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.model import ClusterSpec, Mount
 from clusterwright.spec.zone_reach import covers
@@ -70,7 +70,7 @@ def secrets(spec: ClusterSpec) -> Iterator[Need]:
                 for mount in spec.mounts
             ):
                 for at, host in enumerate(kerberos.kdcs):
-                    whom, path = server_named(spec, host), (*kerberos.path, "kdcs", at)
+                    whom, path = server_at(spec, host), (*kerberos.path, "kdcs", at)
                     why, unit = "it gives tickets of Kerberos", "gssproxy.service"
                     yield Need("secrets", who, whom, "tcp", KERBEROS_PORT, KERBEROS_PORT, why, unit, path)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from clusterwright.spec.isolation import BOOT, Flow
 from clusterwright.spec.model import ClusterSpec, NodeGroup
@@ -96,8 +96,13 @@ def party_of(spec: ClusterSpec, name: str, fabric: str | None = None) -> Iterato
 
 
 def server_at(spec: ClusterSpec, text: str) -> Party:
-    """A server by its address, in all the zones that hold it."""
-    address = ip_address(text)
+    """A server by its address, in all the zones that hold it; by a name, of which the spec does not say where it leads.
+
+    A port may follow either, but not an address of IPv6, as in the spec.
+    """
+    address = _address(text) or _address(text.partition(":")[0])
+    if address is None:
+        return Party(text, None)
     zones = (
         zone.name
         for zone in spec.zones
@@ -107,9 +112,8 @@ def server_at(spec: ClusterSpec, text: str) -> Party:
     return Party(text, tuple(zones))
 
 
-def server_named(spec: ClusterSpec, host: str) -> Party:
-    """A server by its address, or by a name of which the spec does not say where it leads."""
+def _address(text: str) -> IPv4Address | IPv6Address | None:
     try:
-        return server_at(spec, str(ip_address(host)))
+        return ip_address(text)
     except ValueError:
-        return Party(host, None)
+        return None

@@ -125,6 +125,10 @@ class _Maker:
         judges = [self.of(each, file) for each in wanted]
         return lambda value: sum(judge(value) for judge in judges) == 1
 
+    def none_of(self, wanted: Any, _: Any, file: str) -> Accepts:
+        judge = self.of(wanted, file)
+        return lambda value: not judge(value)
+
     def condition(self, wanted: Any, schema: Any, file: str) -> Accepts:
         holds = self.of(wanted, file)
         then, otherwise = (self.of(schema.get(word, True), file) for word in ("then", "else"))
@@ -138,6 +142,7 @@ _NESTED: Mapping[str, Callable[[_Maker, Any, Any, str], Accepts]] = {
     "anyOf": _Maker.any_of,
     "if": _Maker.condition,
     "items": _Maker.items,
+    "not": _Maker.none_of,
     "oneOf": _Maker.one_of,
     "propertyNames": _Maker.names,
 }
