@@ -9,20 +9,26 @@ import click
 
 from clusterwright.finding import ClusterwrightError
 
-FORMATS = ("json", "csv", "ansible")
+FORMATS = ("json", "csv", "ansible", "dns", "prometheus")
+FOLDERS = frozenset({"csv", "dns"})
 
 
 @click.command()
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--format", "form", type=click.Choice(FORMATS), default="json", show_default=True, help="Output format.")
-@click.option("--out", type=click.Path(path_type=Path), help="A file to write instead of stdout; for csv, a folder.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="A file to write instead of stdout; for csv and dns, a folder."
+)
 @click.option("--pod", help="Only what lies in this pod (or other group), and the cables that end there.")
-def inventory(spec: Path, form: str, out: Path | None, pod: str | None) -> int:
+@click.option("--serial", type=click.IntRange(1, 2**32 - 1), default=1, show_default=True, help="Of dns zones.")
+def inventory(spec: Path, form: str, out: Path | None, pod: str | None, serial: int) -> int:
     """Lists every device, cable and address of SPEC.
 
     \b
     json     one document, described by inventory/schema/inventory.schema.json
     csv      a file for each list (devices.csv, interfaces.csv, cables.csv, ...) in the folder --out
+    dns      zone files, forwards and backwards, in the folder --out
+    prometheus  targets for `file_sd_configs`
     ansible  an inventory for `ansible-inventory -i FILE.json`
 
     Exit status: 0 written, 2 could not run.
@@ -32,18 +38,23 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None) -> int:
     from clusterwright.report.inventory_ansible import ansible_lines
     from clusterwright.report.inventory_csv import csv_lines
     from clusterwright.report.inventory_json import json_lines
+    from clusterwright.report.lists.dns import zone_files
+    from clusterwright.report.lists.prometheus import target_lines
     from clusterwright.report.records import Inventory
     from clusterwright.report.writing import replace_files, write_lines
 
-    if form == "csv" and out is None:
-        raise ClusterwrightError("csv is several files: name the folder for them with --out DIR.")
+    if form in FOLDERS and out is None:
+        raise ClusterwrightError(f"{form} is several files: name the folder for them with --out DIR.")
     plan, _ = plan_with_findings(spec)
     chosen = Inventory(plan, pod)
-    if form == "csv" and out is not None:
-        written = replace_files(out, csv_lines(chosen))
+    if form in FOLDERS and out is not None:
+        written = replace_files(out, csv_lines(chosen) if form == "csv" else zone_files(chosen, serial))
         click.echo(f"wrote {', '.join(str(path) for path in written)}", err=True)
         return 0
-    lines = json_lines(chosen, figures(plan)) if form == "json" else ansible_lines(chosen)
+    if form == "json":
+        lines = json_lines(chosen, figures(plan))
+    else:
+        lines = ansible_lines(chosen) if form == "ansible" else target_lines(chosen)
     if out is None:
         sys.stdout.writelines(lines)
     else:

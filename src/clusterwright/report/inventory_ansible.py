@@ -25,7 +25,7 @@ def ansible_lines(inventory: Inventory) -> Iterator[str]:
     and of a node's first NIC on a fabric without lossless transport, because its management port is the BMC.
     ``cw_addresses`` are all of its addresses with their lengths, by interface.
     """
-    reach = _reachable_addresses(inventory)
+    reach = inventory.reachable_addresses()
     own: dict[str, dict[str, str]] = defaultdict(dict)
     for record in inventory.addresses():
         own[record["device"]][record["port"]] = f"{record['address']}/{record['prefix_length']}"
@@ -76,11 +76,3 @@ def _variables(
         "cw_state": device.state if device.state != "active" else None,
     }
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _reachable_addresses(inventory: Inventory) -> Mapping[str, str]:
-    found = inventory.management_addresses()
-    for fabric in reversed(inventory.plan.spec.fabrics):
-        if fabric.technology == "ethernet" and not any(attach.is_management for attach in fabric.attach):
-            found |= inventory.host_addresses(fabric.name)
-    return found

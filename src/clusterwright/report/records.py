@@ -199,6 +199,14 @@ class Inventory:
                 found.setdefault(end.device, text_of(end.address, self._versions[fabric]))
         return found
 
+    def reachable_addresses(self) -> dict[str, str]:
+        """Where people log in: a switch's management port, a node's first NIC on a fabric that is not lossless."""
+        found = self.management_addresses()
+        for fabric in reversed(self.plan.spec.fabrics):
+            if fabric.technology == "ethernet" and not any(attach.is_management for attach in fabric.attach):
+                found |= self.host_addresses(fabric.name)
+        return found
+
     def _ends(self) -> Iterator[Interface]:
         for cable in self.cable_list:
             yield cable.a
