@@ -45,9 +45,11 @@ class Machine:
         """Power-cycle it, as its BMC would."""
         with socket.socket(socket.AF_UNIX) as monitor:
             monitor.connect(str(self.folder / "monitor"))
-            monitor.recv(4096)
-            monitor.sendall(b"system_reset\n")
-            monitor.recv(4096)
+            for command in (b"system_reset\n", b""):
+                heard = b""
+                while not heard.endswith(b"(qemu) "):  # it has done what it was told before
+                    heard += monitor.recv(4096)
+                monitor.sendall(command)
 
 
 @contextmanager
