@@ -220,7 +220,9 @@ def test_the_help_of_a_group_cuts_no_sentence_short(group: list[str]) -> None:
 
 def test_help_keeps_its_lists_as_lists() -> None:
     said = run("inventory", "--help").stdout
-    assert "\n  csv      a file for each list (devices.csv, interfaces.csv, cables.csv, ...) in the folder --out\n" in said
+    assert (
+        "\n  csv      a file for each list (devices.csv, interfaces.csv, cables.csv, ...) in the folder --out\n" in said
+    )
     assert "\\b" not in said
 
 

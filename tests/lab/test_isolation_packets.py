@@ -114,6 +114,20 @@ def test_what_should_arrive_is_what_the_flows_say(twin: Twin, tree: RenderedTree
     assert asked > 500
 
 
+def test_no_packet_is_an_answer_to_another(twin: Twin, tree: RenderedTree) -> None:
+    """Connection tracking would take it for one, where no filter should let it pass."""
+    from clusterwright.lab.isolation.expectation import PacketExpectation
+    from clusterwright.lab.isolation.probes import matrix
+    from clusterwright.proofs.isolation.nodes import RUNNING
+
+    stage = set_stage(twin, tree, declared_of(twin.plan))
+    sent = [probe.trip.packet for probe in matrix(stage, PacketExpectation(stage, RUNNING), 0, 20_000)]
+    there = {(each.protocol, each.source, each.sport, each.target, each.dport) for each in sent if each.dport}
+    back = {(each.protocol, each.target, each.dport, each.source, each.sport) for each in sent if each.dport}
+    assert len(there) > 5_000
+    assert not there & back
+
+
 EDITS = {
     "a port more on a node": (
         *("gpu-p00r00n0", NFT, "@services_on_frontend_v6 tcp dport { 22 }", "@services_on_frontend_v6 tcp dport 22-23"),

@@ -11,6 +11,7 @@ from math import ceil
 from clusterwright.plan.ports import PortShortage, allocate, capacity
 from clusterwright.spec.fabric import Side
 from clusterwright.spec.hardware.models import Catalogue, HardwareModel
+from clusterwright.spec.hardware.systems import system_of
 from clusterwright.start.wish import CannotSizeError, SizedTier, Sizing, Wish
 
 RACK_UNITS = 42  # of a rack where the site says nothing
@@ -152,6 +153,12 @@ def _planes(leaf: SizedTier, rails: int, spine: HardwareModel, core: HardwareMod
     return None
 
 
+def needs_chip_settings(model: HardwareModel) -> bool:
+    """Whether a switch starts only with settings that its vendor gives out (CW434)."""
+    system = system_of(model)
+    return system is not None and system.needs_chip_settings
+
+
 def _frontend(
     racks: Sequence[tuple[HardwareModel, int]], count: int, catalogue: Catalogue, beside: HardwareModel
 ) -> tuple[SizedTier, ...]:
@@ -166,7 +173,7 @@ def _frontend(
             raise CannotSizeError(f"{model.name} has no frontend NICs for an Ethernet fabric. Name another model.")
         loads.append((nics.speed_gbps, len(nics.nics) * machines))
     able = [model for model in catalogue.values() if model.blocks and "ethernet" in model.technology]
-    able.sort(key=lambda model: (model.network_os != beside.network_os, model.network_os == "fboss", model.units))
+    able.sort(key=lambda model: (model.network_os != beside.network_os, needs_chip_settings(model), model.units))
     for leaf in able:
         if leaf.units > _LOWEST_SWITCH_UNITS:
             continue

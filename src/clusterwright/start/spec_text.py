@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from clusterwright.platforms.templates import template
+from clusterwright.start.sizing import needs_chip_settings
 from clusterwright.start.wish import SizedTier, Sizing, Wish
 
 _KEPT = ("gpus", "switches.", "oversubscription.")  # the figures that say what was wanted
@@ -38,7 +39,7 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         engine="ftree" if len(sizing.backend) == 2 else "updn",
         percent=_percent(fabrics),
         figures=[(name, f"{value:.10g}", f"{tolerance:.6f}") for name, value, tolerance in expected],
-        chips=sorted({stage.model.name for stage in fabrics if stage.model.network_os == "fboss"}),
+        chips=sorted({stage.model.name for stage in fabrics if needs_chip_settings(stage.model)}),
     )
 
 

@@ -34,14 +34,14 @@ from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING
 from clusterwright.proofs.tree import RenderedTree, tree_of
 
 _ATTEMPTS = 3  # for what should arrive: neighbour discovery drops what comes first
-_FIRST_PORTS = range(10000, 28000)
+_FIRST_PORTS = range(10000, 32000)
 _PHASES = (
     (frozenset({OUTPUT}), False),
     (frozenset({INPUT}), False),
     (frozenset({LISTS}), False),
     (EVERY_PLACE, True),
 )
-_PORTS_OF_A_PHASE = 1000  # twice as many as there are packets between two members
+_PORTS_OF_A_PHASE = 2000  # four for each packet between two members
 _KINDS = frozenset({"nftables", "node-network"}).union(*(reader.kinds for reader in ROUTERS))
 _NUMBERS = {"tcp": TCP, "udp": UDP}
 
@@ -262,4 +262,7 @@ def _first_port(declared: DeclaredIsolation) -> int:
     for port in range(_FIRST_PORTS.start, _FIRST_PORTS.stop - wanted, 7):
         if all(high + 1 < port or low - 1 > port + wanted for low, high in taken):
             return port
-    raise ClusterwrightError(f"no {wanted} ports between 10000 and 28000 are free of flows, to try packets with.")
+    raise ClusterwrightError(
+        f"no {wanted} ports in a row from {_FIRST_PORTS.start} to {_FIRST_PORTS.stop} are free of flows, to try"
+        " packets with."
+    )

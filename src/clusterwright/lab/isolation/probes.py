@@ -70,13 +70,15 @@ def matrix(stage: Stage, expectation: PacketExpectation, first: int, port: int) 
     """Every packet of the matrix that some place judges, numbered from ``first``.
 
     ``port`` is the first of the ports that stand for none of a service; each packet between two members has its own,
-    so that connection tracking takes none for part of another's connection.
+    so that connection tracking takes none for part of another's connection, the other direction's neither.
     """
     number = first
+    place = {member.name: at for at, member in enumerate(stage.members)}
     for sender, receiver in _pairs(stage, expectation):
+        own = port + 2 * (place[sender.name] < place[receiver.name])
         for at, (kind, packet) in enumerate(_packets(stage, expectation.phase, sender, receiver, port)):
             for past_filter in (False, True) if sender.at(expectation.phase) is not None else (False,):
-                marked = _marked(packet, number, port + 2 * at + past_filter, kind)
+                marked = _marked(packet, number, own + 4 * at + past_filter, kind)
                 trip = Trip(sender, receiver, marked, past_filter)
                 if expectation.is_judged(trip):
                     yield Probe(number, kind, trip, expectation.stopped_at(trip) or "")
