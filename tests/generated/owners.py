@@ -35,7 +35,7 @@ def owners(draw: st.DrawFn, spec: Data) -> None:
             {"name": f"P{number}", "promise": name, "says": f"Promised: {name}."}
             for number, name in enumerate(names, 1)
         ]
-    if chance(draw, 40):
+    if chance(draw, 80):
         _execution(spec)
     if chance(draw, 30) and (used := sorted(set(_secrets(spec)))):
         spec["secrets"] = [
@@ -121,6 +121,11 @@ def _execution(spec: Data) -> None:
     second = "svc-v00n1" if services["levels"][0]["of"] > 1 else "svc-v01n0"
     fabric = (access.way_out(spec) or {})["name"]
     spec["flows"].append(access.flow("mesh", "services", "services", "tcp", 27199))
+    zones = {zone["name"] for zone in spec["zones"]}
+    told = {flow["to"] for flow in spec["flows"] if flow["from"] == "services" and 22 in flow.get("ports", ())}
+    for group in spec["nodes"]:
+        if group.get("image") and group["name"] in zones - told:
+            spec["flows"].append(access.flow(f"{group['name']}-files", "services", group["name"], "tcp", 22))
     spec["execution"] = {"controller": "svc-v00n0", "fabric": fabric, "nodes": [{"device": second}]}
 
 
