@@ -50,11 +50,8 @@ GIVEN_TWICE = LintRule(
 )
 def cannot_stand(subject: Subject) -> Iterator[Problem]:
     """Facts of the file that the plan does not follow."""
-    comparison = subject.comparison
-    found = (each for each in comparison.disagreements if not each.is_place) if comparison else iter(())
-    for each in islice(found, MOST_TOLD):
-        hint = "Change the spec so that it can stay, or delete the line and run `clusterwright allocate`."
-        yield Problem((), each.message, hint, position=Position(subject.spec.allocated.file, each.line, 3))
+    hint = "Change the spec so that it can stay, or delete the line and run `clusterwright allocate`."
+    yield from _disagreements(subject, hint, of_places=False)
 
 
 @rule(
@@ -119,10 +116,15 @@ def _without(subject: Subject) -> str:
 )
 def no_room(subject: Subject) -> Iterator[Problem]:
     """Devices that the plan has in another rack, unit or ports than the file."""
+    hint = "Give it a model that fits, or run `clusterwright allocate`."
+    yield from _disagreements(subject, hint, of_places=True)
+
+
+def _disagreements(subject: Subject, hint: str, *, of_places: bool) -> Iterator[Problem]:
+    """What the plan has otherwise than the file, at the file's lines: where machines stand, or all else."""
     comparison = subject.comparison
-    found = (each for each in comparison.disagreements if each.is_place) if comparison else iter(())
+    found = (each for each in comparison.disagreements if each.is_place is of_places) if comparison else iter(())
     for each in islice(found, MOST_TOLD):
-        hint = "Give it a model that fits, or run `clusterwright allocate`."
         yield Problem((), each.message, hint, position=Position(subject.spec.allocated.file, each.line, 3))
 
 

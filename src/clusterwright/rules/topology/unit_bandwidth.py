@@ -33,9 +33,10 @@ def unequal_units(subject: Subject) -> Iterator[Problem]:
     for fabric in subject.skeleton.fabrics:
         if fabric.fabric.technology != "infiniband":
             continue
+        taps = _taps(subject, fabric)
         most_to_one = 1 / shares[fabric.fabric.name] if fabric.fabric.name in shares else None
         for depth, tier in enumerate(fabric.fabric.tiers):
-            units = _units(subject, fabric, depth) if depth else _leaves(subject, fabric)
+            units = _units(fabric, taps, depth) if depth else _leaves(fabric, taps)
             if tier.up is None or not units:
                 continue
             least, most = min(units, key=_ratio), max(units, key=_ratio)
@@ -69,8 +70,9 @@ def uneven_promise(subject: Subject) -> Iterator[Problem]:
         share = shares.get(fabric.fabric.name)
         if fabric.fabric.technology != "infiniband" or share is None:
             continue
+        taps = _taps(subject, fabric)
         for depth, tier in enumerate(fabric.fabric.tiers):
-            found = next(_short_cuts(subject, fabric, depth, share), None)
+            found = next(_short_cuts(fabric, taps, depth, share), None)
             if tier.up is not None and found is not None:
                 unit, links, wanted = found
                 yield Problem(
@@ -81,9 +83,11 @@ def uneven_promise(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-def _short_cuts(subject: Subject, fabric: FabricSkeleton, depth: int, share: float) -> Iterator[tuple[str, int, int]]:
+def _short_cuts(
+    fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int, share: float
+) -> Iterator[tuple[str, int, int]]:
     """Cuts between units below the same switches: a unit's name, links that meet a partner, adapters that want them."""
-    units = _units(subject, fabric, depth)
+    units = _units(fabric, taps, depth)
     unit_of = {member: number for number, unit in enumerate(units) for member in unit.members}
     domains: dict[tuple[int, ...], list[Counter[tuple[int, int]]]] = {}
     for bundle in fabric.bundles:
@@ -141,14 +145,14 @@ def _taps(subject: Subject, fabric: FabricSkeleton) -> list[tuple[int, int]]:
     ]
 
 
-def _leaves(subject: Subject, fabric: FabricSkeleton) -> list[_Unit]:
+def _leaves(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]]) -> list[_Unit]:
     """The switches of the lowest tier that have adapters, one by one."""
     up = fabric.fabric.tiers[0].up
-    adapters = Counter(seat for _, seat in _taps(subject, fabric) if fabric.seats[seat].tier == 0)
+    adapters = Counter(seat for _, seat in taps if fabric.seats[seat].tier == 0)
     return [_Unit(fabric.seats[at].name, (at,), up.links, adapters[at]) for at in sorted(adapters)] if up else []
 
 
-def _units(subject: Subject, fabric: FabricSkeleton, depth: int) -> list[_Unit]:
+def _units(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) -> list[_Unit]:
     """What climbs through a tier: its switches with adapters below, those together that a host or a switch below joins.
 
     Planes that come together only above are units of their own, where no host has adapters in two of them.
@@ -169,11 +173,11 @@ def _units(subject: Subject, fabric: FabricSkeleton, depth: int) -> list[_Unit]:
         for lower, upper in joins(fabric, bundle) if bundle.tier <= depth else ():
             if upper in above:
                 first[joined(above[upper])] = joined(above.setdefault(lower, above[upper]))
-    taps = [(node, above[seat]) for node, seat in _taps(subject, fabric) if seat in above]
+    below = [(node, above[seat]) for node, seat in taps if seat in above]
     home: dict[int, int] = {}
-    for node, number in taps:
+    for node, number in below:
         first[joined(number)] = joined(home.setdefault(node, number))
-    adapters = Counter(joined(number) for _, number in taps)
+    adapters = Counter(joined(number) for _, number in below)
     members: dict[int, list[int]] = {}
     for number, seat in enumerate(fabric.seats):
         if seat.tier == depth:
