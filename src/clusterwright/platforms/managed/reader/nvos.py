@@ -11,7 +11,7 @@ from clusterwright.packets.boxes import DST, FAMILY, ICMP, ICMP6, PROTO, V4, V6,
 from clusterwright.packets.filters import ACCEPT
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import values
-from clusterwright.platforms.nvue.reader.lists import NvueLists
+from clusterwright.platforms.nvue.reader.lists import LIST_OBJECTS, NvueLists
 from clusterwright.platforms.nvue.reader.objects import begins, read_objects
 from clusterwright.platforms.nvue.reader.unread import KnownObjects
 from clusterwright.platforms.reader import Fault, Planned, RouteJudge, stranger
@@ -21,20 +21,6 @@ _ISOLATION = frozenset({"isolation"})
 # Lists, logins, openings and routes read the first ones; the others touch no claim: words for people, and services
 # that the management port's lists judge.
 _KNOWN = """
-acl * type
-acl * rule * action permit
-acl * rule * action deny
-acl * rule * match ip source-ip
-acl * rule * match ip dest-ip
-acl * rule * match ip protocol
-acl * rule * match ip icmp-type
-acl * rule * match ip icmpv6-type
-acl * rule * match ip tcp dest-port *
-acl * rule * match ip tcp source-port *
-acl * rule * match ip tcp flags *
-acl * rule * match ip tcp mask *
-acl * rule * match ip udp dest-port *
-acl * rule * match ip udp source-port *
 interface * acl * inbound control-plane
 interface * acl * outbound control-plane
 interface * ip address *
@@ -59,7 +45,7 @@ system timezone
 """
 KNOWN = KnownObjects(
     PATH,
-    filter(None, _KNOWN.splitlines()),
+    (*LIST_OBJECTS, *filter(None, _KNOWN.splitlines())),
     {
         "acl": _ISOLATION,
         "interface eth0": _ISOLATION,

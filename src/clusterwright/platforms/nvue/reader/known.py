@@ -6,24 +6,11 @@ A `*` stands for any name. What is on neither list is unread, and the claims tha
 from __future__ import annotations
 
 from clusterwright.platforms.nvue.reader.configuration import PATH
+from clusterwright.platforms.nvue.reader.lists import LIST_OBJECTS
 from clusterwright.platforms.nvue.reader.unread import KnownObjects
 
 # Read by `lists`, `configuration`, `policies`, `classes` or `switch`.
 _READ = """
-acl * type
-acl * rule * action permit
-acl * rule * action deny
-acl * rule * match ip source-ip
-acl * rule * match ip dest-ip
-acl * rule * match ip protocol
-acl * rule * match ip icmp-type
-acl * rule * match ip icmpv6-type
-acl * rule * match ip tcp dest-port *
-acl * rule * match ip tcp source-port *
-acl * rule * match ip tcp flags *
-acl * rule * match ip tcp mask *
-acl * rule * match ip udp dest-port *
-acl * rule * match ip udp source-port *
 bridge domain * vlan *
 interface * acl * inbound
 interface * acl * inbound control-plane
@@ -168,6 +155,10 @@ _TOUCHES = {
 }
 KNOWN = KnownObjects(
     PATH,
-    (*filter(None, _READ.splitlines()), *(path for paths in _IDLE.values() for path in paths.split("|"))),
+    (
+        *LIST_OBJECTS,
+        *filter(None, _READ.splitlines()),
+        *(path for paths in _IDLE.values() for path in paths.split("|")),
+    ),
     {words: frozenset({claim}) for words, claim in _TOUCHES.items()},
 )

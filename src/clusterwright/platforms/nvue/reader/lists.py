@@ -13,6 +13,24 @@ _DIRECTIONS = {"in": "inbound", "out": "outbound"}
 CONTROL_PLANE = "control-plane"
 _MANAGEMENT = "eth"
 
+# What is read of an access list, a `*` for any name.
+LIST_OBJECTS = (
+    "acl * type",
+    "acl * rule * action permit",
+    "acl * rule * action deny",
+    "acl * rule * match ip source-ip",
+    "acl * rule * match ip dest-ip",
+    "acl * rule * match ip protocol",
+    "acl * rule * match ip icmp-type",
+    "acl * rule * match ip icmpv6-type",
+    "acl * rule * match ip tcp dest-port *",
+    "acl * rule * match ip tcp source-port *",
+    "acl * rule * match ip tcp flags *",
+    "acl * rule * match ip tcp mask *",
+    "acl * rule * match ip udp dest-port *",
+    "acl * rule * match ip udp source-port *",
+)
+
 
 class NvueLists:
     """The lists of a switch."""
