@@ -16,7 +16,7 @@ from clusterwright.rules.engine import lint_path
 from clusterwright.spec.text.document import Path
 
 INVENTORY = data_files.folder("inventory")
-MUTATIONS = {"lab-roce": 135, "lab-ib": 135, "roce-24k": 15, "ib-24k": 15}
+MUTATIONS = {"lab-roce": 145, "lab-ib": 145, "roce-24k": 5, "ib-24k": 5}
 """How many of each spec: a mutation bends sections, which the small specs have as the large ones do. The large ones are
 bent less often, for each takes as long as forty small ones; there a wrong number has somewhere to grow.
 """

@@ -7,6 +7,7 @@ order of the blocks, so that equal switches use equal ports and a technician fin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from clusterwright.spec.fabric import Side
@@ -18,8 +19,7 @@ class PortShortage(Exception):
     """A switch has fewer ports than its links need.
 
     ``side`` is ``down`` or ``up``, ``have`` what it offers there. ``switch`` and ``tier`` (its index) are known once
-    the
-    allocation belongs to a fabric.
+    the allocation belongs to a fabric.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ def moved(
     def place(port: str, speed_gbps: int) -> str:
         if port not in dead:
             return port
-        spare = free.setdefault(speed_gbps, _free_ports(model.blocks, speed_gbps, None, taken, claim=True))
+        spare = free.setdefault(speed_gbps, free_ports_at(model.blocks, speed_gbps, None, taken))
         return next((name for name in spare if name not in dead), port)
 
     down = tuple(place(port, speed) for port, speed in zip(allocation.down, down_speeds, strict=True))
@@ -90,12 +90,12 @@ def moved(
 
 def free_ports(allocation: Allocation, model: HardwareModel, speed_gbps: int) -> int:
     """How many ports at one speed the unused cages of a switch offer."""
-    return sum(1 for _ in _free_ports(model.blocks, speed_gbps, None, set(allocation.taken)))
+    return _count(model.blocks, speed_gbps, None, allocation.taken)
 
 
 def capacity(model: HardwareModel, blocks: Sequence[str], speed_gbps: int, mode: str | None = None) -> int:
     """How many ports a model offers at one speed over these blocks (all when empty), with nothing else in use."""
-    return sum(1 for _ in _free_ports(blocks_of(model, blocks) if blocks else model.blocks, speed_gbps, mode, set()))
+    return _count(blocks_of(model, blocks) if blocks else model.blocks, speed_gbps, mode, frozenset())
 
 
 def modes_at(model: HardwareModel, side: Side | None, speed_gbps: int) -> Mapping[str, tuple[PortBlock, PortMode]]:
@@ -145,7 +145,8 @@ def free_ports_at(
     blocks: Sequence[PortBlock], speed_gbps: int, mode: str | None, taken: set[tuple[str, int]]
 ) -> Iterator[str]:
     """The ports of free cages at a speed, in order; a cage is ``taken`` with its first port."""
-    return _free_ports(blocks, speed_gbps, mode, taken, claim=True)
+    for cage, run_in in _free_cages(blocks, speed_gbps, mode, taken):
+        yield from run_in.ports(cage)
 
 
 def blocks_of(model: HardwareModel, names: Sequence[str]) -> list[PortBlock]:
@@ -166,27 +167,27 @@ def _take(
         run = end - start
         found: list[str] = []
         before = set(taken)
-        for name in _free_ports(blocks, speed, mode, taken, claim=True):
+        for name in free_ports_at(blocks, speed, mode, taken):
             found.append(name)
             if len(found) == run:
                 break
         if len(found) < run:
-            have = sum(1 for _ in _free_ports(blocks, speed, mode, before))
+            have = _count(blocks, speed, mode, before)
             raise PortShortage(side, speed, run, have)
         yield from found
         start = end
 
 
-def _free_ports(
-    blocks: Sequence[PortBlock],
-    speed_gbps: int,
-    mode_name: str | None,
-    taken: set[tuple[str, int]],
-    *,
-    claim: bool = False,
-) -> Iterator[str]:
-    """The ports that free cages offer at a speed, in order; with ``claim`` a cage is taken with its first port."""
-    lost = taken if claim else set(taken)
+def _count(
+    blocks: Sequence[PortBlock], speed_gbps: int, mode_name: str | None, taken: AbstractSet[tuple[str, int]]
+) -> int:
+    return sum(len(mode.subports) for _, mode in _free_cages(blocks, speed_gbps, mode_name, set(taken)))
+
+
+def _free_cages(
+    blocks: Sequence[PortBlock], speed_gbps: int, mode_name: str | None, lost: set[tuple[str, int]]
+) -> Iterator[tuple[str, PortMode]]:
+    """Cages that are not ``lost`` and run at a speed, in order, with the mode they then run in; ``lost`` gains each."""
     for block in blocks:
         mode = block.mode(speed_gbps, mode_name)
         if mode is None:
@@ -199,4 +200,4 @@ def _free_ports(
                     continue
                 lost.add((mode.disables, index))
             lost.add((block.name, index))
-            yield from mode.ports(cage)
+            yield cage, mode
