@@ -22,7 +22,7 @@ from clusterwright.plan.model import Plan, format_address
 from clusterwright.platforms.image.identity import ImageIdentity, identity_of
 from clusterwright.platforms.image.shared import overlay_files, shared_files
 from clusterwright.platforms.linux.writer import secrets as node_secrets
-from clusterwright.platforms.registry import device_files
+from clusterwright.platforms.registry import NODE_FILES, device_files
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -47,7 +47,7 @@ def write(files: Mapping[str, Artifact], folder: Path, below: str = "") -> Path:
 
 
 def identity(plan: Plan, name: str = "training") -> ImageIdentity:
-    found = identity_of(plan, name, device_files)
+    found = identity_of(plan, name, NODE_FILES)
     assert found is not None
     return found
 
@@ -64,8 +64,8 @@ def test_image_and_overlay_are_all_files_of_a_node(name: str) -> None:
     plan = plan_of(name)
     nodes = booted(plan)
     for node in (nodes[0], nodes[len(nodes) // 2], nodes[-1]):
-        shared = {artifact.path: artifact.sha256 for artifact in shared_files(plan, node.image or "", device_files)}
-        own = {artifact.path: artifact.sha256 for artifact in overlay_files(plan, node, device_files)}
+        shared = {artifact.path: artifact.sha256 for artifact in shared_files(plan, node.image or "", NODE_FILES)}
+        own = {artifact.path: artifact.sha256 for artifact in overlay_files(plan, node, NODE_FILES)}
         assert not shared.keys() & own.keys()
         every = device_files(plan, node)
         secret = {artifact.path for artifact in every if artifact.kind == node_secrets.KIND}
@@ -83,7 +83,7 @@ def test_cpio_reads_the_overlay_as_it_was_meant(tmp_path: Path) -> None:
         ["cpio", "--extract", "--quiet", "--preserve-modification-time"], input=archive, cwd=tmp_path, check=True
     )
     held = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    assert held == {artifact.path: artifact.content for artifact in overlay_files(plan, node, device_files)}
+    assert held == {artifact.path: artifact.content for artifact in overlay_files(plan, node, NODE_FILES)}
     assert all(path.stat().st_mtime == 0 for path in tmp_path.rglob("*") if path.is_file())
 
 

@@ -109,7 +109,7 @@ def test_every_hop_means_the_same_by_every_dscp(classes: Classes) -> None:
     paused = {each.priority for each in classes if each.priority is not None}
     nic = None
     if paused:
-        script = text(tuple(node_qos.render(roce, roce.by_name["gpu-p00r00n0"])), SCRIPT)
+        script = text(tuple(node_qos.WRITER.render(roce, roce.by_name["gpu-p00r00n0"])), SCRIPT)
         (nic,) = read_qos_script(script)
         assert nic.lossless == paused
     numbers = set()

@@ -17,6 +17,7 @@ from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright import data_files
 from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment, settings, wiring_of
+from clusterwright.intent.node_kind import kind_of
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.kueue import writer as kueue
 from clusterwright.platforms.nccl import files as nccl
@@ -32,7 +33,7 @@ SPECS = ("lab-roce", "lab-ib", "roce-24k", "ib-24k", "rsc")
 
 def _files(plan: Plan) -> dict[str, str]:
     device = next(d for d in plan.devices if nccl.applies(plan, d))
-    return {artifact.path: artifact.content.decode() for artifact in nccl.render(plan, device)}
+    return {artifact.path: artifact.content.decode() for artifact in nccl.WRITER.render(plan, device)}
 
 
 def _conf(plan: Plan) -> dict[str, str]:
@@ -163,7 +164,7 @@ def test_every_value_says_where_it_comes_from(name: str) -> None:
     profile = plan.spec.nccl
     assert profile is not None
     device = next(d for d in plan.devices if nccl.applies(plan, d))
-    every = settings(plan, device.node_group, wiring_of(plan, device, profile))
+    every = settings(plan, device.node_group, wiring_of(kind_of(plan, device), profile))
     assert {each.name: each.value for each in every if not each.environment} == _conf(plan)
     for each in every:
         assert plan.spec.document.locate(each.origin).line > 1, each.name
@@ -269,7 +270,7 @@ def test_slurm_s_tasks_keep_what_their_job_has_set(tmp_path: Path) -> None:
     said = _said(done.stdout)
     assert said.keys() == {each.name for each in job_environment(plan)} - {"TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"}
     assert said["TORCH_FR_DUMP_TEMP_FILE"] == f"{tmp_path}/job-7/rank_"
-    controller = {each.path: each.content.decode() for each in slurm.render(plan, plan.by_name["svc-v00n0"])}
+    controller = {each.path: each.content.decode() for each in slurm.WRITER.render(plan, plan.by_name["svc-v00n0"])}
     assert f"\nTaskProlog={TASK_ENVIRONMENT}\n" in controller["etc/slurm/slurm.conf"]
 
 

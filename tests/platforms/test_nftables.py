@@ -18,7 +18,7 @@ SPECS = ["lab-roce", "lab-ib", "rsc", "ib-24k", "roce-24k"]
 
 
 def _rules(plan: Plan, name: str, path: str = nftables.RUNNING_PATH) -> bytes:
-    return next(a.content for a in nftables.render(plan, plan.by_name[name]) if a.path == path)
+    return next(a.content for a in nftables.WRITER.render(plan, plan.by_name[name]) if a.path == path)
 
 
 def _nodes(plan: Plan) -> list[str]:

@@ -43,7 +43,7 @@ def test_an_operator_enters_and_becomes_root(tmp_path: Path) -> None:
     key = (tmp_path / "key.pub").read_text().strip()
     overlay = f'site:\n  operators:\n    - {{name: netops, keys: ["{key}"]}}\n'
     plan = plan_with(tmp_path, "lab-roce", overlay)
-    for artifact in logins.render(plan, plan.by_name["gpu-p00r00n0"]):
+    for artifact in logins.WRITER.render(plan, plan.by_name["gpu-p00r00n0"]):
         file = tmp_path / "root" / artifact.path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(artifact.content)
@@ -68,7 +68,7 @@ def test_every_reference_image_has_somebody_who_becomes_root(name: str) -> None:
     distribution = distribution_of(image.distribution)
     assert distribution is not None
     node = next(device for device in plan.devices if device.image == image.name)
-    files = {artifact.path: artifact for artifact in logins.render(plan, node)}
+    files = {artifact.path: artifact for artifact in logins.WRITER.render(plan, node)}
     assert files[logins.SUDOERS].mode == 0o440
     assert "ops ALL=(ALL:ALL) NOPASSWD: ALL\n" in files[logins.SUDOERS].content.decode()
     assert "ssh-ed25519" in files["etc/ssh/authorized_keys.d/ops"].content.decode()

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.platforms.plans import plan_of
 
+from clusterwright.intent.node_kind import kind_of
 from clusterwright.platforms.linux.writer import rdma as node_rdma
 
 # Renames a device below $ROOT, and refuses a name that is taken: what the kernel does for `rdma dev set OLD name NEW`.
@@ -31,8 +32,8 @@ COUNT = itertools.count()
 def _script() -> tuple[str, dict[str, str]]:
     plan = plan_of("lab-roce")
     device = plan.by_name["gpu-p00r00n0"]
-    files = {artifact.path: artifact.content.decode() for artifact in node_rdma.render(plan, device)}
-    return files["usr/local/sbin/rdma-names"], dict(node_rdma.names_of(plan, device))
+    files = {artifact.path: artifact.content.decode() for artifact in node_rdma.WRITER.render(plan, device)}
+    return files["usr/local/sbin/rdma-names"], dict(node_rdma.names_of(kind_of(plan, device)))
 
 
 def _machine(root: Path, names: dict[str, str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clusterwright import data_files
+from clusterwright.intent.node_kind import kind_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.plan.build import build_plan
 from clusterwright.platforms.linux.writer.system import required_sysctl, shape_of
@@ -51,7 +52,7 @@ def test_the_rest_is_the_image_s_own(name: str) -> None:
 def test_every_setting_that_nodes_get_from_the_plan_is_decided(spec: str) -> None:
     plan = build_plan(load_spec(data_files.folder("inventory") / f"{spec}.yaml"))
     node = next(device for device in plan.devices if is_managed(device))
-    for name, value in required_sysctl(plan, shape_of(plan, node)).items():
+    for name, value in required_sysctl(plan, shape_of(kind_of(plan, node))).items():
         found = decided(name)
         assert found is not None, name
         assert found.value in (None, value)

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.intent.nccl_torch import OF_JOB, torch_settings
-from clusterwright.intent.node_nics import nics_by_fabric
+from clusterwright.intent.node_kind import NodeKind
 from clusterwright.intent.partitions import partition_indexes
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.traffic_classes import data_class_of, traffic_class_byte
-from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.model import Plan
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.job import NcclProfile
 from clusterwright.spec.runtime_names import known_names
@@ -58,9 +58,9 @@ class NcclCabling:
     switches: int
 
 
-def wiring_of(plan: Plan, device: Device, nccl: NcclProfile) -> NcclCabling:
-    """The wiring of one node, from the plan's cables."""
-    by_fabric = nics_by_fabric(plan, device)
+def wiring_of(kind: NodeKind, nccl: NcclProfile) -> NcclCabling:
+    """The wiring of nodes of a kind, from the plan's cables."""
+    by_fabric = kind.by_fabric()
     data = by_fabric.get(nccl.fabric, ())
     return NcclCabling(
         hcas=tuple((nic.rdma_device, nic.pci) for nic in data if nic.rdma_device is not None),

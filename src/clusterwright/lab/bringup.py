@@ -158,7 +158,7 @@ def _start_node(twin: Twin, node: Device) -> None:
     run_ip(node_commands(twin.plan, node, interfaces), namespace, twin.version)
     if probe_port(twin) is None:
         return
-    for artifact in nftables.render(twin.plan, node):
+    for artifact in nftables.WRITER.render(twin.plan, node):
         if artifact.path == "etc/nftables.conf":
             with inside(namespace):
                 ended = subprocess.run(["nft", "-f", "-"], input=artifact.content, capture_output=True, check=False)

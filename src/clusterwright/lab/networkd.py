@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.plan.model import Device, Plan
-from clusterwright.platforms.linux.writer.network import FOLDER, render
+from clusterwright.platforms.linux.writer.network import FOLDER, WRITER
 
 Section = tuple[str, dict[str, list[str]]]
 
 
 def node_commands(plan: Plan, node: Device, interfaces: frozenset[str]) -> str:
     """What brings up these interfaces of a node as its rendered files say. Raises KeyError for a key it must know."""
-    texts = {artifact.path: artifact.content.decode() for artifact in render(plan, node)}
+    texts = {artifact.path: artifact.content.decode() for artifact in WRITER.render(plan, node)}
     first: list[str] = []
     later: list[str] = []
     for name in sorted(interfaces):

@@ -6,25 +6,47 @@ answer. What a system *can* be told is data (inventory/systems), which rules and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.node_kind import NodeKind, kind_of
+from clusterwright.intent.node_nics import is_managed
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.drift import Compare
 from clusterwright.platforms.effect import Effects
 from clusterwright.platforms.reader import SystemReader, Unsupported
 
 Renderer = Callable[[Plan, Device], Iterator[Artifact]]
+SharedFile = tuple[str, bytes, int]
+"""Path on the device, content and mode."""
+
+
+def _nothing(plan: Plan, of: Device | NodeKind) -> Iterator[Any]:
+    return iter(())
 
 
 class Writer(NamedTuple):
-    """What writes files: the ``kind`` of its artifacts, which devices it ``applies`` to, and the function itself."""
+    """What writes files: the ``kind`` of its artifacts, which devices it ``applies`` to, and the functions themselves.
+
+    ``own`` writes what a device has alone, ``shared`` what it has as every node of its kind has it.
+    """
 
     kind: str
     applies: Callable[[Plan, Device], bool]
-    render: Renderer
+    own: Renderer = _nothing
+    shared: Callable[[Plan, NodeKind], Iterable[SharedFile]] = _nothing
+
+    def render(self, plan: Plan, device: Device) -> Iterator[Artifact]:
+        """All that a device has of it."""
+        yield from self.shared_by(plan, device) if is_managed(device) else ()
+        yield from self.own(plan, device)
+
+    def shared_by(self, plan: Plan, device: Device) -> Iterator[Artifact]:
+        """What a node has as every node of its kind has it."""
+        for path, content, mode in self.shared(plan, kind_of(plan, device)):
+            yield Artifact(device.name, path, content, self.kind, mode)
 
 
 @dataclass(frozen=True, slots=True)

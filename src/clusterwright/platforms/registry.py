@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from operator import attrgetter
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.node_kind import NodeKind
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.boot import server as boot_server
 from clusterwright.platforms.eos.platform import PLATFORM as EOS
 from clusterwright.platforms.fboss.platform import PLATFORM as FBOSS
+from clusterwright.platforms.image.shared import NodeFiles
 from clusterwright.platforms.kueue import writer as kueue
 from clusterwright.platforms.linux.writer import encryption as node_encryption
 from clusterwright.platforms.linux.writer import health as node_health
@@ -33,53 +36,69 @@ from clusterwright.platforms.slurm import writer as slurm
 from clusterwright.platforms.sonic.platform import PLATFORM as SONIC
 from clusterwright.platforms.ufm import writer as ufm
 
+_path = attrgetter("path")
+
 PLATFORMS: Mapping[str, Platform] = {each.system: each for each in (EOS, FBOSS, NVUE, SONIC, MLNX_OS, NVOS)}
 """Every switch system, by its name in the hardware catalogue."""
 
 DEVICE_RENDERERS: tuple[Writer, ...] = (
     *dict.fromkeys(platform.writer for platform in PLATFORMS.values()),
-    Writer(node_network.KIND, node_network.applies, node_network.render),
-    Writer(node_system.KIND, node_system.applies, node_system.render),
-    Writer(node_logins.KIND, node_logins.applies, node_logins.render),
-    Writer(node_secrets.KIND, node_secrets.applies, node_secrets.render),
-    Writer(node_qos.KIND, node_qos.applies, node_qos.render),
-    Writer(node_rdma.KIND, node_rdma.applies, node_rdma.render),
-    Writer(mounts.KIND, mounts.applies, mounts.render),
-    Writer(node_encryption.KIND, node_encryption.applies, node_encryption.render),
-    Writer(nccl.KIND, nccl.applies, nccl.render),
-    Writer(nftables.KIND, nftables.applies, nftables.render),
-    Writer(node_health.KIND, node_health.applies, node_health.render),
-    Writer(node_watch.KIND, node_watch.applies, node_watch.render),
+    node_network.WRITER,
+    node_system.WRITER,
+    node_logins.WRITER,
+    node_secrets.WRITER,
+    node_qos.WRITER,
+    node_rdma.WRITER,
+    mounts.WRITER,
+    node_encryption.WRITER,
+    nccl.WRITER,
+    nftables.WRITER,
+    node_health.WRITER,
+    node_watch.WRITER,
     Writer(opensm.KIND, opensm.applies, opensm.render),
     Writer(opensm_fabric.KIND, opensm_fabric.applies, opensm_fabric.render),
     Writer(subnet_topology.KIND, subnet_topology.applies, subnet_topology.render),
     Writer(ufm.KIND, ufm.applies, ufm.render),
-    Writer(slurm.KIND, slurm.applies, slurm.render),
+    slurm.WRITER,
     Writer(receptor.KIND, receptor.applies, receptor.render),
     Writer(kueue.KIND, kueue.applies, kueue.render),
 )
 
 
+def _own(entries: tuple[Writer, ...], plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    found = [item for entry in entries if entry.applies(plan, device) for item in entry.own(plan, device)]
+    return tuple(sorted(found, key=_path))
+
+
+def shared_files(plan: Plan, kind: NodeKind, owner: str) -> tuple[Artifact, ...]:
+    """What every node of a kind has, by path, as files of ``owner``."""
+    found = [
+        Artifact(owner, path, content, entry.kind, mode)
+        for entry in DEVICE_RENDERERS
+        for path, content, mode in entry.shared(plan, kind)
+    ]
+    return tuple(sorted(found, key=_path))
+
+
+NODE_FILES = NodeFiles(partial(_own, DEVICE_RENDERERS), shared_files)
+
+
 def device_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
     """Every file of a device by path, but for what a boot server keeps for others."""
-    return _rendered(plan, device, DEVICE_RENDERERS)
+    return NODE_FILES.all_of(plan, device)
 
 
 def all_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
     """Every file of a device by path."""
-    own = device_files(plan, device)
-    boot_server.keep_overlay(plan, device, own, device_files)
-    kept = _rendered(plan, device, SERVER_RENDERERS)
-    return tuple(sorted((*own, *kept), key=_path)) if kept else own
+    return tuple(sorted((*NODE_FILES.shared_with(plan, device), *own_files(plan, device)), key=_path))
 
 
-def _rendered(plan: Plan, device: Device, entries: tuple[Writer, ...]) -> tuple[Artifact, ...]:
-    found = [item for entry in entries if entry.applies(plan, device) for item in entry.render(plan, device)]
-    return tuple(sorted(found, key=_path))
+def own_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    """What a device has alone, by path: without what it has as every node of its kind has it."""
+    own = NODE_FILES.own(plan, device)
+    boot_server.keep_overlay(plan, device, own, NODE_FILES)
+    return tuple(sorted((*own, *_own(SERVER_RENDERERS, plan, device)), key=_path))
 
 
-_path = attrgetter("path")
-
-
-SERVER_RENDERERS = (Writer(boot_server.KIND, boot_server.applies, boot_server.over(device_files)),)
+SERVER_RENDERERS = (Writer(boot_server.KIND, boot_server.applies, boot_server.over(NODE_FILES)),)
 RENDERERS = (*DEVICE_RENDERERS, *SERVER_RENDERERS)

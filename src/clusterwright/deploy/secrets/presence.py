@@ -45,4 +45,4 @@ def _with_secrets(plan: Plan, names: Iterable[str]) -> Iterator[Artifact]:
     yield from render_devices(plan, [device.name for device in devices if device.kind == "switch"])
     for device in devices:
         if device.kind == "node":
-            yield from node_secrets.render(plan, device)
+            yield from node_secrets.WRITER.render(plan, device)

@@ -20,7 +20,7 @@ from clusterwright.platforms.image.boot_files import image_only_files
 from clusterwright.platforms.image.identity import identity_of
 from clusterwright.platforms.image.install import install_files
 from clusterwright.platforms.image.mkosi import mkosi_files
-from clusterwright.platforms.image.shared import Files, of_overlay, shared_files
+from clusterwright.platforms.image.shared import NodeFiles, of_overlay, shared_files
 from clusterwright.platforms.templates import template
 from clusterwright.spec.distribution import distribution_of
 
@@ -34,7 +34,7 @@ def applies(plan: Plan, device: Device) -> bool:
     return plan.spec.boot is not None and device.kind == "node" and device.node_group == plan.spec.boot.servers
 
 
-def over(files: Files) -> Callable[[Plan, Device], Iterator[Artifact]]:
+def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
     """The renderer of boot servers, which takes the nodes' own files from ``files``."""
 
     def render(plan: Plan, device: Device) -> Iterator[Artifact]:
@@ -86,7 +86,7 @@ def _served(plan: Plan, server: str) -> list[tuple[Subnet, list[BootNic]]]:
     return [(plan.host_subnet_of[fabric, switch], nics) for switch, nics in by_switch.items()]
 
 
-def _images(plan: Plan, device: Device, url: str, files: Files) -> Iterator[Artifact]:
+def _images(plan: Plan, device: Device, url: str, files: NodeFiles) -> Iterator[Artifact]:
     """Archives and answer files of every image that some node boots; definitions on the first server."""
     first = next(each.name for each in plan.devices if each.node_group == device.node_group)
     names = dict.fromkeys(plan.by_name[node].image or "" for node in _boot_nics(plan))
@@ -109,7 +109,7 @@ def _images(plan: Plan, device: Device, url: str, files: Files) -> Iterator[Arti
                 yield Artifact(device.name, path, artifact.content, KIND, artifact.mode)
 
 
-def _nodes(plan: Plan, device: Device, files: Files) -> Iterator[Artifact]:
+def _nodes(plan: Plan, device: Device, files: NodeFiles) -> Iterator[Artifact]:
     """Script and overlay of every node that this server serves."""
     for name in _served_nodes(plan, device.name):
         node = plan.by_name[name]
@@ -125,17 +125,17 @@ def _nodes(plan: Plan, device: Device, files: Files) -> Iterator[Artifact]:
         yield Artifact(device.name, f"{HTTP}/nodes/{name}.cpio", _overlay(plan, node, files), KIND)
 
 
-def keep_overlay(plan: Plan, node: Device, own: tuple[Artifact, ...], files: Files) -> None:
-    """Make the archive of a node that boots from servers while its files, ``own``, are at hand."""
+def keep_overlay(plan: Plan, node: Device, own: tuple[Artifact, ...], files: NodeFiles) -> None:
+    """Make the archive of a node that boots from servers while its ``own`` files are at hand."""
     if node.name in _boot_nics(plan) and node.name not in _overlays(plan):
         _overlays(plan)[node.name] = newc(of_overlay(plan, node, own, files))
 
 
-def _overlay(plan: Plan, node: Device, files: Files) -> bytes:
+def _overlay(plan: Plan, node: Device, files: NodeFiles) -> bytes:
     """A node's archive, once for both of its servers."""
     known = _overlays(plan)
     if node.name not in known:
-        keep_overlay(plan, node, files(plan, node), files)
+        keep_overlay(plan, node, files.own(plan, node), files)
     return known[node.name]
 
 

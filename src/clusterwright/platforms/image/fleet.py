@@ -14,7 +14,7 @@ from clusterwright.platforms.boot.server import server_urls
 from clusterwright.platforms.image.identity import ImageIdentity, identity_of
 from clusterwright.platforms.image.packages import all_packages
 from clusterwright.platforms.image.shared import overlay_files
-from clusterwright.platforms.registry import device_files
+from clusterwright.platforms.registry import NODE_FILES
 from clusterwright.spec.distribution import distribution_of
 
 
@@ -47,7 +47,7 @@ def node_images(plan: Plan) -> Mapping[str, ImageIdentity]:
     """
     found: dict[str, ImageIdentity] = {}
     for device in plan.devices:
-        identity = identity_of(plan, device.image or "", device_files) if is_managed(device) else None
+        identity = identity_of(plan, device.image or "", NODE_FILES) if is_managed(device) else None
         if identity is not None:
             found[device.name] = identity
     return found
@@ -62,7 +62,7 @@ def fetched(plan: Plan) -> tuple[Fetched, ...]:
 
 
 def _fetched(plan: Plan, name: str, nodes: list[Device]) -> Fetched | None:
-    image, identity = plan.spec.image(name), identity_of(plan, name, device_files)
+    image, identity = plan.spec.image(name), identity_of(plan, name, NODE_FILES)
     distribution = distribution_of(image.distribution) if image is not None else None
     if image is None or identity is None or distribution is None:
         return None
@@ -78,7 +78,7 @@ def _fetched(plan: Plan, name: str, nodes: list[Device]) -> Fetched | None:
         len(nodes),
         len(all_packages(plan, image, distribution)),
         image.size_bytes or 0,
-        max(len(newc(overlay_files(plan, node, device_files))) for node in samples),
+        max(len(newc(overlay_files(plan, node, NODE_FILES))) for node in samples),
         max(len(script.encode()) for script in scripts),
     )
 

@@ -17,7 +17,7 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.image.boot_files import image_only_files
 from clusterwright.platforms.image.definition import boot_digest_of, definition_of
-from clusterwright.platforms.image.shared import Files, shared_files
+from clusterwright.platforms.image.shared import NodeFiles, shared_files
 from clusterwright.spec.distribution import distribution_of
 
 _SHORT = 12  # hexadecimal digits: enough to tell a site's images apart
@@ -39,7 +39,7 @@ class ImageIdentity:
 
 
 @per_plan
-def identity_of(plan: Plan, name: str, files: Files) -> ImageIdentity | None:
+def identity_of(plan: Plan, name: str, files: NodeFiles) -> ImageIdentity | None:
     """The identity of the image ``name``; None where it has no known distribution (lint refuses it)."""
     image = plan.spec.image(name)
     distribution = distribution_of(image.distribution) if image is not None else None

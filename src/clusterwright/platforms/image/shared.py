@@ -9,27 +9,45 @@ addresses of NICs are never in the image: it may be taken to another model.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
+from typing import NamedTuple
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.node_kind import NodeKind, kind_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.network import KIND as NETWORK
 from clusterwright.platforms.linux.writer.secrets import KIND as SECRETS
 
-Files = Callable[[Plan, Device], tuple[Artifact, ...]]
-"""Renders all files of a node."""
+
+class NodeFiles(NamedTuple):
+    """Renders the files of a node by path: its ``own``, and as files of somebody those that its kind has ``shared``."""
+
+    own: Callable[[Plan, Device], tuple[Artifact, ...]]
+    shared: Callable[[Plan, NodeKind, str], tuple[Artifact, ...]]
+
+    def shared_with(self, plan: Plan, device: Device) -> tuple[Artifact, ...]:
+        """What a device has as every node of its kind has it."""
+        return self.shared(plan, kind_of(plan, device), device.name) if is_managed(device) else ()
+
+    def all_of(self, plan: Plan, device: Device) -> tuple[Artifact, ...]:
+        """All files of a device."""
+        return tuple(sorted((*self.shared_with(plan, device), *self.own(plan, device)), key=_path))
+
+
+_path = attrgetter("path")
 
 
 @per_plan
-def shared_files(plan: Plan, image: str, files: Files) -> tuple[Artifact, ...]:
+def shared_files(plan: Plan, image: str, files: NodeFiles) -> tuple[Artifact, ...]:
     """The files that all nodes of ``image`` have alike, by path. Empty for an image that no node runs."""
     ends: dict[tuple[str, str], list[Device]] = {}
     for device in plan.devices:
         if is_managed(device) and device.image == image:
             same = ends.setdefault((device.node_group, device.model), [])
             same[1:] = [device]
-    samples = [files(plan, device) for same in ends.values() for device in same]
+    samples = [files.all_of(plan, device) for same in ends.values() for device in same]
     if not samples:
         return ()
     alike = {_key(artifact) for artifact in samples[0] if artifact.kind not in (NETWORK, SECRETS)}
@@ -39,19 +57,29 @@ def shared_files(plan: Plan, image: str, files: Files) -> tuple[Artifact, ...]:
 
 
 @per_plan
-def _shared_keys(plan: Plan, image: str, files: Files) -> frozenset[tuple[str, int, str]]:
+def _shared_keys(plan: Plan, image: str, files: NodeFiles) -> frozenset[tuple[str, int, str]]:
     return frozenset(_key(artifact) for artifact in shared_files(plan, image, files))
 
 
-def overlay_files(plan: Plan, device: Device, files: Files) -> tuple[Artifact, ...]:
+def overlay_files(plan: Plan, device: Device, files: NodeFiles) -> tuple[Artifact, ...]:
     """The files of a node that are not in its image and that a boot server may offer, by path: secrets are neither."""
-    return of_overlay(plan, device, files(plan, device), files)
+    return of_overlay(plan, device, files.own(plan, device), files)
 
 
-def of_overlay(plan: Plan, device: Device, own: tuple[Artifact, ...], files: Files) -> tuple[Artifact, ...]:
-    """Those of all the files of a node, ``own``, that belong to its overlay."""
-    shared = _shared_keys(plan, device.image or "", files)
-    return tuple(each for each in own if _key(each) not in shared and each.kind != SECRETS)
+def of_overlay(plan: Plan, device: Device, own: tuple[Artifact, ...], files: NodeFiles) -> tuple[Artifact, ...]:
+    """Those of a node's ``own`` files, and of those that its kind shares, that belong to its overlay."""
+    of_kind = _kind_overlay(plan, kind_of(plan, device), files)
+    return tuple(sorted((*of_kind, *_not_in_image(plan, device.image or "", own, files)), key=_path))
+
+
+@per_plan
+def _kind_overlay(plan: Plan, kind: NodeKind, files: NodeFiles) -> tuple[Artifact, ...]:
+    return _not_in_image(plan, kind.image, files.shared(plan, kind, kind.node_group), files)
+
+
+def _not_in_image(plan: Plan, image: str, some: tuple[Artifact, ...], files: NodeFiles) -> tuple[Artifact, ...]:
+    shared = _shared_keys(plan, image, files)
+    return tuple(each for each in some if _key(each) not in shared and each.kind != SECRETS)
 
 
 def _key(artifact: Artifact) -> tuple[str, int, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterwright.artifact import Artifact
 from clusterwright.intent.nccl_settings import (
     FOLDER,
     TASK_ENVIRONMENT,
@@ -21,10 +20,12 @@ from clusterwright.intent.nccl_settings import (
     settings,
     wiring_of,
 )
+from clusterwright.intent.node_kind import NodeKind, kind_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.nccl.topology import addresses_of, topology
+from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 from clusterwright.spec.image import Image
 from clusterwright.spec.job import NcclProfile, TunerRow
@@ -42,16 +43,18 @@ def applies(plan: Plan, device: Device) -> bool:
     return nccl is not None and is_managed(device) and device.node_group == nccl.nodes
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     """nccl.conf; what brings the environment to jobs, the record folder, the tuner's table and the topology."""
     nccl = plan.spec.nccl
-    if nccl is None:
+    if nccl is None or kind.node_group != nccl.nodes:
         return
-    for path, content, mode in _files(plan, device.node_group, device.model, wiring_of(plan, device, nccl)):
-        yield Artifact(device.name, path, content, KIND, mode)
-    image = plan.spec.image(device.image or "")
+    yield from _files(plan, kind.node_group, kind.model, wiring_of(kind, nccl))
+    image = plan.spec.image(kind.image)
     for path, text, mode in _job_files(plan, nccl, image) if image is not None else ():
-        yield Artifact(device.name, path, text.encode(), KIND, mode)
+        yield path, text.encode(), mode
+
+
+WRITER = Writer(KIND, applies, shared=shared)
 
 
 def settings_by_node(plan: Plan) -> dict[tuple[Setting, ...], str]:
@@ -60,7 +63,7 @@ def settings_by_node(plan: Plan) -> dict[tuple[Setting, ...], str]:
     found: dict[tuple[Setting, ...], str] = {}
     for device in plan.devices:
         if nccl is not None and applies(plan, device):
-            found.setdefault(settings(plan, device.node_group, wiring_of(plan, device, nccl)), device.name)
+            found.setdefault(settings(plan, device.node_group, wiring_of(kind_of(plan, device), nccl)), device.name)
     return found
 
 
@@ -72,7 +75,7 @@ def tuner_line(row: TunerRow) -> str:
 
 
 @per_plan
-def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tuple[tuple[str, bytes, int], ...]:
+def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tuple[SharedFile, ...]:
     nccl = plan.spec.nccl
     if nccl is None:
         return ()

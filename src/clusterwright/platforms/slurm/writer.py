@@ -12,10 +12,12 @@ from math import cbrt, ceil
 from clusterwright.artifact import Artifact
 from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment
 from clusterwright.intent.needs.jobs import SLURMCTLD_PORT, SRUN_PORTS
+from clusterwright.intent.node_kind import NodeKind
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import (
     AUTHENTICATION,
     CONTROLLER_UNITS,
+    WORKER_UNITS,
     controllers,
     is_controller,
     munge_secret,
@@ -24,8 +26,9 @@ from clusterwright.intent.scheduling import (
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.mounts import mounts_of
 from clusterwright.platforms.linux.writer.network import node_address
-from clusterwright.platforms.linux.writer.qos import applies as has_lossless_nics
+from clusterwright.platforms.linux.writer.qos import has_lossless_nics
 from clusterwright.platforms.linux.writer.secrets import MUNGE_KEY
+from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.platforms.slurm.topology import blocks, compute_nodes, tree
 from clusterwright.platforms.templates import template
@@ -90,27 +93,37 @@ def applies(plan: Plan, device: Device) -> bool:
     return bool(slurm_units(plan, device))
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The controller's files on controllers, topology in both forms; slurmd's options on compute nodes."""
-    scheduler = plan.spec.scheduler
-    if scheduler is None:
-        return
-    units = slurm_units(plan, device)
-    has_key = munge_secret(plan) is not None
-    wants = template("slurm/wants.conf.j2").render(units=(*units, "munge-key.path") if has_key else units)
-    yield Artifact(device.name, WANTS, wants.encode(), KIND)
-    for path, text in _key_units(units) if has_key else ():
-        yield Artifact(device.name, path, text.encode(), KIND)
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The controller's files on controllers, topology in both forms."""
     if is_controller(plan, device):
+        for path, content in _waking(plan, CONTROLLER_UNITS):
+            yield Artifact(device.name, path, content, KIND)
         yield Artifact(device.name, STATE_FOLDERS, template("slurm/tmpfiles.conf.j2").render().encode(), KIND)
         for name, content in _controller_files(plan):
             yield Artifact(device.name, f"{FOLDER}/{name}", content, KIND)
-    else:
-        waits = has_lossless_nics(plan, device)
-        for path, content in _worker_files(plan, device.node_group, waits):
-            yield Artifact(device.name, path, content, KIND)
-        gpus = plan.spec.catalogue[device.model].gpus is not None
-        yield Artifact(device.name, EPILOG, template("slurm/epilog.sh.j2").render(gpus=gpus).encode(), KIND, 0o755)
+
+
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
+    """Slurmd's options on compute nodes."""
+    if kind.slurm_units != WORKER_UNITS:
+        return
+    waits = has_lossless_nics(plan, kind)
+    for path, content in (*_waking(plan, WORKER_UNITS), *_worker_files(plan, kind.node_group, waits)):
+        yield path, content, 0o644
+    gpus = plan.spec.catalogue[kind.model].gpus is not None
+    yield EPILOG, template("slurm/epilog.sh.j2").render(gpus=gpus).encode(), 0o755
+
+
+WRITER = Writer(KIND, applies, own, shared)
+
+
+def _waking(plan: Plan, units: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    """What starts a machine's units of Slurm, once the key is there that they need."""
+    has_key = munge_secret(plan) is not None
+    wants = template("slurm/wants.conf.j2").render(units=(*units, "munge-key.path") if has_key else units)
+    yield WANTS, wants.encode()
+    for path, text in _key_units(units) if has_key else ():
+        yield path, text.encode()
 
 
 def _key_units(units: tuple[str, ...]) -> Iterator[tuple[str, str]]:

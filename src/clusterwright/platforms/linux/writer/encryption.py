@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.node_kind import NodeKind
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.datasets import gate_files
-from clusterwright.platforms.linux.writer.mounts import FOLDER, fstab, mounts_of, unit_name
+from clusterwright.platforms.linux.writer.mounts import FOLDER, fstab, mounts_of, shared_fstab, unit_name
+from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 from clusterwright.spec.encryption import CLEAR, KRB5P, MUTUAL_TLS, TLS, Kerberos, Scratch, TlsFiles
 
@@ -25,10 +27,24 @@ def applies(plan: Plan, device: Device) -> bool:
     return is_managed(device) and bool(_files(plan, device.node_group))
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     """Configuration of tlshd or Kerberos, the import gate, scratch units, and what keeps memory off the disks."""
-    for path, text, mode in (*_files(plan, device.node_group), (FSTAB, fstab(plan, device), 0o644)):
-        yield Artifact(device.name, path, text.encode(), KIND, mode)
+    files = _files(plan, kind.node_group)
+    for path, text, mode in files:
+        yield path, text.encode(), mode
+    mounts = shared_fstab(plan, kind) if files else None
+    if mounts is not None:
+        yield FSTAB, mounts.encode(), 0o644
+
+
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The mounts, where nodes have other ones than their neighbours."""
+    mounts = fstab(plan, device)
+    if mounts is not None:
+        yield Artifact(device.name, FSTAB, mounts.encode(), KIND)
+
+
+WRITER = Writer(KIND, applies, own, shared)
 
 
 @per_plan

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.node_kind import KindNic, NodeKind, kind_of
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.intent.scheduling import slurm_units
 from clusterwright.intent.traffic_classes import (
     NUMBERS,
     data_class_of,
@@ -25,12 +25,12 @@ from clusterwright.platforms.image.definition import boot_digest_of
 from clusterwright.platforms.image.packages import has_direct_paths
 from clusterwright.platforms.json_lines import dump_lines
 from clusterwright.platforms.linux.writer.mounts import mounted
-from clusterwright.platforms.linux.writer.nftables import RUNNING_PATH
-from clusterwright.platforms.linux.writer.nftables import render as render_filter
+from clusterwright.platforms.linux.writer.nftables import RUNNING_PATH, running_digest
 from clusterwright.platforms.linux.writer.program_archive import archive_of, archive_path
 from clusterwright.platforms.linux.writer.qos import is_lossless, nic_priorities
 from clusterwright.platforms.linux.writer.system import boot_services, is_red_hat_family, kernel_command_line, shape_of
 from clusterwright.platforms.linux.writer.system import kernel_settings as kernel_settings_of
+from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 from clusterwright.spec.image import USUAL_HEALTH, Health, Image
 
@@ -58,21 +58,25 @@ def applies(plan: Plan, device: Device) -> bool:
     return is_managed(device)
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The program and its units, and both files of expectations."""
-    image = plan.spec.image(device.image or "")
-    if image is None:
-        return
-    for path, content, mode in _program(plan, image.name):
-        yield Artifact(device.name, path, content, KIND, mode)
-    nics = nics_of(plan, device)
-    shape = tuple((nic.interface, nic.rdma_device, nic.pci, nic.fabric.name, bool(nic.version)) for nic in nics)
-    yield Artifact(device.name, LIMITS_FILE, _shared(plan, device, shape), KIND)
-    yield Artifact(device.name, "etc/clusterwright/health-node.json", dump_lines(_own(plan, device), 2), KIND)
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
+    """The program and its units, and what is expected of every node of the kind."""
+    image = plan.spec.image(kind.image)
+    if image is not None:
+        yield from _program(plan, image.name)
+        yield LIMITS_FILE, _expectations(plan, kind), 0o644
+
+
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """What is expected of one node."""
+    if plan.spec.image(device.image or "") is not None:
+        yield Artifact(device.name, "etc/clusterwright/health-node.json", dump_lines(_own(plan, device), 2), KIND)
+
+
+WRITER = Writer(KIND, applies, own, shared)
 
 
 @per_plan
-def _program(plan: Plan, image_name: str) -> tuple[tuple[str, bytes, int], ...]:
+def _program(plan: Plan, image_name: str) -> tuple[SharedFile, ...]:
     image = plan.spec.image(image_name)
     health = image.health if image is not None else USUAL_HEALTH
     archive = archive_path(PACKAGE)
@@ -94,7 +98,6 @@ def _program(plan: Plan, image_name: str) -> tuple[tuple[str, bytes, int], ...]:
 
 def _own(plan: Plan, device: Device) -> dict[str, Any]:
     """What a node has alone: its name, addresses as GIDs, the servers it mounts from, its packet filter."""
-    (packet_filter,) = (each for each in render_filter(plan, device) if each.path == RUNNING_PATH)
     return {
         "node": device.name,
         "own_nics": {nic.interface: gid for nic in nics_of(plan, device) if (gid := _gid(nic))},
@@ -103,7 +106,7 @@ def _own(plan: Plan, device: Device) -> dict[str, Any]:
             {"where": where, "what": what, "types": [kind, "nfs4"] if kind == "nfs" else [kind]}
             for where, what, kind in mounted(plan, device)
         ],
-        "filter": {"path": f"/{RUNNING_PATH}", "sha256": packet_filter.sha256},
+        "filter": {"path": f"/{RUNNING_PATH}", "sha256": running_digest(plan, kind_of(plan, device))},
     }
 
 
@@ -115,23 +118,13 @@ def _gid(nic: HostNic) -> dict[str, str]:
     return {"gid": ":".join(digits[at : at + 4] for at in range(0, 32, 4)), "gid_type": _ROCE_V2}
 
 
-Shape = tuple[tuple[str, str | None, str | None, str, bool], ...]
-
-
 @per_plan
-def _shared_by_group(
-    plan: Plan,
-    image_name: str,
-    node_group: str,
-    model: str,
-    shape: Shape,
-    kernel: tuple[tuple[str, int], ...],
-    scheduling: tuple[str, ...],
-) -> bytes:
-    image = plan.spec.image(image_name)
+def _expectations(plan: Plan, kind: NodeKind) -> bytes:
+    image = plan.spec.image(kind.image)
     if image is None:
         return b""
     boot_digest = boot_digest_of(plan, image.name)
+    model, kernel = kind.model, shape_of(kind)
     hardware = plan.spec.catalogue[model]
     document = {
         "gpus": _gpus(plan, image, model),
@@ -139,7 +132,7 @@ def _shared_by_group(
         "pcie": {"speed_gts": hardware.pcie.link_speed_gts, "width": hardware.pcie.link_width}
         if hardware.pcie is not None
         else None,
-        "nics": [_nic(plan, model, *nic) for nic in shape],
+        "nics": [_nic(plan, model, nic) for nic in kind.nics],
         "lossless": {name: _lossless(plan, name) for name, _ in kernel if is_lossless(plan, name)},
         "kernel": {
             "parameters": kernel_command_line(image),
@@ -156,7 +149,7 @@ def _shared_by_group(
         },
         "direct_paths": has_direct_paths(plan, image.name) and plan.spec.catalogue[model].gpus is not None,
         "time": ("chrony" if is_red_hat_family(image) else "timesyncd") if plan.spec.site.ntp else None,
-        "units": [*boot_services(plan, image, node_group, kernel), *scheduling],
+        "units": [*boot_services(plan, image, kind.node_group, kernel), *kind.slurm_units],
         "image": {"name": image.name, "boot_digest": boot_digest} if boot_digest is not None else None,
         "commands": [
             {"name": each.name, "run": each.run, "timeout_s": each.timeout_s}
@@ -167,12 +160,6 @@ def _shared_by_group(
         "left_out": sorted(image.health.leave_out),
     }
     return dump_lines(document, 2)
-
-
-def _shared(plan: Plan, device: Device, shape: Shape) -> bytes:
-    kernel = shape_of(plan, device)
-    units = slurm_units(plan, device)
-    return _shared_by_group(plan, device.image or "", device.node_group, device.model, shape, kernel, units)
 
 
 def _limits(health: Health) -> dict[str, float]:
@@ -204,12 +191,10 @@ def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:
     }
 
 
-def _nic(
-    plan: Plan, model: str, interface: str, rdma: str | None, pci: str | None, fabric_name: str, addressed: bool
-) -> dict[str, Any]:
-    fabric = plan.spec.fabric(fabric_name)
+def _nic(plan: Plan, model: str, nic: KindNic) -> dict[str, Any]:
+    fabric = plan.spec.fabric(nic.fabric)
     groups = plan.spec.catalogue[model].nic_groups
-    rate = next(group.speed_gbps for group in groups for nic in group.nics if nic.interface == interface)
+    rate = next(group.speed_gbps for group in groups for each in group.nics if each.interface == nic.interface)
     technology = fabric.technology if fabric is not None else "ethernet"
     mtu = fabric.mtu if fabric is not None else 0
     if technology == "roce":
@@ -217,14 +202,14 @@ def _nic(
     else:
         rdma_mtu = mtu if technology == "infiniband" else None
     return {
-        "interface": interface,
-        "rdma": rdma,
-        "pci": pci,
-        "fabric": fabric_name,
+        "interface": nic.interface,
+        "rdma": nic.rdma_device,
+        "pci": nic.pci,
+        "fabric": nic.fabric,
         "link": technology,
         "rate_gbps": rate,
-        "mtu": mtu if technology != "infiniband" and addressed else None,
-        "rdma_mtu": rdma_mtu if rdma is not None else None,
+        "mtu": mtu if technology != "infiniband" and nic.version else None,
+        "rdma_mtu": rdma_mtu if nic.rdma_device is not None else None,
     }
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.node_kind import NodeKind
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 
 KIND = "node-logins"
@@ -20,18 +22,24 @@ def applies(plan: Plan, device: Device) -> bool:
     return is_managed(device) and image is not None and bool(image.users or image.host_keys)
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """Accounts (sysusers.d, tmpfiles.d), keys, sshd's and sudo's settings, and where the host key is kept."""
-    for path, content, mode in _files(plan, device.image or ""):
-        yield Artifact(device.name, path, content, KIND, mode)
+def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
+    """Accounts (sysusers.d, tmpfiles.d), keys, sshd's and sudo's settings."""
+    return _files(plan, kind.image)
+
+
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """Where the host key is kept."""
     image = plan.spec.image(device.image or "")
     if image is not None and image.host_keys is not None:
         place = image.host_keys.replace("{node}", device.name)
         yield Artifact(device.name, "etc/clusterwright/host-key", f"{place}\n".encode(), KIND)
 
 
+WRITER = Writer(KIND, applies, own, shared)
+
+
 @per_plan
-def _files(plan: Plan, name: str) -> tuple[tuple[str, bytes, int], ...]:
+def _files(plan: Plan, name: str) -> tuple[SharedFile, ...]:
     image = plan.spec.image(name)
     if image is None or not image.users:
         return ()

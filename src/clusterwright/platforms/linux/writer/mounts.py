@@ -6,13 +6,15 @@ in turn; one that names its server is left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.node_kind import NodeKind, kind_of
 from clusterwright.intent.node_nics import is_managed, nics_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan, format_address
 from clusterwright.platforms.linux.writer.datasets import gate_units
+from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 from clusterwright.spec.encryption import KRB5P, MUTUAL_TLS, TLS
 from clusterwright.spec.model import Mount
@@ -30,36 +32,75 @@ def applies(plan: Plan, device: Device) -> bool:
     return is_managed(device) and bool(mounts_of(plan, device.node_group))
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """A .mount unit for each mount, and a drop-in that ties them to remote-fs.target."""
-    for mount, server in _servers_of(plan, device):
-        content = _unit(plan, mount.mountpoint, device.node_group, server)
-        yield Artifact(device.name, f"{FOLDER}/{unit_name(mount.mountpoint)}", content, KIND)
-    yield Artifact(
-        device.name, f"{FOLDER}/remote-fs.target.d/90-clusterwright.conf", _drop_in(plan, device.node_group), KIND
-    )
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
+    """A .mount unit for each mount that asks one server, and a drop-in that ties all to remote-fs.target."""
+    mounts = _servers_of(plan, kind)
+    for mount, servers in mounts:
+        if len(servers) == 1:
+            yield _place(mount), _unit(plan, mount.mountpoint, kind.node_group, servers[0]), 0o644
+    if mounts:
+        drop_in = f"{FOLDER}/remote-fs.target.d/90-clusterwright.conf"
+        yield drop_in, _drop_in(plan, kind.node_group), 0o644
 
 
-def fstab(plan: Plan, device: Device) -> str:
-    """The mounts of a node, a line each, as fstab has them."""
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """A .mount unit for each mount of which nodes ask several servers in turn."""
+    for mount, servers in _servers_of(plan, kind_of(plan, device)):
+        if len(servers) > 1:
+            content = _unit(plan, mount.mountpoint, device.node_group, _turn(device, servers))
+            yield Artifact(device.name, _place(mount), content, KIND)
+
+
+WRITER = Writer(KIND, applies, own, shared)
+
+
+def fstab(plan: Plan, device: Device) -> str | None:
+    """The mounts of a node, a line each, as fstab has them; None where all of its kind have the same."""
+    mounts = _servers_of(plan, kind_of(plan, device))
+    if all(len(servers) == 1 for _, servers in mounts):
+        return None
+    return _fstab([(mount, _turn(device, servers)) for mount, servers in mounts])
+
+
+def shared_fstab(plan: Plan, kind: NodeKind) -> str | None:
+    """As ``fstab``, of every node of a kind; None where nodes ask several servers in turn."""
+    mounts = _servers_of(plan, kind)
+    if any(len(servers) > 1 for _, servers in mounts):
+        return None
+    return _fstab([(mount, servers[0]) for mount, servers in mounts])
+
+
+def _fstab(mounts: Sequence[tuple[Mount, str | None]]) -> str:
     entries = [
         {"what": _what(mount, server), "where": mount.mountpoint, "type": mount.type, "options": options_of(mount)}
-        for mount, server in _servers_of(plan, device)
+        for mount, server in mounts
     ]
     return template("encryption/fstab.j2").render(entries=entries)
 
 
 def mounted(plan: Plan, device: Device) -> tuple[tuple[str, str, str], ...]:
     """Where a node has which export mounted, and as which type, as the spec writes it."""
-    return tuple((mount.mountpoint, _what(mount, server), mount.type) for mount, server in _servers_of(plan, device))
+    return tuple(
+        (mount.mountpoint, _what(mount, _turn(device, servers)), mount.type)
+        for mount, servers in _servers_of(plan, kind_of(plan, device))
+    )
 
 
-def _servers_of(plan: Plan, device: Device) -> Iterator[tuple[Mount, str | None]]:
-    """Every mount of a node with the server that it asks."""
-    fabrics = tuple(dict.fromkeys(nic.fabric.name for nic in nics_of(plan, device) if nic.version))
-    for mount in mounts_of(plan, device.node_group):
-        servers = _servers(plan, mount.system, fabrics)
-        yield mount, servers[device.index % len(servers)] if servers else None
+@per_plan
+def _servers_of(plan: Plan, kind: NodeKind) -> tuple[tuple[Mount, tuple[str | None, ...]], ...]:
+    """Every mount of nodes of a kind with the servers that they ask in turn; None alone for one that names its own."""
+    fabrics = tuple(dict.fromkeys(nic.fabric for nic in kind.nics if nic.version))
+    return tuple(
+        (mount, _servers(plan, mount.system, fabrics) or (None,)) for mount in mounts_of(plan, kind.node_group)
+    )
+
+
+def _turn(device: Device, servers: tuple[str | None, ...]) -> str | None:
+    return servers[device.index % len(servers)]
+
+
+def _place(mount: Mount) -> str:
+    return f"{FOLDER}/{unit_name(mount.mountpoint)}"
 
 
 @per_plan

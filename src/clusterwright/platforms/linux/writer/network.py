@@ -13,11 +13,13 @@ from ipaddress import ip_network
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.borders import learnt_at
+from clusterwright.intent.node_kind import NodeKind
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_by_fabric, nics_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import collapse, contacts_of, peers_over
 from clusterwright.plan.meeting import wiring_of_cables
 from clusterwright.plan.model import Device, Plan, fabric_of, format_address
+from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 from clusterwright.spec.isolation import Network
 
@@ -70,20 +72,29 @@ def applies(plan: Plan, device: Device) -> bool:
     return is_managed(device)
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """One .link file per NIC with a known PCI address, one .network file per NIC, the host name and /etc/hosts."""
-    for nic in nics_of(plan, device):
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
+    """One .link file per NIC with a known PCI address, one .network file per NIC without an address."""
+    for nic in kind.nics:
         if nic.pci is not None:
-            link = _link_file(plan, nic.interface, nic.pci, nic.fabric.mtu if nic.version else 0)
-            yield Artifact(device.name, f"{FOLDER}/10-{nic.interface}.link", link, KIND)
-        path = f"{FOLDER}/20-{nic.interface}.network"
+            mtu = fabric_of(plan, nic.fabric).mtu if nic.version else 0
+            link = template("node/nic.link.j2").render(interface=nic.interface, pci=nic.pci, mtu=mtu)
+            yield f"{FOLDER}/10-{nic.interface}.link", link.encode(), 0o644
+        if not nic.version:
+            text = template("node/infiniband.network.j2").render(interface=nic.interface)
+            yield f"{FOLDER}/20-{nic.interface}.network", text.encode(), 0o644
+
+
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """One .network file per NIC with an address, the host name and /etc/hosts."""
+    for nic in nics_of(plan, device):
         if nic.version:
             text = template("node/ethernet.network.j2").render(view=_view(plan, device, nic))
-            yield Artifact(device.name, path, text.encode(), KIND)
-        else:
-            yield Artifact(device.name, path, _infiniband_file(plan, nic.interface), KIND)
+            yield Artifact(device.name, f"{FOLDER}/20-{nic.interface}.network", text.encode(), KIND)
     yield Artifact(device.name, "etc/hostname", f"{device.name}\n".encode(), KIND)
     yield Artifact(device.name, "etc/hosts", _hosts(plan, device), KIND)
+
+
+WRITER = Writer(KIND, applies, own, shared)
 
 
 def node_address(plan: Plan, device: Device) -> str | None:
@@ -231,16 +242,6 @@ def _hops(siblings: tuple[HostNic, ...]) -> tuple[Hop, ...]:
     return tuple(
         Hop(format_address(nic.gateway, nic.version), nic.interface) for nic in siblings if nic.gateway is not None
     )
-
-
-@per_plan
-def _link_file(plan: Plan, interface: str, pci: str, mtu: int) -> bytes:
-    return template("node/nic.link.j2").render(interface=interface, pci=pci, mtu=mtu).encode()
-
-
-@per_plan
-def _infiniband_file(plan: Plan, interface: str) -> bytes:
-    return template("node/infiniband.network.j2").render(interface=interface).encode()
 
 
 def _hosts(plan: Plan, device: Device) -> bytes:

@@ -9,18 +9,20 @@ does: the boot network is closed after boot. The boot servers themselves keep th
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from clusterwright.artifact import Artifact
 from clusterwright.intent.boot_relays import dhcp_port, unnamed_relays
 from clusterwright.intent.filter_cover import ALL_ADDRESSES, ALL_PORTS, Box, box_of, needed, span
 from clusterwright.intent.filter_entries import judged
-from clusterwright.intent.node_nics import is_managed, nics_by_fabric
+from clusterwright.intent.node_kind import NodeKind
+from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import Contact, ZoneNetwork, contacts_of, peers_over, zone_networks
 from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 from clusterwright.spec.isolation import BOOT, Network
 
@@ -74,18 +76,21 @@ def applies(plan: Plan, device: Device) -> bool:
     return is_managed(device)
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The filter of the running system and, where there is a boot network, of the boot image; equal within a group."""
-    interfaces = tuple(
-        (fabric, tuple(nic.interface for nic in nics if nic.version))
-        for fabric, nics in nics_by_fabric(plan, device).items()
-    )
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
+    """The filter of the running system and, where there is a boot network, of the boot image."""
     for path, booting in ((RUNNING_PATH, False), (BOOT_PATH, True)):
         if not booting or any(zone.kind == BOOT for zone in plan.spec.zones):
-            content = _file(plan, device.node_group, interfaces, booting=booting)
-            yield Artifact(device.name, path, content, KIND)
-    drop_in = "etc/systemd/system/nftables.service.d/90-clusterwright.conf"
-    yield Artifact(device.name, drop_in, _service(plan), KIND)
+            yield path, _file(plan, kind, booting=booting), 0o644
+    yield "etc/systemd/system/nftables.service.d/90-clusterwright.conf", _service(plan), 0o644
+
+
+WRITER = Writer(KIND, applies, shared=shared)
+
+
+@per_plan
+def running_digest(plan: Plan, kind: NodeKind) -> str:
+    """SHA-256 of the running system's filter."""
+    return hashlib.sha256(_file(plan, kind, booting=False)).hexdigest()
 
 
 @per_plan
@@ -95,8 +100,11 @@ def _service(plan: Plan) -> bytes:
 
 
 @per_plan
-def _file(plan: Plan, node_group: str, interfaces: Interfaces, *, booting: bool) -> bytes:
-    view = filter_view(plan, node_group, interfaces, booting=booting)
+def _file(plan: Plan, kind: NodeKind, *, booting: bool) -> bytes:
+    interfaces = tuple(
+        (fabric, tuple(nic.interface for nic in nics if nic.version)) for fabric, nics in kind.by_fabric().items()
+    )
+    view = filter_view(plan, kind.node_group, interfaces, booting=booting)
     return template("nftables/nftables.conf.j2").render(view=view).encode()
 
 

@@ -7,12 +7,11 @@ included. ``mlnx_qos`` has no ECN option: DCQCN is switched in sysfs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from clusterwright.artifact import Artifact
-from clusterwright.intent.node_nics import is_managed, nics_by_fabric
+from clusterwright.intent.node_kind import NodeKind, kind_of
+from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.traffic_classes import (
     DSCPS,
@@ -24,6 +23,7 @@ from clusterwright.intent.traffic_classes import (
     traffic_class_byte,
 )
 from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 from clusterwright.spec.fabric import Fabric
 
@@ -55,18 +55,25 @@ class NicQos:
 
 def applies(plan: Plan, device: Device) -> bool:
     """Nodes that run an image and have NICs on a fabric with a lossless class."""
-    return is_managed(device) and any(is_lossless(plan, name) for name in nics_by_fabric(plan, device))
+    return is_managed(device) and has_lossless_nics(plan, kind_of(plan, device))
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+def has_lossless_nics(plan: Plan, kind: NodeKind) -> bool:
+    """True for nodes with NICs on a fabric with a lossless class."""
+    return any(is_lossless(plan, nic.fabric) for nic in kind.nics)
+
+
+def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
     """The script, the unit that runs it before NICs are used, and what runs it again for those that come back."""
     shape = tuple(
         (name, tuple((nic.interface, nic.rdma_device, nic.pci) for nic in nics))
-        for name, nics in nics_by_fabric(plan, device).items()
+        for name, nics in kind.by_fabric().items()
         if is_lossless(plan, name)
     )
-    for path, content, mode in _files(plan, shape):
-        yield Artifact(device.name, path, content, KIND, mode)
+    return _files(plan, shape) if shape else ()
+
+
+WRITER = Writer(KIND, applies, shared=shared)
 
 
 @per_plan
@@ -102,7 +109,7 @@ Shape = tuple[tuple[str, tuple[Nic, ...]], ...]
 
 
 @per_plan
-def _files(plan: Plan, shape: Shape) -> tuple[tuple[str, bytes, int], ...]:
+def _files(plan: Plan, shape: Shape) -> tuple[SharedFile, ...]:
     views = []
     for name, nics in shape:
         fabric = plan.spec.fabric(name)

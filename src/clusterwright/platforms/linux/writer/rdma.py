@@ -7,13 +7,12 @@ that swap names cannot be renamed one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from clusterwright.artifact import Artifact
-from clusterwright.intent.node_nics import is_managed, nics_of
+from clusterwright.intent.node_kind import NodeKind, kind_of
+from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.plan.model import Device, Plan
-from clusterwright.platforms.linux.writer.qos import applies as has_lossless_nics
+from clusterwright.plan.model import Device, Plan, fabric_of
+from clusterwright.platforms.linux.writer.qos import has_lossless_nics
+from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 
 KIND = "node-rdma"
@@ -22,24 +21,30 @@ Names = tuple[tuple[str, str], ...]
 
 def applies(plan: Plan, device: Device) -> bool:
     """Nodes that run an image and have an RDMA device on a RoCE or InfiniBand fabric."""
-    return is_managed(device) and any(
-        nic.rdma_device is not None and nic.fabric.technology != "ethernet" for nic in nics_of(plan, device)
+    return is_managed(device) and _has_rdma(plan, kind_of(plan, device))
+
+
+def _has_rdma(plan: Plan, kind: NodeKind) -> bool:
+    return any(
+        nic.rdma_device is not None and fabric_of(plan, nic.fabric).technology != "ethernet" for nic in kind.nics
     )
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
     """The script, its unit, what pulls the unit in, and the rule that keeps rdma-core's from renaming."""
-    for path, content, mode in _files(plan, names_of(plan, device), has_lossless_nics(plan, device)):
-        yield Artifact(device.name, path, content, KIND, mode)
+    return _files(plan, names_of(kind), has_lossless_nics(plan, kind)) if _has_rdma(plan, kind) else ()
 
 
-def names_of(plan: Plan, device: Device) -> Names:
+WRITER = Writer(KIND, applies, shared=shared)
+
+
+def names_of(kind: NodeKind) -> Names:
     """PCI address and planned name of each RDMA device that the node's cables end at."""
-    return tuple((nic.pci, nic.rdma_device) for nic in nics_of(plan, device) if nic.pci and nic.rdma_device)
+    return tuple((nic.pci, nic.rdma_device) for nic in kind.nics if nic.pci and nic.rdma_device)
 
 
 @per_plan
-def _files(plan: Plan, names: Names, has_qos: bool) -> tuple[tuple[str, bytes, int], ...]:
+def _files(plan: Plan, names: Names, has_qos: bool) -> tuple[SharedFile, ...]:
     script = template("node/rdma-names.sh.j2").render(names=names)
     unit = template("node/rdma-names.service.j2").render(qos=has_qos)
     wants = template("node/rdma-names-wants.conf.j2").render()

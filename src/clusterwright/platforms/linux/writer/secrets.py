@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
-from clusterwright.intent.node_nics import is_managed
-from clusterwright.intent.scheduling import munge_secret, slurm_units
+from clusterwright.intent.node_kind import NodeKind
+from clusterwright.intent.scheduling import WORKER_UNITS, is_controller, munge_secret
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.passwords import PASSWORDS, PASSWORDS_MODE, password_lines
 from clusterwright.platforms.opensm.writer.configuration import M_KEY_FILE, managed_fabric
+from clusterwright.platforms.platform import SharedFile, Writer
 
 KIND = "node-secrets"
 M_KEY_MODE = 0o600
@@ -22,21 +23,35 @@ MUNGE_KEY, MUNGE_KEY_MODE = "etc/clusterwright/munge.key", 0o600
 
 def applies(plan: Plan, device: Device) -> bool:
     """Nodes with accounts that have a password, hosts of a subnet manager that has an M_Key, and Slurm's machines."""
-    return device.kind == "node" and any(True for _ in render(plan, device))
+    return device.kind == "node" and any(True for _ in WRITER.render(plan, device))
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The hashes of passwords, munge's key, and the M_Key."""
-    image = plan.spec.image(device.image or "") if is_managed(device) else None
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
+    """The hashes of passwords, and munge's key for those that work for Slurm."""
+    image = plan.spec.image(kind.image)
     if image is not None:
         lines = password_lines((user.name, user.password) for user in image.users)
         if lines:
-            yield Artifact(device.name, PASSWORDS, lines.encode(), KIND, PASSWORDS_MODE)
-    key = munge_secret(plan)
-    if key is not None and slurm_units(plan, device):
-        yield Artifact(device.name, MUNGE_KEY, f"<secret {key} as munge-key>".encode(), KIND, MUNGE_KEY_MODE)
+            yield PASSWORDS, lines.encode(), PASSWORDS_MODE
+    if kind.slurm_units == WORKER_UNITS:
+        yield from _munge_key(plan)
+
+
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """Munge's key for Slurm's controllers, and the M_Key."""
+    for path, content, mode in _munge_key(plan) if is_controller(plan, device) else ():
+        yield Artifact(device.name, path, content, KIND, mode)
     fabric = managed_fabric(plan, device)
     manager = fabric.subnet_manager if fabric is not None else None
     if manager is not None and manager.m_key is not None:
         content = f"<secret {manager.m_key.secret} as m-key>\n".encode()
         yield Artifact(device.name, M_KEY_FILE, content, KIND, M_KEY_MODE)
+
+
+WRITER = Writer(KIND, applies, own, shared)
+
+
+def _munge_key(plan: Plan) -> Iterator[SharedFile]:
+    key = munge_secret(plan)
+    if key is not None:
+        yield MUNGE_KEY, f"<secret {key} as munge-key>".encode(), MUNGE_KEY_MODE

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from clusterwright.artifact import Artifact
-from clusterwright.intent.node_nics import is_managed, nics_by_fabric
+from clusterwright.intent.node_kind import NodeKind
+from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.mounts import mounts_of
 from clusterwright.platforms.linux.writer.qos import is_lossless
+from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 from clusterwright.spec.image import Image
 from clusterwright.spec.kernel_settings import dotted
@@ -34,22 +35,25 @@ def applies(plan: Plan, device: Device) -> bool:
     return is_managed(device)
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     """sysctl, modules, limits, kernel command line, time, name service, log forwarding, and what starts at boot."""
-    for path, content in _shared_files(plan, device.image or "", device.node_group, shape_of(plan, device)):
-        yield Artifact(device.name, path, content, KIND)
+    for path, content in _files(plan, kind.image, kind.node_group, shape_of(kind)):
+        yield path, content, 0o644
+
+
+WRITER = Writer(KIND, applies, shared=shared)
 
 
 Shape = tuple[tuple[str, int], ...]
 
 
-def shape_of(plan: Plan, device: Device) -> Shape:
-    """How many NICs a node has in each fabric: all that kernel settings depend on."""
-    return tuple((fabric, len(nics)) for fabric, nics in nics_by_fabric(plan, device).items())
+def shape_of(kind: NodeKind) -> Shape:
+    """How many NICs nodes of a kind have in each fabric: all that kernel settings depend on."""
+    return tuple((fabric, len(nics)) for fabric, nics in kind.by_fabric().items())
 
 
 @per_plan
-def _shared_files(plan: Plan, image_name: str, node_group: str, shape: Shape) -> tuple[tuple[str, bytes], ...]:
+def _files(plan: Plan, image_name: str, node_group: str, shape: Shape) -> tuple[tuple[str, bytes], ...]:
     image = plan.spec.image(image_name)
     if image is None:
         return ()

@@ -6,15 +6,14 @@ what it knows of packet filters and routes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from clusterwright.artifact import Artifact
+from clusterwright.intent.node_kind import NodeKind
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.json_lines import dump_lines
 from clusterwright.platforms.linux.writer.health import PACKAGE as NODE_HEALTH
 from clusterwright.platforms.linux.writer.program_archive import archive_of, archive_path
+from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 
 KIND = "node-watch"
@@ -39,14 +38,16 @@ def applies(plan: Plan, device: Device) -> bool:
     return is_managed(device)
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
     """The same files for every node: what is its own, the watch reads from the node check's expectations."""
-    for path, content, mode in _files(plan):
-        yield Artifact(device.name, path, content, KIND, mode)
+    return _files(plan)
+
+
+WRITER = Writer(KIND, applies, shared=shared)
 
 
 @per_plan
-def _files(plan: Plan) -> tuple[tuple[str, bytes, int], ...]:
+def _files(plan: Plan) -> tuple[SharedFile, ...]:
     archives = [f"/{archive_path(package)}" for package in (NODE_HEALTH, PACKAGE)]
     program = template("watch/program.py.j2").render(archives=archives)
     service = template("watch/isolation-watch.service.j2").render(program=PROGRAM, credential=CREDENTIAL)

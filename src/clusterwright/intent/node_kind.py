@@ -1,0 +1,65 @@
+"""Of which kind a node is: all that the files which nodes have in common depend on.
+
+What is written from a kind cannot depend on anything else that a node has: its name, its addresses, its place. So nodes
+of one kind share what is written so, and nobody has to compare their files to know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.intent.node_nics import is_managed, nics_of
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.scheduling import slurm_units
+from clusterwright.plan.model import Device, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class KindNic:
+    """A cabled NIC as all nodes of a kind have it. ``version`` is the IP version, 0 where it has no address; ``switch``
+    tells switches apart by the order in which the node's NICs end at them, whichever switches they are."""
+
+    interface: str
+    rdma_device: str | None
+    pci: str | None
+    fabric: str
+    version: int
+    switch: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKind:
+    """Nodes of one group and image on one model of machine, cabled alike; ``slurm_units`` are those of Slurm."""
+
+    node_group: str
+    image: str
+    model: str
+    nics: tuple[KindNic, ...]
+    slurm_units: tuple[str, ...]
+
+    def by_fabric(self) -> Mapping[str, tuple[KindNic, ...]]:
+        """The NICs by fabric, in rail order."""
+        found: dict[str, list[KindNic]] = {}
+        for nic in self.nics:
+            found.setdefault(nic.fabric, []).append(nic)
+        return {name: tuple(nics) for name, nics in found.items()}
+
+
+@per_plan
+def kind_of(plan: Plan, device: Device) -> NodeKind:
+    """The kind of a node. Raises ValueError for a device that runs no image of ours."""
+    if not is_managed(device):
+        raise ValueError(f"{device.name}: runs no image")
+    nics, switches = [], dict[str, int]()
+    for nic in nics_of(plan, device):
+        switch = switches.setdefault(nic.switch, len(switches))
+        nics.append(KindNic(nic.interface, nic.rdma_device, nic.pci, nic.fabric.name, nic.version, switch))
+    kind = NodeKind(device.node_group, device.image or "", device.model, tuple(nics), slurm_units(plan, device))
+    return _only(plan, kind)
+
+
+@per_plan
+def _only(plan: Plan, kind: NodeKind) -> NodeKind:
+    """One object for equal kinds: those of a plan are as many as its nodes."""
+    return kind
