@@ -30,7 +30,7 @@ COMPILED = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -qq -j 0
 # A file's tests stay in one process, which makes its fixtures once, in the order that tests/conftest.py gives them.
 SIDE_BY_SIDE = -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup develop up test test-fast lint bench figures lock golden clean
+.PHONY: help setup develop up test test-fast lint docs bench figures lock golden clean
 
 help: ## lists these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1	\2/' | expand -t 16
@@ -75,18 +75,23 @@ test-fast: develop ## a test of every room in three minutes: without root, Debia
 lint: develop ## ruff, mypy, yamllint, ansible-lint, j2lint
 	@tools/lint
 
-bench: develop ## measures the figures that the README cites
+docs: develop ## writes the pages of docs/ as a site with a search to build/site; a warning is an error
+	@$(BIN)/sphinx-build -q -W --keep-going -n \
+		-c tools/site -d .cache/site docs build/site
+	@echo "site: build/site/index.html"
+
+bench: develop ## measures the figures of docs/figures.md
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/python -m benchmarks
 
-figures: develop ## measures the figures of the README and writes them into it
-	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/python -m benchmarks --write README.md
+figures: develop ## measures the figures of docs/figures.md and writes them into it
+	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/python -m benchmarks --write docs/figures.md
 
 golden: develop ## writes the tests' golden files anew; look at the diff before you commit it
 	@PATH="$(BIN):$$PATH" CLUSTERWRIGHT_GOLDEN=write $(BIN)/pytest $(SIDE_BY_SIDE)
 
 lock: ## resolves pyproject.toml into the lock files; UPGRADE=--upgrade takes newer versions
 	@$(COMPILE) pyproject.toml -o requirements.lock
-	@$(COMPILE) pyproject.toml --group lint --group test -c requirements.lock -o requirements-dev.lock
+	@$(COMPILE) pyproject.toml --group lint --group test --group docs -c requirements.lock -o requirements-dev.lock
 	@printf 'hatchling==1.27.0\neditables\n' | $(COMPILE) --no-annotate - -o requirements-build.lock
 
 clean: ## removes the environment, caches and what `make up` deployed

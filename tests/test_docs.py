@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.golden_files import REFRESH
+from tests.pages.command_reference import command_page, status_table
 
 from clusterwright.cli.main import cli
 
@@ -61,3 +63,68 @@ def test_what_is_not_there_is_found() -> None:
         "docs/nothing.md",
     ]
     assert COMMAND.findall("$ cd x && clusterwright up a.yaml --pod p > y") == ["up a.yaml --pod p "]
+
+
+ENTRY = re.compile(r"^- \[[^\]]+\]\(([^)]+\.md)\)", re.MULTILINE)
+FENCE = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+REASON = re.compile(r"<!-- not run: .{20,} -->\n\Z")
+
+
+def test_every_page_is_in_one_section_of_the_index() -> None:
+    """docs/index.md is the one list of pages: the site's sections are made of it."""
+    listed = ENTRY.findall((REPOSITORY / "docs/index.md").read_text(encoding="utf-8"))
+    pages = [page.name for page in (REPOSITORY / "docs").glob("*.md") if page.name != "index.md"]
+    assert sorted(listed) == sorted([*pages, "rules/README.md"]), "add each new page of docs/ to docs/index.md"
+
+
+def unmarked(text: str) -> list[str]:
+    """Commands that stand where tests/pages/test_commands.py does not look: in a block that is no ``console``."""
+    return [
+        line
+        for kind, body in FENCE.findall(text)
+        if kind in ("", "sh", "bash", "text", "shell")
+        for line in body.splitlines()
+        if re.match(r"(\$ )|(clusterwright|make|pulumi|tools/\S+) \S", line) and not line.endswith("[OPTIONS]")
+    ] + re.findall(r"^    (?:\$ )?clusterwright .*", re.sub(FENCE, "", text), re.MULTILINE)
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+def test_every_command_is_run_or_says_why_not(guide: Path) -> None:
+    text = guide.read_text(encoding="utf-8")
+    if guide.stem != "cli":  # made from the parser, and its usage lines are no commands
+        assert not unmarked(text), "write them as ```console with $ before each, so that they are run"
+    for block in re.finditer(r"^```console\n(.*?)```", text, re.MULTILINE | re.DOTALL):
+        above = text[: block.start()]
+        if "<!-- not run" in above.rpartition("\n\n")[2]:
+            assert REASON.search(above), block.group()
+        else:
+            assert block.group(1).startswith("$ "), block.group()
+
+
+def test_commands_elsewhere_are_found() -> None:
+    assert unmarked("x\n\n    clusterwright lint\n\n```\n$ ls\nclusterwright lint x\nls\n```\n") == [
+        "$ ls",
+        "clusterwright lint x",
+        "    clusterwright lint",
+    ]
+
+
+def test_the_reference_of_commands_is_what_the_parser_makes() -> None:
+    introduction = (
+        "Every command with its options; `--help` behind each prints the same.\n"
+        "What a command says by its exit status: [exit statuses](exit-status.md)."
+    )
+    statuses = (
+        "# Exit statuses\n\n"
+        "As a rule, 0 is when there is nothing to say, 1 for findings, 2 when the command could not run:\n"
+        "wrong arguments, a file that cannot be read, a spec with errors where a plan is needed.\n"
+        "130 is for what was interrupted.\n\n"
+    )
+    made = {"cli.md": command_page(cli, introduction), "exit-status.md": f"{statuses}{status_table(cli)}\n"}
+    for name, text in made.items():
+        page = REPOSITORY / "docs" / name
+        if REFRESH:
+            page.write_text(text, encoding="utf-8")
+        assert page.read_text(encoding="utf-8") == text, (
+            f"{name} is stale: CLUSTERWRIGHT_GOLDEN=write pytest {__file__}"
+        )

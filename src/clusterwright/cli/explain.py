@@ -18,7 +18,9 @@ _LOOKALIKES = str.maketrans("OIL", "011")
 def explain(code: str | None) -> int:
     """Prints the page of the rule CODE (CW203): what is wrong, why it matters, how to mend it, with examples.
 
-    Without CODE it lists all rules. Exit status: 0, or 2 when there is no such rule.
+    Without CODE it lists all rules.
+
+    Exit status: 0 printed, 2 there is no such rule.
     """
     from clusterwright.rules.registry import all_rules
 

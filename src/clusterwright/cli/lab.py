@@ -61,8 +61,9 @@ def up(
 ) -> int:
     """Starts the twin of SPEC and waits until every switch has its routes.
 
-    What an earlier lab of this name left is removed first. Exit status: 0 it runs as planned, 1 its routes
-    are others, 2 it could not be started.
+    What an earlier lab of this name left is removed first.
+
+    Exit status: 0 it runs as planned, 1 its routes are others, 2 it could not be started.
     """
     from clusterwright.lab.bringup import bring_up
     from clusterwright.lab.check import DidNotConverge, await_routes
@@ -100,7 +101,9 @@ def check_command(spec: Path, fabric: str | None, isolation: bool, form: str) ->
 
     With --isolation it is packets between all zones that are compared with the declared flows, through the rendered
     rules of nodes and lists of switches: allowed ports, their neighbours, the other IP version, fragments, spoofed
-    sources, ICMP, replies. Exit status: 0 as planned, 1 there are differences, 2 could not run.
+    sources, ICMP, replies.
+
+    Exit status: 0 as planned, 1 there are differences, 2 could not run.
     """
     from clusterwright.lab.check import check
     from clusterwright.lab.faults import Fault, faulty
@@ -146,8 +149,9 @@ def fail(
 ) -> int:
     """Takes links down and drains switches in the running twin, one after the other, and mends them.
 
-    After each step every switch must have the routes of the plan with that exception. Exit status: 0 it converged and
-    no route was lost, 1 not, 2 could not run.
+    After each step every switch must have the routes of the plan with that exception.
+
+    Exit status: 0 it converged and no route was lost, 1 not, 2 could not run.
     """
     from clusterwright.lab.check import DidNotConverge
     from clusterwright.lab.faults import Fault, faulty, parse_link
@@ -197,7 +201,10 @@ def _changes(whole: Twin, state: LabState, faults: Sequence[Fault], *, keep: boo
 @click.argument("spec")
 @_FABRIC
 def down(spec: str, fabric: str | None) -> int:
-    """Removes the labs of SPEC, complete or not, and restores the kernel's limits. SPEC may be the cluster's name."""
+    """Removes the labs of SPEC, complete or not, and restores the kernel's limits. SPEC may be the cluster's name.
+
+    Exit status: 0 removed, 2 could not run.
+    """
     from clusterwright.spec.load import load_spec
 
     require_rights()

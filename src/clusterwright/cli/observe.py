@@ -73,7 +73,9 @@ def observe(
 ) -> int:
     """Compares the cabling of SPEC with scans of its fabrics, and what devices run with what was rendered for them.
 
-    Give one of --ibnetdiscover, --lldp and --running. Exit status: 0 no differences, 1 differences, 2 could not run.
+    Give one of --ibnetdiscover, --lldp and --running.
+
+    Exit status: 0 no differences, 1 differences, 2 could not run.
     """
     from clusterwright.cli.planning import plan_with_findings
     from clusterwright.observe.compare import compare

@@ -26,7 +26,10 @@ def audit() -> None:
 @_ROOT
 @click.argument("name", default="")
 def show(root: Path, name: str) -> int:
-    """List the rollouts; with a NAME (or its beginning), everything about that one."""
+    """List the rollouts; with a NAME (or its beginning), everything about that one.
+
+    Exit status: 0 shown, 2 could not run.
+    """
     from clusterwright.report.rollout_history import rollouts
 
     found = rollouts(_entries(root))
@@ -46,7 +49,10 @@ def show(root: Path, name: str) -> int:
 @_ROOT
 @click.option("--head", help="COUNT:DIGEST as printed before and kept elsewhere; the log must still contain it.")
 def verify(root: Path, head: str | None) -> int:
-    """Check that no line was changed, moved or taken out, and print the log's head, to be kept elsewhere."""
+    """Check that no line was changed, moved or taken out, and print the log's head, to be kept elsewhere.
+
+    Exit status: 0 unbroken, 2 broken, or could not run.
+    """
     from clusterwright.rollout.audit import path_of
 
     entries = _entries(root)
@@ -64,7 +70,10 @@ def verify(root: Path, head: str | None) -> int:
 @_ROOT
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Default: standard output.")
 def export(root: Path, out: Path | None) -> int:
-    """Write every rollout as one JSON document."""
+    """Write every rollout as one JSON document.
+
+    Exit status: 0 written, 2 could not run.
+    """
     from clusterwright.report.rollout_history import rollouts
 
     entries = _entries(root)

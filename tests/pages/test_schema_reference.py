@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.golden_files import REFRESH
+from tests.pages.schema_reference import Unsaid, schema_reference
 
-from clusterwright.spec.schema.reference import spec_reference
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = {
@@ -18,6 +21,10 @@ PAGES = {
 here; editors that read `# yaml-language-server: $schema=` complete and check them while you type.""",
     ),
     "hardware": ("docs/hardware.md", "Every key of a hardware catalogue file, as in `inventory/hardware/`."),
+    "system": (
+        "docs/systems.md",
+        "Every key of what a switch system can be told, as in `inventory/systems/`: each figure with its source.",
+    ),
 }
 
 
@@ -26,7 +33,7 @@ def test_the_reference_is_what_the_schema_makes(name: str) -> None:
     file, introduction = PAGES[name]
     schema = json.loads((REPOSITORY / f"inventory/schema/{name}.schema.json").read_text())
     strings = json.loads((REPOSITORY / "inventory/schema/strings.schema.json").read_text())
-    text = spec_reference(schema, strings, introduction)
+    text = schema_reference(schema, strings, introduction)
     page = REPOSITORY / file
     if REFRESH:
         page.write_text(text)
@@ -42,3 +49,29 @@ def test_every_key_of_the_cluster_schema_says_what_it_means() -> None:
         if "description" not in value and "$ref" not in value
     ]
     assert not silent
+
+
+def test_every_object_has_a_table_and_every_default_is_said() -> None:
+    """An inline object was once just "object", and what its keys are when left out stood nowhere."""
+    schema = json.loads((REPOSITORY / "inventory/schema/cluster.schema.json").read_text())
+    page = (REPOSITORY / "docs/spec.md").read_text()
+    assert "| object |" not in page
+    keys = {key for key in _keys(schema) if f"| `{key}` |" not in page}
+    assert not keys
+
+
+def test_what_the_page_has_no_words_for_is_not_passed_over() -> None:
+    schema = {"title": "x", "properties": {"a": {"type": "string", "contentEncoding": "base64"}}}
+    with pytest.raises(Unsaid, match="contentEncoding"):
+        schema_reference(schema, {"$defs": {}}, "")
+
+
+def _keys(schema: object) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if isinstance(schema.get("properties"), dict):
+            yield from schema["properties"]
+        for below in schema.values():
+            yield from _keys(below)
+    elif isinstance(schema, list):
+        for below in schema:
+            yield from _keys(below)

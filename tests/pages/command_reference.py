@@ -1,0 +1,73 @@
+"""The reference of the command line, and of its exit statuses, made from the parser that reads the arguments."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+
+import click
+
+# An exit status is told in a paragraph of its own, as in "Exit status: 0 written, 2 could not run."
+_STATUS = re.compile(r"^Exit status: (.+?)(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def commands(group: click.Group, name: str = "clusterwright") -> Iterator[tuple[str, click.Command]]:
+    """Every command below ``group`` that does something, with its whole name, in the order of names."""
+    context = click.Context(group, info_name=name)
+    for below in group.list_commands(context):
+        command = group.get_command(context, below)
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{name} {below}")
+        elif command is not None:
+            yield f"{name} {below}", command
+
+
+def command_page(group: click.Group, introduction: str) -> str:
+    """The page of all commands: usage, what each does, its options with their defaults."""
+    parts = ["# Commands", introduction, *(_section(name, command) for name, command in commands(group))]
+    return "\n\n".join(parts) + "\n"
+
+
+def status_table(group: click.Group) -> str:
+    """A table of what each command's exit status says."""
+    rows = [f"| [`{name}`](cli.md#{_anchor(name)}) | {_cell(status(command))} |" for name, command in commands(group)]
+    return "\n".join(["| command | exit status |", "| --- | --- |", *rows])
+
+
+def status(command: click.Command) -> str:
+    """What the command's help says of its exit status; KeyError where it says nothing."""
+    found = _STATUS.search(_help(command))
+    if found is None:
+        raise KeyError(command.name)
+    return " ".join(found.group(1).split())
+
+
+def _section(name: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=name)
+    lines = [f"## {name}", "", "```text", *command.get_usage(context).removeprefix("Usage: ").splitlines(), "```", ""]
+    lines += [_prose(_help(command))]
+    options = []
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        # An argument without a word of its own is told in the text above; every command has --help.
+        if record is not None and record[1] and "--help" not in record[0]:
+            options.append(f"| `{_cell(record[0])}` | {_cell(record[1])} |")
+    return "\n".join([*lines, *(["", "| option | meaning |", "| --- | --- |", *options] if options else [])])
+
+
+def _help(command: click.Command) -> str:
+    return inspect.cleandoc(command.help or "").replace("\b\n", "")
+
+
+def _prose(text: str) -> str:
+    """Help as Markdown: what it calls by a name in capitals or brackets stays what it is."""
+    return re.sub(r"(?<!`)([\w./]*(?:<[^>`]*>[\w./]*)+)", r"`\1`", text)
+
+
+def _anchor(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

@@ -1,0 +1,58 @@
+"""How the pages of docs/ become a site: `make docs`. Read by sphinx-build.
+
+The pages are Markdown that a code host shows as it is, without a directive of any generator. What Sphinx needs besides,
+the tree of pages, is made here from the lists of links in ``docs/index.md``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+DOCS = Path(__file__).parents[2] / "docs"
+PACKAGE = DOCS.parent / "src" / "clusterwright" / "__init__.py"
+ENTRY = re.compile(r"^- \[[^\]]+\]\(([^)]+)\.md\)", re.MULTILINE)
+
+project = "clusterwright"
+found = re.search(r'__version__ = "([^"]+)"', PACKAGE.read_text(encoding="utf-8"))
+assert found is not None, PACKAGE  # noqa: S101
+version = release = found.group(1)
+extensions = ["myst_parser"]
+root_doc = "index"
+myst_heading_anchors = 4
+nitpicky = True
+# Texts of devices that no lexer knows are shown as they are; a block that says what it is must be that.
+highlight_language = "none"
+html_theme = "furo"
+html_title = f"clusterwright {version}"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_copyright = False
+html_last_updated_fmt = None  # the same pages, the same bytes
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+
+
+def _tree(caption: str, pages: list[str]) -> str:
+    return "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
+
+
+def _sections(text: str) -> list[tuple[str, list[str]]]:
+    """Each section of the index, with the pages that it lists."""
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
+    return [(title, ENTRY.findall(body)) for title, body in zip(parts[1::2], parts[2::2], strict=True)]
+
+
+def _with_tree(_app: Sphinx, page: str, source: list[str]) -> None:
+    if page == root_doc:
+        source[0] += "".join(_tree(title, pages) for title, pages in _sections(source[0]))
+    elif page.startswith("rules/CW"):
+        # Their index lists them. In the tree, every page would repeat all of them beside its text.
+        source[0] = f"---\norphan: true\n---\n\n{source[0]}"
+
+
+def setup(app: Sphinx) -> None:
+    """Sphinx calls this, and then ``_with_tree`` for every page that it reads."""
+    app.connect("source-read", _with_tree)
