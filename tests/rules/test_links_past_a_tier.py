@@ -48,9 +48,9 @@ def test_a_tier_above_chooses_among_several_cables_to_a_rack(skeleton: FabricSke
 
 def test_headroom_at_the_top_is_for_the_longest_cable_that_ends_there(skeleton: FabricSkeleton) -> None:
     top = len(skeleton.fabric.tiers) - 1
-    promised = headroom.promised(skeleton.fabric, skeleton, top)[1]
+    longest = {(skeleton.fabric.name, top, "down"): 500.0}
+    ports, promised = headroom.promised(skeleton.fabric, skeleton, top, longest)
     lengths = {tier.role: tier.up.side.length_m for tier in skeleton.fabric.tiers if tier.up is not None}
     assert lengths["rtsw"] > lengths["ctsw"]
-    ports = headroom.promised(skeleton.fabric, skeleton, top)[0]
     least = headroom_cells(400, lengths["rtsw"], skeleton.fabric.mtu)
     assert promised >= ports * least

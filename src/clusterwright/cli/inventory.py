@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 import click
 
 from clusterwright.finding import ClusterwrightError
 
-FORMATS = ("json", "csv", "ansible", "dns", "prometheus")
-FOLDERS = frozenset({"csv", "dns"})
+FORMATS = ("json", "csv", "ansible", "dns", "prometheus", "crew")
+FOLDERS = frozenset({"csv", "crew", "dns"})
 
 
 @click.command()
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--format", "form", type=click.Choice(FORMATS), default="json", show_default=True, help="Output format.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="A file to write instead of stdout; for csv and dns, a folder."
+    "--out",
+    type=click.Path(path_type=Path),
+    help="A file to write instead of stdout; a folder for several.",
 )
 @click.option("--pod", help="Only what lies in this pod (or other group), and the cables that end there.")
 @click.option("--serial", type=click.IntRange(1, 2**32 - 1), default=1, show_default=True, help="Of dns zones.")
@@ -29,11 +33,13 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, serial: 
     csv      a file for each list (devices.csv, interfaces.csv, cables.csv, ...) in the folder --out
     dns      zone files, forwards and backwards, in the folder --out
     prometheus  targets for `file_sd_configs`
+    crew     point-to-point lists, pulls by pairs of racks, trays and labels, in the folder --out
     ansible  an inventory for `ansible-inventory -i FILE.json`
 
     Exit status: 0 written, 2 could not run.
     """  # noqa: D301  # click reads the backspace itself: what follows it is a list
     from clusterwright.cli.planning import plan_with_findings
+    from clusterwright.report.crew.files import crew_files
     from clusterwright.report.figures import figures
     from clusterwright.report.inventory_ansible import ansible_lines
     from clusterwright.report.inventory_csv import csv_lines
@@ -48,7 +54,9 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, serial: 
     plan, _ = plan_with_findings(spec)
     chosen = Inventory(plan, pod)
     if form in FOLDERS and out is not None:
-        written = replace_files(out, csv_lines(chosen) if form == "csv" else zone_files(chosen, serial))
+        folders: Mapping[str, Callable[[Inventory], Mapping[str, Iterable[str]]]]
+        folders = {"csv": csv_lines, "crew": crew_files, "dns": partial(zone_files, serial=serial)}
+        written = replace_files(out, folders[form](chosen))
         click.echo(f"wrote {', '.join(str(path) for path in written)}", err=True)
         return 0
     if form == "json":

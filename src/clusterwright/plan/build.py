@@ -12,7 +12,8 @@ from clusterwright.plan.cabling import cable_fabric
 from clusterwright.plan.model import Device, Plan
 from clusterwright.plan.placing import keep_in_racks, place_nodes, place_switches
 from clusterwright.plan.ports import PortShortage
-from clusterwright.plan.racking import Racks
+from clusterwright.plan.racks.filling import Racks
+from clusterwright.plan.racks.lengths import CableRuns
 from clusterwright.plan.service import service_of
 from clusterwright.plan.skeleton import Skeleton, build_skeleton
 from clusterwright.spec.model import ClusterSpec
@@ -27,18 +28,21 @@ def build_plan(spec: ClusterSpec, skeleton: Skeleton | None = None) -> Plan:
     nodes = place_nodes(spec, skeleton, racks)
     switches = place_switches(spec, skeleton, racks)
     devices: list[Device] = [*nodes]
-    service = service_of(spec, (*nodes, *(switch for placed in switches for switch in placed)))
+    groups = (*skeleton.layout.groups, *racks.added)
+    by_name = {device.name: device for placed in (nodes, *switches) for device in placed}
+    service = service_of(spec, by_name.values())
+    runs = CableRuns(spec, groups, by_name)
     cables = []
     subnets = []
     for fabric, placed in zip(skeleton.fabrics, switches, strict=True):
         devices.extend(placed)
         try:
-            fabric_cables, fabric_subnets = cable_fabric(spec, skeleton.layout, fabric, placed, nodes, service)
+            fabric_cables, fabric_subnets = cable_fabric(spec, skeleton.layout, fabric, placed, nodes, service, runs)
         except PortShortage as error:
             raise _shortage(spec, fabric.fabric.path, error) from error
         cables.extend(fabric_cables)
         subnets.extend(fabric_subnets)
-    return Plan(spec, (*skeleton.layout.groups, *racks.added), tuple(devices), tuple(cables), tuple(subnets))
+    return Plan(spec, groups, tuple(devices), tuple(cables), tuple(subnets))
 
 
 def _shortage(spec: ClusterSpec, path: tuple[str | int, ...], error: PortShortage) -> SpecError:

@@ -18,6 +18,7 @@ from clusterwright.plan.guids import hca_guid
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.model import Cable, Device, Interface, Subnet
 from clusterwright.plan.ports import Allocation, PortShortage, allocate, moved
+from clusterwright.plan.racks.lengths import CableRuns
 from clusterwright.plan.service import Service, dead_ports
 from clusterwright.plan.skeleton import FabricSkeleton, links_of
 from clusterwright.spec.fabric import Attach, Fabric, Tier, Uplinks
@@ -39,6 +40,7 @@ def cable_fabric(
     switches: Sequence[Device],
     nodes: Sequence[Device],
     service: Service,
+    runs: CableRuns,
 ) -> tuple[list[Cable], list[Subnet]]:
     """Cables and subnets of a fabric. Raises PortShortage when a switch runs out of ports."""
     ports = allocate_fabric(spec, skeleton)
@@ -48,8 +50,8 @@ def cable_fabric(
     up_ports = [iter(allocation.up) for allocation in ports]
     names = [switch.name for switch in switches]
     given = GivenAddresses(skeleton, addresses) if addresses else None
-    host_cables, subnets = _attach(spec, layout, skeleton, names, nodes, down_ports, given, service)
-    return [*host_cables, *_link(skeleton, names, down_ports, up_ports, given, service)], subnets
+    host_cables, subnets = _attach(spec, layout, skeleton, names, nodes, down_ports, given, service, runs)
+    return [*host_cables, *_link(skeleton, names, down_ports, up_ports, given, service, runs)], subnets
 
 
 def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocation]:
@@ -129,6 +131,7 @@ def _attach(
     down_ports: Sequence[Iterator[str]],
     given: GivenAddresses | None,
     service: Service,
+    runs: CableRuns,
 ) -> tuple[list[Cable], list[Subnet]]:
     fabric = skeleton.fabric
     ends = _ends_by_group(spec, fabric)
@@ -172,7 +175,7 @@ def _attach(
                 upper,
                 item.speed_gbps,
                 tier.down.medium,
-                tier.down.length_m,
+                runs.between(device, switch, tier.down.length_m).length_m,
                 service.carries(lower, upper),
             )
         )
@@ -202,6 +205,7 @@ def _link(
     up_ports: Sequence[Iterator[str]],
     given: GivenAddresses | None,
     service: Service,
+    runs: CableRuns,
 ) -> list[Cable]:
     fabric = skeleton.fabric
     cables: list[Cable] = []
@@ -218,5 +222,6 @@ def _link(
             a = Interface(names[lower], next(up_ports[lower]), fabric.name, "up", speed, rail, low_address, length)
             b = Interface(names[upper], next(down_ports[upper]), fabric.name, "down", speed, rail, high_address, length)
             working = service.carries(a, b)
-            cables.append(Cable(fabric.name, bundle.tier, a, b, speed, up.side.medium, up.side.length_m, working))
+            length_m = runs.between(names[lower], names[upper], up.side.length_m).length_m
+            cables.append(Cable(fabric.name, bundle.tier, a, b, speed, up.side.medium, length_m, working))
     return cables

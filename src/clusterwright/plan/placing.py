@@ -9,7 +9,7 @@ from clusterwright.plan.allocation.standing import Numbers
 from clusterwright.plan.guids import switch_guid
 from clusterwright.plan.layout import NodeSlot
 from clusterwright.plan.model import Device
-from clusterwright.plan.racking import Racks
+from clusterwright.plan.racks.filling import Racks
 from clusterwright.plan.seats import Seat
 from clusterwright.plan.service import state_of, stated
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton

@@ -33,20 +33,20 @@ _CABLE_COLUMNS = (
 _ADDRESS_COLUMNS = ("address", "prefix_length", "device", "port", "side", "fabric")
 _SUBNET_COLUMNS = ("prefix", "kind", "fabric", "device", "gateway")
 _ASN_COLUMNS = ("asn", "fabric", "role", "switches")
-_RACK_COLUMNS = ("name", "pod", "height_units", "used_units", "devices", "power_w", "weight_kg")
+_RACK_COLUMNS = ("name", "row", "position", "pod", "height_units", "used_units", "devices", "power_w", "weight_kg")
 
 
 def csv_lines(inventory: Inventory) -> Mapping[str, Iterator[str]]:
     """File name to its lines: what :func:`csv_files` has, one line after another, and the interfaces beside it."""
     return {
-        "devices.csv": _lines(_DEVICE_COLUMNS, _rows(_DEVICE_COLUMNS, inventory.devices())),
-        "cables.csv": _lines(_CABLE_COLUMNS, _cable_rows(inventory)),
-        "addresses.csv": _lines(_ADDRESS_COLUMNS, _rows(_ADDRESS_COLUMNS, inventory.addresses())),
-        "subnets.csv": _lines(_SUBNET_COLUMNS, _rows(_SUBNET_COLUMNS, inventory.subnets())),
-        "racks.csv": _lines(_RACK_COLUMNS, _rows(_RACK_COLUMNS, inventory.racks())),
-        "asns.csv": _lines(_ASN_COLUMNS, _rows(_ASN_COLUMNS, inventory.asns())),
-        "materials.csv": _lines(Material._fields, inventory.materials()),
-        "interfaces.csv": _lines(ListedInterface._fields, inventory.interfaces()),
+        "devices.csv": csv_table(_DEVICE_COLUMNS, _rows(_DEVICE_COLUMNS, inventory.devices())),
+        "cables.csv": csv_table(_CABLE_COLUMNS, _cable_rows(inventory)),
+        "addresses.csv": csv_table(_ADDRESS_COLUMNS, _rows(_ADDRESS_COLUMNS, inventory.addresses())),
+        "subnets.csv": csv_table(_SUBNET_COLUMNS, _rows(_SUBNET_COLUMNS, inventory.subnets())),
+        "racks.csv": csv_table(_RACK_COLUMNS, _rows(_RACK_COLUMNS, inventory.racks())),
+        "asns.csv": csv_table(_ASN_COLUMNS, _rows(_ASN_COLUMNS, inventory.asns())),
+        "materials.csv": csv_table(Material._fields, inventory.materials()),
+        "interfaces.csv": csv_table(ListedInterface._fields, inventory.interfaces()),
     }
 
 
@@ -91,8 +91,8 @@ def _rows(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> Itera
     return ([record[name] for name in columns] for record in records)
 
 
-def _lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """The table, some thousand lines at a time."""
+def csv_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """A table with its header, some thousand lines at a time."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(columns)

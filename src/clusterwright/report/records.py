@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import format_guid
 from clusterwright.plan.own_addresses import own_addresses
+from clusterwright.plan.racks.lengths import rack_places
 from clusterwright.report.lists.interfaces import ListedInterface, interfaces
 from clusterwright.report.lists.materials import Material, materials
 
@@ -149,8 +150,9 @@ class Inventory:
         return interfaces(self.plan, self.device_list)
 
     def racks(self) -> Iterator[Record]:
-        """One record a rack: how high it is, what is taken of that, what the devices in it draw and weigh."""
+        """One record a rack: where it stands, its height, what is taken of that, what its devices draw and weigh."""
         catalogue, height = self.plan.spec.catalogue, self.plan.spec.site.rack_units
+        places = rack_places(self.plan.spec.site.floor)
         held: dict[str, list[Device]] = defaultdict(list)
         for device in self.device_list:
             if device.rack:
@@ -159,6 +161,8 @@ class Inventory:
             models = [catalogue[device.model] for device in devices]
             yield {
                 "name": rack,
+                "row": places[rack].row_name if rack in places else None,
+                "position": places[rack].position if rack in places else None,
                 "pod": next((device.pod for device in devices if device.pod), None),
                 "height_units": height,
                 "used_units": short_number(sum(model.units for model in models)),

@@ -31,6 +31,7 @@ from clusterwright.plan.figures import figures
 from clusterwright.plan.meeting import Wiring, wiring_of_skeleton
 from clusterwright.plan.model import Plan
 from clusterwright.plan.ports import Allocation, PortShortage
+from clusterwright.plan.racks.lengths import longest_cables
 from clusterwright.plan.service import device_states
 from clusterwright.plan.size import node_count, uplink_counts
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, build_skeleton
@@ -117,6 +118,11 @@ class Subject:
         """The whole plan, for rules that ask for single ports and cables. Raises FencedError where there is none."""
         self.require_plan()
         return build_plan(self.spec, self.skeleton)
+
+    @cached_property
+    def longest_cables(self) -> Mapping[tuple[str, int, str], float]:
+        """The longest cable in metres of each fabric, tier and side. Raises FencedError where there is no plan."""
+        return longest_cables(self.plan)
 
     @cached_property
     def comparison(self) -> Comparison | None:

@@ -1,11 +1,12 @@
-"""The place a cluster stands in: names, servers that every device uses, who may log in."""
+"""The place a cluster stands in: names, racks on a floor, servers that every device uses, who may log in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from clusterwright.spec.allocated.ranges import expand
 from clusterwright.spec.reading import Reading, Servers
 from clusterwright.spec.text.document import Path
 
@@ -76,14 +77,48 @@ class Services:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """A row of racks, as written: a word is a rack or a range of them (``p00r00..03``), from the row's head on."""
+
+    name: str
+    racks: tuple[str, ...]
+    path: Path
+
+    def places(self) -> Iterator[tuple[str, int]]:
+        """Each rack with the index of its word. Raises ValueError for a word that is no range."""
+        return ((name, at) for at, word in enumerate(self.racks) for name in expand(word))
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Where racks stand in their hall, and how cables get from one to another, in metres.
+
+    Rows lie side by side, their heads on one line, ``row_pitch_m`` from middle to middle. ``tray_m`` is the height of
+    the trays above what racks stand on (negative below a raised floor). ``crossings_m`` are where trays cross the rows,
+    measured from their heads; without one they cross everywhere. ``slack_m`` is what each end takes beside the way;
+    ``lengths_m`` are the lengths that cables are bought in.
+    """
+
+    rows: tuple[Row, ...]
+    rack_width_m: float
+    row_pitch_m: float
+    tray_m: float
+    crossings_m: tuple[float, ...]
+    slack_m: float
+    lengths_m: tuple[float, ...]
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
-    """Names and services of the place: DNS domain, rack height, servers that every device uses, who may log in.
+    """The place: DNS domain, racks and where they stand, servers that every device uses, who may log in.
 
     ``management`` are the servers under the addresses by which switches reach them, over the management network.
     """
 
     domain: str
     rack_units: int
+    floor: Floor | None
     dns: Servers
     ntp: Servers
     syslog: Servers

@@ -88,8 +88,13 @@ def copper_too_long(subject: Subject) -> Iterator[Problem]:
                 yield from _too_long(tier.down, fastest[tier.role], f"NICs below {tier.role}")
 
 
+def reach_m(speed_gbps: int) -> float:
+    """How far passive copper reaches at a speed, in metres."""
+    return next(metres for fastest, metres in DAC_REACH_M if speed_gbps <= fastest)
+
+
 def _too_long(side: Side, speed_gbps: int, what: str) -> Iterator[Problem]:
-    reach = next(metres for fastest, metres in DAC_REACH_M if speed_gbps <= fastest)
+    reach = reach_m(speed_gbps)
     if side.medium == "dac" and side.length_m > reach:
         yield Problem(
             (*side.path, "length_m"),

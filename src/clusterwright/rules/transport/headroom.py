@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from clusterwright.finding import Severity
 from clusterwright.intent.headroom import divide_pool, headroom_cells, reserved_cells, smallest_share_cells
@@ -44,7 +44,7 @@ def headroom_fits(subject: Subject) -> Iterator[Problem]:
                     "Add `buffer:` with its source to the model.",
                 )
                 continue
-            ports, wanted = promised(fabric, skeleton, depth)
+            ports, wanted = promised(fabric, skeleton, depth, subject.longest_cables)
             lossless = len(lossless_numbers(fabric))
             reserved = reserved_cells(lossless, len(fabric.classes) - lossless, ports)
             shared = divide_pool(buffer, wanted).shared_cells - reserved
@@ -58,18 +58,19 @@ def headroom_fits(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-def promised(fabric: Fabric, skeleton: FabricSkeleton, depth: int) -> tuple[int, int]:
-    """Ports of the tier's busiest switch, and the cells that they are promised: on each side by its neediest cable."""
+def promised(
+    fabric: Fabric, skeleton: FabricSkeleton, depth: int, longest: Mapping[tuple[str, int, str], float]
+) -> tuple[int, int]:
+    """Ports of the tier's busiest switch, and the cells that they are promised: on each side by its neediest cable.
+
+    ``longest`` is that of each fabric, tier and side.
+    """
     tier = fabric.tiers[depth]
-    hosts = any(skeleton.seats[each.seat].tier == depth for each in skeleton.attachments)
-    # a cable between switches is as long as the lower tier says, which need not be the next one
-    below = [low.up.side.length_m for low, high in skeleton.joined_tiers() if high is tier and low.up is not None]
-    length_m = max((tier.down.length_m if hosts else 0, *below))
     links = skeleton.links_down
     down = max((links[at] for at, seat in enumerate(skeleton.seats) if seat.tier == depth), key=len, default=[])
-    cells = len(down) * headroom_cells(max(down, default=0), length_m, fabric.mtu)
+    cells = len(down) * headroom_cells(max(down, default=0), longest.get((fabric.name, depth, "down"), 0), fabric.mtu)
     up = tier.up
     uplinks = 0 if up is None else up.links
     if up is not None:
-        cells += up.links * headroom_cells(up.speed_gbps, up.side.length_m, fabric.mtu)
+        cells += up.links * headroom_cells(up.speed_gbps, longest.get((fabric.name, depth, "up"), 0), fabric.mtu)
     return len(down) + uplinks, cells * len(lossless_numbers(fabric))

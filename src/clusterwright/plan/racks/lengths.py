@@ -1,0 +1,138 @@
+"""How long a cable must be, from where its two ends stand: within a rack always, between racks by the spec's floor.
+
+A tier's own ``length_m`` counts where the floor does not say it. Within one rack it counts while it is long enough and
+no longer than any two units of a rack need, so that one length is ordered for all; what is longer was meant for others.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from clusterwright.plan.model import Device, Group, Plan
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.site import Floor
+
+RACK_UNIT_M = 0.04445  # 1.75 inches (EIA-310)
+SLACK_M = 0.5  # at each end, where the spec has no floor: to the side of the rack and back
+# In metres, what vendors of copper, active optical cables and patch cords list.
+LENGTHS_M = (0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 100, 125, 150, 200, 250, 300)
+RACK = "rack"
+
+
+@dataclass(frozen=True, slots=True)
+class CableRun:
+    """The way of a cable: its length to order in metres, and the trays that it lies in, from its lower end on.
+
+    ``is_measured`` is False where only the tier says how long it is.
+    """
+
+    length_m: float
+    trays: tuple[str, ...]
+    is_measured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RackPlace:
+    """A rack on the floor: its row by index and name, its place in it from 1, and its middle from the row's head."""
+
+    row: int
+    row_name: str
+    position: int
+    x_m: float
+
+
+class CableRuns:
+    """The ways between ``devices``, by name. A device stands in a rack where one of ``groups`` with that name is one;
+    it may also be counted in a larger group, of which nobody knows how wide it is.
+    """
+
+    def __init__(self, spec: ClusterSpec, groups: Iterable[Group], devices: Mapping[str, Device]) -> None:
+        self._floor = spec.site.floor
+        self._devices = devices
+        self._racks = frozenset(group.name for group in groups if group.level == RACK)
+        self._rack_units = spec.site.rack_units
+        self._units = {name: model.units for name, model in spec.catalogue.items()}
+        self._slack = SLACK_M if self._floor is None else self._floor.slack_m
+        self._lengths = LENGTHS_M if self._floor is None else tuple(sorted(self._floor.lengths_m)) or LENGTHS_M
+        self._places = rack_places(self._floor)
+        self._within = self.ordered(self._rack_units * RACK_UNIT_M + 2 * self._slack)
+        self._known: dict[tuple[object, ...], CableRun] = {}
+
+    def between(self, lower: str, upper: str, planned_m: float) -> CableRun:
+        """The way between two devices whose tier plans ``planned_m``."""
+        one, other = self._devices[lower], self._devices[upper]
+        if not self._places and (one.rack != other.rack or one.rack not in self._racks):
+            return CableRun(planned_m, (), False)
+        key = (one.rack, one.unit, one.model, other.rack, other.unit, other.model, planned_m)
+        if key not in self._known:
+            self._known[key] = self._between(one, other, planned_m)
+        return self._known[key]
+
+    def ordered(self, metres: float) -> float:
+        """The next length that cables are bought in; whole metres beyond the longest."""
+        at = bisect_left(self._lengths, round(metres, 3))
+        return float(self._lengths[at]) if at < len(self._lengths) else float(ceil(metres))
+
+    def _between(self, one: Device, other: Device, planned_m: float) -> CableRun:
+        if one.rack == other.rack and one.rack in self._racks:
+            needed = self.ordered(abs(self._height(one) - self._height(other)) + 2 * self._slack)
+            fits = self._floor is None and needed <= planned_m <= self._within
+            return CableRun(planned_m if fits else needed, (), True)
+        here, there = self._places.get(one.rack), self._places.get(other.rack)
+        if self._floor is None or here is None or there is None:
+            return CableRun(planned_m, (), False)
+        trays, along = _way(self._floor, here, there)
+        upright = sum(abs(self._floor.tray_m - self._height(each)) for each in (one, other))
+        return CableRun(self.ordered(upright + along + 2 * self._slack), trays, True)
+
+    def _height(self, device: Device) -> float:
+        """Of the middle of a device; of a cabinet of its own, the middle of a rack."""
+        units = self._units[device.model]
+        above = device.unit - 1 + units / 2 if device.unit else self._rack_units / 2
+        return above * RACK_UNIT_M
+
+
+def runs_of(plan: Plan) -> CableRuns:
+    """The ways between the devices of a plan."""
+    return CableRuns(plan.spec, plan.groups, plan.by_name)
+
+
+def longest_cables(plan: Plan) -> Mapping[tuple[str, int, str], float]:
+    """The length in metres of the longest cable of each fabric, tier and side (``down``, ``up``) of its switches."""
+    found: dict[tuple[str, int, str], float] = {}
+    for cable in plan.cables:
+        below = plan.by_name[cable.a.device].tier
+        for key in ((cable.fabric, cable.tier, "down"), (cable.fabric, below, cable.a.side)):
+            found[key] = max(found.get(key, 0.0), cable.length_m)
+    return found
+
+
+def rack_places(floor: Floor | None) -> Mapping[str, RackPlace]:
+    """Where each rack of the floor stands. Lint refuses what stands twice (CW704): here it stands where it is first."""
+    found: dict[str, RackPlace] = {}
+    if floor is None:
+        return found
+    for number, row in enumerate(floor.rows):
+        try:
+            names = [name for name, _ in row.places()]
+        except ValueError:  # lint says so (CW704)
+            continue
+        for at, name in enumerate(names):
+            found.setdefault(name, RackPlace(number, row.name, at + 1, (at + 0.5) * floor.rack_width_m))
+    return found
+
+
+def _way(floor: Floor, here: RackPlace, there: RackPlace) -> tuple[tuple[str, ...], float]:
+    """The trays between two places in their order, and the metres in them."""
+    x, other_x = here.x_m, there.x_m
+    if here.row == there.row:
+        return (here.row_name,), abs(x - other_x)
+    across = abs(here.row - there.row) * floor.row_pitch_m
+    if not floor.crossings_m:
+        return (here.row_name, there.row_name), abs(x - other_x) + across
+    crossing = min(floor.crossings_m, key=lambda at: (abs(x - at) + abs(other_x - at), at))
+    trays = (here.row_name, f"crossing {crossing:g} m", there.row_name)
+    return trays, abs(x - crossing) + abs(other_x - crossing) + across

@@ -1,0 +1,67 @@
+"""What a cabling crew works with, as tables: point-to-point lists, pulls, trays, and what stands on each label."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clusterwright.report.crew.pulls import CableBundle, TrayLoad, bundles, tray_loads
+from clusterwright.report.crew.route import in_floor_order, laid_routes
+from clusterwright.report.inventory_csv import csv_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from clusterwright.report.crew.route import LaidRoute
+    from clusterwright.report.records import Inventory
+
+# NVIDIA UFM Cable Validation Tool 1.4 to 1.6, "P2P File", the columns of its Ethernet example; from 1.7 on its sheet
+# "Links" calls the nodes A-Node and Z-Node, and has Protocol (ib, ethernet or nvlink).
+_P2P_COLUMNS = (
+    "A-Rack", "A-U", "A-Node Name", "A-Type", "A-Port", "Z-Rack", "Z-RU", "Z-Node Name", "Z-Type", "Z-Port",
+    "Protocol", "Label", "Medium", "Length-m",
+)  # fmt: skip
+_PROTOCOLS = {"infiniband": "ib", "ethernet": "ethernet"}
+_LABEL_COLUMNS = ("rack", "unit", "device", "port", "label", "fabric", "colour", "medium", "length_m")
+
+
+def crew_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
+    """File name to lines: ``p2p_TECHNOLOGY.csv``, ``pulls.csv``, ``trays.csv`` and ``labels.csv``."""
+    routes = in_floor_order(list(laid_routes(inventory)))
+    pulled = bundles(routes)
+    files = {
+        f"p2p_{technology}.csv": csv_table(_P2P_COLUMNS, map(_point_to_point, _of(routes, technology)))
+        for technology in _PROTOCOLS
+        if any(route.technology == technology for route in routes)
+    }
+    return files | {
+        "pulls.csv": csv_table(CableBundle._fields, pulled),
+        "trays.csv": csv_table(TrayLoad._fields, tray_loads(pulled)),
+        "labels.csv": csv_table(_LABEL_COLUMNS, _labels(routes)),
+    }
+
+
+def _of(routes: Iterable[LaidRoute], technology: str) -> Iterator[LaidRoute]:
+    return (route for route in routes if route.technology == technology)
+
+
+def _point_to_point(route: LaidRoute) -> Sequence[Any]:
+    a, z = route.lower, route.upper
+    return (
+        a.rack, a.unit, a.device, _type(a.kind), a.port, z.rack, z.unit, z.device, _type(z.kind), z.port,
+        _PROTOCOLS[route.technology], route.identifier, route.medium, route.length_m,
+    )  # fmt: skip
+
+
+def _type(kind: str) -> str:
+    return "Switch" if kind == "switch" else "Host"
+
+
+def _labels(routes: Iterable[LaidRoute]) -> Iterator[Sequence[Any]]:
+    """Two labels for each cable: the near end first on each of them."""
+    for route in routes:
+        for near, far in ((route.lower, route.upper), (route.upper, route.lower)):
+            yield (
+                near.rack, near.unit, near.device, near.port, f"{near.identifier} / {far.identifier}",
+                route.fabric, route.colour, route.medium, route.length_m,
+            )  # fmt: skip

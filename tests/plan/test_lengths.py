@@ -1,0 +1,86 @@
+"""Cables are as long as the way between their ends: within a rack always, between racks where the floor is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clusterwright import data_files
+from clusterwright.plan.build import build_plan
+from clusterwright.plan.model import Cable, Plan
+from clusterwright.plan.racks.lengths import RACK_UNIT_M, runs_of
+from clusterwright.spec.load import load_spec
+
+INVENTORY = data_files.folder("inventory")
+FLOOR = """\
+extends: %s
+site:
+  floor:
+    row_pitch_m: 3
+    tray_m: 2.6
+    %s
+    rows:
+      - {name: A, racks: [p00r00..01, p00x00, x00, v00]}
+      - {name: B, racks: [p01r00..01, p01x00]}
+"""
+
+
+def planned(folder: Path, more: str = "slack_m: 0.5") -> Plan:
+    file = folder / "floor.yaml"
+    file.write_text(FLOOR % (INVENTORY / "lab-roce.yaml", more))
+    return build_plan(load_spec(file))
+
+
+def between(plan: Plan, one: str, other: str) -> Cable:
+    return next(each for each in plan.cables if (each.a.device, each.b.device) == (one, other))
+
+
+@pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "rsc-phase1"])
+def test_no_cable_within_a_rack_is_longer_than_a_rack_needs(name: str) -> None:
+    plan = build_plan(load_spec(INVENTORY / f"{name}.yaml"))
+    racks = {group.name for group in plan.groups if group.level == "rack"}
+    within = [each for each in plan.cables if len({plan.by_name[end.device].rack for end in (each.a, each.b)}) == 1]
+    inside = [each for each in within if plan.by_name[each.a.device].rack in racks]
+    assert inside, name
+    for cable in inside:
+        apart = abs(plan.by_name[cable.a.device].unit - plan.by_name[cable.b.device].unit) * RACK_UNIT_M
+        assert apart < cable.length_m <= 3, cable
+
+
+def test_a_length_that_fits_every_rack_stays_as_the_tier_says_it() -> None:
+    plan = build_plan(load_spec(INVENTORY / "lab-roce.yaml"))
+    assert {each.length_m for each in plan.cables if each.medium == "dac"} == {2}
+    assert not runs_of(plan).between("rsw-p01r00", "ssw-00", 20).is_measured
+
+
+def test_the_way_between_rows_goes_up_along_across_and_down(tmp_path: Path) -> None:
+    plan = planned(tmp_path)
+    run = runs_of(plan).between("rsw-p01r00", "ssw-00", 20)
+    upright = sum(
+        2.6 - (device.unit - 1 + plan.spec.catalogue[device.model].units / 2) * RACK_UNIT_M
+        for device in (plan.by_name["rsw-p01r00"], plan.by_name["ssw-00"])
+    )
+    way = upright + 3 * 0.6 + 3 + 2 * 0.5  # three racks along, a row across, slack at both ends
+    assert 7 < way < 10
+    assert (run.length_m, run.trays, run.is_measured) == (10, ("A", "B")[::-1], True)
+    assert between(plan, "rsw-p01r00", "ssw-00").length_m == 10
+    assert between(plan, "rsw-p00r00", "ssw-00").length_m == runs_of(plan).between("rsw-p00r00", "ssw-00", 20).length_m
+
+
+def test_a_way_that_crosses_far_off_is_longer_by_there_and_back(tmp_path: Path) -> None:
+    run = runs_of(planned(tmp_path, "crossings_m: [12]")).between("rsw-p01r00", "ssw-00", 20)
+    assert run.trays == ("B", "crossing 12 m", "A")
+    assert run.length_m == 30  # 11.7 m to the crossing, 3 m across, 9.9 m back, down and up
+
+
+def test_a_cable_is_ordered_in_a_length_that_is_sold(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "lengths_m: [9, 1, 3]")
+    lengths = {each.length_m for each in plan.cables if "s00" not in each.a.device and each.medium != "backplane"}
+    assert lengths <= {1, 3, 9, *range(10, 40)}
+    assert between(plan, "rsw-p01r00", "ssw-00").length_m == 9
+
+
+def test_a_rack_without_a_place_keeps_the_length_of_its_tier(tmp_path: Path) -> None:
+    plan = planned(tmp_path)
+    assert between(plan, "rsw-s00", "ssw-00").length_m == 20
