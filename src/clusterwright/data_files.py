@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+DOCS_SITE = "https://clusterwright.readthedocs.io/en/stable"  # where the pages of docs/ are read
+
 _PACKAGE = Path(__file__).resolve().parent
 
 

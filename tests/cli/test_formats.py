@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import resources
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -11,7 +13,9 @@ import pytest
 from jsonschema import Draft7Validator
 from tests.golden_files import assert_golden
 
+from clusterwright.cli.formats.fingerprint import fingerprints
 from clusterwright.cli.formats.github import render_github
+from clusterwright.cli.formats.gitlab import render_gitlab
 from clusterwright.cli.formats.json_report import render_json
 from clusterwright.cli.formats.junit import render_junit
 from clusterwright.cli.formats.sarif import render_sarif
@@ -43,6 +47,11 @@ RESULT = LintResult(
             Finding("CW203", Severity.ERROR, "Too few.", "Add.", Position("inventory/a,b.yaml", 5, 1), "expect[gpus]"),
             "the ninth node comes in March",
         ),
+        Suppressed(
+            Finding("CW213", Severity.WARNING, "Uneven.", "Even it.", Position("inventory/a,b.yaml", 7, 1)),
+            "the last leaf is half full until June",
+            "clusterwright.toml",
+        ),
     ),
     files=("inventory/a,b.yaml", "inventory/clean.yaml"),
 )
@@ -61,6 +70,9 @@ def line_of(file: str, line: int) -> str | None:
         ("report.json", render_json(RESULT)),
         ("report.sarif", render_sarif(RESULT, all_rules())),
         ("github.txt", render_github(RESULT)),
+        ("gitlab.json", render_gitlab(RESULT)),
+        ("statistics.txt", render_text(RESULT, line_of, statistics=True)),
+        ("quiet.txt", render_text(RESULT, line_of, quiet=True)),
         ("junit.xml", render_junit(RESULT, Severity.WARNING)),
         ("clean.txt", render_text(NOTHING, line_of)),
         ("clean.xml", render_junit(NOTHING, Severity.WARNING)),
@@ -95,12 +107,26 @@ def test_sarif_is_valid_against_the_schema_of_oasis(result: LintResult) -> None:
 def test_every_finding_is_in_the_sarif_log_with_its_rule_and_place() -> None:
     run = json.loads(render_sarif(RESULT, all_rules()))["runs"][0]
     rules = run["tool"]["driver"]["rules"]
-    assert [rules[result["ruleIndex"]]["id"] for result in run["results"]] == ["CW110", "CW121", "CW119", "CW203"]
+    codes = ["CW110", "CW121", "CW119", "CW203", "CW213"]
+    assert [rules[result["ruleIndex"]]["id"] for result in run["results"]] == codes
     locations = [result["locations"][0]["physicalLocation"] for result in run["results"]]
     assert locations[0]["artifactLocation"]["uri"] == "inventory/a%2Cb.yaml"
     assert locations[2]["artifactLocation"]["uri"] == "file:///tmp/%C3%BC.yaml"
     assert locations[0]["region"] == {"startLine": 3, "startColumn": 10}
     assert run["results"][3]["suppressions"][0]["justification"] == "the ninth node comes in March"
+    assert [each["suppressions"][0]["kind"] for each in run["results"][3:]] == ["inSource", "external"]
+
+
+def test_a_finding_is_known_again_when_its_line_has_moved_and_two_alike_are_told_apart() -> None:
+    first = Finding("CW110", Severity.ERROR, "m.", "h.", Position("f.yaml", 3, 1), "nodes")
+    moved, again = replace(first, position=Position("f.yaml", 9, 5)), replace(first, position=Position("f.yaml", 12, 1))
+    here = replace(first, position=Position(str(Path.cwd() / "f.yaml"), 3, 1))
+    other = replace(first, code="CW111")
+    assert fingerprints([first])[first] == fingerprints([moved])[moved] == fingerprints([here])[here]
+    assert len(set(fingerprints([first, again, other]).values())) == 3
+    issue = json.loads(render_gitlab(LintResult((here,), (), ("f.yaml",))))[0]
+    assert issue["location"] == {"path": "f.yaml", "lines": {"begin": 3}}
+    assert issue["fingerprint"] == fingerprints([first])[first]
 
 
 def test_github_commands_are_one_line_each_and_escaped() -> None:

@@ -11,10 +11,12 @@ import pytest
 from tests.golden_files import REFRESH
 
 from clusterwright.cli.formats.text import render_text
-from clusterwright.cli.lint import source_line
-from clusterwright.rules.engine import lint_path
+from clusterwright.cli.source_lines import source_line
+from clusterwright.finding import SpecError
+from clusterwright.rules.engine import LintResult, lint_path
 from clusterwright.rules.pages import Example, index, page
 from clusterwright.rules.registry import all_rules
+from clusterwright.rules.settings import read_settings
 
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLES = Path(__file__).parent / "examples"
@@ -24,18 +26,36 @@ CODES = list(all_rules())
 DAY = date(2026, 1, 1)  # on which examples with dates are judged
 
 
+def result_of(file: str) -> LintResult:
+    """What lint finds in ``file``, a spec or the settings of a project."""
+    if file.endswith(".yaml"):
+        return lint_path(file, DAY)
+    try:
+        read_settings(Path(file))
+    except SpecError as error:
+        return LintResult(error.findings, (), (file,))
+    return LintResult((), (), (file,))
+
+
 def output_of(file: str) -> str:
     """What lint prints for ``file`` of the current folder, without where the checkout lies."""
     source_line.__globals__["_lines"].cache_clear()  # examples share the relative name bad.yaml
     # What was not judged changes with every new rule; tests/rules/test_judging.py looks at it.
-    result = replace(lint_path(file, DAY), not_judged=())
+    result = replace(result_of(file), not_judged=())
     return render_text(result, source_line).replace(f"{REPOSITORY}/", "")
+
+
+def kind_of(code: str) -> str:
+    """What the examples of ``code`` are: specs, or settings."""
+    return "toml" if (EXAMPLES / code / "bad.toml").is_file() else "yaml"
 
 
 def example(code: str) -> Example:
     """The example as its page shows it: the base spec by its bare name."""
-    bad, output, good = ((EXAMPLES / code / name).read_text() for name in ("bad.yaml", "expected.txt", "good.yaml"))
-    return Example(*(text.replace(INVENTORY, "") for text in (bad, output, good)))
+    kind = kind_of(code)
+    names = (f"bad.{kind}", "expected.txt", f"good.{kind}")
+    bad, output, good = ((EXAMPLES / code / name).read_text().replace(INVENTORY, "") for name in names)
+    return Example(bad, output, good, kind)
 
 
 def same_or_refresh(file: Path, text: str) -> None:
@@ -49,7 +69,7 @@ def same_or_refresh(file: Path, text: str) -> None:
 @pytest.mark.parametrize("code", CODES)
 def test_the_bad_example_is_refused_word_for_word(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / code)
-    output = output_of("bad.yaml")
+    output = output_of(f"bad.{kind_of(code)}")
     assert f" {code}: " in output, output
     same_or_refresh(EXAMPLES / code / "expected.txt", output)
 
@@ -57,8 +77,8 @@ def test_the_bad_example_is_refused_word_for_word(code: str, monkeypatch: pytest
 @pytest.mark.parametrize("code", CODES)
 def test_the_good_example_passes_without_an_error(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / code)
-    findings = lint_path("good.yaml", DAY).findings
-    assert not findings, render_text(lint_path("good.yaml", DAY), source_line)
+    result = result_of(f"good.{kind_of(code)}")
+    assert not result.findings, render_text(result, source_line)
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright import data_files
 from clusterwright.finding import ClusterwrightError, Severity
 
-if TYPE_CHECKING:
-    from clusterwright.rules.engine import LintResult
-
-FORMATS = ("text", "json", "sarif", "github", "junit")
+FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit")
 _EXIT_FINDINGS = 1
+_STDIN = "-"
 
 
 @click.command()
@@ -38,84 +32,62 @@ _EXIT_FINDINGS = 1
     help="Judge expiry dates as of this day, written 2026-12-31; today when left out.",
 )
 @click.option("--output", type=click.Path(path_type=Path), help="Write to this file instead of the standard output.")
-def lint(paths: tuple[str, ...], form: str, fail_on: str, output: Path | None, on: datetime | None) -> int:
+@click.option("--quiet", "-q", is_flag=True, help="Leave out the line that counts; text only.")
+@click.option("--statistics", is_flag=True, help="Count findings by code instead of showing each; text only.")
+@click.option(
+    "--stdin-filename",
+    metavar="FILE",
+    default="<stdin>",
+    help="What - is called: what it names is looked for beside it, and the settings of its folder count.",
+)
+@click.option("--isolated", is_flag=True, help="Read no settings, and so run no rules of the project's own.")
+def lint(
+    paths: tuple[str, ...],
+    form: str,
+    fail_on: str,
+    output: Path | None,
+    on: datetime | None,
+    *,
+    quiet: bool,
+    statistics: bool,
+    stdin_filename: str,
+    isolated: bool,
+) -> int:
     """Checks specs, hardware catalogues and switch systems: YAML, schema, references, rules.
 
-    A PATH is a file, or a folder whose *.yaml files are all checked. Without one, ./inventory is checked where it
-    exists, otherwise the inventory that travels with the package.
+    A PATH is a file, a folder whose specs are all checked, or - for the standard input. Without one, what the settings
+    name is checked, or else ./inventory, or this folder. YAML files of a folder that are no specs are passed over.
+
+    Settings are clusterwright.toml, or [tool.clusterwright] in pyproject.toml, in the folder of a spec or above.
 
     Exit status: 0 clean, 1 findings at or above --fail-on, 2 could not run.
     """
-    from clusterwright.cli.formats.text import wants_colour
-    from clusterwright.rules.engine import lint_paths
+    from clusterwright.cli.formats.text import render_text, wants_colour
+    from clusterwright.cli.linting import lint_files, lint_stdin, render_as
+    from clusterwright.cli.source_lines import source_line
+    from clusterwright.rules.policy import AS_WRITTEN
 
+    if form != "text" and (quiet or statistics):
+        raise click.UsageError("--quiet and --statistics are for --format text; the other formats count by themselves.")
     threshold = Severity[fail_on.upper()]
     day = datetime.now(UTC).date() if on is None else on.date()
-    result = lint_paths(_files(paths), day)
-    text = _render(result, form, threshold, colour=output is None and wants_colour(sys.stdout))
+    policy = AS_WRITTEN if isolated else None
+    if _STDIN in paths:
+        if len(paths) > 1:
+            raise click.UsageError("- is checked alone: name files in another run.")
+        result, lines = lint_stdin(stdin_filename, day, policy)
+    else:
+        result, lines = lint_files(paths, day, policy), source_line
+    if form == "text":
+        colour = output is None and wants_colour(sys.stdout)
+        text = render_text(result, lines, colour=colour, quiet=quiet, statistics=statistics)
+    else:
+        text = render_as(result, form, threshold)
     if output is None:
         click.echo(text, nl=False)
     else:
         _write(output, text)
     return _EXIT_FINDINGS if any(finding.severity >= threshold for finding in result.findings) else 0
-
-
-def _files(paths: tuple[str, ...]) -> list[str]:
-    """The files to check, in order, each once. Raises ClusterwrightError for a path that holds none."""
-    if not paths:
-        paths = ("inventory",) if Path("inventory").is_dir() else (str(data_files.folder("inventory")),)
-    found: dict[str, None] = {}
-    for path in paths:
-        if not os.path.lexists(path):
-            raise ClusterwrightError(f"{path}: there is no such file or folder. Check the path.")
-        if not Path(path).is_dir():
-            found[path] = None
-            continue
-        inside = sorted(file for suffix in ("yaml", "yml") for file in Path(path).rglob(f"*.{suffix}"))
-        visible = [file for file in inside if not any(part.startswith(".") for part in file.relative_to(path).parts)]
-        if not visible:
-            raise ClusterwrightError(f"{path}: there is no *.yaml file in this folder. Name one that has specs.")
-        found.update((str(file), None) for file in visible)
-    return list(found)
-
-
-def _render(result: LintResult, form: str, threshold: Severity, *, colour: bool) -> str:
-    from clusterwright.cli.formats.github import render_github
-    from clusterwright.cli.formats.json_report import render_json
-    from clusterwright.cli.formats.junit import render_junit
-    from clusterwright.cli.formats.sarif import render_sarif
-    from clusterwright.cli.formats.text import render_text
-    from clusterwright.rules.registry import all_rules
-
-    if form == "json":
-        return render_json(result)
-    if form == "sarif":
-        return render_sarif(result, all_rules())
-    if form == "github":
-        return render_github(result)
-    if form == "junit":
-        return render_junit(result, threshold)
-    return render_text(result, source_line, colour=colour)
-
-
-def source_line(file: str, line: int) -> str | None:
-    """Line ``line`` of ``file``, from 1; None when the file cannot be shown."""
-    lines = _lines(file)
-    return lines[line - 1] if 0 < line <= len(lines) else None
-
-
-@cache
-def _lines(file: str) -> tuple[str, ...]:
-    from clusterwright.spec.text.source import MAX_BYTES
-
-    try:
-        path = Path(file)
-        if not path.is_file() or path.stat().st_size > MAX_BYTES:
-            return ()
-        text = path.read_bytes().decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ()
-    return tuple(text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"))
 
 
 def _write(output: Path, text: str) -> None:

@@ -213,7 +213,7 @@ def _run(arguments: list[str]) -> Any:
 def _excerpts(error: SpecError) -> str:
     """What is wrong with the spec as ``lint`` shows it, on its lines."""
     from clusterwright.cli.formats.text import render_text, wants_colour
-    from clusterwright.cli.lint import source_line
+    from clusterwright.cli.source_lines import source_line
     from clusterwright.rules.engine import LintResult
 
     files = tuple(dict.fromkeys(finding.position.file for finding in error.findings))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clusterwright.cli.formats.text import render_text, wants_colour
-from clusterwright.cli.lint import source_line
+from clusterwright.cli.source_lines import source_line
 from clusterwright.plan.build import build_plan
 from clusterwright.rules.engine import lint_path, load_plannable
 from clusterwright.spec.load import load_spec

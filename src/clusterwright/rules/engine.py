@@ -13,8 +13,11 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import Finding, Severity, SpecError
+from clusterwright.rules.own_rules import STOPPED
+from clusterwright.rules.policy import AS_WRITTEN, Policy
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.rule import LintRule, Subject
+from clusterwright.rules.settings import settings_for
 from clusterwright.rules.suppression import Suppressed, suppress
 from clusterwright.spec.allocated.reading import read_allocated
 from clusterwright.spec.hardware.consistency import load_models
@@ -52,14 +55,17 @@ class NotJudged:
 
 @dataclass(frozen=True, slots=True)
 class LintResult:
-    """Findings in the order of the files, those that a comment suppressed, the files that were read, and what was not
-    judged: always because of an error that is among the findings.
+    """Findings in the order of the files, those that a comment or the project's settings suppressed, the files that
+    were read, what was not judged, always because of an error that is among the findings, how many findings the
+    settings do not ``select``, and the files of a folder that were ``skipped`` because they are no specs.
     """
 
     findings: tuple[Finding, ...]
     suppressed: tuple[Suppressed, ...]
     files: tuple[str, ...]
     not_judged: tuple[NotJudged, ...] = ()
+    unselected: int = 0
+    skipped: tuple[str, ...] = ()
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -67,14 +73,16 @@ class LintResult:
         return tuple(finding for finding in self.findings if finding.severity is Severity.ERROR)
 
 
-def lint_path(path: FilePath | str, day: date | None = None) -> LintResult:
+def lint_path(path: FilePath | str, day: date | None = None, policy: Policy | None = None) -> LintResult:
     """Lints one file: a cluster spec, an allocation file by itself (``*.allocated.yaml``), a hardware catalogue
     (``kind: hardware``, or any file in a folder hardware/), what a switch system can be told (``kind: system``, or any
     file in a folder systems/) or what it calls the ports of machines (``kind: platforms``).
 
-    Reads ``path`` and the files it extends; raises nothing that the content of a file could cause.
+    Judged as ``policy`` wants it, or else as the settings of the project do in whose folders it lies. Reads ``path``,
+    the files it extends and these settings; raises nothing that the content of a file could cause.
     """
     try:
+        policy = settings_for(FilePath(path)).policy if policy is None else policy
         if str(path).endswith(ALLOCATED):
             return LintResult(tuple(read_allocated(FilePath(path), str(path))[1]), (), (str(path),))
         document = read_document(path)
@@ -86,18 +94,37 @@ def lint_path(path: FilePath | str, day: date | None = None) -> LintResult:
             return LintResult(tuple(check(document, PLATFORMS)), (), document.files)
         document = read_spec_document(path)
     except SpecError as error:
-        return _nothing_judged(error.findings, (str(path),))
-    return lint_document(document, day)
+        return nothing_judged(error.findings, (str(path),))
+    return lint_document(document, day, policy)
 
 
-def lint_paths(paths: Iterable[FilePath | str], day: date | None = None) -> LintResult:
-    """Lints several files on a ``day``; what is wrong with a file that several extend is said once."""
-    results = [lint_path(path, day) for path in paths]
+def lint_paths(paths: Iterable[FilePath | str], day: date | None = None, policy: Policy | None = None) -> LintResult:
+    """Lints several files on a ``day``, with the findings that the projects select; what is wrong with a file that
+    several extend is said once.
+    """
+    results = [_selected(lint_path(path, day, policy), path, policy) for path in paths]
+    return merged(results)
+
+
+def _selected(result: LintResult, path: FilePath | str, policy: Policy | None) -> LintResult:
+    """``result`` with the findings alone that the project of ``path`` wants to see."""
+    try:
+        policy = settings_for(FilePath(path)).policy if policy is None else policy
+    except SpecError:
+        return result  # which says why
+    kept = tuple(filter(policy.selects, result.findings))
+    return replace(result, findings=kept, unselected=len(result.findings) - len(kept))
+
+
+def merged(results: Iterable[LintResult]) -> LintResult:
+    """What was found in several files, as one result."""
+    results = list(results)
     return LintResult(
         tuple(sorted({finding for result in results for finding in result.findings}, key=Finding.sort_key)),
         tuple(dict.fromkeys(suppressed for result in results for suppressed in result.suppressed)),
         tuple(dict.fromkeys(file for result in results for file in result.files)),
         tuple(dict.fromkeys(item for result in results for item in result.not_judged)),
+        sum(result.unselected for result in results),
     )
 
 
@@ -121,18 +148,18 @@ def load_plannable(path: FilePath | str) -> tuple[ClusterSpec, tuple[Finding, ..
 
 def _leaves_no_plan(finding: Finding) -> bool:
     """Whether no plan can be drawn: the spec cannot be read, or a rule says so. Comments accept no such finding."""
-    rule = all_rules()[finding.code]
-    return rule.check is None or not rule.is_suppressible
+    rule = all_rules().get(finding.code)  # a project's own rule stops nobody who only reads
+    return rule is not None and (rule.check is None or not rule.is_suppressible)
 
 
-def lint_document(document: Document, day: date | None = None) -> LintResult:
+def lint_document(document: Document, day: date | None = None, policy: Policy = AS_WRITTEN) -> LintResult:
     """Lints a cluster spec that has been read, as things stand on ``day``; None judges no date."""
     schema = check(document, "cluster")
     rest = remainder(document, "cluster", schema)
     if rest is None:
-        return _nothing_judged(tuple(schema), document.files)
+        return nothing_judged(tuple(schema), document.files)
     typed = type_document(rest.document)
-    rules = all_rules()
+    rules = policy.rules
     found = [*schema, *typed.findings]
     unjudged = {code: rest.unread[0] for code in rules if code.startswith(_TYPING) and rest.unread}
     doubts = {finding.place: finding for finding in schema if finding.place} | dict(rest.taken) | dict(typed.doubts)
@@ -143,6 +170,8 @@ def lint_document(document: Document, day: date | None = None) -> LintResult:
         found += findings
         if obstacle is not None:
             unjudged[rule.code] = obstacle
+            if obstacle.code == STOPPED:
+                found.append(obstacle)
         if rule.relied_on and findings:
             doubts |= {finding.place: finding for finding in findings}
             subject = Subject(fence(spec, doubts), day)
@@ -150,7 +179,9 @@ def lint_document(document: Document, day: date | None = None) -> LintResult:
             subject = replace(subject, no_plan=next(iter(findings), obstacle))
     suppressible = frozenset(code for code, rule in rules.items() if rule.is_suppressible)
     kept, suppressed = suppress(found, document, suppressible, frozenset(rules.keys() - unjudged.keys()))
-    return LintResult(tuple(sorted(kept, key=Finding.sort_key)), suppressed, document.files, _by_cause(unjudged))
+    kept, ignored = policy.accept(kept)
+    accepted = (*suppressed, *ignored)
+    return LintResult(tuple(sorted(kept, key=Finding.sort_key)), accepted, document.files, _by_cause(unjudged))
 
 
 def _turn(rule: LintRule) -> tuple[bool, bool, str]:
@@ -174,7 +205,7 @@ def run_rule(subject: Subject, rule: LintRule) -> tuple[list[Finding], Finding |
     return findings, None
 
 
-def _nothing_judged(findings: tuple[Finding, ...], files: tuple[str, ...]) -> LintResult:
+def nothing_judged(findings: tuple[Finding, ...], files: tuple[str, ...]) -> LintResult:
     """The result where not even the rest of a spec can be judged."""
     codes = tuple(code for code, rule in all_rules().items() if rule.check or code.startswith(_TYPING))
     return LintResult(findings, (), files, (NotJudged(codes, findings[0], is_everything=True),))

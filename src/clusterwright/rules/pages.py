@@ -12,11 +12,12 @@ _MAX_OUTPUT = 30
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A spec that breaks the rule, what ``clusterwright lint`` says of it, and one that does not break it."""
+    """A spec, or settings, that break the rule, what ``clusterwright lint`` says of them, and such as do not."""
 
     bad: str
     output: str
     good: str
+    kind: str = "yaml"
 
 
 _JUDGING = (
@@ -35,10 +36,10 @@ def page(rule: LintRule, example: Example) -> str:
         f"**To mend it:** {rule.mend}",
         rule.docs,
         "## What is refused",
-        _code("yaml", example.bad),
+        _code(example.kind, example.bad),
         _code("text", _shortened(example.output)),
         "## What passes",
-        _code("yaml", example.good),
+        _code(example.kind, example.good),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

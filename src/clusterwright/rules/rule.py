@@ -192,7 +192,7 @@ class LintRule:
     @property
     def family(self) -> str:
         """The field that the code belongs to, in words."""
-        return FAMILIES[self.code[:3]]
+        return FAMILIES.get(self.code[:3], "rules of this project")
 
 
 def rule(

@@ -47,6 +47,14 @@ EXTENDS_MISSING = LintRule(
     " item; new ones are appended, and `remove: true` takes one away; `key: null` takes a key away. All else is"
     " replaced.",
 )
+BAD_SETTINGS = LintRule(
+    "CW106",
+    Severity.ERROR,
+    "settings that are no TOML",
+    "What a project accepts, and which rules it adds, would be unknown, so that nothing is judged.",
+    "Mend the line that the message names.",
+    "Settings are `clusterwright.toml` or `[tool.clusterwright]` in `pyproject.toml`: see the page on pull requests.",
+)
 UNKNOWN_KEY = LintRule(
     "CW110",
     Severity.ERROR,
@@ -136,6 +144,43 @@ BAD_PLATFORM_FILE = LintRule(
     "Taken as they are: SONiC's `platform.json` (`interfaces` with `lanes`, `index` and `breakout_modes`), with the"
     " SKU's `hwsku.json` beside it or without, or its `port_config.ini`. A breakout is called as in a spec (`2x400` for"
     " `2x400G[200G]`); one that mixes speeds is left out.",
+)
+UNKNOWN_RULE = LintRule(
+    "CW190",
+    Severity.ERROR,
+    "settings that name a rule that does not exist",
+    "Its author believes that it is ignored, selected or of another severity, and it is not.",
+    "Name the code that the finding shows.",
+)
+SETTING_WITHOUT_REASON = LintRule(
+    "CW191",
+    Severity.ERROR,
+    "settings that accept findings without a reason",
+    "Nobody can tell later whether it still holds, and it holds for every spec of the project.",
+    "Write the reason as the value.",
+    "An error that becomes a warning or a note is accepted too: `render` and `up` go on past it.",
+)
+NOT_TO_BE_IGNORED = LintRule(
+    "CW192",
+    Severity.ERROR,
+    "settings that accept what nothing can be planned with",
+    "Findings of reading, schema and references (CW1xx), and those that leave no plan, are no matter of opinion.",
+    "Take the line away, and mend what the finding says.",
+)
+OWN_RULE_UNUSABLE = LintRule(
+    "CW193",
+    Severity.ERROR,
+    "a file with rules of the project that cannot be used",
+    "Nothing that these rules were written for is judged.",
+    "Mend the file at the line that the message names.",
+    "Codes that begin with `CW` are clusterwright's; give your rules a prefix of your own, such as `OURS101`.",
+)
+OWN_RULE_STOPPED = LintRule(
+    "CW194",
+    Severity.ERROR,
+    "a rule of the project that stops on an error of its own",
+    "It has judged nothing, and what it was written for may be wrong.",
+    "Mend the rule at the line that the message names.",
 )
 UNKNOWN_MODEL = LintRule(
     "CW140",

@@ -21,10 +21,11 @@ _MIN_REASON = 3
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
-    """A finding that a comment accepts, and the reason it gives."""
+    """A finding that a comment accepts, or the ``settings`` file of the project, and the reason it gives."""
 
     finding: Finding
     reason: str
+    settings: str = ""
 
 
 @dataclass(frozen=True, slots=True)

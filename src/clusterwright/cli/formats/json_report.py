@@ -14,22 +14,32 @@ VERSION = 1
 
 
 def render_json(result: LintResult) -> str:
-    """``{"version", "findings", "suppressed", "not_judged", "files", "summary"}``; a finding has code, severity,
-    message, hint, file, line, column (both from 1) and path; a suppressed one its ``reason`` too; ``not_judged`` are
-    lists of ``codes`` with code, file, line and column of the finding ``because`` of which; the summary counts findings
-    by severity, and the rules that were not judged.
+    """``{"version", "findings", "suppressed", "not_judged", "files", "skipped", "summary"}``.
+
+    A finding has code, severity, message, hint, file, line, column (both from 1) and path; a suppressed one its
+    ``reason`` too, and the file of ``settings`` that ignores it, empty for a comment. ``not_judged`` are lists of
+    ``codes`` with code, file, line and column of the finding ``because`` of which. ``skipped`` are YAML files of
+    folders that are no specs. The summary counts findings by severity, those that the settings do not select, and the
+    rules that were not judged.
     """
+    unjudged = {code for item in result.not_judged for code in item.codes}
     report = {
         "version": VERSION,
         "findings": [_record(finding) for finding in result.findings],
-        "suppressed": [{**_record(item.finding), "reason": item.reason} for item in result.suppressed],
+        "suppressed": [
+            {**_record(item.finding), "reason": item.reason, "settings": item.settings} for item in result.suppressed
+        ],
         "not_judged": [{"codes": list(item.codes), "because": _place(item.because)} for item in result.not_judged],
         "files": list(result.files),
+        "skipped": list(result.skipped),
         "summary": {
             severity.label: sum(1 for finding in result.findings if finding.severity is severity)
             for severity in sorted(Severity, reverse=True)
         }
-        | {"not_judged": len({code for item in result.not_judged for code in item.codes})},
+        | {
+            "unselected": result.unselected,
+            "not_judged": len(unjudged),
+        },
     }
     return json.dumps(report, indent=2, ensure_ascii=True) + "\n"
 

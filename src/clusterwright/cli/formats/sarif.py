@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from clusterwright import __version__
+from clusterwright.cli.formats.fingerprint import fingerprints
 from clusterwright.cli.formats.unjudged import unjudged_text
+from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import Finding, Severity
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from clusterwright.rules.engine import LintResult, NotJudged
     from clusterwright.rules.rule import LintRule
+    from clusterwright.rules.suppression import Suppressed
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {Severity.NOTE: "note", Severity.WARNING: "warning", Severity.ERROR: "error"}
@@ -26,10 +29,10 @@ def render_sarif(result: LintResult, rules: Mapping[str, LintRule]) -> str:
     found = [*result.findings, *(item.finding for item in result.suppressed)]
     named = sorted({finding.code for finding in found})
     index = {code: number for number, code in enumerate(named)}
-    results = [_result(finding, index) for finding in result.findings]
+    prints = fingerprints(found)
+    results = [_result(finding, index, prints) for finding in result.findings]
     results += [
-        {**_result(item.finding, index), "suppressions": [{"kind": "inSource", "justification": item.reason}]}
-        for item in result.suppressed
+        {**_result(item.finding, index, prints), "suppressions": [_suppression(item)]} for item in result.suppressed
     ]
     log = {
         "$schema": _SCHEMA,
@@ -40,6 +43,7 @@ def render_sarif(result: LintResult, rules: Mapping[str, LintRule]) -> str:
                     "driver": {
                         "name": "clusterwright",
                         "semanticVersion": __version__,
+                        "informationUri": DOCS_SITE,
                         "rules": [_rule(code, rules.get(code)) for code in named],
                     }
                 },
@@ -67,6 +71,7 @@ def _rule(code: str, rule: LintRule | None) -> dict[str, Any]:
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.why},
         "help": {"text": rule.mend},
+        **({"helpUri": f"{DOCS_SITE}/rules/{code}/"} if code.startswith("CW") else {}),
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
     }
 
@@ -84,7 +89,11 @@ def _location(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, index: Mapping[str, int]) -> dict[str, Any]:
+def _suppression(item: Suppressed) -> dict[str, str]:
+    return {"kind": "external" if item.settings else "inSource", "justification": item.reason}
+
+
+def _result(finding: Finding, index: Mapping[str, int], prints: Mapping[Finding, str]) -> dict[str, Any]:
     location = _location(finding)
     if finding.path:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.path}]
@@ -94,6 +103,7 @@ def _result(finding: Finding, index: Mapping[str, int]) -> dict[str, Any]:
         "level": _LEVELS[finding.severity],
         "message": {"text": f"{finding.message} {finding.hint}"},
         "locations": [location],
+        "partialFingerprints": {"clusterwrightFinding/v1": prints[finding]},
     }
 
 

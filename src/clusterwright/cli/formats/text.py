@@ -28,14 +28,30 @@ _WORD = re.compile(r""""[^"]*"|'[^']*'|[^\s,:\[\]{}#]+""")
 _INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
-def render_text(result: LintResult, source_line: SourceLine, *, colour: bool = False) -> str:
-    """All findings, what was not judged, and a last line that counts both. ``colour`` adds escapes for a terminal."""
+def render_text(
+    result: LintResult, source_line: SourceLine, *, colour: bool = False, quiet: bool = False, statistics: bool = False
+) -> str:
+    """All findings, or with ``statistics`` how many there are of each code; what was not judged; and, unless ``quiet``,
+    a last line that counts everything. ``colour`` adds escapes for a terminal.
+    """
+    if statistics:
+        return "".join(f"{line}\n" for line in [*_statistics(result), *([] if quiet else [_summary(result)])])
     blocks = [
         _block(finding, None if finding.code in _NOT_SHOWN else source_line(*_place(finding)), colour)
         for finding in result.findings
     ]
     blocks += [_unjudged(item, colour) for item in result.not_judged]
-    return "".join(f"{block}\n" for block in [*blocks, _summary(result)])
+    return "".join(f"{block}\n" for block in [*blocks, *([] if quiet else [_summary(result)])])
+
+
+def _statistics(result: LintResult) -> list[str]:
+    """A line for each code with findings: how many, and what an example says; most first."""
+    counts = Counter(finding.code for finding in result.findings)
+    first = {finding.code: finding for finding in reversed(result.findings)}
+    return [
+        f"{count:6}  {code}  {first[code].severity.label:7}  {visible(first[code].message)}"
+        for code, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    ]
 
 
 def wants_colour(stream: TextIO) -> bool:
@@ -105,7 +121,14 @@ def _summary(result: LintResult) -> str:
         if counts[severity]
     ]
     files = f"{len(result.files)} file{'s' if len(result.files) != 1 else ''}"
-    suppressed = f", {len(result.suppressed)} suppressed" if result.suppressed else ""
+    ignored = sum(1 for item in result.suppressed if item.settings)
     rules = len({code for item in result.not_judged for code in item.codes})
-    unjudged = f", {rules} rule{'s' if rules != 1 else ''} not judged" if rules else ""
-    return f"{', '.join(parts) or 'no findings'} in {files}{suppressed}{unjudged}"
+    rest = {
+        "suppressed": len(result.suppressed) - ignored,
+        "ignored by the settings": ignored,
+        "not selected": result.unselected,
+        f"rule{'s' if rules != 1 else ''} not judged": rules,
+        f"other YAML file{'s' if len(result.skipped) != 1 else ''} skipped": len(result.skipped),
+    }
+    said = "".join(f", {count} {what}" for what, count in rest.items() if count)
+    return f"{', '.join(parts) or 'no findings'} in {files}{said}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clusterwright.spec.hardware.models import Catalogue
 
 # Those that people write files to, and the kinds of string that these refer to.
-_SCHEMAS = ("cluster", "hardware", "platforms", "secrets", "strings", "system")
+_SCHEMAS = ("cluster", "hardware", "platforms", "secrets", "settings", "strings", "system")
 
 
 @click.command()

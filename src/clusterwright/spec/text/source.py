@@ -29,6 +29,7 @@ _INDENTING_TAB = re.compile(r"^ *\t+(?=[^\s#])", re.MULTILINE)
 
 ABSENT = ""  # in the place of a digest
 _NOTED: ContextVar[Read | None] = ContextVar("noted", default=None)
+_GIVEN: ContextVar[tuple[FilePath, bytes] | None] = ContextVar("given", default=None)
 
 
 @contextmanager
@@ -43,23 +44,28 @@ def noting_reads() -> Iterator[Mapping[FilePath, frozenset[str]]]:
         _NOTED.reset(before)
 
 
+@contextmanager
+def reading_instead(path: FilePath, content: bytes) -> Iterator[None]:
+    """Lets ``read_text`` give ``content`` for ``path`` within, whether that file is there or not."""
+    before = _GIVEN.set((path.absolute(), content))
+    try:
+        yield
+    finally:
+        _GIVEN.reset(before)
+
+
 def read_text(path: FilePath, file: str, most_bytes: int = MAX_BYTES) -> str:
     """The UTF-8 text of the regular file ``path``, called ``file`` in findings. Raises SpecError (CW101).
 
     The size is judged before anything is read, so that a huge file costs nothing.
     """
+    given = _GIVEN.get()
     try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            raise SpecError([unreadable(file, "this is a directory", "Name a YAML file in it.")])
-        if not stat.S_ISREG(status.st_mode):
-            raise SpecError([unreadable(file, "this is not a regular file", "Name a YAML file.")])
-        too_large = status.st_size > most_bytes
-        content = b""
-        if not too_large:
-            with path.open("rb") as stream:
-                content = stream.read(most_bytes + 1)
+        if given is not None and path.absolute() == given[0]:
+            content = given[1]
             too_large = len(content) > most_bytes
+        else:
+            content, too_large = _content(path, file, most_bytes)
     except FileNotFoundError:
         raise SpecError([unreadable(file, "there is no such file", "Check the path.")]) from None
     except (OSError, ValueError) as error:
@@ -82,6 +88,20 @@ def read_text(path: FilePath, file: str, most_bytes: int = MAX_BYTES) -> str:
         position = Position(file, before.count(b"\n") + 1, column)
         what = f"the file is not UTF-8 text (byte 0x{content[error.start]:02x})"
         raise SpecError([unreadable(file, what, "Save it as UTF-8.", position)]) from None
+
+
+def _content(path: FilePath, file: str, most_bytes: int) -> tuple[bytes, bool]:
+    """What ``path`` holds, or that it is too large."""
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        raise SpecError([unreadable(file, "this is a directory", "Name a YAML file in it.")])
+    if not stat.S_ISREG(status.st_mode):
+        raise SpecError([unreadable(file, "this is not a regular file", "Name a YAML file.")])
+    if status.st_size > most_bytes:
+        return b"", True
+    with path.open("rb") as stream:
+        content = stream.read(most_bytes + 1)
+    return content, len(content) > most_bytes
 
 
 def note_absence(path: FilePath) -> None:

@@ -1,0 +1,29 @@
+"""What stays of a finding while lines move: code-scanning services know it again by that in the next commit."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+
+from clusterwright.finding import Finding
+
+
+def fingerprints(findings: Iterable[Finding]) -> Mapping[Finding, str]:
+    """By finding: a digest of its code, file, place in the data and message; those that agree in all are counted."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    found: dict[Finding, str] = {}
+    for finding in findings:
+        if finding in found:
+            continue
+        said = (finding.code, local(finding.position.file), finding.path, finding.message)
+        found[finding] = sha256("\0".join((*said, str(seen[said]))).encode("utf-8", "surrogateescape")).hexdigest()
+        seen[said] += 1
+    return found
+
+
+def local(file: str) -> str:
+    """``file`` from the current folder, where it lies below it: checkouts lie elsewhere on every machine."""
+    relative = os.path.relpath(file)
+    return file if relative.startswith("..") else relative

@@ -1,0 +1,108 @@
+"""Which files ``lint`` checks: those that are named, and of folders those that are ours."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.rules.settings import Settings
+
+# A top-level key of a file of ours: what it is, or what it builds on. `version: 3.8` is somebody else's.
+_VERSION = re.compile(r"^[\"']?version[\"']?\s*:\s*[\"']?\d*[\"']?\s*(?:#.*)?$", re.MULTILINE)
+_NAME = re.compile(r"^[\"']?name[\"']?\s*:", re.MULTILINE)
+_EXTENDS = re.compile(r"^[\"']?extends[\"']?\s*:\s*[^\[{\s]", re.MULTILINE)
+_KIND = re.compile(r"^[\"']?kind[\"']?\s*:\s*[\"']?(?:hardware|system|platforms|secrets)\b", re.MULTILINE)
+_FLOW = re.compile(r"\A(?:\s*(?:#.*)?\n)*\s*\{")
+_CATALOGUES = frozenset({"hardware", "systems"})  # folders whose files are ours whatever they say
+_INSTALLED = frozenset({"site-packages", "node_modules"})
+_ALLOCATED = ".allocated.yaml"
+_MOST_READ = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFiles:
+    """The files to check, in order, each once; and the YAML files of folders that were passed over."""
+
+    files: tuple[str, ...]
+    skipped: tuple[str, ...]
+
+
+def spec_files(paths: tuple[str, ...], settings: Settings) -> SpecFiles:
+    """The files of ``paths``; without any those of the project's settings, of ./inventory, or else of this folder.
+
+    Raises ClusterwrightError for a path that holds none.
+    """
+    named = paths or _without_being_told(settings)
+    files: dict[str, None] = {}
+    skipped: dict[str, None] = {}
+    for path in named:
+        if not os.path.lexists(path):
+            raise ClusterwrightError(f"{path}: there is no such file or folder. Check the path.")
+        if not Path(path).is_dir():
+            files[path] = None
+            continue
+        inside = list(_yaml_below(Path(path), settings))
+        ours = [file for file in inside if _is_ours(file)]
+        if not inside:
+            raise ClusterwrightError(f"{path}: there is no *.yaml file in this folder. Name one that has specs.")
+        if not ours:
+            raise ClusterwrightError(
+                f"{path}: none of the {len(inside)} YAML files in this folder is a spec, which says `version:` and"
+                " `name:`. Name a file to have it checked all the same; `clusterwright init` writes a first spec."
+            )
+        files.update((str(file), None) for file in ours)
+        skipped.update((str(file), None) for file in inside if file not in set(ours))
+    return SpecFiles(tuple(files), tuple(file for file in skipped if file not in files))
+
+
+def _without_being_told(settings: Settings) -> Iterable[str]:
+    if settings.paths:
+        return [os.path.relpath(settings.folder / path) for path in settings.paths]
+    return ["inventory" if Path("inventory").is_dir() else "."]
+
+
+def _yaml_below(folder: Path, settings: Settings) -> Iterator[Path]:
+    """The *.yaml and *.yml files below ``folder`` in order, without hidden, installed and excluded ones."""
+    for here, folders, names in os.walk(folder):
+        place = Path(here)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and name not in _INSTALLED and not _is_excluded(place / name, settings)
+        )
+        for name in sorted(names):
+            file = place / name
+            if name.endswith((".yaml", ".yml")) and not name.startswith(".") and not _is_excluded(file, settings):
+                yield file
+
+
+def _is_excluded(path: Path, settings: Settings) -> bool:
+    """Whether a pattern of the settings covers ``path`` or a folder that holds it; one without / covers any name."""
+    if not settings.exclude:
+        return False
+    relative = os.path.relpath(path.absolute(), settings.folder)
+    return any(
+        fnmatch(relative, pattern.rstrip("/"))
+        or fnmatch(relative, pattern.removesuffix("/**"))
+        or ("/" not in pattern and fnmatch(path.name, pattern))
+        for pattern in settings.exclude
+    )
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether ``file`` says that it is a spec, a catalogue or an allocation; lint tells of one that cannot be read."""
+    if file.name.endswith(_ALLOCATED) or file.parent.name in _CATALOGUES:
+        return True
+    try:
+        with file.open("rb") as stream:
+            text = stream.read(_MOST_READ).decode("utf-8", "replace").removeprefix("\ufeff").replace("\r", "")
+    except OSError:
+        return True
+    if _FLOW.match(text):
+        return all(re.search(rf"[\"']?{key}[\"']?\s*:", text) for key in ("version", "name"))
+    return bool((_VERSION.search(text) and _NAME.search(text)) or _EXTENDS.search(text) or _KIND.search(text))

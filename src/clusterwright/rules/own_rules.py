@@ -1,0 +1,103 @@
+"""Rules that a project adds: Python files with functions under ``@rule``, as the modules of this package are written.
+
+What such a file gets wrong is a finding on its own line (CW193, CW194), never a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from clusterwright.finding import Finding, Position, Severity, SpecError
+from clusterwright.rules.rule import Check, LintRule, Problem, Subject
+from clusterwright.spec.schema.fence import FencedError
+from clusterwright.spec.text.source import read_text
+
+STOPPED = "CW194"
+_OURS = "CW"
+
+
+def own_rules(files: Sequence[tuple[Path, str]]) -> Mapping[str, LintRule]:
+    """The rules in ``files``, each with the name that findings call it by. Raises SpecError (CW193, CW101)."""
+    found: dict[str, LintRule] = {}
+    for path, shown in files:
+        for value in vars(_module(str(path.absolute()), shown, read_text(path, shown))).values():
+            if not isinstance(value, LintRule) or value.check is None:
+                continue
+            if value.code.startswith(_OURS):
+                _refuse(shown, value, f"the code {value.code} begins with {_OURS}, as clusterwright's do", "it a")
+            if found.setdefault(value.code, value) is not value:
+                _refuse(shown, value, f"two rules have the code {value.code}", "each a")
+    return {code: replace(each, check=_guarded(each.code, each.check)) for code, each in found.items() if each.check}
+
+
+def _refuse(shown: str, rule: LintRule, what: str, give: str) -> None:
+    hint = f"Give {give} code of your own, such as OURS101."
+    line = rule.check.__code__.co_firstlineno if isinstance(rule.check, FunctionType) else 1
+    raise SpecError([Finding("CW193", Severity.ERROR, f"{what}.", hint, Position(shown, line, 1))])
+
+
+@cache
+def _module(file: str, shown: str, text: str) -> ModuleType:
+    name = f"clusterwright_own_rules_{sha256(file.encode()).hexdigest()[:12]}"
+    module = ModuleType(name)
+    module.__file__ = file
+    sys.modules[name] = module  # where dataclasses look for the names in annotations
+    try:
+        exec(compile(text, file, "exec"), vars(module))  # noqa: S102 - to run these is what the project asked for
+    except Exception as error:  # whatever the file does wrong is said on its line
+        line = error.lineno or 1 if isinstance(error, SyntaxError) else _line(error, file)
+        finding = Finding(
+            "CW193",
+            Severity.ERROR,
+            f"these rules cannot be loaded: {type(error).__name__}: {error}.",
+            "Mend the line, or take the file out of `rules`.",
+            Position(shown, line, 1),
+        )
+        raise SpecError([finding]) from None
+    _SHOWN[file] = shown
+    return module
+
+
+_SHOWN: dict[str, str] = {}
+
+
+def _guarded(code: str, check: Check) -> Check:
+    """``check``, whose own errors are a finding because of which it is not judged."""
+    file = check.__code__.co_filename if isinstance(check, FunctionType) else ""
+
+    def guarded(subject: Subject) -> Iterator[Problem]:
+        try:
+            for problem in check(subject):
+                if not isinstance(problem, Problem):
+                    raise TypeError(f"it gives {type(problem).__name__}, not Problem")
+                yield problem
+        except FencedError:
+            raise
+        except Exception as error:  # a rule of somebody else's: whatever it does wrong is said on its line
+            raise FencedError(_stopped(code, error, file)) from error
+
+    return guarded
+
+
+def _stopped(code: str, error: Exception, file: str) -> Finding:
+    return Finding(
+        STOPPED,
+        Severity.ERROR,
+        f"the rule {code} stopped on an error of its own, so that it judged nothing: {type(error).__name__}: {error}.",
+        "Mend the rule at this line.",
+        Position(_SHOWN.get(file, file), _line(error, file), 1),
+    )
+
+
+def _line(error: Exception, file: str) -> int:
+    """The last line of ``file`` that ``error`` came through."""
+    lines: list[Any] = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return lines[-1] if lines else 1

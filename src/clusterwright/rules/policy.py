@@ -1,0 +1,55 @@
+"""What a project wants otherwise than the rules say: severities of its own, findings that it accepts, rules it adds.
+
+All of it is looked at when everything has been judged: it decides what is shown, never what is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+
+from clusterwright.finding import Finding, Severity
+from clusterwright.rules.registry import all_rules
+from clusterwright.rules.rule import LintRule
+from clusterwright.rules.suppression import Suppressed
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Rules of the project's ``own``, ``severities`` and reasons why findings are ``ignored``, by code; the beginnings
+    of codes that are ``selected``, None for all; and the ``file`` that says so.
+    """
+
+    own: Mapping[str, LintRule] = field(default_factory=dict)
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+    ignored: Mapping[str, str] = field(default_factory=dict)
+    selected: tuple[str, ...] | None = None
+    file: str = ""
+
+    @cached_property
+    def rules(self) -> Mapping[str, LintRule]:
+        """Every rule that is judged, in the order of the codes."""
+        return MappingProxyType(dict(sorted({**all_rules(), **self.own}.items()))) if self.own else all_rules()
+
+    def accept(self, findings: Iterable[Finding]) -> tuple[list[Finding], tuple[Suppressed, ...]]:
+        """Divides ``findings`` into those that stay, with the project's severities, and those that it ignores."""
+        kept: list[Finding] = []
+        accepted: list[Suppressed] = []
+        for finding in findings:
+            if finding.code in self.ignored:
+                accepted.append(Suppressed(finding, self.ignored[finding.code], self.file))
+            else:
+                severity = self.severities.get(finding.code, finding.severity)
+                kept.append(finding if severity is finding.severity else replace(finding, severity=severity))
+        return kept, tuple(accepted)
+
+    def selects(self, finding: Finding) -> bool:
+        """Whether the project wants to see ``finding``; what nobody may accept is seen by everybody."""
+        if self.selected is None or not self.rules[finding.code].is_suppressible:
+            return True
+        return finding.code.startswith(self.selected)
+
+
+AS_WRITTEN = Policy()  # the rules as they are, where no project says otherwise

@@ -1,0 +1,183 @@
+"""The settings of a project: ``clusterwright.toml``, or ``[tool.clusterwright]`` in ``pyproject.toml``.
+
+The nearest one in the folder of a spec or above counts, whichever command judges the spec.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from clusterwright.finding import Finding, Position, Severity, SpecError
+from clusterwright.rules.own_rules import own_rules
+from clusterwright.rules.policy import AS_WRITTEN, Policy
+from clusterwright.spec.schema.check import check
+from clusterwright.spec.text.document import Document
+from clusterwright.spec.text.document import Path as Place
+from clusterwright.spec.text.source import note_absence, read_text
+
+OWN_FILE, SHARED_FILE = "clusterwright.toml", "pyproject.toml"
+_TABLE = re.compile(r"^\s*\[\s*tool\s*\.\s*[\"']?clusterwright\b", re.MULTILINE)
+_AT = re.compile(r"\(at line (\d+), column (\d+)\)")
+_MIN_REASON = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What ``lint`` checks without being told (``paths``), what it passes over (``exclude``), both relative to
+    ``folder``, and the project's policy. All empty where no file says anything.
+    """
+
+    folder: Path = Path()
+    paths: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    policy: Policy = AS_WRITTEN
+
+
+NO_SETTINGS = Settings()
+
+
+def settings_for(path: Path) -> Settings:
+    """The settings that count for the file or folder ``path``. Raises SpecError where they cannot be understood."""
+    here = path.absolute()
+    for folder in (here, *here.parents) if here.is_dir() else here.parents:
+        for name in (OWN_FILE, SHARED_FILE):
+            file = folder / name
+            if not file.is_file():
+                note_absence(file)
+            elif (settings := read_settings(file)) is not None:
+                return settings
+    return NO_SETTINGS
+
+
+def read_settings(file: Path) -> Settings | None:
+    """The settings in ``file``; None for a pyproject.toml that says nothing of clusterwright. Raises SpecError."""
+    shown = _shown(file)
+    text = read_text(file, shown)
+    is_shared = file.name == SHARED_FILE
+    if is_shared and "clusterwright" not in text:
+        return None
+    try:
+        data: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        if is_shared and not _TABLE.search(text):
+            return None  # another tool's to tell
+        at = _AT.search(str(error))
+        position = Position(shown, int(at[1]), int(at[2])) if at else Position(shown, 1, 1)
+        raise SpecError([_finding("CW106", f"this is not TOML: {error}.", "Mend the line.", position)]) from None
+    start = 0
+    if is_shared:
+        tool = data.get("tool")
+        if not isinstance(tool, dict) or "clusterwright" not in tool:
+            return None
+        data, table = tool["clusterwright"], _TABLE.search(text)
+        start = table.start() if table else text.find("clusterwright")
+    return _settings(_document(text, start, data, shown), file)
+
+
+def _settings(document: Document, file: Path) -> Settings:
+    if not isinstance(document.data, dict):
+        said = "[tool.clusterwright] is no table."
+        raise SpecError([_finding("CW106", said, "Write its keys below `[tool.clusterwright]`.", document.locate(()))])
+    if findings := check(document, "settings"):
+        raise SpecError(findings)
+    data, folder = document.data, file.parent
+    own = own_rules([(folder / name, _shown(folder / name)) for name in data.get("rules", ())])
+    if wrong := list(_wrong(document, Policy(own))):
+        raise SpecError(wrong)
+    wished = {code: _wish(value) for code, value in data.get("severity", {}).items()}
+    policy = Policy(
+        own=own,
+        severities={code: severity for code, (severity, _) in wished.items()},
+        ignored={code: reason.strip() for code, reason in data.get("ignore", {}).items()},
+        selected=tuple(data["select"]) if "select" in data else None,
+        file=document.file,
+    )
+    return Settings(folder, tuple(data.get("paths", ())), tuple(data.get("exclude", ())), policy)
+
+
+def _wrong(document: Document, policy: Policy) -> Iterator[Finding]:
+    """What the schema cannot know: codes that there are not or that nobody may accept, and reasons that say nothing."""
+    data, rules = document.data, policy.rules
+    for index, beginning in enumerate(data.get("select", ())):
+        if not any(code.startswith(beginning) for code in rules):
+            yield _unknown(document, ("select", index), beginning, rules)
+    for table in ("ignore", "severity"):
+        for code, value in data.get(table, {}).items():
+            place = (table, code)
+            if code not in rules:
+                yield _unknown(document, place, code, rules)
+                continue
+            rule = rules[code]
+            severity, reason = (None, value) if table == "ignore" else _wish(value)
+            if severity is not None and severity >= rule.severity:
+                continue
+            position = document.locate(place, key=True)
+            if not rule.is_suppressible:
+                said = (
+                    f"{code} cannot be {'ignored' if severity is None else 'lowered'}: nothing can be planned past it."
+                )
+                yield _finding("CW192", said, "Take the line away, and mend what the finding says.", position)
+            elif len(reason.strip()) < _MIN_REASON and (severity is None or rule.severity is Severity.ERROR):
+                said = f"nobody can tell later why {code} is {'ignored' if severity is None else 'less than an error'}."
+                wanted = '"reason"' if severity is None else f'{{severity = "{severity.label}", reason = "..."}}'
+                yield _finding("CW191", said, f"Write the reason: `{code} = {wanted}`.", position)
+
+
+def _wish(value: Any) -> tuple[Severity, str]:
+    """The severity that a value of the table ``severity`` asks for, and its reason."""
+    word, reason = (value["severity"], value["reason"]) if isinstance(value, dict) else (value, "")
+    return Severity[word.upper()], reason
+
+
+def _unknown(document: Document, place: Place, code: str, rules: Mapping[str, Any]) -> Finding:
+    close = get_close_matches(code, rules, n=1) if place[0] != "select" else ()
+    hint = f'Did you mean "{close[0]}"?' if close else "`clusterwright explain` lists all rules."
+    return _finding("CW190", f'there is no rule "{code}".', hint, document.locate(place, key=place[0] != "select"))
+
+
+def _finding(code: str, message: str, hint: str, position: Position) -> Finding:
+    return Finding(code, Severity.ERROR, message, hint, position)
+
+
+def _shown(file: Path) -> str:
+    """``file`` as findings call it: relative where it lies below the current folder."""
+    relative = os.path.relpath(file)
+    return str(file) if relative.startswith("..") else relative
+
+
+def _document(text: str, start: int, data: Any, file: str) -> Document:
+    """``data`` with positions: tomllib gives none, so that keys and texts are looked for, each behind its parent."""
+    values: dict[Place, Position] = {}
+    keys: dict[Place, Position] = {}
+
+    def position(offset: int) -> Position:
+        return Position(file, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+
+    def found(pattern: str, after: int) -> int:
+        match = re.compile(pattern, re.MULTILINE).search(text, after)
+        return match.end() if match else after
+
+    def plain(value: Any, place: Place, at: int) -> Any:
+        values[place] = position(at)
+        if isinstance(value, dict):
+            result: dict[str, Any] = {}
+            for key, each in value.items():
+                end = found(rf"(?:^|[\[{{,.])\s*[\"']?{re.escape(key)}(?=[\"']?\s*[=\].])", at)
+                keys[(*place, key)] = position(end - len(key))
+                result[key] = plain(each, (*place, key), end - len(key))
+            return result
+        if isinstance(value, list):
+            return [
+                plain(each, (*place, index), found(rf"[\"'](?={re.escape(str(each))}[\"'])", at))
+                for index, each in enumerate(value)
+            ]
+        return value if isinstance(value, str | int | float | bool) else str(value)
+
+    return Document(file, plain(data, (), start), values, keys, {}, (file,))
