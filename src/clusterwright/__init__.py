@@ -2,6 +2,128 @@
 
 Data flows one way: spec -> plan -> render -> verify -> deploy -> observe. A module knows what stands left of it in that
 line and nothing right of it.
+
+These functions are the Python interface, and are kept stable; what else is public is said on its page of the docs. Each
+imports what it needs when it is called.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+    from datetime import date
+    from typing import Any
+
+    from clusterwright.artifact import Artifact
+    from clusterwright.plan.model import Plan
+    from clusterwright.proofs.check import Verdict
+    from clusterwright.rules.engine import LintResult
+    from clusterwright.spec.model import ClusterSpec
+
+__all__ = ["__version__", "inventory", "lint", "load", "plan", "render", "verify"]
+
 __version__ = "0.1.0"
+
+
+def load(path: str | os.PathLike[str]) -> ClusterSpec:
+    """The cluster spec in the file at ``path``, with the hardware that it names.
+
+    Raises ``clusterwright.finding.SpecError``, whose ``findings`` are the errors that lint finds in it.
+    """
+    from pathlib import Path
+
+    from clusterwright.rules.engine import load_sound
+
+    return load_sound(Path(path))
+
+
+def lint(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    on: date | None = None,
+    settings: bool = True,
+) -> LintResult:
+    """What is wrong with files, and with the specs and catalogues in folders, as ``clusterwright lint`` finds it.
+
+    Expiry dates are judged as of the day ``on``; None judges none. The settings of the projects in which the files lie
+    count, unless ``settings`` is false. The result has ``findings``, ``suppressed``, ``not_judged`` and ``skipped``.
+
+    Raises ``clusterwright.finding.ClusterwrightError`` for a path that holds nothing to be checked; what is wrong with
+    a file that is there is a finding.
+    """
+    from dataclasses import replace
+    from os import PathLike
+    from pathlib import Path
+
+    from clusterwright.finding import SpecError
+    from clusterwright.rules.engine import lint_paths, nothing_judged
+    from clusterwright.rules.policy import AS_WRITTEN
+    from clusterwright.rules.settings import NO_SETTINGS, settings_for
+    from clusterwright.rules.spec_files import spec_files
+
+    several = [paths] if isinstance(paths, str | PathLike) else paths
+    try:
+        own = settings_for(Path()) if settings else NO_SETTINGS
+    except SpecError as error:
+        return nothing_judged(error.findings, tuple(dict.fromkeys(each.position.file for each in error.findings)))
+    chosen = spec_files(tuple(str(path) for path in several), own)
+    return replace(lint_paths(chosen.files, on, None if settings else AS_WRITTEN), skipped=chosen.skipped)
+
+
+def plan(spec: ClusterSpec) -> Plan:
+    """Every device, port, cable, address, AS number and rank that follows from ``spec``."""
+    from clusterwright.plan.build import build_plan
+
+    return build_plan(spec)
+
+
+def render(plan: Plan, devices: Iterable[str] | None = None) -> tuple[Artifact, ...]:
+    """The files of ``devices``, of all when left out: each with its device, path, content, mode and SHA-256.
+
+    Raises KeyError for a device that ``plan`` does not have.
+    """
+    from clusterwright.output.engine import render_devices
+
+    return tuple(render_devices(plan, devices))
+
+
+def verify(subject: Plan | Iterable[Artifact]) -> Mapping[str, Verdict]:
+    """The proofs of everything that is rendered for a plan, or of the artifacts alone, by the name of the check.
+
+    What a declaration must tell, such as who belongs in a partition, can be judged of a plan only. A verdict says in
+    ``word`` whether its claim is proven, REFUTED or not proven, and why: ``counterexamples``, ``unjudged``, ``facts``.
+
+    Raises ``clusterwright.finding.VerifyError`` for text that does not parse.
+    """
+    from clusterwright.cli.proofs import prove
+    from clusterwright.output.engine import render_kinds
+    from clusterwright.plan.model import Plan
+    from clusterwright.proofs.declaration import declaration_of
+    from clusterwright.proofs.registry import CHECKS
+    from clusterwright.proofs.tree import tree_of
+
+    if isinstance(subject, Plan):
+        kinds = {kind for check in CHECKS for kind in check.kinds}
+        tree = tree_of(subject.name, render_kinds(subject, kinds), declaration_of(subject))
+    else:
+        tree = tree_of("", subject)
+    return {check.name: verdict for check, verdict in prove(tree, CHECKS)}
+
+
+def inventory(plan: Plan, group: str | None = None) -> dict[str, Any]:
+    """Devices, cables, addresses and totals of ``plan``, or of one of its pods (or other groups), as
+    inventory.schema.json describes them.
+
+    Raises ``clusterwright.finding.ClusterwrightError`` for a ``group`` that ``plan`` does not have.
+    """
+    import json
+
+    from clusterwright.report.figures import figures
+    from clusterwright.report.inventory_json import json_lines
+    from clusterwright.report.records import Inventory
+
+    document: dict[str, Any] = json.loads("".join(json_lines(Inventory(plan, group), figures(plan))))
+    return document

@@ -32,7 +32,8 @@ BREAKERS = ("CW111", "CW114", "CW140", "CW150", "CW155", "CW158", "CW200", "CW20
 
 # A second mistake that mends the first: fewer uplinks leave ports for the managers, krb5p needs no TLS, no switch
 # has the name of the one that is drained, hosts at a drained switch need no way to others, one switch
-# above all of them is way enough, and a fabric that accepts single failures accepts that one's too.
+# above all of them is way enough, a fabric that accepts single failures accepts that one's too, and what crosses a
+# mount in clear may go to GPUs directly.
 MENDED = frozenset(
     {
         ("CW218", "CW224"),
@@ -42,6 +43,7 @@ MENDED = frozenset(
         ("CW250", "CW251"),
         ("CW250", "CW252"),
         ("CW543", "CW544"),
+        ("CW545", "CW541"),
     }
 )
 
@@ -50,9 +52,10 @@ def partners(code: str) -> list[str]:
     """Examples over the same base: a breaker, and the next example in the order of the codes."""
     same = [each for each, (base, _) in OVERLAYS.items() if base == OVERLAYS[code][0] and each != code]
     at = list(OVERLAYS).index(code)
+    same = [each for each in same if (code, each) not in MENDED]
     breakers = [each for each in BREAKERS if each in same]
     turned = breakers[at % len(breakers) :][:1] if breakers else []
-    return list(dict.fromkeys([*turned, *(each for each in same if each > code and (code, each) not in MENDED)][:2]))
+    return list(dict.fromkeys([*turned, *(each for each in same if each > code)][:2]))
 
 
 def alone(file: Path) -> LintResult | None:

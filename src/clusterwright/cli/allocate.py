@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+import clusterwright
 from clusterwright import durable
 
 _EXIT_DIFFERENT = 1
@@ -35,14 +36,12 @@ def allocate(spec: Path, cables: Path | None, check: bool) -> int:
     from clusterwright.plan.allocation.imported import pin
     from clusterwright.plan.allocation.record import record
     from clusterwright.plan.allocation.writing import allocation_text
-    from clusterwright.plan.build import build_plan
-    from clusterwright.rules.engine import load_sound
     from clusterwright.spec.allocated.facts import NOTHING_STANDS
     from clusterwright.spec.allocated.point_to_point import read_cables
     from clusterwright.spec.load import allocation_file
 
     today = datetime.now(UTC).date()
-    plan = build_plan(load_sound(spec))
+    plan = clusterwright.plan(clusterwright.load(spec))
     before = plan
     if cables is not None:
         plan = pin(plan, read_cables(cables), str(cables), today)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+import clusterwright
 from clusterwright.finding import ClusterwrightError, Severity
 
 FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit")
@@ -63,7 +64,7 @@ def lint(
     Exit status: 0 clean, 1 findings at or above --fail-on, 2 could not run.
     """
     from clusterwright.cli.formats.text import render_text, wants_colour
-    from clusterwright.cli.linting import lint_files, lint_stdin, render_as
+    from clusterwright.cli.linting import lint_stdin, render_as
     from clusterwright.cli.source_lines import source_line
     from clusterwright.rules.policy import AS_WRITTEN
 
@@ -71,13 +72,12 @@ def lint(
         raise click.UsageError("--quiet and --statistics are for --format text; the other formats count by themselves.")
     threshold = Severity[fail_on.upper()]
     day = datetime.now(UTC).date() if on is None else on.date()
-    policy = AS_WRITTEN if isolated else None
     if _STDIN in paths:
         if len(paths) > 1:
             raise click.UsageError("- is checked alone: name files in another run.")
-        result, lines = lint_stdin(stdin_filename, day, policy)
+        result, lines = lint_stdin(stdin_filename, day, AS_WRITTEN if isolated else None)
     else:
-        result, lines = lint_files(paths, day, policy), source_line
+        result, lines = clusterwright.lint(paths, on=day, settings=not isolated), source_line
     if form == "text":
         colour = output is None and wants_colour(sys.stdout)
         text = render_text(result, lines, colour=colour, quiet=quiet, statistics=statistics)

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 from clusterwright.cli.formats.text import SourceLine
 from clusterwright.cli.source_lines import source_line
-from clusterwright.cli.spec_files import spec_files
 from clusterwright.finding import Severity, SpecError
-from clusterwright.rules.engine import LintResult, lint_paths, nothing_judged
+from clusterwright.rules.engine import LintResult, lint_paths
 from clusterwright.rules.policy import Policy
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.rule import LintRule
-from clusterwright.rules.settings import NO_SETTINGS, settings_for
+from clusterwright.rules.settings import settings_for
 from clusterwright.spec.text.source import MAX_BYTES, reading_instead
-
-
-def lint_files(paths: tuple[str, ...], day: date, policy: Policy | None) -> LintResult:
-    """What is found in the files of ``paths`` on a ``day``; ``policy`` is None to take the settings."""
-    try:
-        settings = NO_SETTINGS if policy is not None else settings_for(Path())
-    except SpecError as error:
-        return nothing_judged(error.findings, tuple(dict.fromkeys(each.position.file for each in error.findings)))
-    chosen = spec_files(paths, settings)
-    return replace(lint_paths(chosen.files, day, policy), skipped=chosen.skipped)
 
 
 def lint_stdin(file: str, day: date, policy: Policy | None) -> tuple[LintResult, SourceLine]:

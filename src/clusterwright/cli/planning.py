@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+import clusterwright
 from clusterwright.cli.formats.text import render_text, wants_colour
 from clusterwright.cli.source_lines import source_line
-from clusterwright.plan.build import build_plan
 from clusterwright.rules.engine import lint_path, load_plannable
 from clusterwright.spec.load import load_spec
 
@@ -35,10 +35,10 @@ def sound_spec(path: Path) -> ClusterSpec | None:
 def sound_plan(path: Path) -> Plan | None:
     """The plan of ``sound_spec``."""
     spec = sound_spec(path)
-    return None if spec is None else build_plan(spec)
+    return None if spec is None else clusterwright.plan(spec)
 
 
 def plan_with_findings(path: Path) -> tuple[Plan, tuple[Finding, ...]]:
     """The plan of the spec at ``path`` and what lint finds. Raises SpecError with the errors that leave no plan."""
     spec, findings = load_plannable(path)
-    return build_plan(spec), findings
+    return clusterwright.plan(spec), findings

@@ -1,0 +1,97 @@
+"""The Python interface: what its page says works, is typed, and is all there is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import clusterwright
+from clusterwright.artifact import Artifact
+from clusterwright.cli.main import cli
+from clusterwright.finding import ClusterwrightError
+
+DOCS = Path(__file__).parent.parent / "docs"
+FUNCTIONS = ("inventory", "lint", "load", "plan", "render", "verify")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("first")
+    wish = ["init", str(place), "--nodes", "8", "--node-model", "dgx-h100", "--fabric", "roce"]
+    assert CliRunner().invoke(cli, wish, standalone_mode=False).return_value == 0
+    return place
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+
+
+def test_the_examples_of_the_page_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    names: dict[str, object] = {}
+    for block in blocks("python.md"):
+        exec(compile(block, "python.md", "exec"), names)
+    said = capsys.readouterr().out
+    assert "isolation proven\n" in said
+    assert "64.0 GPUs in 4 racks" in said or "64 GPUs in" in said, said
+    assert said.endswith("CW110 wrong.yaml:2:1\n")
+
+
+def test_the_example_of_a_rule_runs(folder: Path) -> None:
+    (folder / "ours").mkdir()
+    (rules,) = blocks("own-rules.md")
+    (folder / "ours/rules.py").write_text(rules.replace("2048", "4"))
+    (folder / "clusterwright.toml").write_text('rules = ["ours/rules.py"]\n')
+    (finding,) = clusterwright.lint(folder / "cluster.yaml").findings
+    assert (finding.code, finding.message) == ("OURS101", "8 nodes are more than a hall holds.")
+    with pytest.raises(ClusterwrightError, match="OURS101"):
+        clusterwright.load(folder / "cluster.yaml")
+    assert not clusterwright.lint([folder / "cluster.yaml"], settings=False).findings
+    (folder / "clusterwright.toml").unlink()
+
+
+def test_files_alone_are_proven_as_far_as_they_go(folder: Path) -> None:
+    plan = clusterwright.plan(clusterwright.load(str(folder / "cluster.yaml")))
+    files = clusterwright.render(plan)
+    assert clusterwright.verify(files)["isolation"].is_proven
+    spoilt = [
+        Artifact(each.device, each.path, each.content.replace(b"drop", b"accept"), each.kind, each.mode)
+        for each in files
+    ]
+    assert clusterwright.verify(spoilt)["isolation"].is_refuted
+    with pytest.raises(ClusterwrightError):
+        clusterwright.inventory(plan, "nowhere")
+    with pytest.raises(ClusterwrightError, match="no such file"):
+        clusterwright.lint(folder / "nowhere.yaml")
+
+
+def test_nothing_else_is_public_and_everything_public_is_typed_and_documented() -> None:
+    assert set(clusterwright.__all__) == {*FUNCTIONS, "__version__"}
+    for name in FUNCTIONS:
+        signature = inspect.signature(vars(clusterwright)[name] if name != "plan" else clusterwright.plan)
+        assert signature.return_annotation is not inspect.Signature.empty
+        assert f"| `{name}` |" in (DOCS / "python.md").read_text()
+    assert (Path(clusterwright.__file__).parent / "py.typed").is_file()
+
+
+def test_importing_it_imports_nothing_of_it() -> None:
+    program = "import sys, clusterwright; print([m for m in sys.modules if m.startswith('clusterwright')])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "['clusterwright']\n"
+
+
+def test_plan_is_called_alike_before_and_after_its_package_is_imported(folder: Path) -> None:
+    program = (
+        f"import clusterwright; spec = clusterwright.load({str(folder / 'cluster.yaml')!r}); "
+        "first = clusterwright.plan(spec); import clusterwright.plan.build; "
+        "assert clusterwright.plan(spec).cables == first.cables"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
