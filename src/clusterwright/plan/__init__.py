@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from clusterwright.spec.model import ClusterSpec
 
 
-class _Callable(ModuleType):
+class _CallablePackage(ModuleType):
     def __call__(self, spec: ClusterSpec) -> Plan:
         from clusterwright.plan.build import build_plan
 
         return build_plan(spec)
 
 
-sys.modules[__name__].__class__ = _Callable
+sys.modules[__name__].__class__ = _CallablePackage

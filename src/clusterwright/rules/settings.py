@@ -29,7 +29,7 @@ _MIN_REASON = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ProjectSettings:
     """What ``lint`` checks without being told (``paths``), what it passes over (``exclude``), both relative to
     ``folder``, and the project's policy. All empty where no file says anything.
     """
@@ -40,10 +40,10 @@ class Settings:
     policy: Policy = AS_WRITTEN
 
 
-NO_SETTINGS = Settings()
+NO_SETTINGS = ProjectSettings()
 
 
-def settings_for(path: Path) -> Settings:
+def settings_for(path: Path) -> ProjectSettings:
     """The settings that count for the file or folder ``path``. Raises SpecError where they cannot be understood."""
     here = path.absolute()
     for folder in (here, *here.parents) if here.is_dir() else here.parents:
@@ -56,7 +56,7 @@ def settings_for(path: Path) -> Settings:
     return NO_SETTINGS
 
 
-def read_settings(file: Path) -> Settings | None:
+def read_settings(file: Path) -> ProjectSettings | None:
     """The settings in ``file``; None for a pyproject.toml that says nothing of clusterwright. Raises SpecError."""
     shown = _shown(file)
     text = read_text(file, shown)
@@ -81,7 +81,7 @@ def read_settings(file: Path) -> Settings | None:
     return _settings(_document(text, start, data, shown), file)
 
 
-def _settings(document: Document, file: Path) -> Settings:
+def _settings(document: Document, file: Path) -> ProjectSettings:
     if not isinstance(document.data, dict):
         said = "[tool.clusterwright] is no table."
         raise SpecError([_finding("CW106", said, "Write its keys below `[tool.clusterwright]`.", document.locate(()))])
@@ -99,7 +99,7 @@ def _settings(document: Document, file: Path) -> Settings:
         selected=tuple(data["select"]) if "select" in data else None,
         file=document.file,
     )
-    return Settings(folder, tuple(data.get("paths", ())), tuple(data.get("exclude", ())), policy)
+    return ProjectSettings(folder, tuple(data.get("paths", ())), tuple(data.get("exclude", ())), policy)
 
 
 def _wrong(document: Document, policy: Policy) -> Iterator[Finding]:

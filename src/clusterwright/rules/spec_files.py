@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.rules.settings import Settings
+from clusterwright.rules.settings import ProjectSettings
 
 # A top-level key of a file of ours: what it is, or what it builds on. `version: 3.8` is somebody else's.
 _VERSION = re.compile(r"^[\"']?version[\"']?\s*:\s*[\"']?\d*[\"']?\s*(?:#.*)?$", re.MULTILINE)
@@ -32,7 +32,7 @@ class SpecFiles:
     skipped: tuple[str, ...]
 
 
-def spec_files(paths: tuple[str, ...], settings: Settings) -> SpecFiles:
+def spec_files(paths: tuple[str, ...], settings: ProjectSettings) -> SpecFiles:
     """The files of ``paths``; without any those of the project's settings, of ./inventory, or else of this folder.
 
     Raises ClusterwrightError for a path that holds none.
@@ -60,13 +60,13 @@ def spec_files(paths: tuple[str, ...], settings: Settings) -> SpecFiles:
     return SpecFiles(tuple(files), tuple(file for file in skipped if file not in files))
 
 
-def _without_being_told(settings: Settings) -> Iterable[str]:
+def _without_being_told(settings: ProjectSettings) -> Iterable[str]:
     if settings.paths:
         return [os.path.relpath(settings.folder / path) for path in settings.paths]
     return ["inventory" if Path("inventory").is_dir() else "."]
 
 
-def _yaml_below(folder: Path, settings: Settings) -> Iterator[Path]:
+def _yaml_below(folder: Path, settings: ProjectSettings) -> Iterator[Path]:
     """The *.yaml and *.yml files below ``folder`` in order, without hidden, installed and excluded ones."""
     for here, folders, names in os.walk(folder):
         place = Path(here)
@@ -81,7 +81,7 @@ def _yaml_below(folder: Path, settings: Settings) -> Iterator[Path]:
                 yield file
 
 
-def _is_excluded(path: Path, settings: Settings) -> bool:
+def _is_excluded(path: Path, settings: ProjectSettings) -> bool:
     """Whether a pattern of the settings covers ``path`` or a folder that holds it; one without / covers any name."""
     if not settings.exclude:
         return False

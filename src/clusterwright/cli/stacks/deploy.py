@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from clusterwright.deploy.pulumi.automation import Engine, Ran
     from clusterwright.deploy.pulumi.units import Stack
 
+_EXIT_PENDING = 4
+
 
 @click.command()
 @stack_options
@@ -34,12 +36,16 @@ if TYPE_CHECKING:
 )
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--engine/--no-engine", "by_engine", default=True, help="Have Pulumi preview its resources as well.")
+@click.option(
+    "--expect-no-changes", is_flag=True, help="Exit with 4 where something would change, as a nightly job asks."
+)
 @judging_options
 def preview(
     *,
     save: Path | None,
     form: str,
     by_engine: bool,
+    expect_no_changes: bool,
     jobs: Path | None,
     accept_refuted: tuple[str, ...],
     skip_gate: tuple[str, ...],
@@ -48,14 +54,16 @@ def preview(
 ) -> int:
     """Show what would change on which device and why, what it disturbs, in which waves, and whether proofs hold.
 
-    Exit status: 0 previewed, 1 errors in the spec, or a proof would break, 2 could not run.
+    Exit status: 0 previewed, 1 errors in the spec, or a proof would break, 2 could not run, 3 failed on a stack, 4
+    something would change (--expect-no-changes), 130 interrupted.
     """
     from clusterwright.deploy.pulumi.automation import Engine
 
     judging = Judging(jobs, accept_refuted, skip_gate, because)
     if form == "text" and save is None and (same := _unchanged(options)):
         click.echo(f"{same.cluster}: nothing changes", err=options["events"] == Path("-"))
-        return _drive(same, options) if by_engine else 0
+        status, changes = _drive(same, options) if by_engine else (0, False)
+        return _EXIT_PENDING if status == 0 and expect_no_changes and changes else status
     from clusterwright.cli.stacks.waves import waves_text
     from clusterwright.rollout import ledger
     from clusterwright.rollout.approval import save_approval
@@ -78,11 +86,13 @@ def preview(
     if judged and judged.is_refused:
         return EXIT_FINDINGS
     digests = {name: manifest.digest for name, manifest in prepared.manifests.items()}
-    status = _drive(_Previewed(site.plan.name, site.stacks, digests, engine), options) if by_engine else 0
+    previewed = _Previewed(site.plan.name, site.stacks, digests, engine)
+    status, changes = _drive(previewed, options) if by_engine else (0, False)
     if save and status == 0:
         save_approval(save, prepared, text)
         click.echo(f"saved to {save}: manifest {prepared.digest}", err=True)
-    return status
+    pending = expect_no_changes and (changes or not prepared.is_quiet)
+    return _EXIT_PENDING if status == 0 and pending else status
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +133,10 @@ def _unchanged(options: dict[str, Any]) -> _Previewed | None:
     return None
 
 
-def _drive(previewed: _Previewed, options: dict[str, Any]) -> int:
-    """Pulumi's own preview of every stack, on the manifests that were shown."""
+def _drive(previewed: _Previewed, options: dict[str, Any]) -> tuple[int, bool]:
+    """Pulumi's own preview of every stack, on the manifests that were shown: the exit status, and whether any of its
+    resources would change.
+    """
     from clusterwright.cli.stacks.progress import shown
     from clusterwright.deploy.pulumi.order import drive_stacks
 
@@ -138,5 +150,5 @@ def _drive(previewed: _Previewed, options: dict[str, Any]) -> int:
         ran = drive_stacks(stacks, run, options["parallel"], is_stopped=is_stopped)
     if is_stopped():
         click.echo("preview was interrupted", err=True)
-        return EXIT_INTERRUPTED
-    return tell_ran("preview", stacks, ran)
+        return EXIT_INTERRUPTED, False
+    return tell_ran("preview", stacks, ran), any(each.counts.keys() - {"same"} for each in ran)
