@@ -100,6 +100,20 @@ def test_leaves_out_the_engine_when_told_so(site: Site) -> None:
     assert _said(done) == (0, "lab-roce: nothing changes\n", "")
 
 
+def test_a_job_that_expects_no_changes_is_told_by_the_exit_status(site: Site) -> None:
+    text = site.spec.read_text()
+    quiet = site.run("preview", "--expect-no-changes")
+    try:
+        site.spec.write_text(text.replace("net.core.netdev_max_backlog: 250000", "net.core.netdev_max_backlog: 300000"))
+        pending = site.run("preview", "--expect-no-changes", "--no-engine")
+        by_engine = site.run("preview", "--expect-no-changes")
+        shown = site.run("preview", "--no-engine")
+    finally:
+        site.spec.write_text(text)
+    assert (quiet.returncode, pending.returncode, by_engine.returncode) == (0, 4, 4), pending.stdout
+    assert shown.returncode == 0
+
+
 @pytest.mark.parametrize("options", [("--format", "json"), ("--pod", "pod1"), ("--upper",)])
 def test_reads_the_spec_for_what_a_note_does_not_say(site: Site, options: tuple[str, ...]) -> None:
     done = site.run("preview", "--no-engine", *options, without="clusterwright.plan.build")
