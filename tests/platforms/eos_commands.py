@@ -21,7 +21,6 @@ hardware access-list update default-result permit
 hardware counter feature acl out ipv4
 hardware port-group 1 select Et32/1-4
 hardware speed-group 1 serdes 25g
-interface Port-Channel1
 interface Tunnel0
 interface Vxlan1
 interface Ethernet3/1/1.100
@@ -119,7 +118,6 @@ INTERFACE = """
 arp aging timeout 60
 bandwidth percent 10
 bfd interval 50 min-rx 50 multiplier 3
-channel-group 1 mode active
 description
 dot1x port-control auto
 encapsulation dot1q vlan 100
@@ -138,7 +136,6 @@ ipv6 nd ra disabled
 isis enable X
 l2 mtu 1500
 l2-protocol forwarding profile P
-lacp timer fast
 link-debounce time 100
 mac access-group M in
 mac-address 0011.2233.4455

@@ -35,14 +35,22 @@ def structured_config(plan: Plan, device: Device) -> dict[str, Any]:
     model = plan.spec.catalogue[device.model]
     for block in model.blocks:
         for cage in block.cages:
-            if not any(cage + suffix in used for mode in block.modes for suffix in mode.subports):
-                name = cage + block.modes[0].subports[0]
-                config["ethernet_interfaces"].append({"name": name, "description": "unused", "shutdown": True})
+            speeds = {own.speed_gbps for _, own, _ in links if own.port.startswith(f"{cage}/")}
+            mode = next((mode for mode in block.modes if mode.speed_gbps in speeds), block.modes[0])
+            for name in [cage + suffix for suffix in mode.subports]:
+                if name not in used:
+                    config["ethernet_interfaces"].append({"name": name, "description": "unused", "shutdown": True})
+                elif len(mode.subports) > 1:
+                    entry = next(each for each in config["ethernet_interfaces"] if each["name"] == name)
+                    entry["speed"] = f"{mode.speed_gbps}g-{8 // len(mode.subports)}"
     if version == 6:
         config["ipv6_unicast_routing"] = True
     _services(config, plan, management)
     _access(config, plan, management)
     add_filters(config, plan, device)
+    cages = [(cage, mode) for block in model.blocks for cage in block.cages for mode in block.modes]
+    names = dict.fromkeys(cage + suffix for cage, mode in cages for suffix in mode.subports)
+    _join(config, [(cable, own) for cable, own, _ in links], {name: number for number, name in enumerate(names, 1)})
     _classes(config, fabric)
     _routing(config, plan, device, version, links)
     add_borders(config, plan, device)
@@ -88,6 +96,38 @@ def _ethernet(
     entry |= {"switchport": {"enabled": False}, "mtu": fabric.mtu}
     address = f"{format_address(own.address, version)}/{own.prefix_length}"
     return entry | ({"ip_address": address} if version == 4 else {"ipv6_address": address, "ipv6_enable": True})
+
+
+def _join(config: dict[str, Any], links: list[tuple[Cable, Interface]], numbers: dict[str, int]) -> None:
+    """Port channels: what is said of the hosts' ports is said of them, and the link itself of each port."""
+    ports = {entry["name"]: entry for entry in config["ethernet_interfaces"]}
+    config["port_channel_interfaces"] = []
+    groups: dict[tuple[str, str], list[tuple[Cable, Interface]]] = {}
+    for cable, own in links:
+        if cable.bond is not None:
+            groups.setdefault((cable.a.device, cable.bond.interface), []).append((cable, own))
+    for (device, interface), members in groups.items():
+        number = numbers[members[0][1].port]
+        for cable, own in members:
+            entry = ports[own.port]
+            shared = {key: entry.pop(key) for key in _OF_A_CHANNEL if key in entry}
+            assert cable.bond is not None
+            entry |= {
+                "channel_group": {"id": number, "mode": "active"},
+                "lacp_timer": {"mode": "fast" if cable.bond.rate == "fast" else "normal"},
+            }
+        config["port_channel_interfaces"].append(
+            {
+                "name": f"Port-Channel{number}",
+                "description": f"to {device} {interface}",
+                "shutdown": False,
+                "lacp_fallback_mode": "static",
+            }
+            | shared
+        )
+
+
+_OF_A_CHANNEL = ("switchport", "spanning_tree_portfast", "access_group_in", "ipv6_access_group_in", "service_profile")
 
 
 def _services(config: dict[str, Any], plan: Plan, management: tuple[Interface, Interface] | None) -> None:
@@ -226,6 +266,7 @@ def _routing(
         config["vlans"] = [{"id": HOSTS_VLAN, "name": "hosts"}]
         config["vlan_interfaces"] = [
             {"name": "Vlan100", "description": "hosts", "shutdown": False, "mtu": mtu, f"{ip}_address": gateway}
+            | ({"ipv6_enable": True} if version == 6 else {})
         ]
     speakers = [
         (cable, mine, peer)

@@ -8,6 +8,7 @@ from typing import Any
 import pyavd
 import pytest
 from hier_config import Platform, get_hconfig
+from tests.platforms.bonded import bonded
 from tests.platforms.eos_intent import structured_config
 from tests.platforms.plans import plan_of, plan_with
 
@@ -67,6 +68,11 @@ def test_pyavd_writes_the_same_configuration(name: str) -> None:
 )
 def test_pyavd_writes_the_same_borders_and_neighbours(spec: str, name: str) -> None:
     judge(plan_of(spec), name)
+
+
+@pytest.mark.parametrize("name", ["rsw-p00r00", "rsw-s00", "rsw-v00"])
+def test_pyavd_writes_the_same_bonds(name: str) -> None:
+    judge(bonded("eos"), name)
 
 
 @pytest.mark.parametrize("overlay", [RADIUS_AND_TWO_KEYS, MARKING, DRAINED, AUTHENTICATED])

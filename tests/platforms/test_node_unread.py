@@ -47,7 +47,7 @@ def test_nothing_of_what_a_spec_may_ask_for_besides_is_unread(overlay: str, tmp_
     ("old", "new", "text"),
     [
         ("[Network]\n", "[Network]\nIPForward=yes\n", "[Network] / IPForward=yes"),
-        ("[Network]\n", "[Network]\nBond=bond0\n", "[Network] / Bond=bond0"),
+        ("[Network]\n", "[Network]\nBridge=br0\n", "[Network] / Bridge=br0"),
         ("DHCP=no\n", "DHCP=yes\n", "[Network] / DHCP=yes"),
         ("[Network]\n", "[Network]\nDescription=a \\\n", "[Network] / Description=a \\"),
         ("[Network]\n", "[IPv6SendRA]\nManaged=no\n\n[Network]\n", "[IPv6SendRA]"),

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 from tests.golden_files import assert_golden
+from tests.platforms.bonded import bonded
 from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright import data_files
@@ -127,6 +128,20 @@ def test_every_switch_passes_the_schema_and_nothing_in_it_is_unread() -> None:
     for name in names:
         assert objections(config(plan, name)) == []
         assert not list(KNOWN.unread(text_of(plan, name)))
+
+
+def test_bonds_pass_the_schema_and_nothing_in_them_is_unread() -> None:
+    plan = bonded("nvue")
+    for name in switches(plan):
+        document = config(plan, name)
+        assert objections(document) == []
+        assert not list(KNOWN.unread(text_of(plan, name)))
+        if not name.startswith("rsw"):
+            continue
+        ports = at(document[0], "set", "interface")
+        bonds = [port for port in ports.values() if port["type"] == "bond"]
+        assert bonds
+        assert all("bridge" not in ports[member] for bond in bonds for member in bond["bond"]["member"])
 
 
 @pytest.mark.parametrize(

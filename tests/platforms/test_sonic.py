@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from tests.golden_files import assert_golden
+from tests.platforms.bonded import bonded
 from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright import data_files
@@ -58,6 +59,7 @@ KEYS = {
     "BUFFER_QUEUE": (0, "PORT"),
     "INTERFACE": (0, "PORT"),
     "MGMT_INTERFACE": (0, "MGMT_PORT"),
+    "PORTCHANNEL_MEMBER": (1, "PORT"),
     "PORT_QOS_MAP": (0, "PORT"),
     "PREFIX": (0, "PREFIX_SET"),
     "QUEUE": (0, "PORT"),
@@ -91,15 +93,16 @@ def validator() -> Draft202012Validator:
 
 def missing_rows(tables: Tables) -> Iterator[str]:
     """Names that no row of the table they mean has."""
+    joined = {key: tables.get("PORTCHANNEL", {}) for key in ("ACL_TABLE", "VLAN_MEMBER")}
     for (table, field), target in FIELDS.items():
-        rows = {part for key in tables.get(target, ()) for part in (key, *key.split("|"))}
+        rows = {part for key in (*tables.get(target, ()), *joined.get(table, ())) for part in (key, *key.split("|"))}
         for key, row in tables.get(table, {}).items():
             wanted = row.get(field, ())
             for name in (wanted,) if isinstance(wanted, str) else wanted:
                 if name not in rows:
                     yield f"{table}|{key}: {field} {name} is not in {target}"
     for table, (place, target) in KEYS.items():
-        rows = {part for key in tables.get(target, ()) for part in (key, *key.split("|"))}
+        rows = {part for key in (*tables.get(target, ()), *joined.get(table, ())) for part in (key, *key.split("|"))}
         for key in tables.get(table, ()):
             if key.split("|")[place] not in rows:
                 yield f"{table}|{key} is not in {target}"
@@ -144,6 +147,19 @@ def test_every_switch_passes_the_schema_and_its_references() -> None:
     for device in plan.devices:
         if device.kind == "switch" and plan.spec.catalogue[device.model].network_os == "sonic":
             assert objections(config(plan, device.name)) == []
+
+
+def test_bonds_pass_the_schema_and_a_port_of_one_is_nothing_else() -> None:
+    plan = bonded("sonic")
+    for device in plan.devices:
+        if device.kind == "switch" and plan.spec.catalogue[device.model].network_os == "sonic":
+            tables = config(plan, device.name)
+            assert objections(tables) == []
+            parts = {key.partition("|")[2] for key in tables["PORTCHANNEL_MEMBER"]}
+            assert len(parts) == 2 * len(tables["PORTCHANNEL"]) > 0
+            asked = {name for table in tables["ACL_TABLE"].values() for name in table.get("ports", ())}
+            assert not parts & {*asked, *(key.partition("|")[2] for key in tables["VLAN_MEMBER"]), *tables["INTERFACE"]}
+            assert not any("mtu" in tables["PORT"][name] for name in parts)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,8 @@ class FilterBound:
         names = [self.spec.node_groups[node.node_group].name for node in self.skeleton.layout.nodes]
         names.append("")  # of a switch, whose number is -1
         found: dict[int, Counter[str]] = {}
-        for (seat, name), count in Counter((item.seat, names[item.node]) for item in fabric.attachments).items():
+        own = Counter((item.seat, names[item.node]) for item in fabric.attachments if item.has_address)
+        for (seat, name), count in own.items():
             found.setdefault(seat, Counter())[name] = count
         return found
 

@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clusterwright.intent.node_nics import is_managed, nics_of
+from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import slurm_units
 from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.fabric import Bond
 
 
 @dataclass(frozen=True, slots=True)
 class KindNic:
-    """A cabled NIC as all nodes of a kind have it. ``version`` is the IP version, 0 where it has no address; ``switch``
-    tells switches apart by the order in which the node's NICs end at them, whichever switches they are."""
+    """A cabled NIC as all nodes of a kind have it, or several that are one link, ``bond``: those are its ``members``.
+
+    ``version`` is the IP version, 0 where it has no address; ``switch`` tells switches apart by the order in which the
+    node's NICs end at them, whichever switches they are.
+    """
 
     interface: str
     rdma_device: str | None
@@ -26,6 +30,13 @@ class KindNic:
     fabric: str
     version: int
     switch: int
+    bond: Bond | None = None
+    members: tuple[KindNic, ...] = ()
+
+    @property
+    def ports(self) -> tuple[KindNic, ...]:
+        """The NICs that have a cable: itself, or those that it is made of."""
+        return self.members or (self,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +62,16 @@ def kind_of(plan: Plan, device: Device) -> NodeKind:
     """The kind of a node. Raises ValueError for a device that runs no image of ours."""
     if not is_managed(device):
         raise ValueError(f"{device.name}: runs no image")
-    nics, switches = [], dict[str, int]()
-    for nic in nics_of(plan, device):
-        switch = switches.setdefault(nic.switch, len(switches))
-        nics.append(KindNic(nic.interface, nic.rdma_device, nic.pci, nic.fabric.name, nic.version, switch))
-    kind = NodeKind(device.node_group, device.image or "", device.model, tuple(nics), slurm_units(plan, device))
+    switches: dict[str, int] = {}
+    nics = tuple(_nic(nic, switches) for nic in nics_of(plan, device))
+    kind = NodeKind(device.node_group, device.image or "", device.model, nics, slurm_units(plan, device))
     return _only(plan, kind)
+
+
+def _nic(nic: HostNic, switches: dict[str, int]) -> KindNic:
+    switch = switches.setdefault(nic.switch, len(switches))
+    members = tuple(_nic(each, switches) for each in nic.members)
+    return KindNic(nic.interface, nic.rdma_device, nic.pci, nic.fabric.name, nic.version, switch, nic.bond, members)
 
 
 @per_plan

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Interface, Plan, fabric_of
-from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.fabric import Bond, Fabric
 from clusterwright.spec.hardware.models import Nic
 
 
 @dataclass(frozen=True, slots=True)
 class HostNic:
-    """A cabled NIC. ``table`` is its routing table; ``gateway`` the switch's address on its link or in its subnet.
+    """A cabled NIC, or several that are one link. ``table`` is its routing table; ``gateway`` the switch's address on
+    its link or in its subnet.
 
     ``version`` is the IP version, 0 where the fabric has no addresses (InfiniBand); ``switch`` and ``switch_port`` say
-    where its cable ends.
+    where its cable ends. A link of several has no device of its own: ``members`` are its NICs, without addresses, of
+    which the first says where it ends, and ``bond`` says how they are joined.
     """
 
     interface: str
@@ -31,6 +33,13 @@ class HostNic:
     gateway: int | None
     switch: str
     switch_port: str
+    bond: Bond | None = None
+    members: tuple[HostNic, ...] = ()
+
+    @property
+    def ports(self) -> tuple[HostNic, ...]:
+        """The NICs that have a cable: itself, or those that it is made of."""
+        return self.members or (self,)
 
 
 FIRST_TABLE = 100  # below the kernel's own tables (253 to 255)
@@ -43,17 +52,33 @@ def is_managed(device: Device) -> bool:
 
 @per_plan
 def nics_of(plan: Plan, device: Device) -> tuple[HostNic, ...]:
-    """The cabled NICs of a node, in the order of the catalogue's NIC groups; its BMC is not among them."""
-    cabled: dict[str, tuple[Interface, Interface]] = {}
-    for cable in plan.cables_of[device.name]:
-        if cable.a.device == device.name and cable.a.side == "host":
-            cabled[cable.a.port] = (cable.a, cable.b)
+    """The cabled NICs of a node, in the order of the catalogue's NIC groups, those that are one link as one; its BMC is
+    not among them.
+    """
+    cabled = {
+        cable.a.port: cable
+        for cable in plan.cables_of[device.name]
+        if cable.a.device == device.name and cable.a.side == "host"
+    }
     found: list[HostNic] = []
+    members: dict[Bond, list[HostNic]] = {}
     for nic in _catalogue_nics(plan, device.model):
-        ends = cabled.get(nic.interface)
-        if ends is not None:
-            found.append(_host_nic(plan, nic, *ends, FIRST_TABLE + len(found)))
-    return tuple(found)
+        cable = cabled.get(nic.interface)
+        if cable is None:
+            continue
+        own = _host_nic(plan, nic, cable.a, cable.b, FIRST_TABLE + len(found))
+        if cable.bond is None:
+            found.append(own)
+        elif cable.bond in members:
+            members[cable.bond].append(own)
+        else:
+            members[cable.bond] = [own]
+            found.append(replace(own, interface=cable.bond.interface, rdma_device=None, pci=None, bond=cable.bond))
+    return tuple(each if each.bond is None else _joined(each, members[each.bond]) for each in found)
+
+
+def _joined(link: HostNic, members: list[HostNic]) -> HostNic:
+    return replace(link, members=tuple(replace(each, address=None, gateway=None) for each in members))
 
 
 @per_plan

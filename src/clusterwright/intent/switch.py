@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.intent.bonds import SwitchBond, bonds_of
 from clusterwright.intent.borders import outside_prefixes
 from clusterwright.intent.hashing import planned_hashing
 from clusterwright.intent.per_plan import per_plan
@@ -89,6 +90,16 @@ class SwitchView:
     @cached_property
     def _modes(self) -> dict[tuple[str, int], Mapping[str, tuple[PortBlock, PortMode]]]:
         return {}
+
+    @cached_property
+    def bonds(self) -> tuple[SwitchBond, ...]:
+        """Ports to hosts that are one link each."""
+        return bonds_of(self.model, self.links)
+
+    @cached_property
+    def bond_at(self) -> Mapping[str, SwitchBond]:
+        """The same by port."""
+        return {port: bond for bond in self.bonds for port in bond.ports}
 
     @property
     def is_drained(self) -> bool:

@@ -11,6 +11,7 @@ from clusterwright.node_health.verdict import Check, Expected, check
 
 _NET, _RDMA = "/sys/class/net", "/sys/class/infiniband"
 _S_PER_HOUR = 3600
+_NOBODY = "00:00:00:00:00:00"
 Nic = Mapping[str, Any]
 
 
@@ -37,6 +38,8 @@ def adapter_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
         yield _rdma_mtu(readings, nics, up)
     if any(nic.get("gid") for nic in nics):
         yield _gids(readings, nics, up)
+    if any(nic.get("bond") for nic in nics):
+        yield _bonds(readings, nics, present)
     yield _link_downs(readings, nics, present, expected["limits"]["link_downs"])
     yield _errors(readings, nics, present, expected["limits"]["link_errors_per_hour"])
 
@@ -107,6 +110,30 @@ def _gids(readings: Readings, nics: list[Nic], up: frozenset[str]) -> Check:
         elif nic["interface"] in up:
             wrong.append(f"{nic['rdma']} has no {nic['gid_type']} GID {nic['gid']}")
     return check("nic-gids", found, found + len(wrong), wrong)
+
+
+def _bonds(readings: Readings, nics: list[Nic], present: frozenset[str]) -> Check:
+    """Adapters that are one link to one switch: LACP has joined them all to the group that is in use."""
+    wrong, found = [], 0
+    for nic in nics:
+        name, bond = nic["interface"], nic.get("bond")
+        if not bond:
+            continue
+        link, own = f"{_NET}/{bond}/bonding", f"{_NET}/{name}/bonding_slave"
+        mode = _line(readings, f"{link}/mode")
+        partner = _line(readings, f"{link}/ad_partner_mac")
+        groups = {_line(readings, f"{own}/ad_aggregator_id"), _line(readings, f"{link}/ad_aggregator")}
+        if name not in present:
+            continue
+        if not mode.startswith("802.3ad "):
+            wrong.append(f"{bond} is {mode or 'missing'}")
+        elif partner in ("", _NOBODY):
+            wrong.append(f"{bond} has no partner that speaks LACP")
+        elif len(groups) > 1 or groups == {""}:
+            wrong.append(f"{name} is not joined to {bond}")
+        else:
+            found += 1
+    return check("nic-bonds", found, sum(bool(nic.get("bond")) for nic in nics), wrong)
 
 
 def _link_downs(readings: Readings, nics: list[Nic], present: frozenset[str], most: int) -> Check:

@@ -47,6 +47,8 @@ def boot_nics(plan: Plan) -> Mapping[str, tuple[BootNic, ...]]:
         device = plan.by_name[cable.a.device]
         if cable.fabric != boot.fabric or cable.a.side != "host" or device.image is None:
             continue
+        if cable.bond is not None and cable.a.address is None:
+            continue  # of NICs that are one link, the first asks
         own = found.setdefault(device.name, [])
         mac = noted.get((device.name, cable.a.port))
         planned = PLANNED_MAC + device.index * _NICS_PER_NODE + len(own)

@@ -150,7 +150,8 @@ def _attach(
             if item.seat not in given.subnets:
                 subnets.append(_host_subnet(fabric, switch, given.addresses, given.subnet(item.seat)))
             length = given.addresses.host_length
-            address, upper_address = given.host(item)
+            if item.has_address:
+                address, upper_address = given.host(item)
         if item.node >= 0:
             device = nodes[item.node].name
             end = ends[layout.nodes[item.node].node_group][item.nic]
@@ -177,6 +178,7 @@ def _attach(
                 tier.down.medium,
                 runs.between(device, switch, tier.down.length_m).length_m,
                 service.carries(lower, upper),
+                item.bond,
             )
         )
     return cables, subnets

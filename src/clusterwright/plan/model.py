@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv6Address
 
-from clusterwright.spec.fabric import Fabric, Tier
+from clusterwright.spec.fabric import Bond, Fabric, Tier
 from clusterwright.spec.isolation import Network
 from clusterwright.spec.model import ClusterSpec
 
@@ -103,6 +103,8 @@ class Interface:
 class Cable:
     """A cable between two interfaces: ``a`` is the lower end (the node or the lower tier), ``b`` the upper.
 
+    ``bond`` is the link of a node that the cable is a part of with others, None where it is one by itself: its first
+    cable's end has the address of all.
     ``tier`` is the index of the tier that ``b`` belongs to. ``in_service`` is False when the spec drains either device
     or either port, or takes it out of service.
     """
@@ -115,6 +117,7 @@ class Cable:
     medium: str
     length_m: float
     in_service: bool = True
+    bond: Bond | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,11 @@ def own_addresses(plan: Plan) -> Iterator[OwnAddress]:
             yield OwnAddress(subnet.device, port, "gateway", subnet.fabric, subnet.version, subnet.gateway, length)
     versions = {f.name: f.addressing.hosts.version for f in plan.spec.fabrics if f.addressing is not None}
     for cable in plan.cables:
-        for end in (cable.a, cable.b):
+        bond = cable.bond.interface if cable.bond is not None else None
+        for end, port in ((cable.a, bond or cable.a.port), (cable.b, cable.b.port)):
             if end.address is not None:
                 version = versions[end.fabric]
-                yield OwnAddress(end.device, end.port, end.side, end.fabric, version, end.address, end.prefix_length)
+                yield OwnAddress(end.device, port, end.side, end.fabric, version, end.address, end.prefix_length)
     for border in plan.spec.borders:
         if border.device in plan.by_name:
             fabric_name, own = plan.by_name[border.device].fabric, border.address

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from clusterwright.spec.allocated.facts import StandingCable, StandingSwitch
-from clusterwright.spec.fabric import Attach
+from clusterwright.spec.fabric import Attach, Bond
 from clusterwright.spec.model import NodeGroup
 
 
@@ -32,7 +32,8 @@ class Seat:
 
 class Attachment(NamedTuple):
     """A NIC on a switch: node and NIC by index. For a switch's own management port ``node`` is -1, and ``switch`` and
-    ``port`` name it. ``standing`` is its cable where that stands at this switch."""
+    ``port`` name it. ``standing`` is its cable where that stands at this switch, ``bond`` the link that it is a part of
+    with the node's others."""
 
     node: int
     nic: int
@@ -41,6 +42,12 @@ class Attachment(NamedTuple):
     switch: str = ""
     port: str = ""
     standing: StandingCable | None = None
+    bond: Bond | None = None
+
+    @property
+    def has_address(self) -> bool:
+        """False for those of a bond but its first, whose address is that of all."""
+        return self.bond is None or self.nic == 0
 
 
 @dataclass(frozen=True, slots=True)

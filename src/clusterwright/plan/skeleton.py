@@ -270,6 +270,9 @@ def _attach(
     crowded = fill_free_ports(spec, layout, fabric, seats, late, found, choice)
     if everything:
         _attach_switches(layout, others, seats_in, choice, found, missing)
+    bonds = [None if attach is None else attach.bond for _, attach in groups]
+    if any(bonds):
+        found = [item._replace(bond=bonds[layout.nodes[item.node].node_group]) for item in found]
     return found, sorted(set(missing)), crowded
 
 

@@ -90,6 +90,19 @@ class PortQos(NamedTuple):
 STRICT = -1.0
 
 
+class Aggregate(NamedTuple):
+    """Ports that are one link, by its ``name`` on the device; ``mark`` is its place.
+
+    ``mode`` is ``active`` or ``passive`` of LACP (IEEE 802.1AX), or another word of the text's for a link without it;
+    ``rate`` is ``fast`` or ``slow``.
+    """
+
+    name: str
+    mode: str
+    rate: str
+    mark: Mark
+
+
 class Port(NamedTuple):
     """A port in service. ``peer`` is the other end of its cable as its description has it: ``device port``.
 
@@ -98,7 +111,7 @@ class Port(NamedTuple):
     there. ``subnet`` is what hosts on the port share, its own or that of its VLAN. ``mark`` is the place of the
     address, ``start`` that of the port's first line, ``cable_mark`` that of the description. ``filtered`` are the
     directions (``in``, ``out``) in which the port asks an access list, ``macsec`` names cipher and keys by which it
-    encrypts, empty where it does not.
+    encrypts, empty where it does not. What is said of an ``aggregate`` that it is a part of, is said of it.
     """
 
     name: str
@@ -118,6 +131,7 @@ class Port(NamedTuple):
     subnet: Prefix | None
     filtered: tuple[str, ...] = ()
     macsec: str = ""
+    aggregate: Aggregate | None = None
 
 
 class Session(NamedTuple):

@@ -48,6 +48,7 @@ class Declaration:
     management port whose cable is out of service. ``nccl_nodes`` are the nodes that its NCCL profile is for,
     ``railed`` the fabrics whose lowest tier has switches for each rail. ``roles`` are those of the switches,
     ``joined`` by Ethernet fabric the planes in which switches with uplinks meet while all is in service.
+    ``bonds`` are the ports of each device that are one link, by device and link.
     ``accepted`` is by fabric why one switch or cable may cut off nodes.
     ``vouched`` are by device what the spec adds and no reader need know: the file, None for lines of text, and the
     place, with the reason.
@@ -75,6 +76,7 @@ class Declaration:
     railed: frozenset[str] = frozenset()
     roles: Mapping[str, str] = field(default_factory=dict)
     joined: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    bonds: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     accepted: Mapping[str, str] = field(default_factory=dict)
     vouched: Mapping[str, Mapping[tuple[str | None, str], str]] = field(default_factory=dict)
 
@@ -148,6 +150,7 @@ def declaration_of(plan: Plan) -> Declaration:
         frozenset(fabric.name for fabric in plan.spec.fabrics if fabric.tiers[0].join == "rail"),
         {device.name: device.role for device in plan.devices if device.kind == "switch"},
         _joined(plan),
+        _bonds(plan),
         {f.name: f.accepts_single_failures for f in plan.spec.fabrics if f.accepts_single_failures is not None},
         {device.name: added for device in plan.devices if (added := _vouched(plan, device))},
     )
@@ -187,6 +190,14 @@ def _joined(plan: Plan) -> Mapping[str, Mapping[str, int]]:
         if cable.fabric in names:
             cables[cable.fabric].append(cable)
     return {name: wiring_of_cables(own).joined for name, own in cables.items()}
+
+
+def _bonds(plan: Plan) -> Mapping[tuple[str, str], frozenset[str]]:
+    found: dict[tuple[str, str], set[str]] = {}
+    for cable in plan.cables:
+        if cable.bond is not None:
+            found.setdefault((cable.a.device, cable.bond.interface), set()).add(cable.a.port)
+    return {link: frozenset(ports) for link, ports in found.items()}
 
 
 def _ethernet(plan: Plan) -> Mapping[str, Fabric]:

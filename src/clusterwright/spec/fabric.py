@@ -17,16 +17,30 @@ from clusterwright.spec.text.document import Path
 
 
 @dataclass(frozen=True, slots=True)
+class Bond:
+    """NICs that LACP (IEEE 802.1AX) makes one link, which a node calls ``interface``.
+
+    ``rate`` is ``fast`` or ``slow``: how often both ends say that they are there, every second or every 30.
+    """
+
+    interface: str
+    rate: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Attach:
     """NICs that a fabric serves: a node group's NIC group. ``nics`` None means every management port of the cluster.
 
-    ``to`` is the tier into whose free ports they go; None for the lowest tier around the node.
+    ``to`` is the tier into whose free ports they go; None for the lowest tier around the node. ``bond`` is the one link
+    that they make together, None where each is one.
     """
 
     nodes: str | None
     nics: str | None
     to: str | None
     path: Path
+    bond: Bond | None = None
 
     @property
     def is_management(self) -> bool:

@@ -7,9 +7,10 @@ import json
 from clusterwright.platforms.effect import Effect
 from clusterwright.platforms.linux.writer.health import LIMITS_FILE
 
-# What Linux reads at boot alone: the kernel's command line, options of modules, names of adapters, the image's name.
+# What Linux reads at boot alone: the kernel's command line, options of modules, names of adapters and how several are
+# one link, the image's name.
 _AT_BOOT = ("etc/default/grub.d/", "etc/kernel/", "etc/modprobe.d/", "etc/udev/rules.d/", "etc/clusterwright/boot")
-_LINK_NAMES = ("etc/systemd/network/", ".link")
+_LINK_NAMES = ("etc/systemd/network/", (".link", ".netdev"))
 # What a switch's Linux takes over without its forwarding noticing.
 _BESIDE_FORWARDING = (
     *("etc/ssh/", "etc/chrony", "etc/rsyslog.d/", "etc/sudoers.d/", "etc/pam.d/", "etc/sysusers.d/"),

@@ -75,6 +75,8 @@ PATCHED = (
     Patched(r"PORT > [^>]+ > (speed|fec|mtu|autoneg)", Effect.RESTART, "the link comes up anew"),
     Patched(r"(INTERFACE|LOOPBACK_INTERFACE)( > .*)?", Effect.RESTART, "sessions over the address come up anew"),
     Patched(r"(VLAN|VLAN_MEMBER|VLAN_INTERFACE)( > .*)?", Effect.RESTART, "hosts lose their gateway meanwhile"),
+    Patched(r"PORTCHANNEL > [^>]+ > description", Effect.LIVE, "the channel alone is named"),
+    Patched(r"(PORTCHANNEL|PORTCHANNEL_MEMBER)( > .*)?", Effect.RESTART, "hosts lose the link meanwhile"),
     Patched(r"(SWITCH_HASH|WRED_PROFILE|SCHEDULER)( > .*)?", Effect.LIVE, "orchagent sets it in the chip"),
 )
 """What the updater takes and daemons act on; the first that fits counts."""

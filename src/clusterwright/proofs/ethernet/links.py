@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.platforms.router import Mark, Port, Router, stem_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
+from clusterwright.proofs.ethernet.bonds import bond_count, bond_faults
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.tree import RenderedTree
@@ -27,6 +28,9 @@ def _run(tree: RenderedTree) -> Verdict:
                 found += _unlike(tree, b, link.b_port, a, link.a_port)
         tried += len(fabric.links) + len(fabric.nics)
         found += _nics(tree, fabric)
+        found += bond_faults(tree, fabric)
+        if bonds := bond_count(fabric):
+            facts.append(Fact(f"{fabric.name}: links of several cables, joined by LACP at both ends", bonds))
         longest = _mtu_bytes(fabric)
         found += _declared_length(tree, fabric, longest)
         found += _lengths(tree, fabric, longest)
@@ -121,7 +125,7 @@ def _lengths(tree: RenderedTree, fabric: RoutedFabric, longest: int) -> Iterator
 
 LINKS = ProofCheck(
     "ethernet-links",
-    "Both ends of every cable agree on speed and error correction, and every hop carries packets of one length.",
+    "Both ends of every cable agree on speed, error correction and bonds, and every hop carries packets of one length.",
     KINDS,
     has_network,
     _run,

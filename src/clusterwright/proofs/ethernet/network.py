@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from clusterwright.platforms.linux.reader.network import NETWORKS, ConfiguredNic, read_nic
+from clusterwright.platforms.linux.reader.network import DEVICES, NETWORKS, ConfiguredNic, read_nics
 from clusterwright.platforms.reader import Unsupported
 from clusterwright.platforms.readers import READERS, ROUTERS
 from clusterwright.platforms.router import Port, Router
@@ -128,11 +128,13 @@ def _text(tree: RenderedTree, device: str, path: str) -> str:
 
 
 def _nics(tree: RenderedTree) -> Iterator[ConfiguredNic]:
+    texts: dict[str, dict[str, str]] = {}
     for (device, path), file in sorted(tree.files.items()):
-        if path.startswith(NETWORKS) and path.endswith(".network"):
-            nic = read_nic(device, path, file.read())
-            if nic is not None:
-                yield nic
+        is_network = path.startswith(NETWORKS) and path.endswith(".network")
+        if is_network or (path.startswith(DEVICES) and path.endswith(".netdev")):
+            texts.setdefault(device, {})[path] = file.read()
+    for device, own in texts.items():
+        yield from read_nics(device, own)
 
 
 def _declared_tiers(tree: RenderedTree) -> Mapping[str, int]:

@@ -29,7 +29,7 @@ def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
             yield example(tree, nic.device, nic.file, mark, message)
         router = fabric.routers[at]
         first = taken.setdefault(nic.address, nic)
-        if first is not nic:
+        if first is not nic and not (nic.aggregate and first.file == nic.file and first.device == nic.device):
             message = f"{shown(nic.address)} is {first.device} {first.name}'s too"
             yield example(tree, nic.device, nic.file, nic.mark, message)
         port = next((each for each in router.ports if f"{router.device} {each.name}" == nic.peer), None)

@@ -128,7 +128,7 @@ def pool_too_small(subject: Subject) -> Iterator[Problem]:
         addressing = skeleton.fabric.addressing
         if addressing is None:
             continue
-        hosts = Counter(attachment.seat for attachment in skeleton.attachments)
+        hosts = Counter(attachment.seat for attachment in skeleton.attachments if attachment.has_address)
         rests = resting_in(fabric_addresses(addressing), skeleton.resting.addresses)
         own = (len(skeleton.seats), _uplinks(skeleton), len(hosts), max(hosts.values(), default=0))
         need = (own[0] + rests[0], own[1] + rests[1], own[2] + rests[2], own[3] + rests[3])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from clusterwright.platforms.router import (
     DSCPS,
     STRICT,
+    Aggregate,
     Mark,
     Port,
     PortQos,
@@ -42,6 +43,9 @@ _WATCHDOG = {
 }
 _ACTION = "priority-flow-control pause watchdog action "
 SwitchWatchdog = tuple[Watchdog, tuple[tuple[str, Mark], ...]]
+CHANNEL = "Port-Channel"
+JOINS = re.compile(r"^   channel-group (\d+) mode (\S+)$", re.M)
+_OF_A_PART = ("   description ", "   shutdown", "   speed ", "   error-correction ", "   mac security ")
 _VARYING = ("   description ", "   ip address ", "   ipv6 address ")
 
 
@@ -73,8 +77,11 @@ def read_ports(
     ports, own_addresses = [], []
     bodies = list(bodies)
     subnet_of, mtu_of = dict(_vlan_subnets(bodies)), dict(_vlan_mtus(bodies))
+    channels = {header[10:]: body for header, body in bodies if header.startswith(f"interface {CHANNEL}")}
     qos_of = {f"   service-profile {name}": _port_qos(body, watchdog, name) for name, body in profiles.items()}
-    for header, body in bodies:
+    for header, own_body in bodies:
+        joined = JOINS.search(own_body)
+        body = own_body if joined is None else _in_channel(own_body, channels.get(f"{CHANNEL}{joined[1]}", ""))
         if "   shutdown\n" in body:
             continue
         name, address, length, address_line, description, rest = header[10:], None, 0, "", "", []
@@ -117,9 +124,22 @@ def read_ports(
                 network_of(address, length) if address is not None else subnet_of.get(settings.vlan),
                 settings.filtered,
                 macsec.get(settings.macsec, ""),
+                None if joined is None else _aggregate(start, joined, own_body),
             )
         )
     return tuple(ports), tuple(own_addresses)
+
+
+def _in_channel(body: str, channel: str) -> str:
+    """What holds for a port that is a part of a channel: of its own the link itself, all else is the channel's."""
+    own = [line for line in body.splitlines() if line.startswith(_OF_A_PART)]
+    shared = [line for line in channel.splitlines() if not line.startswith("   description ")]
+    return "".join(f"{line}\n" for line in (*own, *shared))
+
+
+def _aggregate(start: str, joined: re.Match[str], body: str) -> Aggregate:
+    rate = "fast" if "   lacp timer fast\n" in body else "slow"
+    return Aggregate(f"{CHANNEL}{joined[1]}", joined[2], rate, (start, joined[0][3:]))
 
 
 @lru_cache(maxsize=4096)

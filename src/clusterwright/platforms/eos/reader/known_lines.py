@@ -58,6 +58,19 @@ switchport mode access
 switchport access vlan \d+
 mac security profile \S+
 service-profile \S+
+channel-group \d+ mode (?:active|passive|on)
+lacp timer (?:fast|normal)
+""",
+    ),
+    (
+        r"interface Port-Channel\d+",
+        _PORT
+        + r"""
+no switchport
+switchport
+switchport mode access
+switchport access vlan \d+
+service-profile \S+
 """,
     ),
     (r"interface (?:Loopback\d+|Vlan\d+|Management\d+(?:/\d+)?)", _PORT),
@@ -206,12 +219,17 @@ IDLE: tuple[tuple[str, str, str], ...] = (
         _SHOWN,
     ),
     (
-        r"interface (?:Ethernet\d+(?:/\d+)*|Loopback\d+|Vlan\d+|Management\d+(?:/\d+)?)",
+        r"interface (?:Ethernet\d+(?:/\d+)*|Port-Channel\d+|Loopback\d+|Vlan\d+|Management\d+(?:/\d+)?)",
         r"load-interval \d+|(?:no )?(?:logging event|snmp trap) .*|lldp (?:transmit|receive)",
         _SHOWN,
     ),
     (
-        r"interface Ethernet\d+(?:/\d+)*",
+        r"interface Port-Channel\d+",
+        r"port-channel lacp fallback static",
+        "a host that does not speak LACP yet is served by one port of its channel, under the channel's lists",
+    ),
+    (
+        r"interface (?:Ethernet\d+(?:/\d+)*|Port-Channel\d+)",
         r"spanning-tree portfast",
         "a host's port forwards at once; loops are judged by the cables",
     ),

@@ -12,6 +12,7 @@ from clusterwright.packets.filters import ACCEPT, DROP, Rule, Ruleset, one_chain
 from clusterwright.packets.ranges import Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
+from clusterwright.platforms.eos.reader.interfaces import CHANNEL, JOINS
 from clusterwright.platforms.eos.reader.sections import EosSection, sections_of
 from clusterwright.platforms.reader import IN
 
@@ -29,7 +30,8 @@ class EosLists:
 
     ``sources`` are the lists of sources alone, which services ask; their rules look at nothing but the source.
     ``groups`` are, for each interface, its lists by word and direction; ``lines`` where each interface begins. ``live``
-    are the sections of the interfaces that are not shut down.
+    are the sections of the interfaces that are not shut down, ``channels`` what ports are a part of: it is asked for
+    its lists, and they are not.
     """
 
     lists: Mapping[tuple[str, str], tuple[Rule, ...]]
@@ -38,6 +40,10 @@ class EosLists:
     bodies: Mapping[tuple[str, str], str]
     sources: Mapping[tuple[str, str], tuple[Rule, ...]]
     live: Mapping[str, EosSection]
+    channels: Mapping[str, str]
+
+    def _groups(self, port: str) -> Mapping[tuple[str, str], str]:
+        return self.groups.get(self.channels.get(port, port), {})
 
     def management_ports(self) -> tuple[str, ...]:
         """The interfaces to the management network."""
@@ -45,12 +51,17 @@ class EosLists:
 
     def bound(self) -> Iterator[tuple[str, str]]:
         """The ports that lists are on, each with a direction."""
-        for port, groups in self.groups.items():
-            yield from ((port, direction) for direction in sorted({direction for _, direction in groups}))
+        joined = set(self.channels.values())
+        for port in dict.fromkeys((*self.groups, *self.channels)):
+            if port not in joined:
+                directions = {direction for _, direction in self._groups(port)}
+                yield from ((port, direction) for direction in sorted(directions))
 
     def faults(self) -> Iterator[tuple[int, str]]:
         """Lists that an interface names and that are not there: EOS then lets everything pass."""
         for port, groups in self.groups.items():
+            if port in self.channels:
+                yield self.lines[port], f"{port} has a list of its own, and {self.channels[port]} is asked for lists"
             for (word, direction), name in groups.items():
                 if (word, name) not in self.lists:
                     message = f"{port} names the {word} access list {name} ({direction}), which is not there"
@@ -58,7 +69,7 @@ class EosLists:
 
     def text(self, ports: Iterable[str]) -> str:
         """Everything that decides what these ports let in: their lists, by name and entry by entry."""
-        bound = [(word, self.groups.get(port, {}).get((word, IN))) for port in ports for word in _FAMILIES]
+        bound = [(word, self._groups(port).get((word, IN))) for port in ports for word in _FAMILIES]
         used = {(word, name) for word, name in bound if name is not None}
         return repr(bound) + "".join(f"{key}\n{self.bodies.get(key)}" for key in sorted(used))
 
@@ -67,7 +78,7 @@ class EosLists:
         rules: list[Rule] = []
         line = self.lines.get(port, 0)
         for word, (family, _) in _FAMILIES.items():
-            name = self.groups.get(port, {}).get((word, direction))
+            name = self._groups(port).get((word, direction))
             own = self.lists.get((word, name)) if name is not None else None
             rules += own if own is not None else [Rule(line, (box(family=family),), ACCEPT)]
         return one_chain(direction, tuple(rules), line)
@@ -82,11 +93,14 @@ def read_eos_lists(text: str) -> EosLists:
     groups: dict[str, dict[tuple[str, str], str]] = {}
     lines: dict[str, int] = {}
     live: dict[str, EosSection] = {}
+    channels: dict[str, str] = {}
     for section in sections_of(text):
         if name := section.names("interface"):
             lines[name] = section.line
             if "\n   shutdown" not in f"\n{section.body}":
                 live[name] = section
+            if joined := JOINS.search(section.body):
+                channels[name] = f"{CHANNEL}{joined[1]}"
             if "access-group" in section.body:  # a section that stands twice is one
                 own = {(word, direction): of for word, of, direction in _GROUP.findall(section.body)}
                 groups[name] = {**groups.get(name, {}), **own}
@@ -101,7 +115,7 @@ def read_eos_lists(text: str) -> EosLists:
             )
             if not is_standard:
                 bodies[key] = section.body
-    return EosLists(lists, groups, lines, bodies, sources, live)
+    return EosLists(lists, groups, lines, bodies, sources, live, channels)
 
 
 @lru_cache(maxsize=8192)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from clusterwright.platforms.eos.reader.interfaces import CHANNEL
 from clusterwright.platforms.eos.reader.lists import EosLists, read_eos_lists
 from clusterwright.platforms.eos.reader.sections import section, sections_of
 from clusterwright.platforms.reader import Fault, Planned, stranger
@@ -35,7 +36,6 @@ _SECTIONS = (
 _LINES = (
     (r"(?:no|default) (?:(?:ip|ipv6) access-group|match|route-map) .*", _FOLLOWED),
     (r"(?:no|default) neighbor \S+ (?!shutdown|description).*", _FOLLOWED),
-    (r"channel-group .*", "makes the port part of another one, whose lists count"),
     (r"switchport (?:mode (?!access\n)|trunk|dot1q-tunnel|vlan translation).*", "lets hosts choose their VLAN"),
     (r"service-policy type pbr .*|traffic-policy .*|ip nat .*|(?:ip|ipv6) nat .*|xconnect .*", _ELSEWHERE),
     (r"ip directed-broadcast|ip (?:local-)?proxy-arp", _ELSEWHERE),
@@ -124,7 +124,7 @@ def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Faul
     for name, own in lists.live.items():
         if name in planned:
             continue
-        if not name.startswith(("Loopback", "Vlan", "Management")):
+        if not name.startswith(("Loopback", "Vlan", "Management", CHANNEL)):
             yield own.start, f"{name} is in service, and the plan has no cable there"
         for address in _ADDRESS.findall(own.body):
             if address != "dhcp" and not declared.knows(address):

@@ -14,6 +14,7 @@ from clusterwright.plan.ports import spare_ports
 from clusterwright.platforms.eos.writer.macsec import profile_of
 
 if TYPE_CHECKING:
+    from clusterwright.intent.bonds import SwitchBond
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import Link
     from clusterwright.platforms.eos.writer.borders import EosBorder
@@ -27,7 +28,8 @@ _BREAKOUT_SPEEDS = {400: "400g-4", 200: "200g-4", 100: "100g-2", 50: "50g-1", 25
 class EosPort:
     """An Ethernet interface. ``address`` with its length; ``vlan`` for a port of the shared host subnet.
 
-    ``filters`` are the lines that put access lists on it, ``macsec`` the profile that encrypts its link.
+    ``filters`` are the lines that put access lists on it, ``macsec`` the profile that encrypts its link, ``lacp`` the
+    lines that make it a part of a port channel, or one.
     """
 
     name: str
@@ -41,6 +43,7 @@ class EosPort:
     profile: str | None = None
     filters: tuple[str, ...] = ()
     macsec: str | None = None
+    lacp: tuple[str, ...] = ()
 
 
 def eos_ports(
@@ -51,13 +54,40 @@ def eos_ports(
     modes |= {border.port: view.mode_of("down", border.port, border.speed_gbps) for border in borders}
     used = {port: found and found[1] for port, found in modes.items()}
     ports = [_port(view, link, profile, filters if is_host_port(link) else ()) for link in view.links]
+    ports += [_channel(bond, profile, filters) for bond in view.bonds]
     ports += [_border_port(view, border) for border in borders]
     ports += [EosPort(name, "unused", shutdown=True) for name, _ in spare_ports(view.model, used)]
     return tuple(sorted(ports, key=lambda port: in_port_order(port.name)))
 
 
+def _channel(bond: SwitchBond, profile: str | None, filters: tuple[str, ...]) -> EosPort:
+    """A port channel: EOS asks it, and no port of it, for VLAN, lists and classes."""
+    return EosPort(
+        name=f"Port-Channel{bond.number}",
+        description=bond.description,
+        shutdown=False,
+        vlan=HOST_VLAN,
+        profile=profile,
+        filters=filters,
+        lacp=("port-channel lacp fallback static",),
+    )
+
+
 def _port(view: SwitchView, link: Link, profile: str | None, filters: tuple[str, ...]) -> EosPort:
     address = link.port.address
+    bond = view.bond_at.get(link.port.port)
+    if bond is not None:
+        return EosPort(
+            name=link.port.port,
+            description=link.description,
+            shutdown=not link.is_up,
+            speed=_speed(view.mode_of(link.port.side, link.port.port, link.port.speed_gbps), link.port.speed_gbps),
+            fec=error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m),
+            lacp=(
+                f"channel-group {bond.number} mode active",
+                f"lacp timer {'fast' if bond.bond.rate == 'fast' else 'normal'}",
+            ),
+        )
     return EosPort(
         name=link.port.port,
         description=link.description,

@@ -14,6 +14,7 @@ from clusterwright.finding import VerifyError
 from clusterwright.platforms.fboss.reader.classes import headroom_pools, port_qos, qos_map
 from clusterwright.platforms.reader import IN
 from clusterwright.platforms.router import (
+    Aggregate,
     HashFunction,
     Mark,
     Policy,
@@ -31,6 +32,7 @@ from clusterwright.platforms.router import (
 
 AGENT, BGP = "etc/coop/agent.conf", "etc/coop/bgpcpp.conf"
 _ENABLED, _FORWARDING = 2, 2
+_LACP_ACTIVE, _LACP_FAST = 1, 1
 _DEFAULT_MTU = 1500  # of an interface without one, in bytes
 _COMMUNITY_MATCH, _PREFIX_MATCH = 3, 5
 _COMMUNITY_ACTION, _FLOW_ACTION = 2, 5
@@ -154,6 +156,7 @@ def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], 
             address_of[interface["vlanID"]] = found
     qos_of = port_qos(switch)
     denied = frozenset(_denied(switch))
+    joined = dict(_aggregates(switch))
     ports = []
     for row in switch["ports"]:
         if row["state"] != _ENABLED:
@@ -189,9 +192,20 @@ def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], 
                 start,
                 network_of(shared[0], shared[1]) if shared and vlan != switch.get("defaultVlan") else None,
                 filtered=_filtered(denied, row["logicalID"], row.get("ingressVlan")),
+                aggregate=joined.get(row["logicalID"]),
             )
         )
     return tuple(ports), tuple(own_addresses)
+
+
+def _aggregates(switch: Json) -> Iterator[tuple[int, Aggregate]]:
+    """What each port is a part of, by its number; without a word FBOSS's agent asks, and fast."""
+    for row in switch.get("aggregatePorts", ()):
+        for member in row["memberPorts"]:
+            mode = "active" if member.get("activity", _LACP_ACTIVE) == _LACP_ACTIVE else "passive"
+            rate = "fast" if member.get("rate", _LACP_FAST) == _LACP_FAST else "slow"
+            mark = ('"aggregatePorts"', f'"name": "{row["name"]}"', f'"memberPortID": {member["memberPortID"]}')
+            yield member["memberPortID"], Aggregate(row["name"], mode, rate, mark)
 
 
 def _subnets(switch: Json, holds: Callable[[Json, Json], bool]) -> Iterator[Prefix]:

@@ -15,6 +15,9 @@ sw.ports[].pfc tx rx portPgConfigName
 sw.ports[].pfc.watchdog detectionTimeMsecs recoveryTimeMsecs recoveryAction
 sw.vlans[] id intfID dhcpRelayAddressV4 dhcpRelayAddressV6
 sw.vlanPorts[] vlanID logicalPort spanningTreeState emitTags
+sw.aggregatePorts[] name
+sw.aggregatePorts[].memberPorts[] memberPortID rate=0|1 activity=0|1
+sw.aggregatePorts[].minimumCapacity linkCount=1
 sw.interfaces[] intfID routerID vlanID ipAddresses[] mtu dhcpRelayAddressV4 dhcpRelayAddressV6
 sw.interfaces[].ndp routerAdvertisementSeconds routerAdvertisementManagedBit routerLifetime
 sw.staticRoutesToNull[] prefix routerID=0
@@ -57,6 +60,8 @@ sw.ports[] parserType=2
 sw.ports[].expectedLLDPValues *
 sw.vlans[] name recordStats routable ipAddresses[]
 sw.vlanPorts[] emitPriorityTags=false
+sw.aggregatePorts[] key description
+sw.aggregatePorts[].memberPorts[] priority
 sw.interfaces[] name isVirtual isStateSyncDisabled
 sw.cpuQueues[] id streamType weight scheduling name
 sw.cpuQueues[].portQueueRate.pktsPerSec minimum maximum

@@ -9,6 +9,7 @@ decides. Without it ``platform.chip`` is empty, and the agent does not start (Sa
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.headroom import divide_pool, headroom_cells
@@ -23,6 +24,7 @@ from clusterwright.platforms.fboss.writer.filters import COMMAND_LINE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from clusterwright.intent.bonds import SwitchBond
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import Link
     from clusterwright.intent.traffic_classes import NumberedClass
@@ -38,6 +40,9 @@ ADVERTISED_S = 60  # a router that advertises itself is good for 1,800 s (NdpCon
 PARSE_L4 = 2
 STP_FORWARDING = 2
 LLDP_PORT, LLDP_SYSTEM_NAME = 2, 5
+LACP_PRIORITY = 32768  # IEEE 802.1AX, the usual one
+LACP_RATES = {"slow": 0, "fast": 1}
+LACP_ACTIVE = 1
 SWITCH_NPU = 0
 ASIC_TYPES = {"tomahawk3": 5, "tomahawk4": 6}
 # AgentFeatures' port id range for a chip of one switch.
@@ -70,6 +75,7 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
         "ports": _ports(view, vlans, classes, is_lossless=is_lossless),
         "vlans": _vlans(view, vlans),
         "vlanPorts": _vlan_ports(view, vlans),
+        **({"aggregatePorts": list(map(partial(_aggregate, view), view.bonds))} if view.bonds else {}),
         "defaultVlan": DEFAULT_VLAN,
         "interfaces": _interfaces(view, vlans),
         "staticRoutesToNull": discards,
@@ -177,6 +183,18 @@ def _vlan_ports(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]
         }
         for link, vlan in zip(view.links, vlans, strict=True)
     ]
+
+
+def _aggregate(view: SwitchView, bond: SwitchBond) -> dict[str, Any]:
+    """Ports that LACP makes one link, which is there while one of them is; each is in the hosts' VLAN by itself."""
+    member = {"priority": LACP_PRIORITY, "rate": LACP_RATES[bond.bond.rate], "activity": LACP_ACTIVE}
+    return {
+        "key": bond.number,
+        "name": f"Port-Channel{bond.number}",
+        "description": bond.description,
+        "memberPorts": [{"memberPortID": view.platform_port(link.port).number, **member} for link in bond.links],
+        "minimumCapacity": {"linkCount": 1},
+    }
 
 
 def _interfaces(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]]:

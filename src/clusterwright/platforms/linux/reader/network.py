@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from clusterwright.finding import VerifyError
-from clusterwright.platforms.router import DSCPS, Mark, Prefix, packed, prefix_of
+from clusterwright.platforms.router import DSCPS, Aggregate, Mark, Prefix, packed, prefix_of
 
 NETWORKS = "etc/systemd/network/20-"
+DEVICES = "etc/systemd/network/10-"
 SCRIPT = "usr/local/sbin/roce-qos"
 PRIORITIES = 8
 _DEFAULT_MTU = 1500  # of Linux, in bytes
 
 
 class ConfiguredNic(NamedTuple):
-    """A NIC with an address.
+    """A NIC with an address, or one of several that are one link and have its address, ``aggregate``.
 
     ``peer`` is the switch and port its description names, ``mtu_bytes`` its longest packet. ``routes`` are
     destinations with the gateway that the text gives, None for one on the link; ``defaults`` are the places of default
@@ -35,6 +36,7 @@ class ConfiguredNic(NamedTuple):
     mark: Mark
     mtu_bytes: int
     faults: tuple[tuple[Mark, str], ...]
+    aggregate: Aggregate | None = None
 
 
 class ConfiguredQos(NamedTuple):
@@ -61,11 +63,50 @@ class ConfiguredQos(NamedTuple):
 _NAME = re.compile(r"\nName=(.+)")
 _DESCRIPTION = re.compile(r"\nDescription=(.*)")
 _ADDRESS = re.compile(r"\nAddress=(\S+)/(\d+)$", re.M)
+_MEMBER = re.compile(r"^Bond=(\S+)$", re.M)
+_SETTING = re.compile(r"^(\w+)=(.*)$", re.M)
+_LACP = {"802.3ad": "active"}  # Linux asks by itself, unless LACPActive= says otherwise, which nothing here reads
 _MTU = re.compile(r"\nMTUBytes=(\d+)$", re.M)
 _DESTINATION = re.compile(r"\nDestination=(\S+)$", re.M)
 _GATEWAY = re.compile(r"\nGateway=(\S+)$", re.M)
 _TABLE = re.compile(r"\nTable=(\d+)$", re.M)
 _MOVES = re.compile(r'for dscp in ([\d ]+); do\n.*--dscp2prio "set,\$dscp,(\d)"')
+
+
+def read_nics(device: str, texts: Mapping[str, str]) -> Iterator[ConfiguredNic]:
+    """The NICs of a node's .network files by path, those that are one link with what this has.
+
+    Raises VerifyError for what does not read.
+    """
+    members: dict[str, list[tuple[str, str]]] = {}
+    for file, text in texts.items():
+        found = _MEMBER.search(text)
+        if found is not None:
+            members.setdefault(found[1], []).append((file, text))
+    for file, text in texts.items():
+        nic = None if _MEMBER.search(text) else read_nic(device, file, text)
+        if nic is None:
+            continue
+        made = texts.get(f"{DEVICES}{nic.name}.netdev")
+        if made is None and nic.name not in members:
+            yield nic
+            continue
+        aggregate = _aggregate(nic.name, made or "")
+        for own, part in members.get(nic.name, ()):
+            name, peer = _NAME.search(part), _DESCRIPTION.search(part)
+            yield nic._replace(
+                file=nic.file,
+                name=name[1] if name else own,
+                peer=peer[1].rpartition(", to ")[2] if peer else "",
+                aggregate=aggregate,
+            )
+
+
+def _aggregate(name: str, text: str) -> Aggregate:
+    """What a .netdev file makes; systemd.netdev(5): without a mode the links take turns, and LACP speaks slowly."""
+    said: dict[str, str] = dict(_SETTING.findall(text))
+    mode = said.get("Mode", "balance-rr") if said.get("Kind") == "bond" else said.get("Kind", "of no kind")
+    return Aggregate(name, _LACP.get(mode, mode), said.get("LACPTransmitRate", "slow"), ("Mode=",))
 
 
 def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:

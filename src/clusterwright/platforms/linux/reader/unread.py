@@ -1,7 +1,7 @@
 """Which files and lines of a Linux host no reader takes in, and could change what is proven of it.
 
-Of systemd-networkd: a file that comes earlier by its name, one beside it that adds to it, or a device made of several
-NICs decides over the same interface as the file that is read, so each of them is unread as a whole.
+Of systemd-networkd: a file that comes earlier by its name, one beside it that adds to it, or a device made of
+others decides over the same interface as the file that is read, so each of them is unread as a whole, but for a bond.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ from clusterwright.platforms.linux.reader.unit_files import UNIT_FOLDERS, units_
 from clusterwright.platforms.unread import BETWEEN, Unread
 
 _NETWORKS = tuple(f"{root}/systemd/network/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
-_OWN = re.compile(r"etc/systemd/network/(?:20-([^/]+)\.network|10-([^/]+)\.link)")
+_OWN = re.compile(r"etc/systemd/network/(?:20-([^/]+)\.network|10-([^/]+)\.(link|netdev))")
 # Lines by section, as networkd writes keys; a value stands here where another one would be another claim's.
 _KNOWN = {
     "network": {
         "Match": r"Name=.*",
         "Link": r"MTUBytes=\d+|RequiredForOnline=.*",
         "Network": r"(?:Description|DNS|NTP|Domains|LLDP|EmitLLDP|LLMNR|MulticastDNS|LinkLocalAddressing)=.*"
-        r"|Address=.*|Gateway=.*|DHCP=no|IPv6AcceptRA=.*",
+        r"|Address=.*|Gateway=.*|DHCP=no|IPv6AcceptRA=.*|Bond=.*",
         "Address": r"Address=.*",
         "Route": r"(?:Destination|Gateway|MultiPathRoute|PreferredSource|Metric|Scope|Table)=.*",
         "RoutingPolicyRule": r"(?:From|Table|Priority|Family|OutgoingInterface)=.*",
+    },
+    "netdev": {
+        "NetDev": r"(?:Name|Kind|MTUBytes)=.*",
+        "Bond": r"Mode=.*|LACPTransmitRate=.*|TransmitHashPolicy=.*|MIIMonitorSec=.*",
     },
     "link": {"Match": r"Path=.*", "Link": r"(?:Name|NamePolicy|MTUBytes|WakeOnLan)=.*"},
 }
@@ -44,7 +48,7 @@ def _network_unread(path: str, text: str) -> tuple[Unread, ...]:
     if own is None:
         return (Unread(path, 1, "the whole file: networkd reads it beside those that are read here"),)
     nic = own[1] or own[2]
-    found = [Unread(path, line, what) for line, what in _unread("network" if own[1] else "link", text)]
+    found = [Unread(path, line, what) for line, what in _unread(own[3] or "network", text)]
     if f"\nName={nic}\n" not in f"\n{text}":
         found.append(Unread(path, 1, f"the whole file: it is not that of {nic} alone"))
     return tuple(found)

@@ -32,6 +32,7 @@ from clusterwright.platforms.linux.writer.system import boot_services, is_red_ha
 from clusterwright.platforms.linux.writer.system import kernel_settings as kernel_settings_of
 from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
+from clusterwright.spec.fabric import Bond
 from clusterwright.spec.image import USUAL_HEALTH, Health, Image
 
 LIMITS_FILE = "etc/clusterwright/health.json"
@@ -132,7 +133,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
         "pcie": {"speed_gts": hardware.pcie.link_speed_gts, "width": hardware.pcie.link_width}
         if hardware.pcie is not None
         else None,
-        "nics": [_nic(plan, model, nic) for nic in kind.nics],
+        "nics": [_nic(plan, model, port, nic.bond) for nic in kind.nics for port in nic.ports],
         "lossless": {name: _lossless(plan, name) for name, _ in kernel if is_lossless(plan, name)},
         "kernel": {
             "parameters": kernel_command_line(image),
@@ -191,7 +192,7 @@ def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:
     }
 
 
-def _nic(plan: Plan, model: str, nic: KindNic) -> dict[str, Any]:
+def _nic(plan: Plan, model: str, nic: KindNic, bond: Bond | None) -> dict[str, Any]:
     fabric = plan.spec.fabric(nic.fabric)
     groups = plan.spec.catalogue[model].nic_groups
     rate = next(group.speed_gbps for group in groups for each in group.nics if each.interface == nic.interface)
@@ -210,6 +211,7 @@ def _nic(plan: Plan, model: str, nic: KindNic) -> dict[str, Any]:
         "rate_gbps": rate,
         "mtu": mtu if technology != "infiniband" and nic.version else None,
         "rdma_mtu": rdma_mtu if nic.rdma_device is not None else None,
+        **({} if bond is None else {"bond": bond.interface}),
     }
 
 

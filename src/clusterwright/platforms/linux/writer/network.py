@@ -57,6 +57,7 @@ class NetworkView:
 
     interface: str
     description: str
+    is_bond: bool
     mtu: int
     address: str
     source: str
@@ -73,20 +74,30 @@ def applies(plan: Plan, device: Device) -> bool:
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
-    """One .link file per NIC with a known PCI address, one .network file per NIC without an address."""
+    """One .link file per NIC with a known PCI address, one .network file per NIC without an address.
+
+    NICs that are one link have a .netdev file together.
+    """
     for nic in kind.nics:
-        if nic.pci is not None:
-            mtu = fabric_of(plan, nic.fabric).mtu if nic.version else 0
-            link = template("node/nic.link.j2").render(interface=nic.interface, pci=nic.pci, mtu=mtu)
-            yield f"{FOLDER}/10-{nic.interface}.link", link.encode(), 0o644
+        mtu = fabric_of(plan, nic.fabric).mtu if nic.version else 0
+        for port in nic.ports:
+            if port.pci is not None:
+                link = template("node/nic.link.j2").render(interface=port.interface, pci=port.pci, mtu=mtu)
+                yield f"{FOLDER}/10-{port.interface}.link", link.encode(), 0o644
+        if nic.bond is not None:
+            made = template("node/bond.netdev.j2").render(bond=nic.bond, mtu=mtu)
+            yield f"{FOLDER}/10-{nic.interface}.netdev", made.encode(), 0o644
         if not nic.version:
             text = template("node/infiniband.network.j2").render(interface=nic.interface)
             yield f"{FOLDER}/20-{nic.interface}.network", text.encode(), 0o644
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """One .network file per NIC with an address, the host name and /etc/hosts."""
+    """One .network file per NIC with an address or a part in a link that has one, the host name and /etc/hosts."""
     for nic in nics_of(plan, device):
+        for port in nic.members:
+            text = template("node/member.network.j2").render(nic=port, bond=nic.interface)
+            yield Artifact(device.name, f"{FOLDER}/20-{port.interface}.network", text.encode(), KIND)
         if nic.version:
             text = template("node/ethernet.network.j2").render(view=_view(plan, device, nic))
             yield Artifact(device.name, f"{FOLDER}/20-{nic.interface}.network", text.encode(), KIND)
@@ -147,7 +158,10 @@ def _view(plan: Plan, device: Device, nic: HostNic) -> NetworkView:
                 routes += _shared_routes(plan, nic, siblings, prefix, gateway, address)
     return NetworkView(
         interface=nic.interface,
-        description=f"{nic.fabric.name}, to {nic.switch} {nic.switch_port}",
+        description=f"{nic.fabric.name}, to {nic.switch} {nic.switch_port}"
+        if nic.bond is None
+        else f"{nic.fabric.name}, {len(nic.members)} ports to {nic.switch}",
+        is_bond=nic.bond is not None,
         mtu=nic.fabric.mtu,
         address=f"{address}/{nic.prefix_length}",
         source=f"{address}/{32 if nic.version == 4 else 128}",

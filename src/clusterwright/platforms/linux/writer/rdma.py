@@ -26,7 +26,9 @@ def applies(plan: Plan, device: Device) -> bool:
 
 def _has_rdma(plan: Plan, kind: NodeKind) -> bool:
     return any(
-        nic.rdma_device is not None and fabric_of(plan, nic.fabric).technology != "ethernet" for nic in kind.nics
+        port.rdma_device is not None and fabric_of(plan, port.fabric).technology != "ethernet"
+        for nic in kind.nics
+        for port in nic.ports
     )
 
 
@@ -40,7 +42,8 @@ WRITER = Writer(KIND, applies, shared=shared)
 
 def names_of(kind: NodeKind) -> Names:
     """PCI address and planned name of each RDMA device that the node's cables end at."""
-    return tuple((nic.pci, nic.rdma_device) for nic in kind.nics if nic.pci and nic.rdma_device)
+    ports = (port for nic in kind.nics for port in nic.ports)
+    return tuple((port.pci, port.rdma_device) for port in ports if port.pci and port.rdma_device)
 
 
 @per_plan

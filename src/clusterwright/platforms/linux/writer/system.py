@@ -213,7 +213,7 @@ def _neighbours(plan: Plan, fabric_name: str) -> int:
     counts: dict[str, int] = {}
     for cable in plan.cables:
         if cable.fabric == fabric_name and cable.a.side == "host":
-            counts[cable.b.device] = counts.get(cable.b.device, 0) + 1
+            counts[cable.b.device] = counts.get(cable.b.device, 0) + (cable.a.address is not None)
     return max(counts.values(), default=1)
 
 

@@ -9,9 +9,11 @@ from clusterwright.finding import VerifyError
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.placeholder import PLACEHOLDER
 from clusterwright.platforms.nvue.reader.classes import port_qos, qos_map
+from clusterwright.platforms.nvue.reader.lists import bonds_of
 from clusterwright.platforms.nvue.reader.objects import Object, read_objects
 from clusterwright.platforms.nvue.reader.policies import policies
 from clusterwright.platforms.router import (
+    Aggregate,
     HashFunction,
     Mark,
     Port,
@@ -146,14 +148,17 @@ def _ports(root: Object) -> Iterator[Port]:
     addresses = {name: (address, length, mark) for name, address, length, mark in _addresses(root)}
     gateways = {own.text("vlan"): addresses[name] for name, own in root.items("interface") if name in addresses}
     watched, unwatched = port_qos(root)
+    bond_of = bonds_of(root)
     for name, own in front_ports(root):
-        if not is_up(own):
+        bond = bond_of.get(name)
+        above = own if bond is None else root.at("interface", bond)  # asked for VLAN, lists and address
+        if not is_up(own) or not is_up(above):
             continue
-        address, length, mark = addresses.get(name, (None, 0, own.mark))
+        address, length, mark = addresses.get(bond or name, (None, 0, own.mark))
         link = own.at("link")
         speed = link.text("speed").removesuffix("G")
-        access = next((each.text("access") for _, each in own.items("bridge", "domain")), "")
-        shared = addresses.get(name) or gateways.get(access)
+        access = next((each.text("access") for _, each in above.items("bridge", "domain")), "")
+        shared = addresses.get(bond or name) or gateways.get(access)
         yield Port(
             name,
             address,
@@ -161,7 +166,7 @@ def _ports(root: Object) -> Iterator[Port]:
             float(speed) if speed.isdecimal() else 0.0,
             own.text("description").removeprefix("to "),
             watched if own.is_on("qos", "pfc-watchdog", "state") else unwatched,
-            link.number("mtu", default=_MTU),
+            above.at("link").number("mtu", default=_MTU),
             _FEC.get(link.text("fec"), ""),
             _lanes(root, name, link),
             mark,
@@ -170,8 +175,17 @@ def _ports(root: Object) -> Iterator[Port]:
             own.at("qos").mark or own.mark,
             own.at("description").mark or own.mark,
             network_of(shared[0], shared[1]) if shared else None,
-            filtered=tuple(word for word, way in _WAYS if any(each.at(way).line for _, each in own.items("acl"))),
+            filtered=tuple(word for word, way in _WAYS if any(each.at(way).line for _, each in above.items("acl"))),
+            aggregate=None if bond is None else _aggregate(bond, name, above),
         )
+
+
+def _aggregate(name: str, port: str, own: Object) -> Aggregate:
+    """Cumulus Linux speaks LACP by itself, and fast, unless it is told otherwise; it always asks."""
+    said = own.at("bond")
+    mode = said.text("mode", default="lacp")
+    rate = said.text("lacp-rate", default="fast")
+    return Aggregate(name, "active" if mode == "lacp" else mode, rate, said.at("member", port).mark or own.mark)
 
 
 def _lanes(root: Object, name: str, link: Object) -> int:

@@ -14,6 +14,9 @@ _READ = """
 bridge domain * vlan *
 interface * acl * inbound
 interface * acl * inbound control-plane
+interface * bond lacp-rate
+interface * bond member *
+interface * bond mode
 interface * bridge domain * access
 interface * description
 interface * ip address *
@@ -113,6 +116,7 @@ _IDLE = {
     "words for people": (
         "acl * rule * remark|vrf default router bgp neighbor * description|system message *|system timezone"
     ),
+    "a host that does not speak LACP yet is served by its port, under the bond's lists": "interface * bond lacp-bypass",
     "links of this speed are not negotiated, whatever stands here": "interface * link auto-negotiate",
     "dropping early or not is no part of a claim": "qos congestion-control default-global traffic-class * red",
     "communities of these kinds are matched nowhere": (

@@ -32,6 +32,11 @@ LIST_OBJECTS = (
 )
 
 
+def bonds_of(root: Object) -> dict[str, str]:
+    """The bond that each port is a part of."""
+    return {port: name for name, own in root.items("interface") for port in own.at("bond", "member").below}
+
+
 class NvueLists:
     """The lists of a switch."""
 
@@ -40,6 +45,8 @@ class NvueLists:
         self._lists = {name: acl_rules(own) for name, own in root.items("acl")}
         self._bound: dict[str, dict[str, list[str]]] = {}
         self._lines: dict[str, int] = {}
+        self._bonds = bonds_of(root)
+        self._faults: list[tuple[int, str]] = []
         for port, own in root.items("interface"):
             self._lines[port] = own.line
             for name, places in own.items("acl"):
@@ -48,6 +55,10 @@ class NvueLists:
     def _bind(self, port: str, name: str, places: Object) -> None:
         if name not in self._lists:
             raise Unreadable(places.line, f"{port} names the list {name}, which is not there")
+        if port in self._bonds:
+            self._faults.append(
+                (places.line, f"{port} has the list {name}, and {self._bonds[port]} is asked for lists")
+            )
         for direction, own in places.items():
             is_own = CONTROL_PLANE in own.below
             if is_own != port.startswith(_MANAGEMENT):
@@ -61,19 +72,21 @@ class NvueLists:
 
     def bound(self) -> Iterator[tuple[str, str]]:
         """The ports that lists are on, each with a direction."""
-        for port, own in self._bound.items():
+        joined = set(self._bonds.values())
+        for port in dict.fromkeys((*self._bound, *self._bonds)):
+            own = {} if port in joined else self._bound.get(self._bonds.get(port, port), {})
             yield from ((port, word) for word, name in _DIRECTIONS.items() if name in own)
 
     def faults(self) -> Iterator[tuple[int, str]]:
-        """Nothing beyond what cannot be read."""
-        yield from ()
+        """Lists on a port of a bond, and nothing else beyond what cannot be read."""
+        yield from self._faults
 
     def text(self, ports: Iterable[str]) -> str:
         """Everything that decides what these ports let in."""
-        return repr([(port, self._bound.get(port), self.at(port)) for port in ports])
+        return repr([(port, self._bound.get(self._bonds.get(port, port)), self.at(port)) for port in ports])
 
     def at(self, port: str, direction: str = "in") -> Ruleset:
         """What a port does with packets in one direction."""
-        names = sorted(self._bound.get(port, {}).get(_DIRECTIONS[direction], ()))
+        names = sorted(self._bound.get(self._bonds.get(port, port), {}).get(_DIRECTIONS[direction], ()))
         rules: tuple[Rule, ...] = tuple(rule for name in names for rule in self._lists[name])
         return one_chain(direction, rules, self._lines.get(port, 0), ACCEPT)

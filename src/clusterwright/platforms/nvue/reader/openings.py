@@ -56,9 +56,7 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
 def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
     """Ports, addresses, sessions and relays that the plan does not know."""
     linked = planned.linked.get(device, frozenset())
-    for name, own in front_ports(root):
-        if is_up(own) and name not in linked:
-            yield own.line, f"{name} is in service, and the plan has no cable there"
+    yield from _unlinked(root, linked)
     for name, own in root.items("interface"):
         for address, at in own.items("ip", "address"):
             if _ADDRESS.match(address) and not planned.knows(address):
@@ -72,6 +70,17 @@ def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
     for server, own in _servers(root):
         if what := stranger(server, planned):
             yield own.line, what
+
+
+def _unlinked(root: Object, linked: frozenset[str]) -> Iterator[_Said]:
+    """Ports in service by themselves, or as parts of bonds, that the plan has no cable at."""
+    for name, own in front_ports(root):
+        if is_up(own) and name not in linked:
+            yield own.line, f"{name} is in service, and the plan has no cable there"
+    for name, own in root.items("interface"):
+        for port, at in own.items("bond", "member"):
+            if port not in linked:
+                yield at.line, f"{port} is a part of {name}, and the plan has no cable there"
 
 
 def _servers(root: Object) -> Iterator[tuple[str, Object]]:
@@ -108,7 +117,7 @@ def _open_ports(root: Object) -> Iterator[_Said]:
     for name, own in root.items("interface"):
         if name.startswith("eth") and own.text("ip", "vrf", default=VRF) == VRF:
             yield own.line, f"{name} is in the default VRF, which joins the two networks"
-        for word in ("bond", "tunnel", "vlan-subinterface"):
+        for word in ("tunnel", "vlan-subinterface"):
             if own.at(word).line:
                 yield own.at(word).line, f"{name}: {word} {_ELSEWHERE}"
         if own.at("ip", "address", "dhcp").line:

@@ -20,6 +20,7 @@ from clusterwright.spec.hardware.systems import systems
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from clusterwright.intent.bonds import SwitchBond
     from clusterwright.intent.management_port import ManagementPort
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import Link
@@ -38,8 +39,10 @@ def interfaces(
     bound: Objects = {name: {"inbound": {}} for name in filters}
     for link in sorted(view.links, key=lambda each: in_port_order(each.port.port)):
         found |= _cage(view, link)
-        lists = {"acl": bound} if bound and is_host_port(link) else {}
+        lists = {"acl": bound} if bound and is_host_port(link) and link.port.port not in view.bond_at else {}
         found[link.port.port] = lists | _port(view, link)
+    for bond in view.bonds:
+        found[f"bond{bond.number}"] = ({"acl": bound} if bound else {}) | _bond(view, bond)
     gateway = _gateway(view)
     if gateway is not None:
         own = {
@@ -77,6 +80,22 @@ def _advertised(view: SwitchView) -> Objects:
     return {"neighbor-discovery": {"router-advertisement": {"enable": "on", "managed-config": "on"}}}
 
 
+def _bond(view: SwitchView, bond: SwitchBond) -> Objects:
+    """A bond: Cumulus Linux asks it, and no port of it, for VLAN and lists."""
+    return {
+        "bond": {
+            "lacp-bypass": "on",
+            "lacp-rate": bond.bond.rate,
+            "member": {port: {} for port in bond.ports},
+            "mode": "lacp",
+        },
+        "bridge": {"domain": {BRIDGE: {"access": HOST_VLAN}}},
+        "description": bond.description,
+        "link": {"mtu": view.fabric.mtu, "state": {"up": {}}},
+        "type": "bond",
+    }
+
+
 def _cage(view: SwitchView, link: Link) -> Objects:
     """The cage that a port is a part of, with its breakout; nothing for a port that is a whole cage."""
     part = _PART.fullmatch(link.port.port)
@@ -89,7 +108,9 @@ def _cage(view: SwitchView, link: Link) -> Objects:
 def _port(view: SwitchView, link: Link) -> Objects:
     fec = FEC[error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m)]
     own: Objects = {"description": link.description}
-    if link.port.address is not None:
+    if link.port.port in view.bond_at:
+        pass  # its bond is in the bridge
+    elif link.port.address is not None:
         address = f"{format_address(link.port.address, view.version)}/{link.port.prefix_length}"
         own["ip"] = {"address": {address: {}}}
     else:

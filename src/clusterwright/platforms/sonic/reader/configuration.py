@@ -12,6 +12,7 @@ from typing import Any
 from clusterwright.finding import VerifyError
 from clusterwright.platforms.router import (
     DEFAULT_HOLD_TIME_S,
+    Aggregate,
     HashFunction,
     Mark,
     Policy,
@@ -27,7 +28,7 @@ from clusterwright.platforms.router import (
     prefix_of,
 )
 from clusterwright.platforms.sonic.reader.classes import headroom_pools, port_qos, qos_map
-from clusterwright.platforms.sonic.reader.lists import bound_tables
+from clusterwright.platforms.sonic.reader.lists import bound_tables, channels_of
 
 PATH = "etc/sonic/config_db.json"
 _VRF = "default"
@@ -97,12 +98,16 @@ def _ports(tables: Json) -> Iterator[Port]:
     tables_on = frozenset(bound_tables(tables.get("ACL_TABLE", {})))
     address_of = {name: (address, length, mark) for address, length, name, mark in _addresses(tables)}
     vlan_of = {port: vlan for vlan, _, port in (key.partition("|") for key in tables.get("VLAN_MEMBER", {}))}
+    channels, channel_of = tables.get("PORTCHANNEL", {}), channels_of(tables)
     for name, row in tables.get("PORT", {}).items():
-        if row.get("admin_status", "down") != "up":
+        channel = channel_of.get(name)
+        is_idle = channel is not None and channels.get(channel, {}).get("admin_status", "up") != "up"
+        if row.get("admin_status", "down") != "up" or is_idle:
             continue
-        address, length, mark = address_of.get(name, (None, 0, _mark("PORT", name)))
+        link = name if channel is None else channel  # SONiC asks it for VLAN, lists and address
+        address, length, mark = address_of.get(link, (None, 0, _mark("PORT", name)))
         start = _mark("PORT", name)
-        shared = address_of.get(vlan_of.get(name, name))
+        shared = address_of.get(vlan_of.get(link, link))
         yield Port(
             name,
             address,
@@ -110,7 +115,7 @@ def _ports(tables: Json) -> Iterator[Port]:
             int(row["speed"]) / 1000,
             row.get("description", "").removeprefix("to "),
             port_qos(tables, name),
-            int(row.get("mtu", _DEFAULT_MTU)),
+            int(channels.get(channel or "", row).get("mtu", _DEFAULT_MTU)),
             _FEC.get(row.get("fec", "none"), ""),
             len(row["lanes"].split(",")) if row.get("lanes") else 0,
             mark,
@@ -119,13 +124,21 @@ def _ports(tables: Json) -> Iterator[Port]:
             _mark("PORT_QOS_MAP", name),
             start,
             network_of(shared[0], shared[1]) if shared else None,
-            filtered=tuple(sorted({way for port, way in tables_on if port == name})),
+            filtered=tuple(sorted({way for port, way in tables_on if port == link})),
+            aggregate=None if channel is None else _aggregate(channel, name, channels.get(channel, {})),
         )
+
+
+def _aggregate(channel: str, port: str, row: Json) -> Aggregate:
+    """SONiC's teamd runs LACP on every channel, and asks by itself (sonic-buildimage, teammgr: runner lacp, active)."""
+    mode = "active" if row.get("static", "false") != "true" else "static"
+    rate = "fast" if row.get("fast_rate") == "true" else "slow"
+    return Aggregate(channel, mode, rate, _mark("PORTCHANNEL_MEMBER", f"{channel}|{port}"))
 
 
 def _addresses(tables: Json) -> Iterator[tuple[bytes, int, str, Mark]]:
     """Address, length, interface and place of what lies in the default VRF and stands below a row of its own."""
-    for table in ("INTERFACE", "LOOPBACK_INTERFACE", "VLAN_INTERFACE"):
+    for table in ("INTERFACE", "LOOPBACK_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_INTERFACE"):
         rows = tables.get(table, {})
         for key in rows:
             name, _, text = key.partition("|")

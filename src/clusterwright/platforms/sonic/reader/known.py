@@ -74,6 +74,8 @@ PASSW_HARDENING *
 PFC_PRIORITY_TO_PRIORITY_GROUP_MAP *
 PFC_WD POLL_INTERVAL action detection_time pfc_stat_history restoration_time
 PORT admin_status alias autoneg=off description fec index lanes mode=routed mtu pfc_asym=off speed subport tpid=0x8100
+PORTCHANNEL admin_status description fallback fast_rate lacp_key=auto min_links=1 mtu
+PORTCHANNEL_MEMBER
 PORT_QOS_MAP dscp_to_tc_map pfc_enable pfc_to_pg_map pfc_to_queue_map pfcwd_sw_enable tc_to_pg_map tc_to_queue_map
 PREFIX action
 PREFIX_SET mode

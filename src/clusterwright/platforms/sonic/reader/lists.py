@@ -26,7 +26,7 @@ _WITHOUT_MEANING = frozenset({"PRIORITY", "PACKET_ACTION"})
 _VERDICTS = {"FORWARD": ACCEPT, "ACCEPT": ACCEPT, "DROP": DROP}
 _STAGES = {"ingress": IN, "egress": OUT}
 _DEFAULT_STAGE = "ingress"  # sonic-acl.yang
-_FRONT = re.compile(r"Ethernet\d+")
+_FRONT = re.compile(r"Ethernet\d+|PortChannel\d+")
 Fields = Mapping[str, str]
 
 
@@ -38,6 +38,12 @@ def bound_tables(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield from ((port, way) for port in table.get("ports", ()))
 
 
+def channels_of(tables: Mapping[str, Any]) -> dict[str, str]:
+    """The channel that each port is a part of."""
+    keys = (key.partition("|") for key in tables.get("PORTCHANNEL_MEMBER", {}))
+    return {port: channel for channel, _, port in keys}
+
+
 class SonicLists:
     """The ACL tables of a switch."""
 
@@ -47,6 +53,7 @@ class SonicLists:
             document = json.loads(text)
             self._tables = json.dumps([document.get(name) for name in ("ACL_TABLE_TYPE", "ACL_TABLE", "ACL_RULE")])
             self.tables = document.get("ACL_TABLE", {})
+            self._channels = channels_of(document)
             self._types = document.get("ACL_TABLE_TYPE", {})
             self._rules: dict[str, list[tuple[int, Rule]]] = {}
             for key, fields in document.get("ACL_RULE", {}).items():
@@ -61,11 +68,19 @@ class SonicLists:
 
     def bound(self) -> Iterator[tuple[str, str]]:
         """The ports that tables are on, each with a direction."""
-        yield from sorted(set(bound_tables(self.tables)))
+        parts: dict[str, list[str]] = {}
+        for port, channel in self._channels.items():
+            parts.setdefault(channel, []).append(port)
+        bound = {(each, way) for port, way in bound_tables(self.tables) for each in parts.get(port, [port])}
+        yield from sorted(bound)
 
     def faults(self) -> Iterator[tuple[int, str]]:
-        """Nothing: a table without rules lets pass, and is seen to."""
-        yield from ()
+        """Tables on a part of a channel, of which SONiC takes none; a table without rules is seen to pass."""
+        for name, table in self.tables.items():
+            for port, _ in bound_tables({name: table}):
+                if port in self._channels:
+                    channel = self._channels[port]
+                    yield self.line(name), f"the table {name} is on {port}, and {channel} is asked for tables"
 
     def management_ports(self) -> tuple[str, ...]:
         """None: tables of the control plane judge who reaches services, whatever port they come in at."""
@@ -73,7 +88,7 @@ class SonicLists:
 
     def text(self, ports: Iterable[str]) -> str:
         """Everything that decides what these ports let in."""
-        return f"{list(ports)} {self._tables}"
+        return f"{[self._channels.get(port, port) for port in ports]} {self._tables}"
 
     def line(self, key: str) -> int:
         """The line, from 1, that a key stands on; 0 where it is nowhere."""
@@ -89,7 +104,7 @@ class SonicLists:
         chains = {
             name: Chain(name, self.line(name), self.rules_of(name), direction, 0, ACCEPT, self.line(name))
             for name, table in self.tables.items()
-            if (port, direction) in bound_tables({name: table})
+            if (self._channels.get(port, port), direction) in bound_tables({name: table})
         }
         return Ruleset((Table("inet", "", 0, chains),), flushes=True)
 

@@ -27,7 +27,6 @@ _OPEN = {
     "SNMP_COMMUNITY": "lets whoever knows a word read the switch",
     "BGP_PEER_RANGE": "takes a session with whoever asks",
     "BGP_GLOBALS_LISTEN_PREFIX": "takes a session with whoever asks",
-    "PORTCHANNEL_MEMBER": "makes a port part of another one, whose tables count",
     **dict.fromkeys(_AROUND.split(), _ELSEWHERE),
 }
 SYSTEM = "sonic"  # as the catalogue names it
@@ -80,7 +79,7 @@ def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: P
     for port, fields in document.get("PORT", {}).items():
         if fields.get("admin_status") == "up" and port not in planned:
             yield text.find(f'"{port}"'), f"{port} is in service, and the plan has no cable there"
-    for table in ("INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "MGMT_INTERFACE"):
+    for table in ("INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "MGMT_INTERFACE"):
         for key in document.get(table, {}):
             port, bar, own = key.partition("|")
             if bar and not declared.knows(own):

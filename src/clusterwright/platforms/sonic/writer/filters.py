@@ -9,6 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.edge import host_permits, is_host_port
+from clusterwright.platforms.sonic.writer.ports import channel_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,14 +33,16 @@ def filter_tables(plan: Plan, view: SwitchView) -> dict[str, Any]:
     permits = host_permits(plan, view)
     if permits is None:
         return {}
-    ports = [link.port.port for link in view.links if is_host_port(link)]
+    single = (link.port.port for link in view.links if is_host_port(link) and link.port.port not in view.bond_at)
+    ports = [*single, *map(channel_of, view.bonds)]
+    points = ["PORT", "PORTCHANNEL"] if view.bonds else ["PORT"]
     types: dict[str, Any] = {}
     tables: dict[str, Any] = {}
     rules: dict[str, Any] = {}
     for version in (4, 6):
         name = f"HOSTS_V{version}"
         matches = ["ETHER_TYPE", *ADDRESSES[version], "IP_PROTOCOL", *PORTS, "TCP_FLAGS", ICMP_TYPES[version]]
-        types[name] = {"MATCHES": matches, "ACTIONS": ["PACKET_ACTION"], "BIND_POINTS": ["PORT"]}
+        types[name] = {"MATCHES": matches, "ACTIONS": ["PACKET_ACTION"], "BIND_POINTS": points}
         tables[name] = {"type": name, "policy_desc": f"IPv{version} from hosts", "stage": "ingress", "ports": ports}
         given = [(permit.name, match) for permit in permits if permit.version == version for match in _matches(permit)]
         for number, (flow, match) in enumerate(given):

@@ -11,6 +11,7 @@ from clusterwright.plan.ports import spare_ports
 from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
+    from clusterwright.intent.bonds import SwitchBond
     from clusterwright.intent.switch import SwitchView
     from clusterwright.spec.hardware.platform_ports import PlatformPort
 
@@ -34,13 +35,18 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
         known[name] = (view.platform_port(link.port), link.port.speed_gbps)
         entry = _port(view, link.description, known[name], fec)
         ports[name] = entry | {"admin_status": "up" if link.is_up else "down"}
+        if name in view.bond_at:
+            del ports[name]["mtu"]  # of a part of a channel SONiC takes none, or the channel's alone
         neighbours[name] = {"name": link.peer.device, "local_port": name, "port": link.peer.port}
+        if name in view.bond_at:
+            continue  # what is said of a part is said of the channel
         if link.port.address is not None:
             interfaces[name] = {}
             address = format_address(link.port.address, view.version)
             interfaces[f"{name}|{address}/{link.port.prefix_length}"] = {}
         else:
             members[f"{own.gateway}|{name}"] = {"tagging_mode": "untagged"}
+    members |= {f"{own.gateway}|{channel_of(bond)}": {"tagging_mode": "untagged"} for bond in view.bonds}
     ports = dict(sorted(ports.items(), key=lambda item: int(item[0].removeprefix("Ethernet"))))
     cages = {known[name][0].cage: known[name][0].breakout for name in ports}
     tables: dict[str, Any] = {
@@ -48,6 +54,8 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
         "BREAKOUT_CFG": {cage: {"brkout_mode": breakout} for cage, breakout in cages.items() if breakout},
         "INTERFACE": interfaces,
         "DEVICE_NEIGHBOR": neighbours,
+        "PORTCHANNEL": {channel_of(bond): _channel(view, bond) for bond in view.bonds},
+        "PORTCHANNEL_MEMBER": {f"{channel_of(bond)}|{port}": {} for bond in view.bonds for port in bond.ports},
     }
     if view.loopback is not None:
         tables["LOOPBACK_INTERFACE"] = {own.loopback: {}, f"{own.loopback}|{view.origins[0].text}": {}}
@@ -63,6 +71,23 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
         tables["VLAN_MEMBER"] = members
         tables["VLAN_INTERFACE"] = {vlan: {}, f"{vlan}|{gateway}": {}}
     return tables
+
+
+def channel_of(bond: SwitchBond) -> str:
+    """What SONiC calls ports that are one link; teamd speaks LACP over them."""
+    return f"PortChannel{bond.number}"
+
+
+def _channel(view: SwitchView, bond: SwitchBond) -> dict[str, str]:
+    return {
+        "admin_status": "up",
+        "description": bond.description,
+        "fallback": "true",
+        "fast_rate": "true" if bond.bond.rate == "fast" else "false",
+        "lacp_key": "auto",
+        "min_links": "1",
+        "mtu": str(view.fabric.mtu),
+    }
 
 
 def _port(view: SwitchView, description: str, known: tuple[PlatformPort, int], fec: str | None) -> dict[str, str]:

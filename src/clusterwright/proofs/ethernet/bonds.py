@@ -1,0 +1,106 @@
+"""Bonds: both ends of each cable join the same ones, by LACP, and those that the spec asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from clusterwright.platforms.linux.reader.network import NETWORKS
+from clusterwright.platforms.router import Aggregate, Port, Router
+from clusterwright.proofs.check import Counterexample, example
+from clusterwright.proofs.ethernet.network import RoutedFabric
+from clusterwright.proofs.tree import RenderedTree
+
+_ASKS = "active"
+End = tuple[Router, Port]
+Link = tuple[str, str]
+"""A device, and a port or a link of it."""
+
+
+def bond_count(fabric: RoutedFabric) -> int:
+    """How many links of several cables there are."""
+    ports = ((router.device, port.aggregate) for router in fabric.routers for port in router.ports)
+    return len({(device, aggregate.name) for device, aggregate in ports if aggregate is not None})
+
+
+def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
+    """Ports that one end joins and the other does not, or not with the same ones, and links without LACP."""
+    wanted = {} if tree.declaration is None else tree.declaration.bonds
+    link_of = {(device, port): (device, link) for (device, link), ports in wanted.items() for port in ports}
+    nics = {(nic.device, nic.name): nic for nic, _ in fabric.nics}
+    groups: dict[Link, set[Link]] = {}  # links of switches: the far ends of their ports
+    ends: dict[Link, End] = {}
+    for router in fabric.routers:
+        for port in router.ports:
+            far, _, name = port.peer.partition(" ")
+            ends[far, name] = router, port
+            if port.aggregate is not None:
+                groups.setdefault((router.device, port.aggregate.name), set()).add((far, name))
+    filed = {device for device, path in tree.files if path.startswith(NETWORKS)}
+    for (device, name), (router, port) in ends.items():
+        own, nic = port.aggregate, nics.get((device, name))
+        there = None if nic is None else nic.aggregate
+        planned = link_of.get((device, name))
+        what = _unlike(own, there) if nic is not None else _single(own, planned)
+        if nic is None and planned is not None and device in filed:
+            what = f"no file of {device} makes {name} a part of {planned[1]}"
+        if what:
+            yield example(tree, router.device, router.ports_file, _mark(port), f"{router.device} {port.name}: {what}")
+        if nic is not None and (there is None) != ((device, name) not in link_of) and tree.declaration is not None:
+            joined = there.name if there is not None else "nothing"
+            message = f"{name} is a part of {joined}, and of {planned[1] if planned else 'nothing'} by the spec"
+            yield example(tree, device, nic.file, nic.mark, message)
+
+    def found_link(end: Link) -> Link:
+        """What a host's port is a part of: by its own file, or by the spec where it has none."""
+        own = nics.get(end)
+        if own is None:
+            return link_of.get(end, (end[0], ""))
+        return end[0], own.aggregate.name if own.aggregate is not None else ""
+
+    yield from _members(tree, groups, ends, found_link)
+
+
+def _mark(port: Port) -> tuple[str, ...]:
+    return port.start if port.aggregate is None else port.aggregate.mark
+
+
+def _unlike(own: Aggregate | None, far: Aggregate | None) -> str:
+    """Why a switch's port and the node's do not become parts of one link."""
+    if own is None or far is None:
+        named = [each.name for each in (own, far) if each is not None]
+        return f"one end is a part of {named[0]}, and the other of nothing" if named else ""
+    if not own.mode == far.mode == _ASKS:
+        return f"LACP is {own.mode} here and {far.mode} at the node, and both are to ask"
+    return "" if own.rate == far.rate else f"LACP is {own.rate} here, and {far.rate} at the node"
+
+
+def _single(own: Aggregate | None, wanted: Link | None) -> str:
+    """The same of a host that has no files here."""
+    if wanted is None:
+        return "" if own is None else f"it is a part of {own.name}, and of nothing by the spec"
+    if own is None:
+        return f"it is a part of nothing, and of {wanted[1]} of {wanted[0]} by the spec"
+    return "" if own.mode == _ASKS else f"LACP is {own.mode}, and it is to ask"
+
+
+def _members(
+    tree: RenderedTree,
+    groups: Mapping[Link, set[Link]],
+    ends: Mapping[Link, End],
+    link_of: Callable[[Link], Link],
+) -> Iterator[Counterexample]:
+    """Links of a switch that lead to several, and links of hosts that end in several."""
+    of_host: dict[Link, set[Link]] = {}
+    for (device, link), far in groups.items():
+        hosts = set(map(link_of, far))
+        for host in hosts:
+            of_host.setdefault(host, set()).add((device, link))
+        if len(hosts) > 1:
+            router, port = ends[min(far)]
+            named = " and ".join(f"{name or 'a port'} of {host}" for host, name in sorted(hosts))
+            yield example(tree, device, router.ports_file, _mark(port), f"{link} of {device} joins {named}")
+    for host, own in of_host.items():
+        if len(own) > 1 and host[1]:
+            router, port = next(ends[end] for end in sorted(ends) if link_of(end) == host)
+            message = f"{host[1]} of {host[0]} ends in " + " and ".join(f"{name} of {at}" for at, name in sorted(own))
+            yield example(tree, router.device, router.ports_file, _mark(port), message)

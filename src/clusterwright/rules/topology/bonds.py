@@ -1,0 +1,135 @@
+"""CW225 to CW228: NICs that LACP joins are one link to one switch, of a kind that can be rendered and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.attachment import attached_tier
+from clusterwright.spec.fabric import Attach, Bond, Fabric
+from clusterwright.spec.hardware.systems import System, system_of
+from clusterwright.spec.model import NodeGroup
+
+
+@rule(
+    code="CW225",
+    severity=Severity.ERROR,
+    title="bond whose ports end at several switches",
+    why="LACP joins ports of one switch alone: of those that end elsewhere the node uses none.",
+    mend="Give the node one switch (`count: 1` in its tier), or leave `bond` out: each NIC has its own address then.",
+    docs="A pair of switches that pretends to be one (MLAG, ESI) is not rendered. Without `bond` NICs at two rack"
+    " switches each have a subnet, and routes lead over both: a node loses half of its bandwidth with a switch, and no"
+    " more. One NIC alone is no bond either.",
+)
+def bond_over_switches(subject: Subject) -> Iterator[Problem]:
+    """Bonds of NICs at several switches, and of a single NIC; once for each attachment."""
+    groups = subject.spec.node_groups
+    for skeleton in subject.skeleton.fabrics:
+        seats: dict[str, dict[int, list[int]]] = {}
+        for item in skeleton.attachments:
+            if item.bond is not None:
+                name = groups[subject.skeleton.layout.nodes[item.node].node_group].name
+                seats.setdefault(name, {}).setdefault(item.node, []).append(item.seat)
+        for attach in skeleton.fabric.attach:
+            for node, ends in seats.get(attach.nodes or "", {}).items():
+                if len(set(ends)) > 1 or len(ends) == 1:
+                    where = ", ".join(skeleton.seats[at].name for at in dict.fromkeys(ends))
+                    which = "The only NIC" if len(ends) == 1 else "NICs"
+                    message = f"{which} of {subject.skeleton.layout.nodes[node].name} in a bond: at {where}."
+                    hint = "Give it another NIC on that switch, or leave `bond` out."
+                    if len(ends) > 1:
+                        hint = "Give the tier `count: 1`, or leave `bond` out: each NIC then has an address of its own."
+                    yield Problem((*attach.path, "bond"), message, hint)
+                    break
+
+
+@rule(
+    code="CW226",
+    severity=Severity.ERROR,
+    title="bond where none can be",
+    why="Nothing is rendered for it there, and half of a link would look like a whole one.",
+    mend="Leave `bond` out, or write it for a plain Ethernet fabric whose hosts share a subnet.",
+    docs="A bond is rendered on fabrics of `technology: ethernet` with `host_links: shared` whose classes all may lose"
+    " packets: ports of the bond are then in the VLAN of the hosts. RDMA over a bond, lossless priorities on its parts"
+    " and bonds with a subnet of their own are not. The switches' system has to have bonds (`inventory/systems`).",
+)
+def bond_nowhere(subject: Subject) -> Iterator[Problem]:
+    """Bonds on fabrics and switches that have none."""
+    for fabric, attach, _ in _bonds(subject):
+        why = _why_not(fabric, _system(subject, fabric, attach))
+        if why:
+            message = f"{attach.nodes} on {fabric.name} in a bond: {why}."
+            yield Problem((*attach.path, "bond"), message, "Leave `bond` out: each NIC then has an address of its own.")
+
+
+def _why_not(fabric: Fabric, system: System | None) -> str:
+    if fabric.technology != "ethernet":
+        return f"the fabric is {fabric.technology}, and bonds are rendered for plain Ethernet alone"
+    if fabric.addressing is None or fabric.addressing.host_links != "shared":
+        return "its hosts share no subnet (`host_links: shared`)"
+    if any(each.priority is not None for each in fabric.classes):
+        return "it has a class without loss, which is not rendered for the parts of a bond"
+    if system is None or not system.has_bonds:
+        return "the switches there have none"
+    return ""
+
+
+@rule(
+    code="CW227",
+    severity=Severity.ERROR,
+    title="bond with the name of another interface",
+    why="A node has one interface of a name: the other one would get its addresses, or none.",
+    mend="Give the bond a name that nothing else on the node has, such as bond1.",
+)
+def bond_name_taken(subject: Subject) -> Iterator[Problem]:
+    """Bonds that are called as another bond of the same nodes, or as a NIC of their model."""
+    taken: dict[tuple[str, str], str] = {}
+    for fabric, attach, bond in _bonds(subject):
+        group = subject.spec.node_group(attach.nodes or "")
+        own = {nic.interface for each in group.model.nic_groups for nic in each.nics} if group is not None else set()
+        other = taken.setdefault((attach.nodes or "", bond.interface), fabric.name)
+        if bond.interface in own or other != fabric.name:
+            what = f"a NIC of {_model(group)}" if bond.interface in own else f"their bond on {other}"
+            message = f"{attach.nodes} have a bond {bond.interface} on {fabric.name}, and that is {what}."
+            yield Problem((*bond.path, "interface"), message, "Give it another name.")
+
+
+def _model(group: NodeGroup | None) -> str:
+    return group.model.name if group is not None else ""
+
+
+@rule(
+    code="CW228",
+    severity=Severity.ERROR,
+    title="machines that boot over a bond that waits for LACP",
+    why="Firmware speaks no LACP, and a port of the bond carries nothing before its host does.",
+    mend="Boot over another fabric, use switches that serve such a host, or leave `bond` out.",
+    docs="EOS, SONiC and Cumulus Linux serve a host that does not speak LACP by one port of its bond; what a system can"
+    " be told stands in `inventory/systems`. The node's first NIC of the bond is the one that asks for an address.",
+)
+def boot_over_bond(subject: Subject) -> Iterator[Problem]:
+    """Bonds on the boot fabric whose switches do not fall back."""
+    boot = subject.spec.boot
+    for fabric, attach, _ in _bonds(subject):
+        system = _system(subject, fabric, attach)
+        group = subject.spec.node_group(attach.nodes or "")
+        boots = boot is not None and boot.fabric == fabric.name and group is not None and group.image is not None
+        if boots and system is not None and system.has_bonds and not system.bonds_fall_back:
+            message = f"{attach.nodes} boot over {fabric.name} in a bond, and {system.title} waits there for LACP."
+            hint = "Boot over another fabric, use other switches, or leave `bond` out."
+            yield Problem((*attach.path, "bond"), message, hint)
+
+
+def _system(subject: Subject, fabric: Fabric, attach: Attach) -> System | None:
+    """What the switches run that the NICs are cabled to."""
+    group = subject.spec.node_group(attach.nodes or "")
+    tier = attached_tier(fabric, attach, group) if group is not None else None
+    return system_of(tier.model) if tier is not None else None
+
+
+def _bonds(subject: Subject) -> Iterator[tuple[Fabric, Attach, Bond]]:
+    for fabric in subject.spec.fabrics:
+        for attach in fabric.attach:
+            if attach.bond is not None:
+                yield fabric, attach, attach.bond
