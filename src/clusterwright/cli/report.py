@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from clusterwright import chain
+from clusterwright.finding import ClusterwrightError, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clusterwright.plan.model import Plan
+    from clusterwright.report.proofs_section import ProvenClaim
 
 
 @click.command()
@@ -20,20 +28,60 @@ from clusterwright import chain
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="The folder of a deployment (--root of up): a chapter on its rollouts.",
 )
-def report(spec: Path, out: Path, root: Path | None) -> int:
+@click.option("--prove", is_flag=True, help="Render every file and prove what follows: a chapter on the proofs.")
+@click.option(
+    "--pages/--no-pages",
+    default=True,
+    show_default=True,
+    help="A page for each rack and each device beside the first one.",
+)
+def report(spec: Path, out: Path, root: Path | None, prove: bool, pages: bool) -> int:
     """Writes a static HTML report of SPEC: totals, fabrics, racks, cables, addresses, flows, findings, assumptions.
 
-    The page asks nothing of the network; the CSV files beside it have every device, cable and address.
+    The first page is for who decides; floor.html leads to a cable sheet for each rack and to what is pulled and
+    ordered, devices.html to a page for each device. They ask nothing of the network; the CSV files beside
+    them have every device, cable and address.
 
     Exit status: 0 written, 2 could not run.
     """
     from clusterwright.cli.planning import plan_with_findings
-    from clusterwright.report.html import PAGE, report_files
+    from clusterwright.report.html import PAGE, leaf_files, report_files
+    from clusterwright.report.leaves import FOLDERS
     from clusterwright.report.rollout_history import rollouts
-    from clusterwright.report.writing import replace_files
+    from clusterwright.report.writing import remove_pages, replace_files
 
     plan, findings = plan_with_findings(spec)
     history = rollouts(chain.read(root / "audit" / "rollouts.jsonl")) if root else ()
-    replace_files(out, report_files(plan, findings, history))
+    if prove and any(finding.severity is Severity.ERROR for finding in findings):
+        raise ClusterwrightError(f"{spec} has errors, so nothing is proven of it. Mend them, or leave out --prove.")
+    claims = _proven(plan) if prove else None
+    first = report_files(plan, findings, history, claims, pages=pages)
+    files: dict[str, str | Iterable[str]] = {**first, **(leaf_files(plan) if pages else {})}
+    written = replace_files(out, files)
+    remove_pages((out / name for name in FOLDERS), written)
     click.echo(str(out / PAGE))
     return 0
+
+
+def _proven(plan: Plan) -> tuple[ProvenClaim, ...]:
+    """Every claim about what the plan renders, in the words of verify."""
+    from clusterwright.cli.proofs import prove
+    from clusterwright.output.engine import render_kinds
+    from clusterwright.proofs.declaration import declaration_of
+    from clusterwright.proofs.registry import CHECKS
+    from clusterwright.proofs.tree import tree_of
+    from clusterwright.report.proofs_section import ProvenClaim
+
+    kinds = {kind for check in CHECKS for kind in check.kinds}
+    tree = tree_of(plan.name, render_kinds(plan, kinds), declaration_of(plan))
+    return tuple(
+        ProvenClaim(
+            check.name,
+            check.claim,
+            verdict.word,
+            verdict.cases.count,
+            verdict.cases.what,
+            (*map(str, verdict.counterexamples), *verdict.notes),
+        )
+        for check, verdict in prove(tree, CHECKS)
+    )

@@ -17,24 +17,30 @@ from clusterwright.report.claims_sections import (
     findings_section,
     is_met,
 )
+from clusterwright.report.crew.files import crew_files
 from clusterwright.report.data_section import data_section
 from clusterwright.report.figures import figures
 from clusterwright.report.image_sections import images_section
-from clusterwright.report.inventory_csv import csv_files
+from clusterwright.report.inventory_csv import csv_files, csv_lines
 from clusterwright.report.job_sections import jobs_section, nccl_section
+from clusterwright.report.leaves import leaves
 from clusterwright.report.network_sections import addresses_section, fabrics_section, isolation_section
 from clusterwright.report.page import Card, Page, plural, power, storage
 from clusterwright.report.physical_sections import cabling_section, racks_section
+from clusterwright.report.proofs_section import ProvenClaim, proofs_card, proofs_section
 from clusterwright.report.records import Inventory
 from clusterwright.report.rollouts_section import rollouts_section
 from clusterwright.report.simulation_section import simulation_section
 from clusterwright.report.totals import RackKind, power_w, rack_kinds, tier_totals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from jinja2 import Template
 
     from clusterwright.finding import Finding
     from clusterwright.plan.model import Plan
+    from clusterwright.report.page import Leaf
     from clusterwright.report.rollout_history import Rollout
 
 PAGE = "index.html"
@@ -45,13 +51,47 @@ _DOWNLOADS = (
 )
 
 
-def report_files(plan: Plan, findings: tuple[Finding, ...], rollouts: tuple[Rollout, ...] = ()) -> Mapping[str, str]:
-    """File name to text: ``index.html`` and the CSV files that it links to."""
-    return {PAGE: render_page(report_page(plan, findings, rollouts)), **csv_files(Inventory(plan))}
+_CREW_DOWNLOADS = (
+    ("materials.csv", "what to order: devices, cables, optics"),
+    ("pulls.csv", "bundles of cables, in the order in which they are pulled"),
+    ("labels.csv", "what stands on each label, two for each cable"),
+)
 
 
-def report_page(plan: Plan, findings: tuple[Finding, ...], rollouts: tuple[Rollout, ...] = ()) -> Page:
-    """Everything that the page says, as text; ``rollouts`` are those of an audit log."""
+def report_files(
+    plan: Plan,
+    findings: tuple[Finding, ...],
+    rollouts: tuple[Rollout, ...] = (),
+    claims: tuple[ProvenClaim, ...] | None = None,
+    *,
+    pages: bool = False,
+) -> Mapping[str, str]:
+    """File name to text: ``index.html`` and the CSV files that it links to; ``pages`` says that it leads to others."""
+    return {PAGE: render_page(report_page(plan, findings, rollouts, claims, pages=pages)), **csv_files(Inventory(plan))}
+
+
+def leaf_files(plan: Plan) -> Mapping[str, Iterable[str]]:
+    """File name to text of all other pages, each made when it is read: the floor's, the racks', the devices'."""
+    template = _environment().get_template("leaf.html.j2")
+    inventory = Inventory(plan)
+    return {
+        **crew_files(inventory),
+        "materials.csv": csv_lines(inventory)["materials.csv"],
+        "report.css": (_asset("report.css"),),
+        "report.js": (_asset("report.js"),),
+        **{name: _later(template, make) for name, make in leaves(inventory).items()},
+    }
+
+
+def report_page(
+    plan: Plan,
+    findings: tuple[Finding, ...],
+    rollouts: tuple[Rollout, ...] = (),
+    claims: tuple[ProvenClaim, ...] | None = None,
+    *,
+    pages: bool = False,
+) -> Page:
+    """Everything that the page says, as text; ``rollouts`` are those of an audit log, ``claims`` what was proven."""
     planned = figures(plan)
     tiers = tier_totals(plan)
     kinds = rack_kinds(plan)
@@ -61,10 +101,12 @@ def report_page(plan: Plan, findings: tuple[Finding, ...], rollouts: tuple[Rollo
         title=plan.spec.title,
         cluster=plan.name,
         source=plan.spec.document.file,
-        cards=_cards(plan, planned, kinds, findings),
-        downloads=_DOWNLOADS,
+        cards=(*_cards(plan, planned, kinds, findings), proofs_card(claims)),
+        downloads=(*_DOWNLOADS, *(_CREW_DOWNLOADS if pages else ())),
+        has_leaves=pages,
         sections=(
             expectations_section(plan, planned),
+            proofs_section(claims),
             fabrics_section(plan, tiers),
             *(section for section in optional if section is not None),
             racks_section(plan, kinds),
@@ -117,6 +159,10 @@ def _cards(
     if storage_pb:
         cards.insert(-2, Card("Storage", storage(storage_pb), "usable"))
     return tuple(cards)
+
+
+def _later(template: Template, make: Callable[[], Leaf]) -> Iterator[str]:
+    yield template.render(leaf=make())
 
 
 @cache

@@ -14,13 +14,14 @@ FILTER_FROM_ROWS = 20  # a table that fits on a screen needs no filter
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A table cell. ``style`` is what the style sheet has: number, code, long, prose, good, bad,
-    warning, quiet, head.
+    warning, quiet, head, line (which does not break), tick (a box to tick off).
 
-    Two of them stand with a space between.
+    Two of them stand with a space between. ``href`` leads to another page of the report.
     """
 
     text: str
     style: str = ""
+    href: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +70,30 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
+class Leaf:
+    """A page of its own below the report's first: for a rack, a device, or a list that the first has no room for.
+
+    ``up`` is the way from its folder to the report's: "" or "../". ``facts`` are what and its value, which may lead on.
+    """
+
+    title: str
+    cluster: str
+    up: str
+    text: str
+    facts: tuple[tuple[str, Cell], ...]
+    tables: tuple[PageTable, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
-    """The whole report."""
+    """The first page of the report; ``has_leaves`` says that others lie beside it."""
 
     title: str
     cluster: str
     source: str
     cards: tuple[Card, ...]
     downloads: tuple[tuple[str, str], ...]
+    has_leaves: bool
     sections: tuple[Section, ...]
 
 

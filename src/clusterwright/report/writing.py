@@ -35,19 +35,37 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 def replace_files(folder: Path, files: Mapping[str, str | Iterable[str]]) -> tuple[Path, ...]:
     """Write ``files`` (name to text, or to its pieces) into ``folder``, which is made when missing; other files stay.
 
-    All are written aside before the first is moved. Returns their paths. Raises ClusterwrightError when that fails.
+    A name may have a folder before it. All are written aside before the first is moved. Returns their paths. Raises
+    ClusterwrightError when that fails.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as aside:
             for name, text in files.items():
+                (Path(aside) / name).parent.mkdir(exist_ok=True)
                 with (Path(aside) / name).open("w", encoding="utf-8", newline="") as file:
                     file.writelines((text,) if isinstance(text, str) else text)
             for name in files:
+                (folder / name).parent.mkdir(exist_ok=True)
                 (Path(aside) / name).replace(folder / name)
     except OSError as error:
         raise _cannot_write(folder, error) from error
     return tuple(folder / name for name in files)
+
+
+def remove_pages(folders: Iterable[Path], written: Iterable[Path]) -> None:
+    """Take away the pages in ``folders`` that an earlier report left and this one has not ``written``.
+
+    A device that is gone must not keep a page. Raises ClusterwrightError when that fails.
+    """
+    kept = frozenset(written)
+    for folder in folders:
+        try:
+            for page in folder.glob("*.html") if folder.is_dir() else ():
+                if page not in kept:
+                    page.unlink()
+        except OSError as error:
+            raise _cannot_write(folder, error) from error
 
 
 def _cannot_write(path: Path, error: OSError) -> ClusterwrightError:

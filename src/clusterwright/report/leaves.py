@@ -1,0 +1,286 @@
+"""The pages below the report's first: for the floor a cable sheet for each rack, for engineers a page for each device.
+
+What they say is the inventory's and the crews': nothing is computed here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING
+
+from clusterwright.report.crew.pulls import bundles
+from clusterwright.report.crew.route import CableEnd, LaidRoute, in_floor_order, laid_routes
+from clusterwright.report.inventory_csv import natural_key
+from clusterwright.report.page import Cell, Leaf, PageTable, code, number, plural, power
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from clusterwright.report.lists.interfaces import ListedInterface
+    from clusterwright.report.records import Inventory, Record
+
+FOLDERS = ("racks", "devices")
+_MOST_PULLS = 3000  # more bundles than this are a list for a program; pulls.csv has each
+_FACTS = (
+    ("Role", "role"), ("Model", "model"), ("Maker", "manufacturer"), ("Part", "part"), ("Unit", "unit"),
+    ("Pod", "pod"), ("State", "state"), ("System", "network_os"), ("Image", "image"), ("AS number", "asn"),
+    ("Loopback", "loopback"), ("Management address", "management"), ("GUID", "guid"), ("GPUs", "gpus"),
+    ("Rank of its first GPU", "rank"), ("Power, W", "power_w"), ("Weight, kg", "weight_kg"),
+)  # fmt: skip
+
+
+def leaves(inventory: Inventory) -> Mapping[str, Callable[[], Leaf]]:
+    """File name to what makes the page when it is asked for.
+
+    ``floor.html`` and ``devices.html`` lead to ``racks/NAME.html`` and ``devices/NAME.html``.
+    """
+    own = _Leaves(inventory)
+    return {
+        "floor.html": own.floor,
+        "devices.html": own.index,
+        **{f"racks/{name}.html": partial(own.rack, name) for name in own.racks},
+        **{f"devices/{name}.html": partial(own.device, name) for name in own.devices},
+    }
+
+
+class _Leaves:
+    def __init__(self, inventory: Inventory) -> None:
+        self.inventory = inventory
+        self.cluster = inventory.plan.name
+        self.devices: Mapping[str, Record] = {record["name"]: record for record in inventory.devices()}
+        self.racks: Mapping[str, Record] = {record["name"]: record for record in inventory.racks()}
+        self.routes = in_floor_order(list(laid_routes(inventory)))
+        self.in_rack: dict[str, list[LaidRoute]] = defaultdict(list)
+        self.held: dict[str, list[Record]] = defaultdict(list)
+        self.far: dict[tuple[str, str], tuple[CableEnd, LaidRoute]] = {}
+        self.ports: dict[str, list[ListedInterface]] = defaultdict(list)
+        self.addresses: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for route in self.routes:
+            for near, far in ((route.lower, route.upper), (route.upper, route.lower)):
+                self.far[near.device, near.port] = far, route
+                if near is route.lower or near.rack != far.rack:
+                    self.in_rack[near.rack].append(route)
+        for record in self.devices.values():
+            self.held[record["rack"] or ""].append(record)
+        for port in inventory.interfaces():
+            self.ports[port.device].append(port)
+        for record in inventory.addresses():
+            self.addresses[record["device"], record["port"]].append(f"{record['address']}/{record['prefix_length']}")
+
+    def floor(self) -> Leaf:
+        """Every rack, what is pulled between them, what is ordered."""
+        racks = PageTable(
+            "racks",
+            "Racks, each with its cable sheet",
+            ("Rack", "Pod", "Devices", "Units taken", "Power", "Weight, kg", "Cable ends"),
+            tuple(
+                (
+                    Cell(name, "code", f"racks/{name}.html"),
+                    Cell(record["pod"] or "–"),
+                    number(record["devices"]),
+                    Cell(f"{record['used_units']:g} of {record['height_units']}", "number"),
+                    Cell(power(record["power_w"]), "number"),
+                    number(record["weight_kg"]),
+                    number(len(self.in_rack[name])),
+                )
+                for name, record in self.racks.items()
+            ),
+            frozenset({"Devices", "Units taken", "Power", "Weight, kg", "Cable ends"}),
+        )
+        return Leaf(
+            "For the floor",
+            self.cluster,
+            "",
+            "A sheet for each rack to print and tick off. pulls.csv, labels.csv and the point-to-point lists beside "
+            "this page are for spreadsheets and label printers.",
+            (),
+            (racks, self.pulls(), self.materials()),
+        )
+
+    def pulls(self) -> PageTable:
+        """Bundles in walking order; how many there are where nobody reads so many."""
+        pulled = bundles(self.routes)
+        shown = pulled if len(pulled) <= _MOST_PULLS else []
+        return PageTable(
+            "pulls",
+            "Pull order",
+            ("Done", "From", "To", "Trays", "Cables", "Fabric", "Colour", "Medium", "Speed", "Length"),
+            tuple(
+                (
+                    Cell("", "tick"),
+                    code(each.from_rack or "–"),
+                    code(each.to_rack or "–"),
+                    Cell(each.pathway or "–"),
+                    number(each.cables),
+                    Cell(each.fabric),
+                    Cell(each.colour),
+                    Cell(each.medium),
+                    Cell(f"{each.speed_gbps}G", "number"),
+                    Cell(
+                        f"{each.length_m:g} m{'' if each.length_from == 'positions' else ', as the tier says'}",
+                        "number",
+                    ),
+                )
+                for each in shown
+            ),
+            frozenset({"Cables", "Speed", "Length"}),
+            ""
+            if shown
+            else f"{plural(len(pulled), 'bundle')}: pulls.csv has each, in the order in which they are pulled.",
+        )
+
+    def materials(self) -> PageTable:
+        """The bill of what is ordered: devices, cables, optics."""
+        return PageTable(
+            "materials",
+            "To order",
+            ("What", "Model", "Maker", "Part", "Medium", "Connector", "Speed", "Length", "Quantity"),
+            tuple(
+                (
+                    Cell(each.item),
+                    code(each.model or "–"),
+                    Cell(each.manufacturer or "–"),
+                    Cell(each.part or "–"),
+                    Cell(each.medium or "–"),
+                    Cell(each.connector or "–"),
+                    Cell("–" if each.speed_gbps is None else f"{each.speed_gbps}G", "number"),
+                    Cell("–" if each.length_m is None else f"{each.length_m:g} m", "number"),
+                    number(each.quantity),
+                )
+                for each in self.inventory.materials()
+            ),
+            frozenset({"Speed", "Length", "Quantity"}),
+            "An optic is counted once for each cage with fibre in it; copper and active cables bring their own.",
+        )
+
+    def index(self) -> Leaf:
+        """Every device with a link to its page."""
+        table = PageTable(
+            "devices",
+            "Devices",
+            ("Device", "Role", "Model", "Rack"),
+            tuple(
+                (Cell(name, "code", f"devices/{name}.html"), Cell(each["role"]), code(each["model"]), _rack(each, ""))
+                for name, each in self.devices.items()
+            ),
+        )
+        return Leaf("Devices", self.cluster, "", f"{plural(len(self.devices), 'device')}.", (), (table,))
+
+    def rack(self, name: str) -> Leaf:
+        """What stands in the rack, and every cable that ends in it."""
+        record = self.racks[name]
+        standing = sorted(self.held[name], key=lambda each: -(each["unit"] or 0))
+        devices = PageTable(
+            "devices",
+            "Devices, from the top",
+            ("Unit", "Device", "Role", "Model"),
+            tuple(
+                (_unit(each["unit"]), _device(each["name"]), Cell(each["role"]), code(each["model"]))
+                for each in standing
+            ),
+            frozenset({"Unit"}),
+        )
+        rows = [_sheet_row(*_near_first(route, name)) for route in self.in_rack[name]]
+        cables = PageTable(
+            "cables",
+            "Cable sheet",
+            (
+                "Done",
+                "Unit",
+                "Device",
+                "Port",
+                "To rack",
+                "To unit",
+                "To device",
+                "To port",
+                "Cable",
+                "Colour",
+                "Label",
+            ),
+            tuple(rows),
+            frozenset({"Unit", "To unit"}),
+        )
+        facts = (
+            ("Pod", Cell(record["pod"] or "–")),
+            ("Power", Cell(power(record["power_w"]))),
+            ("Weight", Cell(f"{record['weight_kg']:,g} kg")),
+            ("Units taken", Cell(f"{record['used_units']:g} of {record['height_units']}")),
+        )
+        return Leaf(f"Rack {name}", self.cluster, "../", "", facts, (devices, cables))
+
+    def device(self, name: str) -> Leaf:
+        """What the device is, and each of its ports with what it leads to."""
+        record = self.devices[name]
+        facts = [("Rack", _rack(record, "../"))]
+        facts += [
+            (what, Cell(str(record[key]))) for what, key in _FACTS if record[key] not in (None, "", 0) or key == "rank"
+        ]
+        if record["rank"] is None:
+            facts = [(what, cell) for what, cell in facts if what != "Rank of its first GPU"]
+        if record["zones"]:
+            facts.append(("Zones", Cell(", ".join(record["zones"]))))
+        listed = sorted(self.ports[name], key=lambda each: natural_key(each.name))
+        ports = PageTable(
+            "ports",
+            "Ports and interfaces",
+            ("Port", "Role", "Fabric", "Speed", "Address", "To device", "To port", "Cable", "In service"),
+            tuple(self.port_row(each) for each in listed),
+            frozenset({"Speed"}),
+        )
+        text = f"Its files: clusterwright render SPEC --only {name} --out DIR."
+        return Leaf(name, self.cluster, "../", text, tuple(facts), (ports,))
+
+    def port_row(self, port: ListedInterface) -> tuple[Cell, ...]:
+        """One port of a device's page."""
+        far, route = self.far.get((port.device, port.name), (None, None))
+        return (
+            code(port.name),
+            Cell(port.role),
+            Cell(port.fabric or "–"),
+            Cell("–" if port.speed_gbps is None else f"{port.speed_gbps}G", "number"),
+            Cell(", ".join(self.addresses[port.device, port.name]) or "–", "code long"),
+            Cell("–") if far is None else Cell(far.device, "code", f"{far.device}.html"),
+            code("–" if far is None else far.port),
+            Cell("–" if route is None else _cable(route), "line"),
+            Cell("yes" if port.in_service else "no", "" if port.in_service or port.role == "unused" else "warning"),
+        )
+
+
+def _near_first(route: LaidRoute, rack: str) -> tuple[LaidRoute, CableEnd, CableEnd]:
+    near, far = (route.lower, route.upper) if route.lower.rack == rack else (route.upper, route.lower)
+    return route, near, far
+
+
+def _sheet_row(route: LaidRoute, near: CableEnd, far: CableEnd) -> tuple[Cell, ...]:
+    return (
+        Cell("", "tick"),
+        _unit(near.unit),
+        _device(near.device),
+        code(near.port),
+        Cell(far.rack or "–", "code", f"{far.rack}.html" if far.rack else ""),
+        _unit(far.unit),
+        _device(far.device),
+        code(far.port),
+        Cell(_cable(route), "line"),
+        Cell(route.colour),
+        Cell(f"{near.identifier} / {far.identifier}", "code long"),
+    )
+
+
+def _cable(route: LaidRoute) -> str:
+    service = "" if route.in_service else ", out of service"
+    return f"{route.medium} {route.speed_gbps}G {route.length_m:g} m{service}"
+
+
+def _device(name: str) -> Cell:
+    return Cell(name, "code", f"../devices/{name}.html")
+
+
+def _rack(record: Record, up: str) -> Cell:
+    name = record["rack"]
+    return Cell("–") if name is None else Cell(name, "code", f"{up}racks/{name}.html")
+
+
+def _unit(unit: float | None) -> Cell:
+    return Cell(f"{unit:g}" if unit else "–", "number")

@@ -1,0 +1,73 @@
+"""The chapter on proofs: what was proven of this plan's rendered files, what was refuted, what is open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from clusterwright.report.page import Block, Card, Cell, PageTable, Section, code, number
+
+_NOT_ASKED = (
+    "Nothing was proven for this page. `clusterwright report SPEC --prove --out DIR` renders every file and proves "
+    "what follows from it; `clusterwright verify SPEC` answers with counterexamples in full."
+)
+_SHOWN = 3  # counterexamples and notes of a claim; verify has all of them
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenClaim:
+    """A claim with its answer, in verify's words: ``proven``, ``refuted``, or why it is neither.
+
+    ``open`` is what contradicts it or keeps it from being judged.
+    """
+
+    name: str
+    claim: str
+    answer: str
+    cases: int
+    cases_are: str
+    open: tuple[str, ...]
+
+    @property
+    def style(self) -> str:
+        """How its answer is shown."""
+        return {"proven": "good", "refuted": "bad"}.get(self.answer, "warning")
+
+
+def proofs_section(claims: tuple[ProvenClaim, ...] | None) -> Section:
+    """Claim by claim; ``claims`` is None where nobody asked for proofs."""
+    if claims is None:
+        return Section("proofs", "Proofs", (Block("", _NOT_ASKED),))
+    counts = Counter(claim.answer if claim.answer in ("proven", "refuted") else "neither" for claim in claims)
+    table = PageTable(
+        "proof-list",
+        "Claims about the rendered files",
+        ("Check", "Claim", "Answer", "Tried on", "Open"),
+        tuple(
+            (
+                code(claim.name),
+                Cell(claim.claim, "prose"),
+                Cell(claim.answer, claim.style),
+                Cell(f"{claim.cases:,} {claim.cases_are}"),
+                Cell(_open(claim)),
+            )
+            for claim in claims
+        ),
+        note="What a proof reads and what it does not cover: docs/verify.md.",
+    )
+    text = ", ".join(f"{counts[word]:,} {word}" for word in ("proven", "refuted", "neither") if counts[word])
+    return Section("proofs", "Proofs", (Block("", f"{text}.", (), (table,)),))
+
+
+def proofs_card(claims: tuple[ProvenClaim, ...] | None) -> Card:
+    """How many claims were proven, of how many."""
+    if claims is None:
+        return Card("Proofs", "not asked", "report --prove asks")
+    refuted = sum(claim.answer == "refuted" for claim in claims)
+    proven = number(sum(claim.answer == "proven" for claim in claims)).text
+    return Card("Proofs", f"{proven} of {len(claims):,}", f"{refuted:,} refuted" if refuted else "none refuted")
+
+
+def _open(claim: ProvenClaim) -> str:
+    more = len(claim.open) - _SHOWN
+    return " ".join([*claim.open[:_SHOWN], *([f"And {more:,} more."] if more > 0 else [])]) or "–"

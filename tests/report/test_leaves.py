@@ -1,0 +1,163 @@
+"""The pages below the report's first: complete, linked both ways, legible in a real browser by whoever reads them."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.report.specs import plan_of, spec_path
+from tests.report.test_browser import measured, visit
+from tests.report.test_html import structure
+
+from clusterwright.cli.main import cli
+from clusterwright.report.html import render_page, report_page
+from clusterwright.report.proofs_section import ProvenClaim
+
+LAB = "lab-roce"
+AXE = files("axe_core_python").joinpath("axe.min.js")
+PAGES = ("index.html", "floor.html", "devices.html", "racks/p00r00.html", "devices/rtsw-p00r00.html")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    done = CliRunner().invoke(
+        cli, ["report", str(spec_path(LAB)), "--prove", "--out", str(folder)], standalone_mode=False
+    )
+    assert (done.exception, done.return_value) == (None, 0)
+    return folder
+
+
+def test_every_device_and_rack_has_a_page_and_every_link_leads_to_one(report: Path) -> None:
+    plan = plan_of(LAB)
+    pages = list(report.rglob("*.html"))
+    assert {page.stem for page in (report / "devices").iterdir()} == set(plan.by_name)
+    assert {page.stem for page in (report / "racks").iterdir()} == {
+        device.rack for device in plan.devices if device.rack
+    }
+    for page in pages:
+        for target in structure(page.read_text()).targets:
+            if not target.startswith(("#", "data:")):
+                assert (page.parent / target).is_file(), (page.name, target)
+
+
+def test_every_cable_is_on_the_sheet_of_both_its_racks(report: Path) -> None:
+    plan = plan_of(LAB)
+    sheets = {page.stem: page.read_text() for page in (report / "racks").iterdir()}
+    for cable in plan.cables:
+        for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
+            sheet = sheets[plan.by_name[near.device].rack]
+            assert all(f">{each}<" in sheet for each in (near.port, far.port, far.device))
+    ends = {rack: sheet.partition('id="cables"')[2].count('class="tick"') for rack, sheet in sheets.items()}
+    between = sum(plan.by_name[cable.a.device].rack != plan.by_name[cable.b.device].rack for cable in plan.cables)
+    assert sum(ends.values()) == len(plan.cables) + between
+
+
+def test_a_device_that_is_gone_keeps_no_page(tmp_path: Path) -> None:
+    (tmp_path / "devices").mkdir()
+    (tmp_path / "devices" / "gone.html").write_text("old")
+    (tmp_path / "devices" / "notes.txt").write_text("mine")
+    done = CliRunner().invoke(cli, ["report", str(spec_path(LAB)), "--out", str(tmp_path)], standalone_mode=False)
+    assert done.exception is None
+    assert not (tmp_path / "devices" / "gone.html").exists()
+    assert (tmp_path / "devices" / "notes.txt").read_text() == "mine"
+
+
+def test_without_pages_nothing_leads_to_them(tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        cli, ["report", str(spec_path(LAB)), "--no-pages", "--out", str(tmp_path)], standalone_mode=False
+    )
+    assert done.exception is None
+    assert not list(tmp_path.glob("*/*"))
+    assert all(
+        (tmp_path / each).exists()
+        for each in re.findall(r'href="([a-z]+\.\w+)"', (tmp_path / "index.html").read_text())
+    )
+
+
+def test_proofs_are_told_as_they_came_out(report: Path) -> None:
+    assert "10 proven." in (report / "index.html").read_text()
+    claims = (
+        ProvenClaim("one", "This holds.", "proven", 12, "cables", ()),
+        ProvenClaim("two", "So does this.", "refuted", 3, "ports", ("leaf-00:/x:1: it does not",) * 5),
+        ProvenClaim("three", "And this.", "not proven, because a line is not known", 1, "lists", ()),
+    )
+    html = render_page(report_page(plan_of(LAB), (), (), claims))
+    assert "1 proven, 1 refuted, 1 neither." in html
+    assert "And 2 more." in html
+    assert "<strong>1 of 3</strong>" in html
+    assert "Nothing was proven for this page" in render_page(report_page(plan_of(LAB), ()))
+
+
+def test_nothing_is_proven_of_a_spec_with_errors(tmp_path: Path) -> None:
+    spec = tmp_path / "bad.yaml"
+    text = spec_path(LAB).read_text()
+    spec.write_text(re.sub(r"(figure: gpus, value: )\d+", r"\g<1>7", text))
+    done = CliRunner().invoke(
+        cli, ["report", str(spec), "--prove", "--out", str(tmp_path / "out")], standalone_mode=False
+    )
+    assert "nothing is proven of it" in str(done.exception)
+
+
+def judged(name: str, report: Path, folder: Path, *, dark: bool) -> str:
+    """What axe finds serious or critical in a page as Chromium shows it; ``dark`` takes the colours of dark screens."""
+    files_of = {each: (report / each).read_text() for each in (name, "report.css", "report.js")}
+    if dark:
+        files_of = {
+            each: text.replace("prefers-color-scheme: dark", "min-width: 1px") for each, text in files_of.items()
+        }
+    html, count = re.subn(r"<meta http-equiv=[^>]*>", "", files_of[name])
+    assert count == 1
+    script = """
+        axe.run(document, {resultTypes: ["violations"]}).then((found) => {
+          const grave = found.violations.filter((each) => ["serious", "critical"].includes(each.impact));
+          const said = grave.map((each) => each.id + " at " + each.nodes[0].html.slice(0, 120));
+          document.querySelector("output").textContent = "axe: " + said.join("; ");
+        });
+    """
+    added = f"<output></output><script>{AXE.read_text()}</script><script>{script}</script></body>"
+    for each, text in (files_of | {name: html.replace("</body>", added)}).items():
+        (folder / each).parent.mkdir(exist_ok=True)
+        (folder / each).write_text(text)
+    return measured(visit(folder / name, folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "dark"), [*((name, False) for name in PAGES), (PAGES[0], True), (PAGES[3], True)], ids=str
+)
+def test_axe_finds_nothing_serious(name: str, dark: bool, report: Path, tmp_path: Path) -> None:
+    """axe-core judges contrast, names, landmarks and tables."""
+    assert judged(name, report, tmp_path, dark=dark) == "axe: "
+
+
+def test_axe_sees_what_cannot_be_read(report: Path, tmp_path: Path) -> None:
+    worse = tmp_path / "worse"
+    worse.mkdir()
+    for each in ("floor.html", "report.css", "report.js"):
+        (worse / each).write_text((report / each).read_text())
+    (worse / "report.css").write_text((report / "report.css").read_text() + "td { color: #ddd !important; }")
+    assert "color-contrast" in judged("floor.html", worse, tmp_path, dark=False)
+
+
+@pytest.mark.parametrize("name", PAGES[1:])
+def test_a_page_opens_under_its_own_policy(name: str, report: Path, tmp_path: Path) -> None:
+    seen = visit(report / name, tmp_path)
+    assert (seen.console, seen.requests) == ((), frozenset())
+
+
+def test_a_filter_and_the_style_work_under_the_policy(report: Path, tmp_path: Path) -> None:
+    """From a file the policy has to let the page's own style and script through."""
+    for each in ("floor.html", "report.css"):
+        (tmp_path / each).write_text((report / each).read_text())
+    probe = """
+        const field = document.querySelector("input[data-table=pulls]");
+        field.value = "s00"; field.dispatchEvent(new Event("input"));
+        const rows = [...document.querySelectorAll("#pulls tbody tr")].filter((row) => !row.hidden);
+        const body = getComputedStyle(document.body).backgroundColor;
+        document.querySelector("h1").textContent = rows.every((row) => row.textContent.includes("s00")) + " " + body;
+    """
+    (tmp_path / "report.js").write_text((report / "report.js").read_text() + probe)
+    assert "<h1>true rgb(247, 248, 250)</h1>" in visit(tmp_path / "floor.html", tmp_path).dom
