@@ -30,7 +30,7 @@ COMPILED = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -qq -j 0
 # A file's tests stay in one process, which makes its fixtures once, in the order that tests/conftest.py gives them.
 SIDE_BY_SIDE = -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup develop up test test-fast lint docs bench figures lock golden clean
+.PHONY: help setup develop up test test-fast test-servers lint docs bench figures lock golden clean
 
 help: ## lists these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1	\2/' | expand -t 16
@@ -71,6 +71,10 @@ test: lint develop ## installs what the tests need, then runs lint and all tests
 
 test-fast: develop ## a test of every room in three minutes: without root, Debian packages, Pulumi or full-size deployments
 	@PATH="$(BIN):$$PATH" $(BIN)/pytest $(SIDE_BY_SIDE) -q @tests/fast.txt
+
+test-servers: develop ## the files and the sync for sources of truth, judged by a Nautobot that it installs (400 MB) and starts
+	@tools/install-debian-packages
+	@PATH="$(BIN):$$PATH" $(BIN)/pytest -m servers tests/source_of_truth
 
 lint: develop ## ruff, mypy, yamllint, ansible-lint, j2lint
 	@tools/lint

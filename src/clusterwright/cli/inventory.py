@@ -11,8 +11,8 @@ import click
 
 from clusterwright.finding import ClusterwrightError
 
-FORMATS = ("json", "csv", "ansible", "dns", "prometheus", "crew")
-FOLDERS = frozenset({"csv", "crew", "dns"})
+FORMATS = ("json", "csv", "ansible", "dns", "prometheus", "crew", "netbox", "nautobot")
+FOLDERS = frozenset({"csv", "crew", "dns", "netbox", "nautobot"})
 
 
 @click.command()
@@ -24,8 +24,9 @@ FOLDERS = frozenset({"csv", "crew", "dns"})
     help="A file to write instead of stdout; a folder for several.",
 )
 @click.option("--pod", help="Only what lies in this pod (or other group), and the cables that end there.")
+@click.option("--site", help="What netbox and nautobot call the place; the cluster's name where left out.")
 @click.option("--serial", type=click.IntRange(1, 2**32 - 1), default=1, show_default=True, help="Of dns zones.")
-def inventory(spec: Path, form: str, out: Path | None, pod: str | None, serial: int) -> int:
+def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: str | None, serial: int) -> int:
     """Lists every device, cable and address of SPEC.
 
     \b
@@ -34,6 +35,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, serial: 
     dns      zone files, forwards and backwards, in the folder --out
     prometheus  targets for `file_sd_configs`
     crew     point-to-point lists, pulls by pairs of racks, trays and labels, in the folder --out
+    netbox   files in the order in which NetBox imports them, in the folder --out; nautobot likewise
     ansible  an inventory for `ansible-inventory -i FILE.json`
 
     Exit status: 0 written, 2 could not run.
@@ -48,14 +50,16 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, serial: 
     from clusterwright.report.lists.prometheus import target_lines
     from clusterwright.report.records import Inventory
     from clusterwright.report.writing import replace_files, write_lines
+    from clusterwright.source_of_truth.systems import SERVER_KINDS, imported_files
 
     if form in FOLDERS and out is None:
         raise ClusterwrightError(f"{form} is several files: name the folder for them with --out DIR.")
     plan, _ = plan_with_findings(spec)
     chosen = Inventory(plan, pod)
     if form in FOLDERS and out is not None:
-        folders: Mapping[str, Callable[[Inventory], Mapping[str, Iterable[str]]]]
+        folders: dict[str, Callable[[Inventory], Mapping[str, Iterable[str]]]]
         folders = {"csv": csv_lines, "crew": crew_files, "dns": partial(zone_files, serial=serial)}
+        folders |= {name: partial(imported_files, kind, site=site) for name, kind in SERVER_KINDS.items()}
         written = replace_files(out, folders[form](chosen))
         click.echo(f"wrote {', '.join(str(path) for path in written)}", err=True)
         return 0

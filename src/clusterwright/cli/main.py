@@ -112,6 +112,10 @@ COMMANDS = {
         "clusterwright.cli.stacks.up:up",
         "Deploy SPEC: new stacks at once, the layer above the pods first; running devices in waves.",
     ),
+    "sync": (
+        "clusterwright.cli.sync:sync",
+        "Compares what a NetBox or Nautobot server has of SPEC with the plan, and makes it so.",
+    ),
     "verify": (
         "clusterwright.cli.verify:verify",
         "Proves what the rendered files of SPEC, or those in DIR, promise; or shows where they break it.",

@@ -1,0 +1,161 @@
+"""Doing what a difference says, many objects at a time, and keeping account of it: an error stops no other object."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.source_of_truth.client import RefusedError
+from clusterwright.source_of_truth.difference import NotThereError, identity_of
+from clusterwright.source_of_truth.rows import Ref
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from clusterwright.source_of_truth.difference import Known, RowChange, ServerDifference
+    from clusterwright.source_of_truth.rows import KeptTable, Key
+
+_AT_A_TIME = 100  # objects a request: a busy server answers within half a minute
+
+
+class Failed(NamedTuple):
+    """An object that the server refused, or that was not tried because what it refers to is missing."""
+
+    table: str
+    key: Key
+    why: str
+
+
+@dataclass
+class Done:
+    """How many objects of each table were made, changed and taken away; what was not; and what ended it early."""
+
+    made: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+    taken: Counter[str] = field(default_factory=Counter)
+    failed: list[Failed] = field(default_factory=list)
+    stopped: str = ""
+
+
+class _Item(NamedTuple):
+    key: Key
+    body: Any
+
+
+def apply(known: Known, found: ServerDifference, told: Callable[[str], None]) -> Done:
+    """Takes away, then makes and changes, table by table; ``told`` hears of each table that is finished.
+
+    A server that no longer answers ends it: ``stopped`` says why, and the counts what was done until then.
+    """
+    done = Done()
+    try:
+        for table in reversed(known.system.tables):
+            items = [_Item(key, identity) for key, identity in found.take[table.name]]
+            send = partial(known.client.take_away, table.endpoint)
+            for batch, _ in _batches(known, items, send, done, table):
+                done.taken[table.name] += len(batch)
+        for table in known.system.tables:
+            _fill(known, table, found, done)
+            if table.name in done.made or table.name in done.changed:
+                told(table.name)
+    except ClusterwrightError as error:
+        done.stopped = str(error)
+    return done
+
+
+def _fill(known: Known, table: KeptTable, found: ServerDifference, done: Done) -> None:
+    amended = table.amends is not None
+    changes = found.change[table.name] + (found.make[table.name] if amended else [])
+    items = _items(known, table, changes, done, changing=True)
+    rows = {change.row.key: change.row for change in found.make[table.name]}
+    for batch, _ in _retried(known, items, partial(known.client.change, table.endpoint), done, table):
+        done.changed[table.name] += len(batch)
+    if amended:
+        return
+    items = _items(known, table, found.make[table.name], done, changing=False)
+    for batch, answer in _retried(known, items, partial(known.client.make, table.endpoint), done, table):
+        done.made[table.name] += len(batch)
+        untagged: list[_Item] = []
+        for item, record in zip(batch, answer, strict=True):
+            known.made(rows[item.key], record["id"])
+            if item.body.get("tags") and not record.get("tags"):
+                untagged.append(_Item(item.key, {"id": record["id"], "tags": item.body["tags"]}))
+        for _ in _batches(known, untagged, partial(known.client.change, table.endpoint), done, table):
+            pass  # it is counted as made
+
+
+def _items(known: Known, table: KeptTable, changes: Iterable[RowChange], done: Done, *, changing: bool) -> list[_Item]:
+    items: list[_Item] = []
+    for change in changes:
+        names = {each.name for each in change.fields} if change.record is not None else set(change.row.fields)
+        try:
+            body = {name: known.payload(value) for name, value in change.row.fields.items() if name in names}
+            if change.record is not None and "tags" in body:
+                body["tags"] += [identity_of(each) for each in change.record.get("tags") or ()]
+            if changing:
+                body["id"] = known.payload(Ref(table.amends or table.name, change.row.key))
+        except NotThereError as missing:
+            done.failed.append(Failed(table.name, change.row.key, f"not tried: {missing}"))
+            continue
+        items.append(_Item(change.row.key, body))
+    return items
+
+
+def _retried(
+    known: Known, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable
+) -> Iterator[tuple[Sequence[_Item], Any]]:
+    """The batches; what is refused is tried once more at the end, when what was in its way may have moved."""
+    before = len(done.failed)
+    yield from _batches(known, items, send, done, table)
+    refused = {failed.key for failed in done.failed[before:]}
+    if refused and len(refused) < len(items):
+        del done.failed[before:]
+        yield from _batches(known, [item for item in items if item.key in refused], send, done, table)
+
+
+def _batches(
+    known: Known, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable
+) -> Iterator[tuple[Sequence[_Item], Any]]:
+    """Sends the items, several requests at a time, and gives those that were taken with their answer.
+
+    A request that is refused is halved until the objects stand alone that it was refused for.
+    """
+    waiting = [items[at : at + _AT_A_TIME] for at in range(0, len(items), _AT_A_TIME)]
+    while waiting:
+        halves: list[Sequence[_Item]] = []
+        stopped: ClusterwrightError | None = None
+        asked = [(batch, known.client.pool.submit(send, [item.body for item in batch])) for batch in waiting]
+        for batch, answer in asked:
+            try:
+                yield batch, answer.result()
+            except RefusedError as refused:
+                if len(batch) == 1:
+                    done.failed.append(Failed(table.name, batch[0].key, str(refused)))
+                else:
+                    middle = len(batch) // 2
+                    halves += [batch[:middle], batch[middle:]]
+            except CancelledError:
+                continue
+            except ClusterwrightError as error:
+                for _, other in asked:
+                    other.cancel()
+                stopped = stopped or error
+        if stopped is not None:
+            raise stopped
+        waiting = halves
+
+
+def told_of(failed: Sequence[Failed], most: int) -> Iterator[str]:
+    """The lines about what was not done, ``most`` of each table."""
+    shown: dict[str, int] = defaultdict(int)
+    for each in failed:
+        shown[each.table] += 1
+        if shown[each.table] <= most:
+            yield f"  ! {each.table} {' '.join(each.key)}: {each.why}"
+    for table, count in shown.items():
+        if count > most:
+            yield f"  ! {table}: {count - most:,} more"

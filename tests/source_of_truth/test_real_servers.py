@@ -1,0 +1,99 @@
+"""The files and the sync, judged by the servers that they are for.
+
+Outside of `make test`: `make test-servers` runs it. A NetBox asks for Python 3.12, and is judged by where
+CLUSTERWRIGHT_NETBOX names one that is empty and that may be filled, with admin's password "admin" and TOKEN.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.report.specs import plan_of, spec_path
+from tests.source_of_truth.servers import TOKEN, NetboxForms, nautobot
+
+from clusterwright.cli.sync import sync
+from clusterwright.report.records import Inventory
+from clusterwright.source_of_truth.listing import Listing
+from clusterwright.source_of_truth.systems import SERVER_KINDS
+
+pytestmark = [pytest.mark.servers, pytest.mark.slow, pytest.mark.timeout(3600)]
+RACK = plan_of("lab-roce").devices[0].rack
+
+
+@pytest.fixture(scope="module")
+def nautobot_url() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as place, nautobot(Path(place)) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def netbox_url() -> str:
+    url = os.environ.get("CLUSTERWRIGHT_NETBOX")
+    if not url:
+        pytest.skip("CLUSTERWRIGHT_NETBOX names no server: NetBox does not run on this Python")
+    return url
+
+
+@pytest.fixture(autouse=True)
+def token(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in SERVER_KINDS:
+        monkeypatch.setenv(f"{kind.upper()}_TOKEN", TOKEN)
+
+
+def files_of(kind: str) -> dict[str, str]:
+    listing = Listing(Inventory(plan_of("lab-roce"), RACK))
+    return {name: "".join(lines) for name, lines in SERVER_KINDS[kind].files(SERVER_KINDS[kind].rows(listing)).items()}
+
+
+def run(kind: str, url: str, spec: str = "lab-roce") -> Result:
+    arguments = [kind, str(spec_path(spec)), "--url", url, "--pod", plan_of(spec).devices[0].rack]
+    found = CliRunner().invoke(sync, arguments, standalone_mode=False)
+    assert found.exception is None, f"{found.exception}\n{found.output}"
+    return found
+
+
+def test_nautobot_takes_every_row_of_every_file_and_sync_finds_them(nautobot_url: str) -> None:
+    endpoints = {table.name: table.endpoint for table in SERVER_KINDS["nautobot"].tables}
+    for name, text in files_of("nautobot").items():
+        head, *rows = text.splitlines()
+        method = "PATCH" if "reachable" in name else "POST"
+        connection = http.client.HTTPConnection(urlsplit(nautobot_url).netloc, timeout=900)
+        headers = {"Authorization": f"Token {TOKEN}", "Content-Type": "text/csv", "Accept": "application/json"}
+        content = "\n".join([head, *rows]).encode()
+        connection.request(method, f"/api/{endpoints[name[3:-4]]}/", content, headers)
+        answer = connection.getresponse()
+        taken = answer.read()
+        connection.close()
+        assert answer.status in {200, 201}, f"{name}: {taken[:2000]!r}"
+        assert len(json.loads(taken)) == len(rows), name
+    after = run("nautobot", nautobot_url)
+    assert after.return_value == 0, after.output
+    # 3.2 forgets the tags of new cables; nothing else may differ.
+    assert all(line.startswith(("cables", "  ~ ", "done: cables")) for line in after.stdout.splitlines()), after.output
+
+
+@pytest.mark.parametrize("kind", ["nautobot", "netbox"])
+def test_a_second_sync_changes_nothing(kind: str, request: pytest.FixtureRequest) -> None:
+    url = request.getfixturevalue(f"{kind}_url")
+    first = run(kind, url, "lab-ib")
+    assert first.return_value == 0, first.output
+    again = run(kind, url, "lab-ib")
+    assert (again.return_value, again.stdout) == (0, ""), again.output
+
+
+def test_netbox_takes_every_row_of_every_file_and_sync_finds_them(netbox_url: str) -> None:
+    endpoints = {table.name: table.endpoint for table in SERVER_KINDS["netbox"].tables}
+    forms = NetboxForms(netbox_url, "admin", "admin")
+    for name, text in files_of("netbox").items():
+        table, form = name[3:].rsplit(".", 1)
+        assert forms.take(endpoints[table], text, form) == "", name
+    after = run("netbox", netbox_url)
+    assert (after.return_value, after.stdout) == (0, ""), after.output
