@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 
 class Severity(IntEnum):
@@ -36,6 +36,14 @@ class Position:
         return f"{self.file}:{self.line}:{self.column}"
 
 
+class Amendment(Enum):
+    """What has one right answer, so that ``lint --fix`` may give it."""
+
+    RENAME_KEY = "rename the key"
+    DROP_REPEATED = "drop what a list says again"
+    STATE_ORIGIN = "mark that a figure lacks its origin"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong.
@@ -43,6 +51,7 @@ class Finding:
     ``code`` is the stable rule code (``CW203``), ``message`` one sentence on what is wrong and why it matters, ``hint``
     one sentence on how to mend it, ``path`` the place in the data (``fabrics[backend].tiers[ctsw].up.links``) as people
     read it, and ``place`` the same as keys and indexes: what stands there is in doubt when the finding is an error.
+    ``amendment`` is what may be done about it by a program, with the ``instead`` of a key.
     """
 
     code: str
@@ -52,6 +61,8 @@ class Finding:
     position: Position
     path: str = ""
     place: tuple[str | int, ...] = field(default=(), compare=False, repr=False)
+    amendment: Amendment | None = field(default=None, compare=False, repr=False)
+    instead: str = field(default="", compare=False, repr=False)
 
     def sort_key(self) -> tuple[Position, str, str]:
         """Findings are shown in the order of the file, then by code."""

@@ -41,6 +41,10 @@ _STDIN = "-"
     default="<stdin>",
     help="What - is called: what it names is looked for beside it, and the settings of its folder count.",
 )
+@click.option("--fix", is_flag=True, help="First amend what has one right answer, in place; of - to standard output.")
+@click.option(
+    "--diff", is_flag=True, help="Write nothing: show what --fix would amend, and exit with 1 where it would."
+)
 @click.option("--isolated", is_flag=True, help="Read no settings, and so run no rules of the project's own.")
 def lint(
     paths: tuple[str, ...],
@@ -52,6 +56,8 @@ def lint(
     quiet: bool,
     statistics: bool,
     stdin_filename: str,
+    fix: bool,
+    diff: bool,
     isolated: bool,
 ) -> int:
     """Checks specs, hardware catalogues and switch systems: YAML, schema, references, rules.
@@ -59,24 +65,42 @@ def lint(
     A PATH is a file, a folder whose specs are all checked, or - for the standard input. Without one, what the settings
     name is checked, or else ./inventory, or this folder. YAML files of a folder that are no specs are passed over.
 
+    One right answer have a misspelt key that can stand for one key only, what a list says twice, and a figure without
+    `source:` or `assumed:`, which is marked TODO. Comments and layout stay.
+
     Settings are clusterwright.toml, or [tool.clusterwright] in pyproject.toml, in the folder of a spec or above.
 
     Exit status: 0 clean, 1 findings at or above --fail-on, 2 could not run.
     """
     from clusterwright.cli.formats.text import render_text, wants_colour
-    from clusterwright.cli.linting import lint_stdin, render_as
+    from clusterwright.cli.linting import amend, amend_files, difference, lint_stdin, render_as, write_amended
     from clusterwright.cli.source_lines import source_line
     from clusterwright.rules.policy import AS_WRITTEN
+    from clusterwright.spec.text.source import MAX_BYTES
 
     if form != "text" and (quiet or statistics):
         raise click.UsageError("--quiet and --statistics are for --format text; the other formats count by themselves.")
     threshold = Severity[fail_on.upper()]
     day = datetime.now(UTC).date() if on is None else on.date()
+    policy = AS_WRITTEN if isolated else None
     if _STDIN in paths:
         if len(paths) > 1:
             raise click.UsageError("- is checked alone: name files in another run.")
-        result, lines = lint_stdin(stdin_filename, day, AS_WRITTEN if isolated else None)
+        content = sys.stdin.buffer.read(MAX_BYTES + 1)
+        after = amend(content, stdin_filename, day, policy) if fix or diff else content
+        if diff:
+            click.echo(difference(stdin_filename, content, after), nl=False)
+            return _EXIT_FINDINGS if after != content else 0
+        if fix:
+            sys.stdout.buffer.write(after)
+        result, lines = lint_stdin(after, stdin_filename, day, policy)
     else:
+        changes = list(amend_files(paths, day, policy)) if fix or diff else []
+        if diff:
+            click.echo("".join(difference(*change) for change in changes), nl=False)
+            return _EXIT_FINDINGS if changes else 0
+        for file, _, after in changes:
+            write_amended(file, after)
         result, lines = clusterwright.lint(paths, on=day, settings=not isolated), source_line
     if form == "text":
         colour = output is None and wants_colour(sys.stdout)
@@ -84,7 +108,7 @@ def lint(
     else:
         text = render_as(result, form, threshold)
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(text, nl=False, err=fix and _STDIN in paths)
     else:
         _write(output, text)
     return _EXIT_FINDINGS if any(finding.severity >= threshold for finding in result.findings) else 0

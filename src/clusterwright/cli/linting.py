@@ -2,25 +2,73 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
+from difflib import unified_diff
 from pathlib import Path
 
-from clusterwright.cli.formats.text import SourceLine
+import click
+
+from clusterwright.cli.formats.text import SourceLine, visible
 from clusterwright.cli.source_lines import source_line
-from clusterwright.finding import Severity, SpecError
-from clusterwright.rules.engine import LintResult, lint_paths
+from clusterwright.finding import ClusterwrightError, Finding, Severity, SpecError
+from clusterwright.rules.amending import amended
+from clusterwright.rules.engine import LintResult, lint_path, lint_paths
 from clusterwright.rules.policy import Policy
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.rule import LintRule
-from clusterwright.rules.settings import settings_for
-from clusterwright.spec.text.source import MAX_BYTES, reading_instead
+from clusterwright.rules.settings import NO_SETTINGS, settings_for
+from clusterwright.rules.spec_files import spec_files
+from clusterwright.spec.text.source import reading_instead
 
 
-def lint_stdin(file: str, day: date, policy: Policy | None) -> tuple[LintResult, SourceLine]:
-    """What is found in the standard input, called ``file``; and where its lines are to be had."""
-    content = sys.stdin.buffer.read(MAX_BYTES + 1)
+def amend_files(paths: tuple[str, ...], day: date, policy: Policy | None) -> Iterator[tuple[str, bytes, bytes]]:
+    """The files of ``paths`` of which a finding has one right answer: name, content, amended content.
+
+    What is amended is said on standard error.
+    """
+    settings = NO_SETTINGS if policy is not None else settings_for(Path())
+    for file in spec_files(paths, settings).files:
+        try:
+            content = Path(file).read_bytes()
+        except OSError:
+            continue  # which lint tells
+        after = amend(content, file, day, policy)
+        if after != content:
+            yield file, content, after
+
+
+def amend(content: bytes, file: str, day: date, policy: Policy | None) -> bytes:
+    """``content``, called ``file``, with what has one right answer; each is said on standard error."""
+
+    def found(now: bytes) -> tuple[Finding, ...]:
+        with reading_instead(Path(file), now):
+            return lint_path(file, day, policy).findings
+
+    after, done = amended(content, file, found)
+    for each in done:
+        click.echo(f"amended {each.position}: {each.code} {visible(each.message)}", err=True)
+    return after
+
+
+def write_amended(file: str, content: bytes) -> None:
+    """Writes ``content`` into ``file``. Raises ClusterwrightError."""
+    try:
+        Path(file).write_bytes(content)
+    except OSError as error:
+        raise ClusterwrightError(f"{file}: cannot be amended: {error.strerror}. Look at its permissions.") from error
+
+
+def difference(file: str, before: bytes, after: bytes) -> str:
+    """What an amendment changes, as a patch."""
+    old, new = (text.decode("utf-8", "replace").splitlines(keepends=True) for text in (before, after))
+    lines = unified_diff(old, new, file, file)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def lint_stdin(content: bytes, file: str, day: date, policy: Policy | None) -> tuple[LintResult, SourceLine]:
+    """What is found in ``content``, called ``file``; and where its lines are to be had."""
     lines = content.decode("utf-8", "replace").split("\n")
 
     def line_of(named: str, line: int) -> str | None:

@@ -18,6 +18,7 @@ from clusterwright.rules.policy import AS_WRITTEN, Policy
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.rule import LintRule, Subject
 from clusterwright.rules.settings import settings_for
+from clusterwright.rules.spec.unstated import findings_of
 from clusterwright.rules.suppression import Suppressed, suppress
 from clusterwright.spec.allocated.reading import read_allocated
 from clusterwright.spec.hardware.consistency import load_models
@@ -225,4 +226,5 @@ def _lint_hardware(document: Document) -> LintResult:
     if errors:
         return LintResult(tuple(findings), (), document.files, (NotJudged(_TYPING_HARDWARE, errors[0]),))
     _, objections = load_models(document)
-    return LintResult(tuple(sorted([*findings, *objections], key=Finding.sort_key)), (), document.files)
+    found = sorted([*findings, *objections, *findings_of(document)], key=Finding.sort_key)
+    return LintResult(tuple(found), (), document.files)

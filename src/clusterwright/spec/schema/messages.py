@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from clusterwright.and_more import and_more
-from clusterwright.finding import Finding, Severity
+from clusterwright.finding import Amendment, Finding, Severity
 from clusterwright.spec.schema.patterns import compiled
 from clusterwright.spec.text.document import Document, Path, format_path
 from clusterwright.spec.text.extends import identity
@@ -36,6 +37,7 @@ _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
 _TRUTH_WORDS = frozenset({"yes", "no", "on", "off", "y", "n"})
 _MAX_LISTED = 24
 _NAME_CUTOFF = 0.75  # similarity, by difflib: names are anybody's, and a farther one is no slip
+_ORIGIN = [["source"], ["assumed"]]
 _FORMS = frozenset({"anyOf", "oneOf"})
 _REQUIRED = frozenset({"required", "dependentRequired"})
 _UNKNOWN = frozenset({"additionalProperties", "unevaluatedProperties"})
@@ -118,7 +120,15 @@ def _unknown_keys(error: SchemaError, path: Path, document: Document) -> Iterato
     for key in unknown_keys(error):
         message = f'unknown key "{key}" in {_place(path, document)}'
         hint = (_suggestion(key, unused) or _suggestion(key, allowed)) + f"Allowed here: {_listed(allowed)}."
-        yield _finding(UNKNOWN_KEY, message, hint, (*path, key), document, key=True, place=_meant_by(key, unused, path))
+        place = _meant_by(key, unused, path)
+        finding = _finding(UNKNOWN_KEY, message, hint, (*path, key), document, key=True, place=place)
+        yield _renamable(finding, key, allowed)
+
+
+def _renamable(finding: Finding, key: str, allowed: Sequence[str]) -> Finding:
+    """``finding`` about an unknown ``key``, with the only one of ``allowed`` that it can stand for."""
+    close = get_close_matches(key, allowed, n=2, cutoff=_NAME_CUTOFF)
+    return replace(finding, amendment=Amendment.RENAME_KEY, instead=close[0]) if len(close) == 1 else finding
 
 
 def _meant_by(key: str, unused: Sequence[str], path: Path) -> Path:
@@ -182,7 +192,7 @@ def _key_name(error: SchemaError, path: Path, document: Document) -> Finding:
         hint = _suggestion(name, allowed) + f"Allowed here: {_listed(allowed)}."
         message = f'unknown key "{name}" in {_place(path, document)}'
         place = _meant_by(name, [each for each in allowed if document.at((*path, each)) is None], path)
-        return _finding(UNKNOWN_KEY, message, hint, at, document, key=True, place=place)
+        return _renamable(_finding(UNKNOWN_KEY, message, hint, at, document, key=True, place=place), name, allowed)
     message = f'"{name}" cannot be a key of {_place(path, document)}: {_bound(error)}'
     return _finding(OUT_OF_BOUNDS, message, _described(error, "Choose another name."), at, document, key=True)
 
@@ -228,7 +238,10 @@ def _choice_of_keys(error: SchemaError, needs: Sequence[Sequence[str]], path: Pa
         both = " and ".join(f"`{name}:`" for names in given for name in names)
         message = f"{place} has {both}, which exclude each other"
         return _finding(NOT_ALLOWED, message, "Keep one of them.", (*path, given[-1][0]), document, key=True)
-    return _finding(MISSING_KEY, f"{place} needs {choices}", "Add one of them.", path, document)
+    finding = _finding(MISSING_KEY, f"{place} needs {choices}", "Add one of them.", path, document)
+    return (
+        replace(finding, amendment=Amendment.STATE_ORIGIN) if [list(names) for names in needs] == _ORIGIN else finding
+    )
 
 
 def _value(error: SchemaError, path: Path, document: Document) -> Finding:
@@ -241,7 +254,8 @@ def _value(error: SchemaError, path: Path, document: Document) -> Finding:
         hint = _suggestion(str(error.instance), allowed) + f"Allowed here: {_listed(allowed)}."
         return _finding(NOT_ALLOWED, f"{place} cannot be {_shown(error.instance)}", hint, path, document)
     message = f"{place} is {_shown(error.instance)}, but {_bound(error)}"
-    return _finding(OUT_OF_BOUNDS, message, _described(error, "Change it."), path, document)
+    finding = _finding(OUT_OF_BOUNDS, message, _described(error, "Change it."), path, document)
+    return replace(finding, amendment=Amendment.DROP_REPEATED) if error.validator == "uniqueItems" else finding
 
 
 def _wrong_type(value: Any, wanted: Sequence[str], path: Path, document: Document) -> Finding:

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.finding import Finding, Position, Severity, SpecError
+from clusterwright.finding import Amendment, Finding, Position, Severity, SpecError
 from clusterwright.spec.text.document import Document, Path, format_path
 from clusterwright.spec.text.reader import read_document
 
@@ -201,6 +201,8 @@ def _spelt(document: Document) -> Document:
                         'Did you mean "extends"?',
                         document.locate((key,), key=True),
                         key,
+                        amendment=Amendment.RENAME_KEY,
+                        instead="extends",
                     )
                 ]
             )

@@ -1,0 +1,175 @@
+"""What ``lint --fix`` does: it edits the text where a finding has one right answer, and touches nothing else.
+
+After every edit the text is read again: it must say what the edit meant, and have every comment that it had. An edit
+of which that is not so is not made.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from clusterwright.finding import Amendment, Finding, SpecError
+from clusterwright.rules.spec.unstated import UNSTATED
+from clusterwright.spec.text.document import Document, Path
+from clusterwright.spec.text.reader import parse_document
+
+_STUB = f'assumed: "{UNSTATED}: say why, or give the source"'
+_MOST = 20  # times that a file is linted: a key that is mended lets those below it be judged
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """``text`` in the place of what stands from ``start`` to ``end``, and the data that this makes."""
+
+    start: int
+    end: int
+    text: str
+    data: Any
+
+
+def amended(content: bytes, file: str, lint: Callable[[bytes], tuple[Finding, ...]]) -> tuple[bytes, list[Finding]]:
+    """``content`` of ``file`` with every amendment of the findings that ``lint`` has of it, and these findings.
+
+    What cannot be read, or has line ends of two kinds, stays as it is.
+    """
+    done: list[Finding] = []
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content, []
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    end = "\r\n" if "\r\n" in text else "\n"
+    if text.count("\r\n") not in {0, text.count("\n")}:
+        return content, []
+    text = text.removeprefix(mark).replace("\r\n", "\n")
+    for _ in range(_MOST):
+        before = len(done)
+        for finding in reversed(lint(_bytes(text, mark, end))):  # from below: what is above stays where it is
+            if finding.amendment and finding.position.file == file and (changed := _amend(text, file, finding)):
+                text = changed
+                done.append(finding)
+        if len(done) == before:
+            break
+    return _bytes(text, mark, end), sorted(done, key=Finding.sort_key)
+
+
+def _bytes(text: str, mark: str, end: str) -> bytes:
+    return (mark + text.replace("\n", end)).encode("utf-8")
+
+
+def _amend(text: str, file: str, finding: Finding) -> str | None:
+    """``text`` with one amendment; None where it cannot be made without changing anything else."""
+    try:
+        before = parse_document(text, file)
+        edit = _edit(text, before, finding)
+        if edit is None:
+            return None
+        changed = text[: edit.start] + edit.text + text[edit.end :]
+        after = parse_document(changed, file)
+    except SpecError:
+        return None
+    same = _ordered(after.data) == _ordered(edit.data)
+    return changed if same and list(after.comments.values()) == list(before.comments.values()) else None
+
+
+def _ordered(data: Any) -> Any:
+    """``data`` as what compares the order of keys, and 1 and true, as well."""
+    if isinstance(data, dict):
+        return [(key, _ordered(value)) for key, value in data.items()]
+    return [_ordered(each) for each in data] if isinstance(data, list) else (type(data), data)
+
+
+def _edit(text: str, document: Document, finding: Finding) -> _Edit | None:
+    places = document.keys if finding.amendment is Amendment.RENAME_KEY else document.values
+    path = max((path for path, at in places.items() if at == finding.position), key=len, default=None)
+    if path is None:
+        return None
+    root = yaml.compose(text, Loader=yaml.CSafeLoader)
+    if finding.amendment is Amendment.RENAME_KEY:
+        return _renamed(text, document, root, path, finding.instead)
+    if finding.amendment is Amendment.DROP_REPEATED:
+        return _without_repeated(text, document, root, path)
+    return _with_origin(text, document, root, path)
+
+
+def _node(root: Any, path: Path) -> Any:
+    """The node of the value at ``path``."""
+    for part in path:
+        if isinstance(root, yaml.SequenceNode):
+            root = root.value[int(part)]
+        else:
+            root = next(value for key, value in root.value if key.value == part)
+    return root
+
+
+def _parent(data: Any, path: Path) -> Any:
+    for part in path:
+        data = data[part]
+    return data
+
+
+def _renamed(text: str, document: Document, root: Any, path: Path, instead: str) -> _Edit | None:
+    parent, old = _node(root, path[:-1]), path[-1]
+    key = next(key for key, _ in parent.value if key.value == old)
+    start, end = key.start_mark.index, key.end_mark.index
+    written = text[start:end]
+    if written.strip("\"'") != old or instead in _parent(document.data, path[:-1]):
+        return None
+    data = copy.deepcopy(document.data)
+    mapping = _parent(data, path[:-1])
+    entries = [(instead if name == old else name, value) for name, value in mapping.items()]
+    mapping.clear()
+    mapping.update(entries)
+    return _Edit(start, end, written.replace(str(old), instead), data)
+
+
+def _without_repeated(text: str, document: Document, root: Any, path: Path) -> _Edit | None:
+    """Without the last item of a list that another one before it says as well."""
+    node, items = _node(root, path), document.at(path)
+    index = next((at for at in reversed(range(len(items))) if items[at] in items[:at]), None)
+    if index is None or not isinstance(node.value[index], yaml.ScalarNode):
+        return None
+    item = node.value[index]
+    start, end = item.start_mark.index, item.end_mark.index
+    if node.flow_style:
+        start = node.value[index - 1].end_mark.index
+        if text[start : item.start_mark.index].strip() != ",":
+            return None
+    else:
+        start = text.rfind("\n", 0, start) + 1
+        end = text.find("\n", end) + 1 or len(text)
+        if not re.fullmatch(r" *- +", text[start : item.start_mark.index]) or text[item.end_mark.index : end].strip():
+            return None
+    data = copy.deepcopy(document.data)
+    del _parent(data, path)[index]
+    return _Edit(start, end, "", data)
+
+
+def _with_origin(text: str, document: Document, root: Any, path: Path) -> _Edit | None:
+    """With a mark where a figure has no origin; lint tells of it until somebody gives one."""
+    node, data = _node(root, path), copy.deepcopy(document.data)
+    if not node.value:
+        return None
+    mapping = _parent(data, path)
+    (key, stub), entries = _STUB.split(": ", 1), list(mapping.items())
+    stub = stub.strip('"')
+    if node.flow_style:
+        at = node.value[-1][1].end_mark.index
+        mapping[key] = stub
+        return _Edit(at, at, f", {_STUB}", data)
+    for index, (name, value) in enumerate(node.value):
+        line_end = text.find("\n", value.end_mark.index)
+        line_end = len(text) if line_end < 0 else line_end
+        if isinstance(value, yaml.ScalarNode) and value.style not in {"|", ">"}:
+            if value.start_mark.line != value.end_mark.line:
+                continue
+            mapping.clear()
+            mapping.update([*entries[: index + 1], (key, stub), *entries[index + 1 :]])
+            return _Edit(line_end, line_end, f"\n{' ' * name.start_mark.column}{_STUB}", data)
+    return None

@@ -1,0 +1,62 @@
+"""Figures of which a program has written that somebody must say where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+
+from clusterwright.finding import Finding, Position, Severity, SpecError
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.text.document import Document, Path, format_path
+from clusterwright.spec.text.reader import read_document
+
+UNSTATED = "TODO"  # how an origin begins that a program wrote in the place of somebody who knows
+_ORIGINS = frozenset({"source", "assumed"})
+_MESSAGE = "nobody has said yet where this comes from."
+_HINT = "Write the source, or why it is assumed, in the place of TODO; and correct the figures beside it."
+
+
+@rule(
+    code="CW195",
+    severity=Severity.WARNING,
+    title="an origin that nobody has stated yet",
+    why="`init` and `lint --fix` write `TODO` where only somebody who knows can say where a figure comes from.",
+    mend="Look the figures up, and write where they stand as `source:`, or why they are assumed as `assumed:`.",
+    docs="It is told for the spec, and for the hardware files that it names.",
+)
+def unstated_origins(subject: Subject) -> Iterator[Problem]:
+    """Origins that begin with TODO, in the spec and in the files under ``hardware:``."""
+    document = subject.spec.document
+    for path in _unstated(document.data, ()):
+        yield Problem(path, _MESSAGE, _HINT)
+    for index in range(len(document.data.get("hardware", ()))):
+        place = ("hardware", index)
+        for finding in unstated_of(document.named_file(place)):
+            yield Problem(place, finding.message, finding.hint, position=finding.position)
+
+
+def unstated_of(file: FilePath) -> tuple[Finding, ...]:
+    """The findings in a catalogue that can be read; of another one lint tells why it cannot."""
+    try:
+        return tuple(findings_of(read_document(file)))
+    except SpecError:
+        return ()
+
+
+def findings_of(document: Document) -> Iterator[Finding]:
+    """The findings in a document."""
+    for path in _unstated(document.data, ()):
+        at: Position = document.locate(path)
+        yield Finding("CW195", Severity.WARNING, _MESSAGE, _HINT, at, format_path(path, document.data), path)
+
+
+def _unstated(data: object, path: Path) -> Iterator[Path]:
+    if isinstance(data, dict):
+        for key, value in data.items():
+            here = (*path, key)
+            if key in _ORIGINS and isinstance(value, str) and value.startswith(UNSTATED):
+                yield here
+            yield from _unstated(value, here)
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _unstated(value, (*path, index))
