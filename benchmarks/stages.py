@@ -62,13 +62,13 @@ def measure(sizes: tuple[int, ...], count: int) -> Iterator[Measurement]:
                 is_part = stage == "render" and pods == SIZES[-1]
                 parts = [*arguments, *(A_POD if is_part else ())]
                 times = 1 if stage == "render" else count  # it takes minutes, most of them the file system's
-                runs = [_run([part.format(spec=spec) for part in parts]) for _ in range(times)]
+                runs = [run_command([part.format(spec=spec) for part in parts]) for _ in range(times)]
                 wall_s, processor_s, kernel_s = (sorted(run[at] for run in runs)[times // 2] for at in range(3))
                 name = "render, one pod of" if is_part else stage
                 yield Measurement(name, pods, wall_s, processor_s, kernel_s, max(run[3] for run in runs))
 
 
-def _run(command: list[str]) -> tuple[float, float, float, float]:
+def run_command(command: list[str]) -> tuple[float, float, float, float]:
     """Wall, processor and kernel seconds, and peak memory in MB, of a command and its children.
 
     Raises CalledProcessError.

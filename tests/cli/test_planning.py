@@ -9,6 +9,8 @@ from tests.report.specs import spec_path
 
 from clusterwright.cli.planning import plan_with_findings, sound_plan
 from clusterwright.finding import SpecError
+from clusterwright.plan.build import build_plan
+from clusterwright.spec.load import load_spec
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,3 +68,9 @@ def test_it_stops_also_where_lint_did_not_come_that_far(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as refused:
         plan_with_findings(changed(tmp_path, INTERNET, SMALL_POOL))
     assert {finding.code for finding in refused.value.findings} == {"CW303"}
+
+
+def test_the_plan_that_rules_looked_at_is_the_one_of_the_spec() -> None:
+    for name in ("lab-roce", "lab-ib"):
+        path = spec_path(name)
+        assert plan_with_findings(path)[0] == build_plan(load_spec(path))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-import clusterwright
 from clusterwright.cli.formats.text import render_text, wants_colour
 from clusterwright.cli.source_lines import source_line
-from clusterwright.rules.engine import lint_path, load_plannable
+from clusterwright.finding import SpecError
+from clusterwright.rules.engine import lint_and_plan, lint_path
 from clusterwright.spec.load import load_spec
 
 if TYPE_CHECKING:
@@ -20,25 +20,33 @@ if TYPE_CHECKING:
 
     from clusterwright.finding import Finding
     from clusterwright.plan.model import Plan
+    from clusterwright.rules.engine import LintResult
     from clusterwright.spec.model import ClusterSpec
 
 
 def sound_spec(path: Path) -> ClusterSpec | None:
     """The spec at ``path``; None when lint finds an error in it: all findings then go to standard error."""
-    result = lint_path(path)
+    return load_spec(path) if _is_sound(lint_path(path)) else None
+
+
+def _is_sound(result: LintResult) -> bool:
     if result.errors:
         click.echo(render_text(result, source_line, colour=wants_colour(sys.stderr)), nl=False, err=True)
-        return None
-    return load_spec(path)
+    return not result.errors
 
 
 def sound_plan(path: Path) -> Plan | None:
     """The plan of ``sound_spec``."""
-    spec = sound_spec(path)
-    return None if spec is None else clusterwright.plan(spec)
+    try:
+        result, plan = lint_and_plan(path)
+    except SpecError:
+        if _is_sound(lint_path(path)):
+            raise
+        return None
+    return plan if _is_sound(result) else None
 
 
 def plan_with_findings(path: Path) -> tuple[Plan, tuple[Finding, ...]]:
     """The plan of the spec at ``path`` and what lint finds. Raises SpecError with the errors that leave no plan."""
-    spec, findings = load_plannable(path)
-    return clusterwright.plan(spec), findings
+    result, plan = lint_and_plan(path)
+    return plan, result.findings

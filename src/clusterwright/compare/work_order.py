@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clusterwright.compare.changes import CableChanges, CableMove
 from clusterwright.plan.model import Cable, Interface, Plan
 from clusterwright.report.inventory_csv import natural_key
+from clusterwright.report.lists.table import csv_table
 
 COLUMNS = (
     "step", "action", "end", "rack", "unit", "device", "port", "to_rack", "to_unit", "to_device", "to_port",
@@ -45,17 +44,17 @@ def work_order(before: Plan, after: Plan, changes: Iterable[CableChanges]) -> tu
 
 def work_order_csv(jobs: Iterable[WorkOrderLine]) -> str:
     """The work order as CSV (RFC 4180), one line a job."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    return "".join(csv_table(COLUMNS, _rows(jobs)))
+
+
+def _rows(jobs: Iterable[WorkOrderLine]) -> Iterator[tuple[object, ...]]:
     for step, job in enumerate(jobs, 1):
         target = _place(job.target_plan, job.target) if job.target else ("", "", "", "")
         rack, _, device, port = _place(job.target_plan if job.action == ADD else job.plan, job.other)
         cable = job.cable
         row = (step, job.action, job.end, *_place(job.plan, job.place), *target, rack, device, port)
         length = f"{cable.length_m:g}"
-        writer.writerow((*row, cable.fabric, cable.speed_gbps, cable.medium, length, instruction(job)))
-    return text.getvalue()
+        yield (*row, cable.fabric, cable.speed_gbps, cable.medium, length, instruction(job))
 
 
 def instruction(job: WorkOrderLine) -> str:

@@ -7,7 +7,7 @@ each system names by itself (inventory/systems).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from clusterwright.plan.model import Plan
 from clusterwright.spec.hardware.systems import systems
@@ -19,8 +19,7 @@ FBOSS_LOOPBACK_VLAN = 10
 _PLANNED_LOOPBACK, _PLANNED_GATEWAY = "(loopback)", "(gateway)"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnAddress:
+class OwnAddress(NamedTuple):
     """An address on an interface of a device.
 
     ``side`` is that of the plan's interfaces (``host``, ``down``, ``up``, ``management``), ``loopback``, ``gateway``

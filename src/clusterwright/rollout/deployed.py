@@ -19,9 +19,8 @@ from clusterwright import __version__, durable
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.store import Store
 from clusterwright.finding import ClusterwrightError
-from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.rules.engine import load_plannable
+from clusterwright.rules.engine import lint_and_plan
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path as TextPath
 from clusterwright.spec.text.reader import read_document
@@ -68,7 +67,7 @@ def kept_spec(store: Store, digest: str) -> Iterator[Path]:
 def kept_plan(store: Store, digest: str) -> Plan:
     """The plan of a kept spec, as this program builds it. Raises ClusterwrightError when it no longer can."""
     with kept_spec(store, digest) as path:
-        return build_plan(load_plannable(path)[0])
+        return lint_and_plan(path)[1]
 
 
 def record(root: Path, stack: Stack, spec: ClusterSpec, trees: Mapping[str, str]) -> None:

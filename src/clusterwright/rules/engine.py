@@ -13,6 +13,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import Finding, Severity, SpecError
+from clusterwright.plan.build import build_plan
 from clusterwright.rules.own_rules import STOPPED
 from clusterwright.rules.policy import AS_WRITTEN, Policy
 from clusterwright.rules.registry import all_rules
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import date
 
+    from clusterwright.plan.model import Plan
     from clusterwright.spec.model import ClusterSpec
 
 HARDWARE, SYSTEM, PLATFORMS = "hardware", "system", "platforms"
@@ -82,21 +84,26 @@ def lint_path(path: FilePath | str, day: date | None = None, policy: Policy | No
     Judged as ``policy`` wants it, or else as the settings of the project do in whose folders it lies. Reads ``path``,
     the files it extends and these settings; raises nothing that the content of a file could cause.
     """
+    return _judge_file(path, day, policy)[0]
+
+
+def _judge_file(path: FilePath | str, day: date | None, policy: Policy | None) -> tuple[LintResult, Subject | None]:
+    """What lint says, and what it looked at where that is a cluster spec of which nothing is in doubt."""
     try:
         policy = settings_for(FilePath(path)).policy if policy is None else policy
         if str(path).endswith(ALLOCATED):
-            return LintResult(tuple(read_allocated(FilePath(path), str(path))[1]), (), (str(path),))
+            return LintResult(tuple(read_allocated(FilePath(path), str(path))[1]), (), (str(path),)), None
         document = read_document(path)
         if document.data.get("kind") == HARDWARE or FilePath(path).absolute().parent.name == HARDWARE:
-            return _lint_hardware(document)
+            return _lint_hardware(document), None
         if document.data.get("kind") == SYSTEM or FilePath(path).absolute().parent.name == "systems":
-            return LintResult(tuple(check(document, SYSTEM)), (), document.files)
+            return LintResult(tuple(check(document, SYSTEM)), (), document.files), None
         if document.data.get("kind") == PLATFORMS:
-            return LintResult(tuple(check(document, PLATFORMS)), (), document.files)
+            return LintResult(tuple(check(document, PLATFORMS)), (), document.files), None
         document = read_spec_document(path)
     except SpecError as error:
-        return nothing_judged(error.findings, (str(path),))
-    return lint_document(document, day, policy)
+        return nothing_judged(error.findings, (str(path),)), None
+    return _judge_spec(document, day, policy)
 
 
 def lint_paths(paths: Iterable[FilePath | str], day: date | None = None, policy: Policy | None = None) -> LintResult:
@@ -136,15 +143,15 @@ def load_sound(path: FilePath | str) -> ClusterSpec:
     return load_spec(path)
 
 
-def load_plannable(path: FilePath | str) -> tuple[ClusterSpec, tuple[Finding, ...]]:
-    """The cluster spec at ``path`` with all that lint finds, where a plan can be drawn of it: that helps to mend it.
+def lint_and_plan(path: FilePath | str) -> tuple[LintResult, Plan]:
+    """What lint says of the cluster spec at ``path``, and its plan where one can be drawn: that helps to mend it.
 
-    Raises SpecError with the errors that leave no plan.
+    The plan that rules looked at is the one that is drawn. Raises SpecError with the errors that leave no plan.
     """
-    result = lint_path(path)
+    result, subject = _judge_file(path, None, None)
     if hopeless := [finding for finding in result.errors if _leaves_no_plan(finding)]:
         raise SpecError(hopeless)
-    return load_spec(path), result.findings
+    return result, build_plan(load_spec(path)) if subject is None else subject.plan
 
 
 def _leaves_no_plan(finding: Finding) -> bool:
@@ -155,10 +162,14 @@ def _leaves_no_plan(finding: Finding) -> bool:
 
 def lint_document(document: Document, day: date | None = None, policy: Policy = AS_WRITTEN) -> LintResult:
     """Lints a cluster spec that has been read, as things stand on ``day``; None judges no date."""
+    return _judge_spec(document, day, policy)[0]
+
+
+def _judge_spec(document: Document, day: date | None, policy: Policy) -> tuple[LintResult, Subject | None]:
     schema = check(document, "cluster")
     rest = remainder(document, "cluster", schema)
     if rest is None:
-        return nothing_judged(tuple(schema), document.files)
+        return nothing_judged(tuple(schema), document.files), None
     typed = type_document(rest.document)
     rules = policy.rules
     found = [*schema, *typed.findings]
@@ -182,7 +193,8 @@ def lint_document(document: Document, day: date | None = None, policy: Policy = 
     kept, suppressed = suppress(found, document, suppressible, frozenset(rules.keys() - unjudged.keys()))
     kept, ignored = policy.accept(kept)
     accepted = (*suppressed, *ignored)
-    return LintResult(tuple(sorted(kept, key=Finding.sort_key)), accepted, document.files, _by_cause(unjudged))
+    result = LintResult(tuple(sorted(kept, key=Finding.sort_key)), accepted, document.files, _by_cause(unjudged))
+    return result, subject if subject.spec is spec and subject.no_plan is None else None
 
 
 def _turn(rule: LintRule) -> tuple[bool, bool, str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from clusterwright.observe.difference import ObservedDifference, Place
+from clusterwright.report.lists.table import csv_table
 
 VERSION = 1
 
@@ -54,18 +53,17 @@ def render_json(differences: Sequence[ObservedDifference], cluster: str, fabric:
 
 def render_csv(differences: Sequence[ObservedDifference]) -> str:
     """RFC 4180: a row a difference, in walking order."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
     keys = ("rack", "unit", "device", "port")
     columns = [f"{side}{key}" for side in ("", "cable_", "target_") for key in keys]
-    writer.writerow(["kind", *columns, "message"])
-    for item in differences:
-        row: list[object] = [item.kind.value]
-        for place in (item.place, item.cable, item.target):
-            record = _record(place) or {}
-            row.extend("" if record.get(key) is None else record[key] for key in keys)
-        writer.writerow([*row, item.message])
-    return text.getvalue()
+    rows = (
+        (
+            item.kind.value,
+            *((_record(place) or {}).get(key) for place in (item.place, item.cable, item.target) for key in keys),
+            item.message,
+        )
+        for item in differences
+    )
+    return "".join(csv_table(("kind", *columns, "message"), rows))
 
 
 def _where(place: Place) -> str:

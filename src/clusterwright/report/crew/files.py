@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.report.crew.pulls import CableBundle, TrayLoad, bundles, tray_loads
 from clusterwright.report.crew.route import in_floor_order, laid_routes
-from clusterwright.report.inventory_csv import csv_table
+from clusterwright.report.lists.table import csv_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
