@@ -66,9 +66,9 @@ def with_classes(name: str, classes: Classes) -> Plan:
     plan = plan_of(name)
     spec = plan.spec
     data = next((each.name for each in classes if each.priority is not None), None)
-    nccl = None if spec.nccl is None else replace(spec.nccl, data_class=data, control_dscp=None)
+    profiles = tuple(replace(each, data_class=data, control_dscp=None) for each in spec.nccl_profiles)
     fabrics = (replace(spec.fabrics[0], classes=classes), *spec.fabrics[1:])
-    return replace(plan, spec=replace(spec, fabrics=fabrics, nccl=nccl))
+    return replace(plan, spec=replace(spec, fabrics=fabrics, nccl_profiles=profiles))
 
 
 def objections(plan: Plan) -> list[str]:
@@ -139,7 +139,7 @@ def test_what_can_be_said_is_proven_from_the_text(classes: Classes) -> None:
         plan = with_classes(name, classes)
         if objections(plan) or not any(each.priority is not None and each.dscp for each in classes):
             continue
-        if plan.spec.nccl is not None and not next(each for each in classes if each.priority is not None).dscp:
+        if plan.spec.nccl_profiles and not next(each for each in classes if each.priority is not None).dscp:
             continue  # CW403: NCCL's data has no DSCP
         verdict = QOS.run(tree_of(name, render_kinds(plan, KINDS), declaration_of(plan)))
         assert verdict.is_proven, [str(each) for each in verdict.counterexamples[:3]]

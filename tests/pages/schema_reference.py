@@ -98,6 +98,8 @@ class _Page:
             return f"`{_literal(value['const'])}`"
         if "enum" in value:
             return ", ".join(f"`{_literal(item)}`" for item in value["enum"])
+        if "else" in value:
+            return f"{self.kind(value['else'], place)}, or list of {self.kind(value['then']['items'], place)}"
         if "oneOf" in value:
             return " or ".join(self.kind(item, place) for item in value["oneOf"])
         if value.get("type") == "array":

@@ -37,7 +37,7 @@ def _labels(plan: Plan, node: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", ["lab-roce", "roce-24k"])
 def test_the_objects_are_kueue_s(name: str) -> None:
     plan = plan_of(name)
-    artifact, *_ = kueue.render(plan, plan.by_name[controllers(plan)[0]])
+    artifact, *_ = kueue.render(plan, plan.by_name[controllers(plan, plan.spec.schedulers[0])[0]])
     topology, flavor = yaml.safe_load_all(artifact.content)
     assert (topology["apiVersion"], topology["kind"]) == ("kueue.x-k8s.io/v1beta2", "Topology")
     levels = [level["nodeLabel"] for level in topology["spec"]["levels"]]

@@ -85,8 +85,7 @@ def test_the_tables_say_where_they_come_from(file: Path) -> None:
 @pytest.mark.parametrize("name", SPECS)
 def test_the_profile_s_releases_know_every_variable(name: str) -> None:
     plan = plan_of(name)
-    profile = plan.spec.nccl
-    assert profile is not None
+    (profile,) = plan.spec.nccl_profiles
     read = known_names("nccl", profile.version)
     assert read is not None
     assert set(_conf(plan)) <= read
@@ -161,8 +160,7 @@ def test_variables_by_hand_go_to_the_program_that_reads_them(tmp_path: Path) -> 
 @pytest.mark.parametrize("name", SPECS)
 def test_every_value_says_where_it_comes_from(name: str) -> None:
     plan = plan_of(name)
-    profile = plan.spec.nccl
-    assert profile is not None
+    (profile,) = plan.spec.nccl_profiles
     device = next(d for d in plan.devices if nccl.applies(plan, d))
     every = settings(plan, device.node_group, wiring_of(kind_of(plan, device), profile))
     assert {each.name: each.value for each in every if not each.environment} == _conf(plan)
@@ -268,7 +266,9 @@ def test_slurm_s_tasks_keep_what_their_job_has_set(tmp_path: Path) -> None:
     env = {"SLURM_JOB_ID": "7", "PATH": "/usr/bin:/bin", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "99"}
     done = subprocess.run(["sh", "-c", prolog], env=env, capture_output=True, text=True, check=True)
     said = _said(done.stdout)
-    assert said.keys() == {each.name for each in job_environment(plan)} - {"TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"}
+    assert said.keys() == {each.name for each in job_environment(plan, "compute")} - {
+        "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"
+    }
     assert said["TORCH_FR_DUMP_TEMP_FILE"] == f"{tmp_path}/job-7/rank_"
     controller = {each.path: each.content.decode() for each in slurm.WRITER.render(plan, plan.by_name["svc-v00n0"])}
     assert f"\nTaskProlog={TASK_ENVIRONMENT}\n" in controller["etc/slurm/slurm.conf"]
@@ -282,7 +282,7 @@ def test_containers_and_pods_find_it_too(tmp_path: Path) -> None:
 """
     plan = plan_with(tmp_path, "lab-roce", overlay)
     files = _files(plan)
-    wanted = {each.name: each.value for each in job_environment(plan) if not each.file_of_job}
+    wanted = {each.name: each.value for each in job_environment(plan, "compute") if not each.file_of_job}
     podman = tomllib.loads(files["etc/containers/containers.conf.d/91-clusterwright-nccl.conf"])["containers"]
     assert {key: value for key, _, value in (each.partition("=") for each in podman["env"]) if key != "PATH"} == wanted
     assert "/etc/nccl.conf:/etc/nccl.conf:ro" in podman["volumes"]

@@ -42,7 +42,14 @@ class Cluster:
 
     def gate(self, root: Path, deadline_s: int = 20, manifest: str = "digest") -> SlurmBoots:
         note = BootNote(root / "rollout/boots.json", manifest)
-        return SlurmBoots(self.devices, BootPolicy(deadline_s, 1800), frozenset(NODES), CONTROLLER, ROLLOUT.name, note)
+        return SlurmBoots(
+            self.devices,
+            BootPolicy(deadline_s, 1800),
+            frozenset(NODES),
+            dict.fromkeys(NODES, CONTROLLER),
+            ROLLOUT.name,
+            note,
+        )
 
     def boots(self, node: str) -> None:
         """As a boot would, the kernel makes up another id."""

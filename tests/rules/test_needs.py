@@ -27,7 +27,7 @@ def table(plan: Plan) -> tuple[Need, ...]:
     return needs_of(plan.spec, {device.name: device.node_group for device in plan.devices})
 
 
-@pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "lab-nvue", "lab-border", "rsc-phase1"])
+@pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "lab-nvue", "lab-border", "lab-tenants", "rsc-phase1"])
 def test_every_need_of_a_spec_is_met_by_a_flow(name: str) -> None:
     plan = plan_of(name)
     assert not [need for need in table(plan) if not any(meets(plan.spec, need, flow) for flow in plan.spec.flows)]

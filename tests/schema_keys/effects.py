@@ -160,7 +160,7 @@ class Seen:
         )
         boots = self.spec.rollout.boots
         if boots is not None:
-            every = (SlurmBoots(nobody, boots, frozenset(), "", "", cast("BootNote", None)), *every)
+            every = (SlurmBoots(nobody, boots, frozenset(), {}, "", cast("BootNote", None)), *every)
         return Gates(every, {})
 
     def _secret(self, file: Path, item: Any) -> Any:

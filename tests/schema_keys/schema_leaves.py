@@ -57,6 +57,8 @@ def leaves(name: str) -> tuple[Leaf, ...]:
 
 def _walk(schema: Schema, named: Schema, path: tuple[str, ...], *, required: bool) -> Iterator[Leaf]:
     schema = resolved(schema, named)
+    if "properties" in schema.get("else", {}):  # one section or a list of them: as a section
+        schema = schema["else"]
     if path and "properties" in schema:
         yield Leaf(path, schema, required)
     if "properties" in schema:
@@ -76,6 +78,9 @@ def resolved(schema: Schema, named: Schema) -> Schema:
     while "$ref" in schema:
         target = named[schema["$ref"]]
         schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
+    if "then" in schema and "properties" not in schema:
+        items = resolved(schema["then"]["items"], named)
+        schema = {**schema, "then": {**schema["then"], "items": items}, "else": resolved(schema["else"], named)}
     if "oneOf" in schema and "properties" not in schema:
         schema = {**schema, "oneOf": [resolved(one, named) for one in schema["oneOf"]]}
     return schema

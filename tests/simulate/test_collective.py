@@ -135,7 +135,7 @@ def test_what_does_not_exist_is_refused() -> None:
 
 def test_every_pair_of_an_all_to_all_meets_once() -> None:
     net = network()
-    placement = place(net, None, 64, "linear", 0)
+    placement = place(net, (), 64, "linear", 0)
     found = phases(Traffic("all-to-all", "pairwise"), placement)
     pairs = [pair for phase in found for pair in zip(phase.source.tolist(), phase.target.tolist(), strict=True)]
     assert len(pairs) == len(set(pairs)) == 8 * 7 * 8
@@ -146,7 +146,7 @@ def test_every_pair_of_an_all_to_all_meets_once() -> None:
 
 def test_recursive_doubling_pairs_nodes_both_ways() -> None:
     net = network()
-    placement = place(net, None, 64, "linear", 0)
+    placement = place(net, (), 64, "linear", 0)
     found = phases(Traffic("all-reduce", "recursive-doubling"), placement)
     assert [phase.amount for phase in found] == [1.0, 2.0, 4.0]
     for phase in found:

@@ -119,11 +119,11 @@ def _perftest(plan: Plan, unit: BringupUnit, nic: HostNic) -> str:
     line = f"ib_write_bw -d {nic.rdma_device} -m {mtu} -s {MESSAGE_BYTES} -n {MESSAGES} -F --report_gbits"
     line += f" -p {FIRST_PORT + (nic.rail or 0)}"
     if unit.fabric.technology == "roce":
-        data = data_class_of(plan, unit.fabric)
+        data = data_class_of(plan, unit.fabric, unit.nodes[0].node_group)
         line += " --ipv6" if nic.version == 6 else ""
         line += f" --tclass={traffic_class_byte(data.dscp[0])}" if data is not None and data.dscp else ""
-    elif plan.spec.nccl is not None and plan.spec.nccl.service_level is not None:
-        line += f" -S {plan.spec.nccl.service_level}"
+    elif (nccl := plan.spec.nccl(unit.nodes[0].node_group)) is not None and nccl.service_level is not None:
+        line += f" -S {nccl.service_level}"
     return line
 
 
@@ -193,7 +193,8 @@ def ring_share(plan: Plan, unit: BringupUnit, rails: Sequence[int]) -> Share:
     ]
     is_hashed = unit.fabric.technology == "roce"
     manager = unit.fabric.subnet_manager
-    connections = plan.spec.nccl.qps_per_connection if is_hashed and plan.spec.nccl is not None else None
+    nccl = plan.spec.nccl(unit.nodes[0].node_group)
+    connections = nccl.qps_per_connection if is_hashed and nccl is not None else None
     return share_of(
         ways, flows, unit.nic_speed_gbps, connections or 1, evenly=manager is not None and manager.adaptive_routing
     )

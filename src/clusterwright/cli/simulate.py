@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clusterwright.finding import ClusterwrightError
 from clusterwright.simulate.choices import (
     ALGORITHMS,
     COLLECTIVES,
@@ -21,9 +22,11 @@ from clusterwright.simulate.choices import (
 )
 
 if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
     from clusterwright.simulate.collective import Simulation
     from clusterwright.simulate.network import FabricGraph
     from clusterwright.simulate.summary import Summary
+    from clusterwright.spec.job import NcclProfile
 
 _MOST_QPS = 128  # what NCCL_IB_QPS_PER_CONNECTION takes
 _MOST_CHANNELS = 64
@@ -66,6 +69,7 @@ _LARGEST_SEED = 2**32 - 1
     help="Whether NICs derive UDP source ports from queue pairs.",
 )
 @click.option("--fabric", help="[default: the NCCL profile's, else the first RoCE fabric]")
+@click.option("--nodes", help="The node group.  [default: those of the NCCL profile on the fabric]")
 @click.option("--seed", type=click.IntRange(0, _LARGEST_SEED), default=0, show_default=True, help="The first seed.")
 @click.option("--seeds", type=click.IntRange(1, _MOST_SEEDS), default=3, show_default=True, help="How many seeds.")
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
@@ -81,6 +85,7 @@ def simulate_command(
     pxn: bool,
     source_port: str,
     fabric: str | None,
+    nodes: str | None,
     seed: int,
     seeds: int,
     form: str,
@@ -101,14 +106,13 @@ def simulate_command(
 
     plan, _ = plan_with_findings(spec)
     network = build_network(plan, fabric_to_simulate(plan, fabric))
-    nccl = plan.spec.nccl
-    profile = nccl if nccl is not None and nccl.fabric == network.fabric else None
+    profile = _profile(plan, network.fabric, nodes)
     question = Simulation(
         Traffic(collective, algorithm_for(collective, algorithm), channels, pxn),
         FlowTransport(hashing, qps or (profile.qps_per_connection if profile is not None else 1), source_port),
         ranks,
         placement,
-        profile.nodes if profile is not None else None,
+        (nodes,) if nodes is not None else profile.nodes if profile is not None else (),
     )
     drawn = tuple(range(seed, seed + seeds))
     summary = summarise(network, simulate(network, question, drawn))
@@ -125,6 +129,21 @@ def simulate_command(
     else:
         click.echo("\n".join(_text(plan.name, network, question, drawn, summary)))
     return 0
+
+
+def _profile(plan: Plan, fabric: str, nodes: str | None) -> NcclProfile | None:
+    """The NCCL profile of the job: that of its node group, else the only one on the fabric."""
+    known = [group.name for group in plan.spec.node_groups]
+    if nodes is not None and nodes not in known:
+        raise ClusterwrightError(f'{plan.name} has no node group "{nodes}"; it has {", ".join(known)}.')
+    if nodes is not None:
+        own = plan.spec.nccl(nodes)
+        return own if own is not None and own.fabric == fabric else None
+    on_it = [each for each in plan.spec.nccl_profiles if each.fabric == fabric]
+    if len(on_it) > 1:
+        groups = ", ".join(name for each in on_it for name in each.nodes)
+        raise ClusterwrightError(f"Several NCCL profiles use {fabric}. Name a node group with --nodes: {groups}.")
+    return next(iter(on_it), None)
 
 
 def _hashing(network: FabricGraph, asked: str) -> Iterator[dict[str, str]]:

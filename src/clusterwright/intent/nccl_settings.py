@@ -71,14 +71,18 @@ def wiring_of(kind: NodeKind, nccl: NcclProfile) -> NcclCabling:
 
 @per_plan
 def settings(plan: Plan, node_group: str, wiring: NcclCabling) -> tuple[Setting, ...]:
-    """Every variable by name; the spec's own ``variables`` win over what is derived."""
-    nccl = plan.spec.nccl
+    """Every variable of a node group by name; its profile's own ``variables`` win over what is derived."""
+    nccl = plan.spec.nccl(node_group)
     fabric = plan.spec.fabric(nccl.fabric) if nccl is not None else None
     if nccl is None or fabric is None:
         return ()
     names = known_names("nccl", nccl.version)
     derived = [*_common(plan, nccl, fabric, wiring), *_start(plan, nccl, names)]
-    derived += _roce(plan, nccl, fabric) if fabric.technology == "roce" else _infiniband(plan, nccl, fabric, node_group)
+    derived += (
+        _roce(plan, nccl, fabric, node_group)
+        if fabric.technology == "roce"
+        else _infiniband(plan, nccl, fabric, node_group)
+    )
     found = {each.name: each for each in derived if names is None or each.name in names}
     for name, value, origin, reason in torch_settings(nccl):
         found[name] = Setting(name, value, origin, reason, environment=True)
@@ -96,12 +100,9 @@ def settings(plan: Plan, node_group: str, wiring: NcclCabling) -> tuple[Setting,
 
 
 @per_plan
-def job_environment(plan: Plan) -> tuple[Setting, ...]:
-    """What has to be in the environment of the profile's jobs, by name: the same however a node is cabled."""
-    nccl = plan.spec.nccl
-    if nccl is None:
-        return ()
-    return tuple(each for each in settings(plan, nccl.nodes, NcclCabling((), (), 1)) if each.environment)
+def job_environment(plan: Plan, node_group: str) -> tuple[Setting, ...]:
+    """What has to be in the environment of jobs on a node group, by name: the same however a node is cabled."""
+    return tuple(each for each in settings(plan, node_group, NcclCabling((), (), 1)) if each.environment)
 
 
 def job_paths(nccl: NcclProfile) -> tuple[tuple[str, str], ...]:
@@ -191,9 +192,8 @@ def _common(plan: Plan, nccl: NcclProfile, fabric: Fabric, wiring: NcclCabling) 
 
 def _start(plan: Plan, nccl: NcclProfile, names: frozenset[str] | None) -> Iterator[Setting]:
     """How thousands of ranks find each other: defaults that matter then, written so that a new release keeps them."""
-    group = plan.spec.node_group(nccl.nodes)
-    gpus = group.model.gpus.count if group is not None and group.model.gpus is not None else 0
-    ranks = group.count * gpus if group is not None else 0
+    groups = [group for group in plan.spec.node_groups if group.name in nccl.nodes]
+    ranks = sum(group.count * group.model.gpus.count for group in groups if group.model.gpus is not None)
     yield Setting(
         "NCCL_IB_RETURN_ASYNC_EVENTS",
         "1",
@@ -202,7 +202,7 @@ def _start(plan: Plan, nccl: NcclProfile, names: frozenset[str] | None) -> Itera
     )
     yield Setting("NCCL_OOB_NET_ENABLE", "0", _key(nccl, "sockets"), "the bootstrap stays off the data fabric")
     if ranks > STAGGERED_RANKS:
-        group_path = group.path if group is not None else nccl.path
+        group_path = groups[0].path if len(groups) == 1 else nccl.path
         many = f"{ranks:,} ranks may meet at one root"
         yield Setting(
             "NCCL_UID_STAGGER_THRESHOLD", str(STAGGERED_RANKS), group_path, f"{many}: above this they come in waves"
@@ -212,7 +212,7 @@ def _start(plan: Plan, nccl: NcclProfile, names: frozenset[str] | None) -> Itera
         yield Setting("NCCL_RUNTIME_CONNECT", "1", nccl.path, "connections are made at first use, not all at the start")
 
 
-def _roce(plan: Plan, nccl: NcclProfile, fabric: Fabric) -> Iterator[Setting]:
+def _roce(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) -> Iterator[Setting]:
     yield Setting("NCCL_IB_ROCE_VERSION_NUM", "2", (*fabric.path, "technology"), "the fabric routes RoCE version 2")
     yield Setting(
         "NCCL_IB_GID_INDEX",
@@ -229,7 +229,7 @@ def _roce(plan: Plan, nccl: NcclProfile, fabric: Fabric) -> Iterator[Setting]:
         yield Setting("NCCL_IB_ADDR_RANGE", str(fabric.addressing.hosts), pool, f"{fabric.name}'s host pool")
     if nccl.service_level is not None:
         yield Setting("NCCL_IB_SL", str(nccl.service_level), _key(nccl, "service_level"), "fixed in the spec")
-    data = data_class_of(plan, fabric)
+    data = data_class_of(plan, fabric, node_group)
     if data is not None and data.dscp:
         why = f"DSCP {data.dscp[0]} of class {data.name}, shifted past the two ECN bits"
         yield Setting("NCCL_IB_TC", str(traffic_class_byte(data.dscp[0])), (*data.path, "dscp"), why)

@@ -15,6 +15,8 @@ from clusterwright.finding import ClusterwrightError
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
     from clusterwright.spec.fabric import Fabric, TrafficClass
+    from clusterwright.spec.job import NcclProfile
+    from clusterwright.spec.model import ClusterSpec
 
 NUMBERS = 8
 DSCPS = 64
@@ -92,12 +94,37 @@ def marked_numbers(fabric: Fabric) -> tuple[int, ...]:
     )
 
 
-def data_class_of(plan: Plan, fabric: Fabric) -> TrafficClass | None:
-    """The class that data travels in: the NCCL profile's choice on its fabric, else the first lossless one."""
-    nccl = plan.spec.nccl
-    if nccl is not None and nccl.fabric == fabric.name and nccl.data_class is not None:
-        return next((each for each in fabric.classes if each.name == nccl.data_class), None)
+def _profiles_on(plan: Plan, fabric: Fabric, node_group: str) -> tuple[NcclProfile, ...]:
+    """The NCCL profile of a node group whose data this fabric carries; without one, all whose data it carries."""
+    own = plan.spec.nccl(node_group)
+    if own is not None and own.fabric == fabric.name:
+        return (own,)
+    return tuple(profile for profile in plan.spec.nccl_profiles if profile.fabric == fabric.name)
+
+
+def data_class_of(plan: Plan, fabric: Fabric, node_group: str) -> TrafficClass | None:
+    """The class that data of a node group travels in: the choice of its NCCL profile, or the one that all profiles on
+    the fabric agree on, else the first lossless one."""
+    chosen = {each.data_class for each in _profiles_on(plan, fabric, node_group)} - {None}
+    if len(chosen) == 1:
+        return next((each for each in fabric.classes if each.name in chosen), None)
     return next((each for each in fabric.classes if each.priority is not None), None)
+
+
+def has_several_classes(plan: Plan, fabric: Fabric, node_group: str) -> bool:
+    """Whether NCCL tells data and control messages apart on a fabric, so that no adapter may force one class."""
+    return any(each.control_dscp is not None for each in _profiles_on(plan, fabric, node_group))
+
+
+def data_levels(spec: ClusterSpec, fabric: Fabric) -> tuple[int, ...]:
+    """The service levels that data of NCCL's profiles travels in on an InfiniBand fabric, in their order."""
+    of_class = {each.name: each.service_level for each in fabric.classes}
+    levels = (
+        of_class.get(each.data_class or "") if each.service_level is None else each.service_level
+        for each in spec.nccl_profiles
+        if each.fabric == fabric.name
+    )
+    return tuple(dict.fromkeys(level or 0 for level in levels))
 
 
 def traffic_class_byte(dscp: int) -> int:

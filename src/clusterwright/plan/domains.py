@@ -11,10 +11,10 @@ from clusterwright.spec.fabric import Fabric
 
 
 def data_fabric(plan: Plan, node_group: str) -> Fabric | None:
-    """The fabric that jobs on a node group use: the NCCL profile's, else the first that carries RDMA to it."""
+    """The fabric that jobs on a node group use: its NCCL profile's, else the first that carries RDMA to it."""
     attached = [fabric for fabric in plan.spec.fabrics if any(attach.nodes == node_group for attach in fabric.attach)]
-    nccl = plan.spec.nccl
-    if nccl is not None and nccl.nodes == node_group:
+    nccl = plan.spec.nccl(node_group)
+    if nccl is not None:
         chosen = next((fabric for fabric in attached if fabric.name == nccl.fabric), None)
         if chosen is not None:
             return chosen

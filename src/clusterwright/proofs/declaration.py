@@ -45,8 +45,9 @@ class Declaration:
     ``protections`` are the kind of protection of each node's mounts by mount point, ``tls_files`` the files that
     tlshd is to have by its own words for them, ``ethernet`` each switch's fabric as the spec declares it,
     ``stopped`` are devices that are drained or out of service, ``unplugged`` device and port of every NIC and
-    management port whose cable is out of service. ``nccl_nodes`` are the nodes that its NCCL profile is for,
-    ``railed`` the fabrics whose lowest tier has switches for each rail. ``roles`` are those of the switches,
+    management port whose cable is out of service. ``nccl_nodes`` are the nodes that have an NCCL profile, each
+    with its number, ``railed`` the fabrics whose lowest tier has switches for each rail. ``roles`` are those of the
+    switches,
     ``joined`` by Ethernet fabric the planes in which switches with uplinks meet while all is in service.
     ``bonds`` are the ports of each device that are one link, by device and link.
     ``accepted`` is by fabric why one switch or cable may cut off nodes.
@@ -72,7 +73,7 @@ class Declaration:
     ethernet: Mapping[str, Fabric] = field(default_factory=dict)
     stopped: frozenset[str] = frozenset()
     unplugged: frozenset[tuple[str, str]] = frozenset()
-    nccl_nodes: frozenset[str] = frozenset()
+    nccl_nodes: Mapping[str, int] = field(default_factory=dict)
     railed: frozenset[str] = frozenset()
     roles: Mapping[str, str] = field(default_factory=dict)
     joined: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -178,9 +179,9 @@ def _vouched(plan: Plan, device: Device) -> Mapping[tuple[str | None, str], str]
     }
 
 
-def _nccl_nodes(plan: Plan) -> frozenset[str]:
-    profile = plan.spec.nccl
-    return frozenset(d.name for d in plan.devices if profile is not None and d.node_group == profile.nodes)
+def _nccl_nodes(plan: Plan) -> Mapping[str, int]:
+    profile_of = {name: number for number, each in enumerate(plan.spec.nccl_profiles) for name in each.nodes}
+    return {d.name: profile_of[d.node_group] for d in plan.devices if d.node_group in profile_of}
 
 
 def _joined(plan: Plan) -> Mapping[str, Mapping[str, int]]:

@@ -22,14 +22,16 @@ SEED = 1  # of the random placement that is shown beside the planned one
 
 
 def nccl_section(plan: Plan) -> Section | None:
-    """Each variable, its value, the line of the spec that it follows from, and why; None without a profile."""
-    profile = plan.spec.nccl
-    if profile is None:
+    """Each variable, its value, the line of the spec that it follows from, and why; None without profiles."""
+    profiles = plan.spec.nccl_profiles
+    if not profiles:
         return None
-    releases = f"NCCL {profile.version}" + (f" and PyTorch {profile.pytorch}" if profile.pytorch else "")
-    text = (
-        f"For {profile.nodes} on {profile.fabric}, {releases}. Each value follows from the line of the spec beside it."
+    uses = "; ".join(
+        f"{', '.join(each.nodes)} on {each.fabric}, NCCL {each.version}"
+        + (f" and PyTorch {each.pytorch}" if each.pytorch else "")
+        for each in profiles
     )
+    text = f"For {uses}. Each value follows from the line of the spec beside it."
     tables = tuple(
         _settings_table(plan, settings, f"nccl-settings-{index}", node)
         for index, (settings, node) in enumerate(settings_by_node(plan).items())

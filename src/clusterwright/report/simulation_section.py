@@ -29,16 +29,17 @@ _HOW_TO_READ = (
 
 
 def simulation_section(plan: Plan) -> Section | None:
-    """Bandwidth by queue pairs per connection; None where NCCL's fabric is not hashed Ethernet."""
-    nccl = plan.spec.nccl
-    fabric = plan.spec.fabric(nccl.fabric) if nccl is not None else None
-    if nccl is None or fabric is None or fabric.technology != "roce":
-        return None
+    """Bandwidth by queue pairs per connection; None where no profile's fabric is hashed Ethernet."""
+    hashed = {each.name for each in plan.spec.fabrics if each.technology == "roce"}
+    blocks = tuple(_simulated(plan, nccl) for nccl in plan.spec.nccl_profiles if nccl.fabric in hashed)
+    return Section("load-balancing", "Load balancing and queue pairs", blocks) if blocks else None
+
+
+def _simulated(plan: Plan, nccl: NcclProfile) -> Block:
     try:
-        block = _block(plan, nccl)
+        return _block(plan, nccl)
     except ClusterwrightError as error:
-        block = Block("", f"Not simulated: {error}")
-    return Section("load-balancing", "Load balancing and queue pairs", (block,))
+        return Block(nccl.name or "", f"Not simulated: {error}")
 
 
 def _block(plan: Plan, nccl: NcclProfile) -> Block:
@@ -52,7 +53,7 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
     from clusterwright.simulate.traffic import Traffic
 
     network = build_network(plan, nccl.fabric)
-    nodes = [node for node in network.nodes if node.device.node_group == nccl.nodes]
+    nodes = [node for node in network.nodes if node.device.node_group in nccl.nodes]
     first = nodes[0].device if nodes else None
     together = [node for node in nodes if first is not None and node.device.pod == first.pod][:_MOST_NODES]
     ranks = sum(node.gpus for node in together)
@@ -61,7 +62,8 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
         FlowTransport(ECMP, 1),
         *(FlowTransport(RENDERED, qps) for qps in sorted({*_QUEUE_PAIRS, nccl.qps_per_connection})),
     )
-    question = Simulation(Traffic("all-gather", "ring"), transports[0], ranks, node_group=nccl.nodes)
+    question = Simulation(Traffic("all-gather", "ring"), transports[0], ranks, node_groups=nccl.nodes)
+    suffix = f"-{nccl.name}" if nccl.name is not None else ""
     rows = []
     for transport, outcomes in zip(transports, compare(network, question, transports, _SEEDS), strict=True):
         share = range_of([outcome.share for outcome in outcomes])
@@ -78,17 +80,17 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
             )
         )
     table = PageTable(
-        "queue-pairs",
+        f"queue-pairs{suffix}",
         f"All-gather in a ring of {plural(len(together), 'node')} ({ranks:,} ranks), share of the ideal",
         ("Hash", "Queue pairs", "Median", "Lowest to highest", "Average connection", "Chosen"),
         tuple(rows),
         frozenset({"Queue pairs", "Median", "Lowest to highest", "Average connection"}),
         f"Simulated flow by flow with {len(_SEEDS)} seeds. E-ECMP hashes the destination queue pair too.",
     )
-    return Block("", _HOW_TO_READ, (), (table, _tiers(network)))
+    return Block(nccl.name or "", _HOW_TO_READ, (), (table, _tiers(network, suffix)))
 
 
-def _tiers(network: FabricGraph) -> PageTable:
+def _tiers(network: FabricGraph, suffix: str) -> PageTable:
     """What the switches of each tier are told to hash, and why the queue pair is not among it."""
     rows = tuple(
         (
@@ -101,7 +103,7 @@ def _tiers(network: FabricGraph) -> PageTable:
         for each in network.hashing
     )
     return PageTable(
-        "hashing",
+        f"hashing{suffix}",
         "What each tier chooses among equal paths by, from the bottom",
         ("Tier", "Model", "Hashes", "Function", "Why not queue pairs"),
         rows,

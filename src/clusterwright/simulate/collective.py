@@ -23,13 +23,13 @@ from clusterwright.simulate.traffic import Phase, Traffic, phases
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What to simulate: a collective of ``ranks`` GPUs on nodes of ``node_group`` (None: of any), placed as told."""
+    """What to simulate: a collective of ``ranks`` GPUs on nodes of ``node_groups`` (none: of any), placed as told."""
 
     traffic: Traffic
     transport: FlowTransport
     ranks: int
     placement: str = "linear"
-    node_group: str | None = None
+    node_groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def compare(
     prepared: _Prepared | None = None
     for seed in seeds:
         if prepared is None or question.placement != "linear":
-            placement = place(network, question.node_group, question.ranks, question.placement, seed)
+            placement = place(network, question.node_groups, question.ranks, question.placement, seed)
             prepared = _prepare(network, question.traffic, placement)
         for maker, outcomes in zip(makers, done, strict=True):
             outcomes.append(_run(maker, prepared, seed))

@@ -75,15 +75,19 @@ class FabricGraph:
 
 
 def fabric_to_simulate(plan: Plan, name: str | None) -> str:
-    """The name of the fabric asked for, else the NCCL profile's, else the first RoCE fabric.
+    """The name of the fabric asked for, else that of NCCL's profiles, else the first RoCE fabric.
 
-    Raises ClusterwrightError when it is not an Ethernet fabric with addresses: InfiniBand is not routed by hashes.
+    Raises ClusterwrightError when profiles use several, and when it is not an Ethernet fabric with addresses:
+    InfiniBand is not routed by hashes.
     """
     known = {fabric.name: fabric for fabric in plan.spec.fabrics}
     if name is None:
         roce = [fabric.name for fabric in plan.spec.fabrics if fabric.technology == "roce"]
-        profile = plan.spec.nccl.fabric if plan.spec.nccl is not None else ""
-        name = profile if profile in roce else (roce or [profile])[0]
+        used = list(dict.fromkeys(profile.fabric for profile in plan.spec.nccl_profiles))
+        chosen = [fabric for fabric in used if fabric in roce]
+        if len(chosen) > 1:
+            raise ClusterwrightError(f"NCCL's profiles use {' and '.join(chosen)}. Name one with --fabric.")
+        name = (chosen or roce or used or [""])[0]
     if name not in known:
         there_are = ", ".join(known) or "none"
         raise ClusterwrightError(f'{plan.name} has no fabric "{name}" to simulate; fabrics: {there_are}.')

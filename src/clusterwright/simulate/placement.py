@@ -7,6 +7,7 @@ same kind has the other slots.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,12 +27,12 @@ class NicPlacement:
     neighbour: Ints
 
 
-def place(network: FabricGraph, node_group: str | None, ranks: int, kind: str, seed: int) -> NicPlacement:
-    """Place a job of ``ranks`` GPUs on nodes of ``node_group`` (None: any).
+def place(network: FabricGraph, node_groups: Collection[str], ranks: int, kind: str, seed: int) -> NicPlacement:
+    """Place a job of ``ranks`` GPUs on nodes of ``node_groups`` (none: any).
 
     Raises ClusterwrightError when the ranks are not whole nodes, or more than the cluster has in service.
     """
-    nodes = [node for node in network.nodes if node_group in (None, node.device.node_group)]
+    nodes = [node for node in network.nodes if not node_groups or node.device.node_group in node_groups]
     if not nodes:
         raise ClusterwrightError(
             f"Fabric {network.fabric} has no GPU node in service with all of its cables; there is nothing to simulate."

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from clusterwright.spec.structuring import Structuring, Text
+from clusterwright.spec.structuring import By, Structuring, Text, one_or_several
 from clusterwright.spec.text.document import Path
 
 SLURM = "slurm"
+
+Names = Annotated[tuple[str, ...], By(lambda _, value, __: (value,) if isinstance(value, str) else tuple(value))]
+"""One name, or a list of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +52,19 @@ class Tuner:
 
 @dataclass(frozen=True, slots=True)
 class NcclProfile:
-    """The choices that NCCL settings are derived from; HCA lists, traffic classes and GIDs follow from the plan.
+    """The choices that NCCL settings of the groups ``nodes`` are derived from; HCA lists, traffic classes and GIDs
+    follow from the plan.
 
-    ``version`` is NCCL's, ``pytorch`` PyTorch's, None where jobs use something else. ``heartbeat_timeout_s`` is how
-    long PyTorch's watchdog waits before it takes a process for hung. ``topology_file`` gives nodes the topology of
-    their model. ``variables`` are further NCCL or PyTorch variables, written as they are. Without a word ``timeout`` is
-    NCCL's own since 2.23.
+    ``name`` is None where the only profile has none. ``version`` is NCCL's, ``pytorch`` PyTorch's, None where jobs use
+    something else. ``heartbeat_timeout_s`` is how long PyTorch's watchdog waits before it takes a process for hung.
+    ``topology_file`` gives nodes the topology of their model. ``variables`` are further NCCL or PyTorch variables,
+    written as they are. Without a word ``timeout`` is NCCL's own since 2.23.
     """
 
+    name: str | None
     version: str
     fabric: str
-    nodes: str
+    nodes: Names
     sockets: str
     qps_per_connection: int
     split_data_on_qps: bool
@@ -97,28 +102,91 @@ class Munge:
 
 
 @dataclass(frozen=True, slots=True)
+class SlurmPartition:
+    """Nodes that one job may span. Without ``allow_groups`` and ``allow_accounts`` anybody may submit to it."""
+
+    name: str
+    nodes: Names
+    allow_groups: tuple[str, ...]
+    allow_accounts: tuple[str, ...]
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Controllers:
+    """Who runs a scheduler's controller: the first ``count`` machines in service of the group ``nodes``, None for those
+    of role ``service``. ``state`` is slurmctld's folder, ``shared_by`` says who gives all of them the same one."""
+
+    nodes: str | None
+    count: int
+    state: str
+    shared_by: str | None
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The MySQL or MariaDB on ``host`` that slurmdbd writes to; ``secret`` is the name of its user's password."""
+
+    host: str
+    name: str
+    user: str
+    secret: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Accounting:
+    """Slurm's accounting: the first machine in service of the group ``nodes`` runs slurmdbd."""
+
+    nodes: str
+    database: Database
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class SlurmTopology:
     """Slurm's view: ``leaf`` is the level that makes one switch of its tree, or the base block.
 
     ``block_sizes`` are in nodes, for the block plugin. ``munge`` is where the daemons' common key comes from.
+    ``partitions`` are the written ones, the default one first. ``accounting`` is None where nobody keeps records.
     """
 
     plugin: str
     leaf: str
     block_sizes: tuple[int, ...]
+    partitions: tuple[SlurmPartition, ...]
     munge: Munge | None
+    accounting: Accounting | None
+    path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """Who places jobs on ``nodes``: ``slurm`` is None where Kueue alone does, ``kueue`` where Slurm alone does."""
+    """Who places jobs on the groups ``nodes``: ``slurm`` is None where Kueue alone does, ``kueue`` where Slurm alone
+    does. ``name`` is None where the only one has none."""
 
-    nodes: str
+    name: str | None
+    nodes: Names
     slurm: SlurmTopology | None
     kueue: Kueue | None
+    controllers: Controllers
     path: Path
 
     @classmethod
     def read(cls, typing: Structuring, data: Mapping[str, Any], path: Path) -> Scheduler:
         """Slurm's settings stand beside the kind."""
-        return typing.fields(cls, {**data, "slurm": data if data["kind"] == SLURM else None}, path)
+        slurm = typing.typed(SlurmTopology, data, path) if data["kind"] == SLURM else None
+        return typing.fields(cls, data, path, slurm=slurm)
+
+    @property
+    def partitions(self) -> tuple[SlurmPartition, ...]:
+        """Slurm's partitions, the default one first: where none is written, one for each node group, of its name."""
+        if self.slurm is None:
+            return ()
+        each = (SlurmPartition(name, (name,), (), (), (*self.path, "nodes")) for name in self.nodes)
+        return self.slurm.partitions or tuple(each)
+
+
+NcclProfiles = Annotated[tuple[NcclProfile, ...], one_or_several(NcclProfile)]
+Schedulers = Annotated[tuple[Scheduler, ...], one_or_several(Scheduler)]

@@ -19,7 +19,7 @@ from clusterwright.spec.hardware.chip_settings import ChipSettings
 from clusterwright.spec.hardware.models import Catalogue
 from clusterwright.spec.image import Boot, Image
 from clusterwright.spec.isolation import Border, Flow, Promise, Zone
-from clusterwright.spec.job import NcclProfile, Scheduler
+from clusterwright.spec.job import NcclProfile, NcclProfiles, Scheduler, Schedulers
 from clusterwright.spec.reading import Model, Reading
 from clusterwright.spec.rollout import DEFAULT_ROLLOUT, RolloutPolicy
 from clusterwright.spec.site import Site
@@ -144,8 +144,8 @@ class ClusterSpec:
     promises: tuple[Promise, ...]
     images: tuple[Image, ...]
     boot: Boot | None
-    nccl: NcclProfile | None
-    scheduler: Scheduler | None
+    nccl_profiles: Annotated[NcclProfiles, Key("nccl")]
+    schedulers: Annotated[Schedulers, Key("scheduler")]
     jobs: tuple[Job, ...]
     exceptions: tuple[SpecException, ...]
     extra_config: tuple[ExtraConfig, ...]
@@ -192,3 +192,11 @@ class ClusterSpec:
     def job(self, name: str) -> Job | None:
         """The job ``name``, or None."""
         return next((job for job in self.jobs if job.name == name), None)
+
+    def nccl(self, node_group: str) -> NcclProfile | None:
+        """The NCCL profile of a node group, or None."""
+        return next((profile for profile in self.nccl_profiles if node_group in profile.nodes), None)
+
+    def scheduler(self, node_group: str) -> Scheduler | None:
+        """Who places jobs on a node group, or None."""
+        return next((scheduler for scheduler in self.schedulers if node_group in scheduler.nodes), None)

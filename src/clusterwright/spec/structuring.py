@@ -45,6 +45,17 @@ class By:
 Text = Annotated[str, By(lambda _, value, __: str(value))]  # may be written as a number
 
 
+def one_or_several(kind: type[Any]) -> By:
+    """How a section is read that is one ``kind`` or a list of them: each has the place at which it stands."""
+
+    def read(typing: Structuring, value: Any, path: Path) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            return (typing.typed(kind, value, path),)
+        return tuple(typing.typed(kind, each, (*path, at)) for at, each in enumerate(value))
+
+    return By(read)
+
+
 class Structuring:
     """Reads data that the schema ``schema_name`` accepts.
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
-from clusterwright.intent.needs.need import Need, Party, imaged_party, party_of
+from clusterwright.intent.needs.need import Need, Party, imaged_party, party_of, server_at
 from clusterwright.intent.zone_networks import ROCE_PORT
 from clusterwright.spec.image import Image
+from clusterwright.spec.job import NcclProfile, Scheduler
 from clusterwright.spec.kernel_settings import dotted
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
 
-SLURMCTLD_PORT, SLURMD_PORT = 6817, 6818
+SLURMCTLD_PORT, SLURMD_PORT, SLURMDBD_PORT = 6817, 6818, 6819
+DATABASE_PORT = 3306
+ITSELF = ("localhost", "127.0.0.1", "::1")
 # Where srun listens (SrunPortRange): above the ports that Linux gives out by itself, so that nothing else takes them.
 # One srun takes three, and two more for every 48 nodes (slurm.conf's manual): 131 for a job of 3,072 nodes.
 SRUN_PORTS = (61000, 63999)
@@ -38,53 +42,108 @@ def listening_ports(image: Image) -> tuple[Path, tuple[int, int] | None]:
 
 
 def slurm(spec: ClusterSpec) -> Iterator[Need]:
-    """Daemons both ways; srun within a job, which starts steps on other nodes and takes what their tasks write."""
-    if spec.scheduler is None or spec.scheduler.slurm is None:
-        return
-    path = spec.scheduler.path
+    """Daemons of every Slurm both ways; srun within a partition, which starts steps on other nodes and takes what their
+    tasks write; controllers among themselves, and with the records of jobs."""
+    for scheduler in spec.schedulers:
+        if scheduler.slurm is None:
+            continue
+        path = scheduler.path
+        servers = tuple(party_of(spec, controller_group(spec, scheduler)))
+        for server in servers:
+            for node in (node for name in scheduler.nodes for node in imaged_party(spec, name)):
+                asks, slurmctld = "slurmd.service, srun", (SLURMCTLD_PORT,) * 2
+                yield Need("scheduler", node, server, "tcp", *slurmctld, "slurmctld answers there", asks, path)
+                asks, slurmd = "slurmctld.service", (SLURMD_PORT,) * 2
+                yield Need("scheduler", server, node, "tcp", *slurmd, "slurmd answers there", asks, path)
+        yield from _steps(spec, scheduler)
+        yield from _among_controllers(spec, scheduler, servers)
+
+
+def controller_group(spec: ClusterSpec, scheduler: Scheduler) -> str:
+    """The node group whose machines run a scheduler's controller; "" where there is none."""
+    of_role = (group.name for group in spec.node_groups if group.role == "service")
+    return scheduler.controllers.nodes or next(of_role, "")
+
+
+def _steps(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Need]:
+    """What nodes of one partition ask each other: jobs span no more, and slurmd passes messages on to no others."""
+    pairs = dict.fromkeys(pair for each in scheduler.partitions for pair in product(each.nodes, repeat=2))
     rows = (
-        (False, True, (SLURMCTLD_PORT,) * 2, "slurmctld answers there", "slurmd.service, srun"),
-        (True, False, (SLURMD_PORT,) * 2, "slurmd answers there", "slurmctld.service"),
-        (False, False, (SLURMD_PORT,) * 2, "slurmd starts steps there and passes messages on", "srun, slurmd.service"),
-        (False, False, SRUN_PORTS, "srun waits there for its tasks", "slurmstepd"),
+        ((SLURMD_PORT,) * 2, "slurmd starts steps there and passes messages on", "srun, slurmd.service"),
+        (SRUN_PORTS, "srun waits there for its tasks", "slurmstepd"),
     )
-    controllers = next((group.name for group in spec.node_groups if group.role == "service"), "")
-    for server in party_of(spec, controllers):
-        for node in imaged_party(spec, spec.scheduler.nodes):
-            for from_server, to_server, (low, high), why, unit in rows:
-                who, whom = server if from_server else node, server if to_server else node
-                yield Need("scheduler", who, whom, "tcp", low, high, why, unit, path)
+    for one, other in pairs:
+        for who, whom in product(imaged_party(spec, one), imaged_party(spec, other)):
+            for ports, why, unit in rows:
+                yield Need("scheduler", who, whom, "tcp", *ports, why, unit, scheduler.path)
+
+
+def _among_controllers(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[Party, ...]) -> Iterator[Need]:
+    """Backups that look after the acting slurmctld; slurmctld and slurmdbd; slurmdbd and a database elsewhere."""
+    wanted = scheduler.controllers
+    for server in servers if wanted.count > 1 else ():
+        why, unit = "slurmctld answers its backups there", "slurmctld.service"
+        yield Need("scheduler", server, server, "tcp", SLURMCTLD_PORT, SLURMCTLD_PORT, why, unit, wanted.path)
+    accounting = scheduler.slurm.accounting if scheduler.slurm is not None else None
+    if accounting is None:
+        return
+    for keeper in party_of(spec, accounting.nodes):
+        for server in servers:
+            if keeper.name == server.name and wanted.count == 1:
+                continue  # both on the first machine of one group
+            why, unit = "slurmdbd takes the records of jobs there", "slurmctld.service"
+            yield Need("scheduler", server, keeper, "tcp", SLURMDBD_PORT, SLURMDBD_PORT, why, unit, accounting.path)
+            why, unit = "slurmctld is told of accounts there", "slurmdbd.service"
+            yield Need("scheduler", keeper, server, "tcp", SLURMCTLD_PORT, SLURMCTLD_PORT, why, unit, accounting.path)
+        host = accounting.database.host
+        if host not in ITSELF:
+            why, unit = "the database answers there", "slurmdbd.service"
+            database = server_at(spec, host)
+            yield Need("scheduler", keeper, database, "tcp", DATABASE_PORT, DATABASE_PORT, why, unit, accounting.path)
 
 
 def kueue(spec: ClusterSpec) -> Iterator[Need]:
     """Nodes and Kubernetes' API server, both ways."""
-    if spec.scheduler is None or spec.scheduler.kueue is None:
-        return
-    path, server = spec.scheduler.path, Party("Kubernetes' API server", None)
-    for node in imaged_party(spec, spec.scheduler.nodes):
-        port, why = KUBERNETES_PORT, "it gives nodes their pods"
-        yield Need("scheduler", node, server, "tcp", port, port, why, "kubelet.service", path)
-        port, why = KUBELET_PORT, "it is asked for logs and shells of pods"
-        yield Need("scheduler", server, node, "tcp", port, port, why, "kube-apiserver", path)
+    server = Party("Kubernetes' API server", None)
+    for scheduler in (each for each in spec.schedulers if each.kueue is not None):
+        for node in (node for name in scheduler.nodes for node in imaged_party(spec, name)):
+            port, why = KUBERNETES_PORT, "it gives nodes their pods"
+            yield Need("scheduler", node, server, "tcp", port, port, why, "kubelet.service", scheduler.path)
+            port, why = KUBELET_PORT, "it is asked for logs and shells of pods"
+            yield Need("scheduler", server, node, "tcp", port, port, why, "kube-apiserver", scheduler.path)
 
 
 def jobs(spec: ClusterSpec) -> Iterator[Need]:
-    """What ranks of a job say to each other beside RDMA's own words: rendezvous, bootstrap, RoCE."""
-    nccl = spec.nccl
-    fabric = spec.fabric(nccl.fabric) if nccl is not None else None
-    group = spec.node_group(nccl.nodes) if nccl is not None else None
-    if nccl is None or fabric is None or group is None or group.image is None:
+    """What ranks of a job say to each other beside RDMA's own words: rendezvous, bootstrap, RoCE.
+
+    They are on one node group, or on several that a partition of Slurm holds together.
+    """
+    parts = [set(each.nodes) for scheduler in spec.schedulers for each in scheduler.partitions]
+    for nccl in spec.nccl_profiles:
+        for one, other in product((group.name for group in spec.node_groups), repeat=2):
+            if one in nccl.nodes and (one == other or any({one, other} <= part for part in parts)):
+                yield from _ranks(spec, nccl, one, other)
+
+
+def _ranks(spec: ClusterSpec, nccl: NcclProfile, one: str, other: str) -> Iterator[Need]:
+    """What ranks on nodes of a profile's group ask of ranks on another, or on the same."""
+    fabric, there = spec.fabric(nccl.fabric), spec.node_group(other)
+    if fabric is None or there is None or there.image is None:
         return
-    image = spec.image(group.image)
-    for node in party_of(spec, group.name, nccl.sockets):
+    image = spec.image(there.image)
+    for node, peer in _pairs(spec, one, other, nccl.sockets):
         said, ports = ((), OWN_PORTS) if image is None else listening_ports(image)
         if ports is not None:
             why, unit = "NCCL and PyTorch listen there", "NCCL's bootstrap, PyTorch's process groups"
-            yield Need(LISTENERS, node, node, "tcp", *ports, why, unit, said or (*nccl.path, "sockets"))
+            yield Need(LISTENERS, node, peer, "tcp", *ports, why, unit, said or (*nccl.path, "sockets"))
         if nccl.pytorch is not None:
             why, unit = "the ranks of a job meet there", "torchrun (MASTER_PORT)"
-            yield Need("jobs", node, node, "tcp", MASTER_PORT, MASTER_PORT, why, unit, (*nccl.path, "pytorch"))
+            yield Need("jobs", node, peer, "tcp", MASTER_PORT, MASTER_PORT, why, unit, (*nccl.path, "pytorch"))
     if fabric.technology == "roce":
-        for node in party_of(spec, group.name, fabric.name):
+        for node, peer in _pairs(spec, one, other, fabric.name):
             why, unit = "that is RoCE itself", "adapters"
-            yield Need("jobs", node, node, "udp", ROCE_PORT, ROCE_PORT, why, unit, (*nccl.path, "fabric"))
+            yield Need("jobs", node, peer, "udp", ROCE_PORT, ROCE_PORT, why, unit, (*nccl.path, "fabric"))
+
+
+def _pairs(spec: ClusterSpec, one: str, other: str, fabric: str) -> Iterator[tuple[Party, Party]]:
+    yield from product(party_of(spec, one, fabric), party_of(spec, other, fabric))

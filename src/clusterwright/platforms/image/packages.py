@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.intent.scheduling import is_controller, works_for_slurm
+from clusterwright.intent.scheduling import is_controller, keeps_accounts, works_for_slurm
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.linux.writer.mounts import mounts_of, options_of
 from clusterwright.spec.distribution import Distribution
@@ -47,6 +47,7 @@ _NAMES = {
     # With scontrol, by which the node check drains, and srun, which batch scripts call.
     "jobs": (("munge", "procps", "slurm-client", "slurmd"), ("munge", "procps-ng", "slurm", "slurm-slurmd")),
     "jobs-controller": (("munge", "slurm-client", "slurmctld"), ("munge", "slurm", "slurm-slurmctld")),
+    "jobs-accounting": (("munge", "slurmdbd"), ("munge", "slurm-slurmdbd")),
     "kernel-parameters": ((), ("tuned",)),
     "administrators": (("sudo",), ("sudo",)),
     "subnet-manager": (("opensm",), ("opensm",)),
@@ -104,6 +105,7 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
         "nfs-tls": any("xprtsec=" in options_of(mount) for mount in mounts),
         "jobs": any(works_for_slurm(plan, group) for group in groups),
         "jobs-controller": any(is_controller(plan, device) for device in plan.devices if device.image == image_name),
+        "jobs-accounting": any(keeps_accounts(plan, device) for device in plan.devices if device.image == image_name),
         "kernel-parameters": image is not None and bool(image.kernel_parameters),
         "administrators": image is not None and any(user.becomes_root for user in image.users),
         "direct-paths": has_direct_paths(plan, image_name),

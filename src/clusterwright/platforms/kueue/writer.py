@@ -19,6 +19,7 @@ from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.system import is_red_hat_family
 from clusterwright.platforms.templates import template
 from clusterwright.spec.image import Image
+from clusterwright.spec.job import Kueue, NcclProfile, Scheduler
 
 KIND = "kueue"
 HOSTNAME = "kubernetes.io/hostname"
@@ -38,31 +39,35 @@ class KueueView:
 
 def applies(plan: Plan, device: Device) -> bool:
     """Controllers, and compute nodes that run an image, where the scheduler has a view for Kueue."""
-    scheduler = plan.spec.scheduler
-    if scheduler is None or scheduler.kueue is None:
-        return False
-    return device.name in controllers(plan) or (is_managed(device) and device.node_group == scheduler.nodes)
+    return _kueue_run_by(plan, device) is not None or (is_managed(device) and bool(labels(plan, device)))
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The objects on controllers, the kubelet's labels on compute nodes."""
-    if device.name in controllers(plan):
-        yield Artifact(device.name, "etc/kueue/topology.yaml", _objects(plan), KIND)
-        for name, content in _job_objects(plan):
+    scheduler = _kueue_run_by(plan, device)
+    if scheduler is not None:
+        yield Artifact(device.name, "etc/kueue/topology.yaml", _objects(plan, scheduler), KIND)
+        for name, content in _job_objects(plan, scheduler):
             yield Artifact(device.name, f"etc/kueue/{name}", content, KIND)
     else:
         text = template("kueue/kubelet.j2").render(labels=labels(plan, device))
         yield Artifact(device.name, kubelet_file(plan.spec.image(device.image or "")), text.encode(), KIND)
 
 
+def _kueue_run_by(plan: Plan, device: Device) -> Scheduler | None:
+    """The scheduler with a view for Kueue whose controller a machine is."""
+    every = (each for each in plan.spec.schedulers if each.kueue is not None)
+    return next((each for each in every if device.name in controllers(plan, each)), None)
+
+
 def labels(plan: Plan, device: Device) -> tuple[tuple[str, str], ...]:
     """A node's topology labels, outermost first, and the one that its flavour selects by."""
-    scheduler = plan.spec.scheduler
+    scheduler = plan.spec.scheduler(device.node_group)
     if scheduler is None or scheduler.kueue is None:
         return ()
     prefix = scheduler.kueue.label_prefix
     homes = {plan.group_by_name[name].level: name for name in device.groups}
-    levels = reversed(domain_levels(plan, scheduler.nodes))
+    levels = reversed(domain_levels(plan, device.node_group))
     return (*((f"{prefix}/{level}", homes[level]) for level in levels), (f"{prefix}/{GROUP}", device.node_group))
 
 
@@ -72,34 +77,43 @@ def kubelet_file(image: Image | None) -> str:
 
 
 @per_plan
-def _objects(plan: Plan) -> bytes:
-    scheduler = plan.spec.scheduler
-    if scheduler is None or scheduler.kueue is None:
-        return b""
-    kueue = scheduler.kueue
-    levels = tuple(f"{kueue.label_prefix}/{level}" for level in reversed(domain_levels(plan, scheduler.nodes)))
-    view = KueueView(
-        topology=plan.name,
+def _objects(plan: Plan, scheduler: Scheduler) -> bytes:
+    """A topology and a flavour for each node group: groups may have levels of their own, and jobs ask for a flavour."""
+    views = (_view(plan, scheduler, scheduler.kueue, group) for group in scheduler.nodes if scheduler.kueue is not None)
+    return template("kueue/topology.yaml.j2").render(views=list(views)).encode()
+
+
+def _view(plan: Plan, scheduler: Scheduler, kueue: Kueue, group: str) -> KueueView:
+    suffix = f"-{group}" if len(scheduler.nodes) > 1 else ""
+    levels = tuple(f"{kueue.label_prefix}/{level}" for level in reversed(domain_levels(plan, group)))
+    return KueueView(
+        topology=f"{plan.name}{suffix}",
         levels=(*levels, HOSTNAME),
-        flavor=kueue.flavor,
+        flavor=f"{kueue.flavor}{suffix}",
         group_label=f"{kueue.label_prefix}/{GROUP}",
-        group=scheduler.nodes,
+        group=group,
     )
-    return template("kueue/topology.yaml.j2").render(view=view).encode()
 
 
 @per_plan
-def _job_objects(plan: Plan) -> tuple[tuple[str, bytes], ...]:
-    """The environment of NCCL's profile for pods, and what of its node a pod has to see."""
-    nccl, every = plan.spec.nccl, job_environment(plan)
-    if nccl is None:
-        return ()
+def _job_objects(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, bytes], ...]:
+    """The environment of each NCCL profile for pods, and what of its node a pod has to see."""
+    profiles = [each for each in plan.spec.nccl_profiles if not {*each.nodes}.isdisjoint(scheduler.nodes)]
+    texts = []
+    for nccl in profiles:
+        suffix = f"-{nccl.name}" if len(profiles) > 1 else ""
+        texts += [(f"{name}{suffix}.yaml", text) for name, text in _of_profile(plan, nccl, suffix)]
+    return tuple(texts)
+
+
+def _of_profile(plan: Plan, nccl: NcclProfile, suffix: str) -> Iterator[tuple[str, bytes]]:
+    every = job_environment(plan, nccl.nodes[0])  # the same for every group of a profile
     words = {
+        "suffix": suffix,
         "fixed": [each for each in every if not each.file_of_job],
         "of_job": [(each.name, each.file_of_job) for each in every if each.file_of_job],
         "paths": job_paths(nccl),
         "folder": nccl.flight_recorder.folder if nccl.flight_recorder is not None else "",
     }
-    return tuple(
-        (f"{name}.yaml", template(f"kueue/{name}.yaml.j2").render(**words).encode()) for name in ("nccl", "pod")
-    )
+    for name in ("nccl", "pod"):
+        yield name, template(f"kueue/{name}.yaml.j2").render(**words).encode()

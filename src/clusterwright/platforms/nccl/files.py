@@ -38,19 +38,18 @@ _CONTAINERS = "etc/containers/containers.conf.d/91-clusterwright-nccl.conf"
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes of the profile's group that run an image."""
-    nccl = plan.spec.nccl
-    return nccl is not None and is_managed(device) and device.node_group == nccl.nodes
+    """Nodes of a profile's groups that run an image."""
+    return is_managed(device) and plan.spec.nccl(device.node_group) is not None
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     """nccl.conf; what brings the environment to jobs, the record folder, the tuner's table and the topology."""
-    nccl = plan.spec.nccl
-    if nccl is None or kind.node_group != nccl.nodes:
+    nccl = plan.spec.nccl(kind.node_group)
+    if nccl is None:
         return
     yield from _files(plan, kind.node_group, kind.model, wiring_of(kind, nccl))
     image = plan.spec.image(kind.image)
-    for path, text, mode in _job_files(plan, nccl, image) if image is not None else ():
+    for path, text, mode in _job_files(plan, nccl, kind.node_group, image) if image is not None else ():
         yield path, text.encode(), mode
 
 
@@ -58,10 +57,10 @@ WRITER = Writer(KIND, applies, shared=shared)
 
 
 def settings_by_node(plan: Plan) -> dict[tuple[Setting, ...], str]:
-    """The profile's distinct sets of settings, each with the first node that has it: one, unless cabling differs."""
-    nccl = plan.spec.nccl
+    """The distinct sets of settings, each with the first node that has it: one a profile, unless cabling differs."""
     found: dict[tuple[Setting, ...], str] = {}
     for device in plan.devices:
+        nccl = plan.spec.nccl(device.node_group)
         if nccl is not None and applies(plan, device):
             found.setdefault(settings(plan, device.node_group, wiring_of(kind_of(plan, device), nccl)), device.name)
     return found
@@ -76,7 +75,7 @@ def tuner_line(row: TunerRow) -> str:
 
 @per_plan
 def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tuple[SharedFile, ...]:
-    nccl = plan.spec.nccl
+    nccl = plan.spec.nccl(node_group)
     if nccl is None:
         return ()
     every = settings(plan, node_group, wiring)
@@ -95,9 +94,9 @@ def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tupl
     return tuple(found)
 
 
-def _job_files(plan: Plan, nccl: NcclProfile, image: Image) -> Iterator[File]:
+def _job_files(plan: Plan, nccl: NcclProfile, node_group: str, image: Image) -> Iterator[File]:
     """The environment of shells, of Slurm's tasks and of containers, and the node's files that containers see."""
-    every = job_environment(plan)
+    every = job_environment(plan, node_group)
     fixed = [each for each in every if not each.file_of_job]
     folder = nccl.flight_recorder.folder if nccl.flight_recorder is not None else ""
     words = {"fixed": fixed, "paths": job_paths(nccl), "folder": folder}

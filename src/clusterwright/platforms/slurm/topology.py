@@ -37,22 +37,24 @@ def compute_nodes(plan: Plan, scheduler: Scheduler) -> tuple[Device, ...]:
     """The nodes that Slurm places jobs on; none where it does not."""
     if scheduler.slurm is None:
         return ()
-    return tuple(d for d in plan.devices if d.kind == "node" and d.node_group == scheduler.nodes)
+    return tuple(d for d in plan.devices if d.kind == "node" and d.node_group in scheduler.nodes)
 
 
 def tree(plan: Plan, scheduler: Scheduler) -> tuple[TreeSwitch, ...]:
     """Leaves first, then each larger level, the cluster last."""
     leaves = _leaves(plan, scheduler)
     switches = [TreeSwitch(name, "Nodes", hostlist(nodes)) for name, nodes in leaves.items()]
-    boundaries = {*domain_levels(plan, scheduler.nodes), CLUSTER}
-    below = list(leaves)
-    while below != [CLUSTER]:
+    boundaries = {level for group in scheduler.nodes for level in domain_levels(plan, group)}
+    top: list[str] = []
+    below = [name for name in leaves if name != CLUSTER]
+    while below:
         parents: dict[str, list[str]] = {}
         for name in below:
             parents.setdefault(_parent(plan, name, boundaries), []).append(name)
+        top += parents.pop(CLUSTER, [])
         switches.extend(TreeSwitch(name, "Switches", hostlist(members)) for name, members in parents.items())
         below = list(parents)
-    return tuple(switches)
+    return (*switches, TreeSwitch(CLUSTER, "Switches", hostlist(top))) if top else tuple(switches)
 
 
 def _parent(plan: Plan, name: str, boundaries: set[str]) -> str:

@@ -15,12 +15,16 @@ from clusterwright.intent.needs.jobs import SLURMCTLD_PORT, SRUN_PORTS
 from clusterwright.intent.node_kind import NodeKind
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import (
+    ACCOUNTING,
     AUTHENTICATION,
-    CONTROLLER_UNITS,
     WORKER_UNITS,
+    accountant,
     controllers,
     is_controller,
+    keeps_accounts,
     munge_secret,
+    passes_messages_on,
+    slurm_run_by,
     slurm_units,
 )
 from clusterwright.plan.model import Device, Plan
@@ -40,6 +44,7 @@ KIND = "slurm"
 FOLDER = "etc/slurm"
 WANTS = "etc/systemd/system/multi-user.target.d/92-slurm.conf"
 STATE_FOLDERS = "etc/tmpfiles.d/clusterwright-slurm.conf"
+DATABASE_FILE = "etc/clusterwright/slurmdbd.conf"
 EPILOG = "usr/local/sbin/node-epilog"
 # A width of 16, Slurm's own since 23.11, is three hops for 4,096 nodes. A message that fans out over more than a
 # thousand nodes waits for the slowest of them: the 10 s that Slurm gives it by itself are for small clusters.
@@ -61,13 +66,24 @@ class NodeLine:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionLine:
+    """A PartitionName line, the first one the default; the last two are "" where anybody may use it."""
+
+    name: str
+    nodes: str
+    groups: str
+    accounts: str
+
+
+@dataclass(frozen=True, slots=True)
 class SlurmView:
     """What slurm.conf says. ``controllers`` are ``host(address)``, the acting one first.
 
     ``boot_s`` is how long a boot that Slurm is asked for may take, None where nobody asks it. ``task_prolog`` is the
     program that says what tasks find in their environment, "" where nothing is, and ``epilog`` what looks after a job.
-    ``tree_width`` is how many nodes one node passes a message to. ``key_by_site`` says who brings munge's key, "" where
-    a deployment does.
+    ``state`` is slurmctld's folder, which ``state_by`` keeps alike on several controllers, ``accountant`` the host of
+    slurmdbd, "" without; ``enforces`` that jobs need an account. ``tree_width`` is how many nodes one node passes a
+    message to: all of them where none does. ``key_by_site`` says who brings munge's key, "" where a deployment does.
     """
 
     cluster: str
@@ -76,8 +92,11 @@ class SlurmView:
     gres_types: str
     ipv6: bool
     nodes: tuple[NodeLine, ...]
-    partition: str
-    all_nodes: str
+    partitions: tuple[PartitionLine, ...]
+    state: str
+    state_by: str
+    accountant: str
+    enforces: bool
     health_interval_s: int
     boot_s: int | None
     task_prolog: str
@@ -94,32 +113,40 @@ def applies(plan: Plan, device: Device) -> bool:
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The controller's files on controllers, topology in both forms."""
-    if is_controller(plan, device):
-        for path, content in _waking(plan, CONTROLLER_UNITS):
-            yield Artifact(device.name, path, content, KIND)
-        yield Artifact(device.name, STATE_FOLDERS, template("slurm/tmpfiles.conf.j2").render().encode(), KIND)
-        for name, content in _controller_files(plan):
-            yield Artifact(device.name, f"{FOLDER}/{name}", content, KIND)
+    """The controller's files on controllers, topology in both forms; slurmdbd's on the machine that runs it."""
+    scheduler = slurm_run_by(plan, device)
+    if scheduler is None:
+        return
+    for path, content in _waking(scheduler, slurm_units(plan, device)):
+        yield Artifact(device.name, path, content, KIND)
+    folders = template("slurm/tmpfiles.conf.j2").render(state=_own_state(plan, scheduler, device))
+    yield Artifact(device.name, STATE_FOLDERS, folders.encode(), KIND)
+    if keeps_accounts(plan, device):
+        yield from _accounting_files(plan, scheduler, device)
+    for name, content in _controller_files(plan, scheduler) if is_controller(plan, device) else ():
+        yield Artifact(device.name, f"{FOLDER}/{name}", content, KIND)
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     """Slurmd's options on compute nodes."""
-    if kind.slurm_units != WORKER_UNITS:
+    scheduler = plan.spec.scheduler(kind.node_group)
+    if scheduler is None or kind.slurm_units != WORKER_UNITS:
         return
     waits = has_lossless_nics(plan, kind)
-    for path, content in (*_waking(plan, WORKER_UNITS), *_worker_files(plan, kind.node_group, waits)):
+    for path, content in (*_waking(scheduler, WORKER_UNITS), *_worker_files(plan, scheduler, kind.node_group, waits)):
         yield path, content, 0o644
     gpus = plan.spec.catalogue[kind.model].gpus is not None
     yield EPILOG, template("slurm/epilog.sh.j2").render(gpus=gpus).encode(), 0o755
+    if _has_job_environment(plan, scheduler) and not job_environment(plan, kind.node_group):
+        yield TASK_ENVIRONMENT.removeprefix("/"), template("slurm/no-environment.sh.j2").render().encode(), 0o755
 
 
 WRITER = Writer(KIND, applies, own, shared)
 
 
-def _waking(plan: Plan, units: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+def _waking(scheduler: Scheduler, units: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
     """What starts a machine's units of Slurm, once the key is there that they need."""
-    has_key = munge_secret(plan) is not None
+    has_key = munge_secret(scheduler) is not None
     wants = template("slurm/wants.conf.j2").render(units=(*units, "munge-key.path") if has_key else units)
     yield WANTS, wants.encode()
     for path, text in _key_units(units) if has_key else ():
@@ -133,7 +160,7 @@ def _key_units(units: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     yield f"{folder}/munge-key.path", template("slurm/munge-key.path.j2").render(**words)
     yield f"{folder}/munge-key.service", template("slurm/munge-key.service.j2").render(**words)
     yield f"{folder}/munge.service.d/90-clusterwright.conf", template("slurm/munge.service.conf.j2").render(**words)
-    if units == CONTROLLER_UNITS:
+    if "slurmctld.service" in units:
         text = template("slurm/slurmctld.service.conf.j2").render(authentication=AUTHENTICATION, **words)
         yield f"{folder}/slurmctld.service.d/90-clusterwright.conf", text
 
@@ -146,21 +173,32 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
         model = plan.spec.catalogue[device.model]
         resource = gres(model.gpus) if model.gpus is not None else ""
         by_line.setdefault((_hardware(model.host), resource, device.pod, device.state), []).append(device.name)
-    addresses = {name: node_address(plan, plan.by_name[name]) for name in controllers(plan)}
+    addresses = {name: node_address(plan, plan.by_name[name]) for name in controllers(plan, scheduler)}
     return SlurmView(
-        cluster=_word(plan.name)[:_CLUSTER_NAME_LENGTH],
+        cluster=cluster_name(plan, scheduler),
         controllers=tuple(f"{name}({address})" if address else name for name, address in addresses.items()),
         plugin=f"topology/{topology.plugin}",
         gres_types="gpu" if any(resource for _, resource, _, _ in by_line) else "",
         ipv6=any(":" in address for address in addresses.values() if address),
         nodes=tuple(NodeLine(hostlist(names), *what) for what, names in by_line.items()),
-        partition=scheduler.nodes,
-        all_nodes=hostlist(device.name for device in members),
+        partitions=tuple(
+            PartitionLine(
+                each.name,
+                hostlist(device.name for device in members if device.node_group in each.nodes),
+                ",".join(each.allow_groups),
+                ",".join(each.allow_accounts),
+            )
+            for each in scheduler.partitions
+        ),
+        state=scheduler.controllers.state,
+        state_by=scheduler.controllers.shared_by or "" if len(addresses) > 1 else "",
+        accountant=accountant(plan, scheduler) or "",
+        enforces=any(each.allow_accounts for each in scheduler.partitions),
         health_interval_s=_health_interval_s(plan, members),
         boot_s=plan.spec.rollout.boots.boot_s if plan.spec.rollout.boots is not None else None,
         epilog=f"/{EPILOG}",
         key_by_site=topology.munge.by_site or "" if topology.munge is not None else "",
-        tree_width=_tree_width(len(members)),
+        tree_width=_tree_width(len(members)) if passes_messages_on(scheduler) else max(USUAL_WIDTH, len(members)),
         message_timeout_s=LARGE_TIMEOUT_S if len(members) > LARGE else USUAL_TIMEOUT_S,
         task_prolog=TASK_ENVIRONMENT if _has_job_environment(plan, scheduler) else "",
     )
@@ -172,14 +210,40 @@ def _tree_width(nodes: int) -> int:
 
 
 def _has_job_environment(plan: Plan, scheduler: Scheduler) -> bool:
-    nccl = plan.spec.nccl
-    return nccl is not None and nccl.nodes == scheduler.nodes and bool(job_environment(plan))
+    return any(job_environment(plan, name) for name in scheduler.nodes)
+
+
+def cluster_name(plan: Plan, scheduler: Scheduler) -> str:
+    """What Slurm calls its cluster: the spec's name, and the scheduler's own where it has one."""
+    name = plan.name if scheduler.name is None else f"{plan.name}-{scheduler.name}"
+    return _word(name)[:_CLUSTER_NAME_LENGTH]
+
+
+def _own_state(plan: Plan, scheduler: Scheduler, device: Device) -> str:
+    """The folder of slurmctld's state that a machine makes for itself; "" where it is not its own to make."""
+    alone = is_controller(plan, device) and len(controllers(plan, scheduler)) == 1
+    return scheduler.controllers.state if alone else ""
+
+
+def _accounting_files(plan: Plan, scheduler: Scheduler, device: Device) -> Iterator[Artifact]:
+    """Slurmdbd's own file, which has a password in it and must be slurm's: its unit puts it where slurmdbd looks."""
+    accounting = scheduler.slurm.accounting if scheduler.slurm is not None else None
+    if accounting is None:
+        return
+    text = template("slurm/slurmdbd.conf.j2").render(
+        host=device.name, address=node_address(plan, device), database=accounting.database
+    )
+    yield Artifact(device.name, DATABASE_FILE, text.encode(), KIND, 0o600)
+    key = f"/{MUNGE_KEY}" if munge_secret(scheduler) is not None else ""
+    unit = template("slurm/slurmdbd.service.conf.j2").render(
+        authentication=AUTHENTICATION, key=key, source=f"/{DATABASE_FILE}"
+    )
+    yield Artifact(device.name, f"etc/systemd/system/{ACCOUNTING}.d/90-clusterwright.conf", unit.encode(), KIND)
 
 
 @per_plan
-def _controller_files(plan: Plan) -> tuple[tuple[str, bytes], ...]:
-    scheduler = plan.spec.scheduler
-    if scheduler is None or scheduler.slurm is None:
+def _controller_files(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, bytes], ...]:
+    if scheduler.slurm is None:
         return ()
     slurm = scheduler.slurm
     view = slurm_view(plan, scheduler, slurm)
@@ -230,9 +294,11 @@ def gres(gpus: Gpus) -> str:
 
 
 @per_plan
-def _worker_files(plan: Plan, node_group: str, waits_for_qos: bool) -> tuple[tuple[str, bytes], ...]:
-    servers = ",".join(f"{name}:{SLURMCTLD_PORT}" for name in controllers(plan))
-    key = f"/{MUNGE_KEY}" if munge_secret(plan) is not None else ""
+def _worker_files(
+    plan: Plan, scheduler: Scheduler, node_group: str, waits_for_qos: bool
+) -> tuple[tuple[str, bytes], ...]:
+    servers = ",".join(f"{name}:{SLURMCTLD_PORT}" for name in controllers(plan, scheduler))
+    key = f"/{MUNGE_KEY}" if munge_secret(scheduler) is not None else ""
     options = template("slurm/slurmd.j2").render(servers=servers)
     drop_in = template("slurm/slurmd.service.conf.j2").render(
         qos=waits_for_qos, mounts=bool(mounts_of(plan, node_group)), authentication=AUTHENTICATION, key=key

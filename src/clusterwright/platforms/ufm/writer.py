@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from clusterwright.artifact import Artifact
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.subnet_sizes import SubnetSizes, subnet_sizes
+from clusterwright.intent.traffic_classes import data_levels
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Device, Plan, format_guid
 from clusterwright.platforms.opensm.writer.configuration import (
@@ -74,7 +75,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
             folder=f"/{SUBNET_FOLDER}",
             adaptive_levels=ALL_LEVELS,
             has_storage=bool(storage_guids(plan, fabric.name)),
-            sharp_level=_data_level(plan, fabric),
+            sharp_level=next(iter(data_levels(plan.spec, fabric)), 0),
             roots=len(root_guids(plan, fabric.name)),
             radix=_radix(plan, fabric.name),
             qos=qos_view(fabric),
@@ -92,17 +93,6 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 def _fabrics(plan: Plan) -> list[Fabric]:
     return [f for f in plan.spec.fabrics if f.subnet_manager is not None and f.subnet_manager.kind == UFM]
-
-
-def _data_level(plan: Plan, fabric: Fabric) -> int:
-    """The service level that NCCL's data travels in: SHARP's traffic is part of it."""
-    nccl = plan.spec.nccl
-    if nccl is None or nccl.fabric != fabric.name:
-        return 0
-    if nccl.service_level is not None:
-        return nccl.service_level
-    levels = (item.service_level for item in fabric.classes if item.name == nccl.data_class)
-    return next((level for level in levels if level is not None), 0)
 
 
 @per_plan

@@ -87,13 +87,11 @@ def _subnet(plan: Plan, fabric: Fabric, manager: SubnetManager) -> DeclaredSubne
         compute=frozenset(guid for guid, rank in ports if rank is not None),
         storage=frozenset(guid for guid, rank in ports if rank is None),
         radix=max((chip.ports for device in switches for chip in chips_of(plan, device)), default=0),
-        sharp_level=_data_level(plan.spec.nccl, fabric),
+        sharp_level=min((_data_level(each, fabric) for each in plan.spec.nccl_profiles), default=0),
     )
 
 
-def _data_level(nccl: NcclProfile | None, fabric: Fabric) -> int:
-    if nccl is None or nccl.fabric != fabric.name:
-        return 0
+def _data_level(nccl: NcclProfile, fabric: Fabric) -> int:
     levels = {each.name: each.service_level for each in fabric.classes}
     return nccl.service_level or levels.get(nccl.data_class or "") or 0
 

@@ -50,12 +50,13 @@ class BootNote:
 
 @dataclass(frozen=True, slots=True)
 class SlurmBoots:
-    """See the module. ``waiting`` are nodes that are to boot; ``controller`` is where scontrol runs."""
+    """See the module. ``waiting`` are nodes that are to boot; ``controllers`` says for every node of a Slurm where
+    scontrol runs."""
 
     devices: Devices
     policy: BootPolicy
     waiting: frozenset[str]
-    controller: str
+    controllers: Mapping[str, str]
     rollout: str
     note: BootNote
     name: str = "boots"
@@ -70,7 +71,7 @@ class SlurmBoots:
         """See ``Gate``."""
         return (
             f"nodes that read their files at boot are drained, booted and given back by Slurm, through "
-            f"{self.controller}, within {self.policy.deadline_s} s"
+            f"{' and '.join(dict.fromkeys(self.controllers.values()))}, within {self.policy.deadline_s} s"
         )
 
     def before(self, wave: Wave) -> Mapping[str, str]:
@@ -87,21 +88,24 @@ class SlurmBoots:
         unknown = {name: "did not say in which boot it was, and is not booted" for name in due if name not in before}
         asked = [name for name in due if name in before]
         still = self._not_booted(asked, before)
-        refused = self._order(sorted(still)) if still else ""
+        by_slurm: dict[str, list[str]] = {}
+        for name in sorted(still):
+            by_slurm.setdefault(self.controllers[name], []).append(name)
+        refused = {name: said for at, own in by_slurm.items() for said in [self._order(at, own)] for name in own}
 
         def complaints(names: Sequence[str]) -> Mapping[str, str]:
-            return {name: f"{why}{refused}" for name, why in self._not_booted(names, before).items()}
+            return {name: f"{why}{refused.get(name, '')}" for name, why in self._not_booted(names, before).items()}
 
         wrong = until_well(asked, self.policy.deadline_s, complaints, POLL_S)
         return GateAnswer(
             len(due), {**wrong, **unknown}, tuple(f"{name} booted" for name in asked if name not in wrong)
         )
 
-    def _order(self, names: Sequence[str]) -> str:
-        """Have Slurm boot the nodes; what it said against it, "" for nothing."""
+    def _order(self, controller: str, names: Sequence[str]) -> str:
+        """Have a Slurm boot its nodes; what it said against it, "" for nothing."""
         reason = f"reason=clusterwright {self.rollout}"
         command = ("scontrol", "reboot", "ASAP", "nextstate=RESUME", reason, hostlist(names))
-        answer = self.devices.run({self.controller: RemoteCommand(command, _LIMIT_S)})[self.controller]
+        answer = self.devices.run({controller: RemoteCommand(command, _LIMIT_S)})[controller]
         if isinstance(answer, CommandResult):
             return "" if answer.status == 0 else f"; Slurm says: {answer.said}"
         return f"; Slurm could not be told: {answer.message}"

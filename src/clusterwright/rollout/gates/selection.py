@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # the gates lean on renderers and on what reads scans: import
     from clusterwright.rollout.gates.boots import SlurmBoots
     from clusterwright.rollout.gates.health import Gate
     from clusterwright.rollout.ledger import UnderWay
+    from clusterwright.spec.job import Scheduler
 
 GATES = ("sessions", "subnet", "verdicts", "isolation")
 """The names of those that devices answer."""
@@ -92,14 +93,13 @@ def device_gates(
 
     policies = plan.spec.rollout.gates
     waiting = frozenset(name for name, effect in effects.items() if effect is Effect.REBOOT)
-    scheduler = plan.spec.scheduler
-    of_slurm = frozenset(each.name for each in compute_nodes(plan, scheduler)) if scheduler is not None else frozenset()
-    boots = _boots(plan, devices, waiting & of_slurm, rollout, root)
+    of_slurm = {each.name: slurm for slurm in plan.spec.schedulers for each in compute_nodes(plan, slurm)}
+    boots = _boots(plan, devices, waiting, of_slurm, rollout, root)
     every: tuple[Gate, ...] = (
         *boots,
         Sessions(plan, devices, policies.sessions, rollout.waves),
         SubnetScan(plan, devices, policies.subnet),
-        NodeVerdicts(plan, devices, policies.verdicts, waiting - of_slurm if boots else waiting),
+        NodeVerdicts(plan, devices, policies.verdicts, waiting - of_slurm.keys() if boots else waiting),
         NodeIsolation(plan, devices, policies.isolation),
     )
     return Gates(
@@ -109,7 +109,12 @@ def device_gates(
 
 
 def _boots(
-    plan: Plan, devices: Devices, waiting: frozenset[str], rollout: UnderWay, root: Path
+    plan: Plan,
+    devices: Devices,
+    waiting: frozenset[str],
+    of_slurm: Mapping[str, Scheduler],
+    rollout: UnderWay,
+    root: Path,
 ) -> tuple[SlurmBoots, ...]:
     policy = plan.spec.rollout.boots
     if policy is None:
@@ -118,13 +123,15 @@ def _boots(
     from clusterwright.rollout import ledger
     from clusterwright.rollout.gates.boots import BootNote, SlurmBoots
 
-    scheduler = plan.spec.scheduler
-    hosts = controllers(plan) if scheduler is not None and scheduler.slurm is not None else ()
-    reached = next((host for host in hosts if host in devices.over_ssh), "")
-    if not reached and waiting:
-        raise ClusterwrightError(
-            "nodes of this change have to boot, `rollout: {boots: ...}` has Slurm boot them, and the access file has "
-            f"no address for its controller, {', '.join(hosts) or 'which the spec lacks'}. Nothing was touched."
-        )
+    reached: dict[Scheduler, str] = {}
+    for slurm in (each for each in plan.spec.schedulers if each.slurm is not None):
+        hosts = controllers(plan, slurm)
+        reached[slurm] = next((host for host in hosts if host in devices.over_ssh), "")
+        if not reached[slurm] and any(of_slurm.get(name) == slurm for name in waiting):
+            raise ClusterwrightError(
+                "nodes of this change have to boot, `rollout: {boots: ...}` has Slurm boot them, and the access file "
+                f"has no address for its controller, {', '.join(hosts) or 'which the spec lacks'}. Nothing was touched."
+            )
+    told = {name: reached[slurm] for name, slurm in of_slurm.items() if reached[slurm]}
     note = BootNote(root / ledger.FOLDER / "boots.json", rollout.manifest)
-    return (SlurmBoots(devices, policy, waiting, reached, rollout.name, note),) if reached else ()
+    return (SlurmBoots(devices, policy, waiting & told.keys(), told, rollout.name, note),) if told else ()

@@ -156,6 +156,14 @@ def unreadable_placeholder(subject: Subject) -> Iterator[Problem]:
                     yield Problem(path, f"{found} names no secret.", "Write <secret NAME> or <secret NAME as FORM>.")
 
 
+def _slurm_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
+    for slurm in (each.slurm for each in spec.schedulers if each.slurm is not None):
+        if slurm.munge is not None and slurm.munge.secret is not None:
+            yield slurm.munge.secret, (*slurm.munge.path, "secret")
+        if slurm.accounting is not None:
+            yield slurm.accounting.database.secret, (*slurm.accounting.database.path, "secret")
+
+
 def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
     """The name of every secret that the spec's own values ask for, with its place."""
     snmp = spec.site.snmp
@@ -171,9 +179,7 @@ def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         manager = fabric.subnet_manager
         if manager is not None and manager.m_key is not None:
             yield manager.m_key.secret, (*manager.m_key.path, "secret")
-    slurm = spec.scheduler.slurm if spec.scheduler is not None else None
-    if slurm is not None and slurm.munge is not None and slurm.munge.secret is not None:
-        yield slurm.munge.secret, (*slurm.munge.path, "secret")
+    yield from _slurm_secrets(spec)
     uplinks = (tier.up.authentication for fabric in spec.fabrics for tier in fabric.tiers if tier.up is not None)
     for session in (*uplinks, *(border.authentication for border in spec.borders)):
         if session is not None:

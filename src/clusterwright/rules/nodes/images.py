@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.rules.spec.references import named_groups
 from clusterwright.spec.distribution import distribution_of
 from clusterwright.spec.driver_releases import driver_kind, is_missing
 from clusterwright.spec.image import Driver, Image
 from clusterwright.spec.job import SlurmTopology
 from clusterwright.spec.kernel_settings import dotted
-from clusterwright.spec.model import CLUSTER, NodeGroup
-from clusterwright.spec.text.document import Path
+from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
 
 # Settings that modern kernels accept and ignore, or do not have.
 DEAD_SYSCTLS = {
@@ -51,42 +51,39 @@ def dead_sysctl(subject: Subject) -> Iterator[Problem]:
 )
 def block_sizes(subject: Subject) -> Iterator[Problem]:
     """Block sizes of the scheduler against Slurm's rule, and against the base block."""
-    scheduler = subject.spec.scheduler
-    if scheduler is None or scheduler.slurm is None:
-        return
-    slurm = scheduler.slurm
+    for slurm, nodes in ((each.slurm, each.nodes) for each in subject.spec.schedulers):
+        if slurm is not None:
+            yield from _sizes(subject.spec, slurm, nodes)
+
+
+def _sizes(spec: ClusterSpec, slurm: SlurmTopology, nodes: Iterable[str]) -> Iterator[Problem]:
     if slurm.plugin == "block" and not slurm.block_sizes:
-        yield Problem(
-            (*scheduler.path, "plugin"), "The block plugin needs `block_sizes`.", "List them, smallest first."
-        )
+        yield Problem((*slurm.path, "plugin"), "The block plugin needs `block_sizes`.", "List them, smallest first.")
         return
     if slurm.plugin == "tree" and slurm.block_sizes:
-        yield Problem(
-            (*scheduler.path, "block_sizes"), "The tree plugin has no block sizes.", "Take them away.", key=True
-        )
+        yield Problem((*slurm.path, "block_sizes"), "The tree plugin has no block sizes.", "Take them away.", key=True)
         return
     for at, size in enumerate(slurm.block_sizes):
         base = slurm.block_sizes[0]
         factor = size // base
         if size % base or factor & (factor - 1) or (at and size <= slurm.block_sizes[at - 1]):
             yield Problem(
-                (*scheduler.path, "block_sizes", at),
+                (*slurm.path, "block_sizes", at),
                 f"{size} is not {base} times a power of two, larger than the one before.",
                 f"Use sizes out of {base}, {2 * base}, {4 * base}, {8 * base}, ...",
             )
-    group = subject.spec.node_group(scheduler.nodes)
-    if group and slurm.block_sizes:
-        yield from _blocks_that_fill(slurm, scheduler.path, group)
+    for group in (group for group in spec.node_groups if group.name in nodes and slurm.block_sizes):
+        yield from _blocks_that_fill(slurm, group)
 
 
-def _blocks_that_fill(slurm: SlurmTopology, at: Path, group: NodeGroup) -> Iterator[Problem]:
+def _blocks_that_fill(slurm: SlurmTopology, group: NodeGroup) -> Iterator[Problem]:
     """The base block against the leaves that become blocks, the last and perhaps short one too."""
     if slurm.leaf not in [level.name for level in group.levels] + [CLUSTER]:
         return
     base = slurm.block_sizes[0]
     leaf = min(group.nodes_per(slurm.leaf), group.count)
     last = group.count % leaf or leaf
-    path = (*at, "block_sizes", 0)
+    path = (*slurm.path, "block_sizes", 0)
     if leaf < base:
         message = f"A {slurm.leaf} has {leaf} nodes, fewer than the base block of {base}."
         yield Problem(path, message, f"Begin with {leaf}, or with a larger level as `leaf`.")
@@ -105,12 +102,11 @@ def _blocks_that_fill(slurm: SlurmTopology, at: Path, group: NodeGroup) -> Itera
 def jobs_without_image(subject: Subject) -> Iterator[Problem]:
     """Node groups that NCCL or the scheduler name, without an image."""
     spec = subject.spec
-    named = []
-    if spec.nccl:
-        named.append((spec.nccl.nodes, (*spec.nccl.path, "nodes")))
-    if spec.scheduler:
-        named.append((spec.scheduler.nodes, (*spec.scheduler.path, "nodes")))
-    for name, path in named:
+    users = [
+        *((profile.nodes, profile.path) for profile in spec.nccl_profiles),
+        *((scheduler.nodes, scheduler.path) for scheduler in spec.schedulers),
+    ]
+    for name, path in (each for names, at in users for each in named_groups(spec, names, (*at, "nodes"))):
         group = spec.node_group(name)
         if group and group.image is None:
             yield Problem(

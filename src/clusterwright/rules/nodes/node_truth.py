@@ -125,16 +125,16 @@ def containers(subject: Subject) -> Iterator[Problem]:
 )
 def status_listener(subject: Subject) -> Iterator[Problem]:
     """NCCL_RAS_ADDR among the variables of the profile."""
-    nccl = subject.spec.nccl
-    value = nccl.variables.get("NCCL_RAS_ADDR") if nccl is not None else None
-    if nccl is None or value is None or nccl.variables.get("NCCL_RAS_ENABLE") == "0":
-        return
-    host = value.rpartition(":")[0].strip("[]") or value
-    if host not in ("localhost", "127.0.0.1", "::1"):
-        message = f"NCCL_RAS_ADDR={value} listens beyond the node itself."
-        yield Problem(
-            (*nccl.path, "variables", "NCCL_RAS_ADDR"), message, "Take it away: localhost:28028 is the default."
-        )
+    for nccl in subject.spec.nccl_profiles:
+        value = nccl.variables.get("NCCL_RAS_ADDR")
+        if value is None or nccl.variables.get("NCCL_RAS_ENABLE") == "0":
+            continue
+        host = value.rpartition(":")[0].strip("[]") or value
+        if host not in ("localhost", "127.0.0.1", "::1"):
+            message = f"NCCL_RAS_ADDR={value} listens beyond the node itself."
+            yield Problem(
+                (*nccl.path, "variables", "NCCL_RAS_ADDR"), message, "Take it away: localhost:28028 is the default."
+            )
 
 
 @rule(
@@ -148,10 +148,10 @@ def status_listener(subject: Subject) -> Iterator[Problem]:
 )
 def strict_ordering(subject: Subject) -> Iterator[Problem]:
     """NCCL profiles that switch relaxed ordering off on nodes with RDMA."""
-    nccl = subject.spec.nccl
-    if nccl is not None and nccl.variables.get(_RELAXED_ORDERING) == "0":
-        message = f"{nccl.nodes} write to memory in strict order."
-        yield Problem((*nccl.path, "variables", _RELAXED_ORDERING), message, "Take it away, or set 1 or 2.")
+    for nccl in subject.spec.nccl_profiles:
+        if nccl.variables.get(_RELAXED_ORDERING) == "0":
+            message = f"{' and '.join(nccl.nodes)} write to memory in strict order."
+            yield Problem((*nccl.path, "variables", _RELAXED_ORDERING), message, "Take it away, or set 1 or 2.")
 
 
 @rule(

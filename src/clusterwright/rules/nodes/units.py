@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.intent.scheduling import CONTROLLER_UNITS, WORKER_UNITS
+from clusterwright.intent.needs.jobs import controller_group
+from clusterwright.intent.scheduling import ACCOUNTING, AUTHENTICATION, CONTROLLER_UNITS, WORKER_UNITS
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.encryption import KRB5P
 from clusterwright.spec.image import Image
@@ -81,9 +82,10 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
     """Units that are needed because of something in the spec, with what for."""
     own = [group for group in spec.node_groups if group.image == image.name]
     groups = {group.name for group in own}
-    has_slurm = spec.scheduler is not None and spec.scheduler.slurm is not None
-    works = spec.scheduler is not None and has_slurm and spec.scheduler.nodes in groups
-    controls = has_slurm and any(group.role == "service" for group in own)
+    slurms = [each for each in spec.schedulers if each.slurm is not None]
+    works = any(not groups.isdisjoint(each.nodes) for each in slurms)
+    controls = any(controller_group(spec, each) in groups for each in slurms)
+    records = any(each.slurm and each.slurm.accounting and each.slurm.accounting.nodes in groups for each in slurms)
     boots = spec.boot is not None and spec.boot.servers in groups
     managers = [each.subnet_manager for each in spec.fabrics if each.subnet_manager is not None]
     manages = any(each.kind == OPENSM and each.nodes in groups for each in managers)
@@ -94,6 +96,7 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         (image.kernel_parameters or image.hugepages, ("tuned.service",), "the kernel's command line"),
         (works, (*WORKER_UNITS, *_KEY_UNITS), "Slurm"),
         (controls, (*CONTROLLER_UNITS, *_KEY_UNITS), "Slurm's controller"),
+        (records, (AUTHENTICATION, ACCOUNTING, *_KEY_UNITS), "Slurm's accounting"),
         (boots, ("nginx.service", "dnsmasq.service", *_KEA), "booting over the network"),
         (manages, ("opensm.service",), "the subnet manager"),
     )

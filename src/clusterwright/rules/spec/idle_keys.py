@@ -36,7 +36,7 @@ Idle = tuple[Path, str, str]  # a section or item, the key in it, why nothing re
 def idle_key(subject: Subject) -> Iterator[Problem]:
     """Every key of the spec that another value keeps from counting."""
     spec = subject.spec
-    for found in (_authentication, _classes, _watchdogs, _mounts, _keys, _secrets, _jobs):
+    for found in (_authentication, _classes, _watchdogs, _mounts, _keys, _secrets, _jobs, _controllers):
         for path, key, why in found(spec):
             if key in (spec.document.at(path) or {}):
                 message = f"`{key}` does nothing here: {why}."
@@ -132,3 +132,9 @@ def _jobs(spec: ClusterSpec) -> Iterator[Idle]:
         for axis, ranks in job.sizes.items():
             if ranks == 1:
                 yield (*job.path, "bytes_per_step"), axis, "the job has one rank along it"
+
+
+def _controllers(spec: ClusterSpec) -> Iterator[Idle]:
+    for wanted in (each.controllers for each in spec.schedulers if each.slurm is not None):
+        if wanted.count == 1:
+            yield wanted.path, "shared_by", "one controller shares its state with nobody"

@@ -49,6 +49,10 @@ def _lists(spec: ClusterSpec) -> Iterator[tuple[str, list[tuple[str, Path]]]]:
     for fabric in spec.fabrics:
         yield f"classes of {fabric.name}", [(item.name, (*item.path, "name")) for item in fabric.classes]
         yield f"partitions of {fabric.name}", [(item.name, (*item.path, "name")) for item in fabric.partitions]
+    yield "NCCL profiles", [(item.name, (*item.path, "name")) for item in spec.nccl_profiles if item.name is not None]
+    yield "schedulers", [(item.name, (*item.path, "name")) for item in spec.schedulers if item.name is not None]
+    for slurm in (each.slurm for each in spec.schedulers if each.slurm is not None):
+        yield "partitions of Slurm", [(item.name, (*item.path, "name")) for item in slurm.partitions]
     yield "zones", [(item.name, (*item.path, "name")) for item in spec.zones]
     yield "images", [(item.name, (*item.path, "name")) for item in spec.images]
     yield "flows", [(item.name, (*item.path, "name")) for item in spec.flows]

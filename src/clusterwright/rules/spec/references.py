@@ -38,14 +38,29 @@ def _node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         yield from ((name, (*mount.path, "nodes", at)) for at, name in enumerate(mount.nodes))
     for zone in spec.zones:
         yield from ((name, (*zone.path, "nodes", at)) for at, name in enumerate(zone.nodes))
-    if spec.nccl:
-        yield spec.nccl.nodes, (*spec.nccl.path, "nodes")
-    if spec.scheduler:
-        yield spec.scheduler.nodes, (*spec.scheduler.path, "nodes")
+    partitions = (part for each in spec.schedulers if each.slurm is not None for part in each.slurm.partitions)
+    for scheduler in spec.schedulers:
+        if scheduler.controllers.nodes is not None:
+            yield scheduler.controllers.nodes, (*scheduler.controllers.path, "nodes")
+        if scheduler.slurm is not None and scheduler.slurm.accounting is not None:
+            yield scheduler.slurm.accounting.nodes, (*scheduler.slurm.accounting.path, "nodes")
+    users = [
+        *((each.nodes, each.path) for each in spec.nccl_profiles),
+        *((each.nodes, each.path) for each in spec.schedulers),
+        *((each.nodes, each.path) for each in partitions),
+    ]
+    for names, path in users:
+        yield from named_groups(spec, names, (*path, "nodes"))
     if spec.boot:
         yield spec.boot.servers, (*spec.boot.path, "servers")
     for job in spec.jobs:
         yield job.nodes, (*job.path, "nodes")
+
+
+def named_groups(spec: ClusterSpec, names: Iterable[str], path: Path) -> Iterator[tuple[str, Path]]:
+    """Each of the names written at ``path``, one or a list of them, with its place."""
+    is_list = isinstance(spec.document.at(path), list)
+    yield from ((name, (*path, at) if is_list else path) for at, name in enumerate(names))
 
 
 @rule(
@@ -77,8 +92,8 @@ def unknown_fabric(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     known = {fabric.name for fabric in spec.fabrics}
     named = [(name, (*zone.path, "fabrics", at)) for zone in spec.zones for at, name in enumerate(zone.fabrics)]
-    if spec.nccl:
-        named += [(spec.nccl.fabric, (*spec.nccl.path, "fabric")), (spec.nccl.sockets, (*spec.nccl.path, "sockets"))]
+    for nccl in spec.nccl_profiles:
+        named += [(nccl.fabric, (*nccl.path, "fabric")), (nccl.sockets, (*nccl.path, "sockets"))]
     if spec.boot:
         named.append((spec.boot.fabric, (*spec.boot.path, "fabric")))
     yield from (unknown("fabric", name, known, path) for name, path in named if name not in known)
@@ -169,11 +184,12 @@ def unknown_level(subject: Subject) -> Iterator[Problem]:
         for tier in fabric.tiers:
             if tier.per not in known:
                 yield unknown("level", tier.per, known, (*tier.path, "per"))
-    scheduler = spec.scheduler
-    if scheduler and scheduler.slurm and (scheduled := spec.node_group(scheduler.nodes)):
-        known = {level.name for level in scheduled.levels}
-        if scheduler.slurm.leaf not in known:
-            yield unknown("level", scheduler.slurm.leaf, known, (*scheduler.path, "leaf"), scheduled.name)
+    for slurm, name in ((each.slurm, name) for each in spec.schedulers for name in each.nodes):
+        scheduled = spec.node_group(name)
+        if slurm is not None and scheduled is not None:
+            known = {level.name for level in scheduled.levels}
+            if slurm.leaf not in known:
+                yield unknown("level", slurm.leaf, known, (*slurm.path, "leaf"), scheduled.name)
 
 
 @rule(

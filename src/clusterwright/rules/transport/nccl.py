@@ -54,21 +54,22 @@ DERIVED_VARIABLES = {
 )
 def control_dscp(subject: Subject) -> Iterator[Problem]:
     """NCCL's control DSCP against the classes of its fabric."""
-    nccl = subject.spec.nccl
-    fabric = subject.spec.fabric(nccl.fabric) if nccl else None
-    if nccl is None or fabric is None or nccl.control_dscp is None:
-        return
-    if fabric.technology != "roce":
-        message = f"{fabric.name} is {fabric.technology}: NCCL's control messages have no DSCP there."
-        yield Problem((*nccl.path, "control_dscp"), message, "Take `control_dscp` away.", key=True)
-        return
-    safe = {code for item in fabric.classes if item.strict or item.priority is not None for code in item.dscp}
-    if nccl.control_dscp not in safe:
-        yield Problem(
-            (*nccl.path, "control_dscp"),
-            f"DSCP {nccl.control_dscp} of NCCL's control messages is in no lossless or strict class of {fabric.name}.",
-            f"Choose one of {_spans(safe)}.",
-        )
+    for nccl in subject.spec.nccl_profiles:
+        fabric = subject.spec.fabric(nccl.fabric)
+        if fabric is None or nccl.control_dscp is None:
+            continue
+        if fabric.technology != "roce":
+            message = f"{fabric.name} is {fabric.technology}: NCCL's control messages have no DSCP there."
+            yield Problem((*nccl.path, "control_dscp"), message, "Take `control_dscp` away.", key=True)
+            continue
+        safe = {code for item in fabric.classes if item.strict or item.priority is not None for code in item.dscp}
+        if nccl.control_dscp not in safe:
+            yield Problem(
+                (*nccl.path, "control_dscp"),
+                f"DSCP {nccl.control_dscp} of NCCL's control messages is in no lossless or strict class of"
+                f" {fabric.name}.",
+                f"Choose one of {_spans(safe)}.",
+            )
 
 
 def _spans(codes: set[int]) -> str:
@@ -90,20 +91,22 @@ def _spans(codes: set[int]) -> str:
 )
 def nccl_fabric(subject: Subject) -> Iterator[Problem]:
     """NCCL's nodes against what its two fabrics attach."""
-    nccl = subject.spec.nccl
-    if nccl is None:
-        return
     spec = subject.spec
-    for key, name in (("fabric", nccl.fabric), ("sockets", nccl.sockets)):
-        fabric = spec.fabric(name)
-        if fabric and nccl.nodes not in {attach.nodes for attach in fabric.attach}:
-            yield Problem((*nccl.path, key), f"{name} serves no NIC of {nccl.nodes}.", _serving(spec, nccl.nodes))
-    data = spec.fabric(nccl.fabric)
-    if data and data.technology == "ethernet":
-        yield Problem((*nccl.path, "fabric"), f"{nccl.fabric} carries no RDMA.", "Name a RoCE or InfiniBand fabric.")
-    sockets = spec.fabric(nccl.sockets)
-    if sockets and sockets.addressing is None:
-        yield Problem((*nccl.path, "sockets"), f"{nccl.sockets} has no IP addresses.", "Name an Ethernet fabric.")
+    for nccl in spec.nccl_profiles:
+        for key, name in (("fabric", nccl.fabric), ("sockets", nccl.sockets)):
+            fabric = spec.fabric(name)
+            served = {attach.nodes for attach in fabric.attach} if fabric else {*nccl.nodes}
+            for nodes in nccl.nodes:
+                if nodes not in served:
+                    yield Problem((*nccl.path, key), f"{name} serves no NIC of {nodes}.", _serving(spec, nodes))
+        data = spec.fabric(nccl.fabric)
+        if data and data.technology == "ethernet":
+            yield Problem(
+                (*nccl.path, "fabric"), f"{nccl.fabric} carries no RDMA.", "Name a RoCE or InfiniBand fabric."
+            )
+        sockets = spec.fabric(nccl.sockets)
+        if sockets and sockets.addressing is None:
+            yield Problem((*nccl.path, "sockets"), f"{nccl.sockets} has no IP addresses.", "Name an Ethernet fabric.")
 
 
 def _serving(spec: ClusterSpec, nodes: str) -> str:
@@ -123,10 +126,10 @@ def _serving(spec: ClusterSpec, nodes: str) -> str:
 )
 def misread_value(subject: Subject) -> Iterator[Problem]:
     """NCCL variables whose value has blanks around it, quotes or a comment, or is too long."""
-    nccl = subject.spec.nccl
-    for name, value in nccl.variables.items() if nccl else ():
+    written = ((nccl, *each) for nccl in subject.spec.nccl_profiles for each in nccl.variables.items())
+    for nccl, name, value in written:
         wrong = _misread(value) if name.startswith("NCCL_") else None
-        if nccl and wrong:
+        if wrong:
             message = f"{name} {wrong}, and NCCL takes the line as it stands."
             yield Problem((*nccl.path, "variables", name), message, "Write the bare value.")
 
@@ -155,9 +158,8 @@ def _misread(value: str) -> str | None:
 )
 def variable_by_hand(subject: Subject) -> Iterator[Problem]:
     """Entries of `variables` that the plan or another key of the profile already gives."""
-    nccl = subject.spec.nccl
-    for name in nccl.variables if nccl else ():
-        if nccl and name in DERIVED_VARIABLES:
+    for nccl, name in ((each, name) for each in subject.spec.nccl_profiles for name in each.variables):
+        if name in DERIVED_VARIABLES:
             yield Problem(
                 (*nccl.path, "variables", name),
                 f"{name} is derived from {DERIVED_VARIABLES[name]}; the hand-written value would win.",

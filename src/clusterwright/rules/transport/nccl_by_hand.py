@@ -9,7 +9,7 @@ from clusterwright.rules.isolation.isolation import DEFAULT_PKEY
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.job import NcclProfile
-from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.zone_reach import memberships_of
 
 
@@ -26,25 +26,25 @@ from clusterwright.spec.zone_reach import memberships_of
 )
 def contradicting_variable(subject: Subject) -> Iterator[Problem]:
     """NCCL_IB_HCA, NCCL_IB_PKEY and NCCL_IB_SL among the variables of a profile on InfiniBand."""
-    nccl = subject.spec.nccl
-    fabric = subject.spec.fabric(nccl.fabric) if nccl else None
-    if nccl is None or fabric is None or fabric.technology != "infiniband":
-        return
-    judges = {
-        "NCCL_IB_HCA": _adapters(subject.spec, nccl, fabric),
-        "NCCL_IB_PKEY": _partition(subject.spec, nccl, fabric),
-        "NCCL_IB_SL": _level(nccl, fabric),
-    }
-    for name, problem in judges.items():
-        if problem is not None:
-            path = (*nccl.path, "variables", name)
-            yield Problem(path, f"{name}={nccl.variables[name]} {problem}.", "Take it away.")
+    for nccl in subject.spec.nccl_profiles:
+        fabric = subject.spec.fabric(nccl.fabric)
+        if fabric is None or fabric.technology != "infiniband":
+            continue
+        judges = [("NCCL_IB_SL", _level(nccl, fabric))]
+        for group in (group for group in subject.spec.node_groups if group.name in nccl.nodes):
+            judges += [
+                ("NCCL_IB_HCA", _adapters(group, nccl, fabric)),
+                ("NCCL_IB_PKEY", _partition(subject.spec, group.name, nccl, fabric)),
+            ]
+        for name, problem in judges:
+            if problem is not None:
+                path = (*nccl.path, "variables", name)
+                yield Problem(path, f"{name}={nccl.variables[name]} {problem}.", "Take it away.")
 
 
-def _adapters(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> str | None:
-    group = spec.node_group(nccl.nodes)
+def _adapters(group: NodeGroup, nccl: NcclProfile, fabric: Fabric) -> str | None:
     value = nccl.variables.get("NCCL_IB_HCA")
-    if value is None or group is None:
+    if value is None:
         return None
     cabled = {attach.nics for attach in fabric.attach if attach.nodes == group.name}
     nics = [(nics.name, nic.rdma_device) for nics in group.model.nic_groups for nic in nics.nics if nic.rdma_device]
@@ -69,7 +69,7 @@ def _chosen(value: str, devices: Set[str]) -> set[str]:
     return set(devices) - named if value.startswith("^") else named
 
 
-def _partition(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> str | None:
+def _partition(spec: ClusterSpec, nodes: str, nccl: NcclProfile, fabric: Fabric) -> str | None:
     value = nccl.variables.get("NCCL_IB_PKEY")
     manager = fabric.subnet_manager
     if value is None or manager is None:
@@ -77,14 +77,14 @@ def _partition(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> str | No
     member = [
         (partition.pkey, membership == "full")
         for partition in fabric.partitions
-        if partition.pkey != DEFAULT_PKEY and (membership := memberships_of(spec, partition).get(nccl.nodes))
+        if partition.pkey != DEFAULT_PKEY and (membership := memberships_of(spec, partition).get(nodes))
     ]
     is_full = [manager.default_membership == "full", *(full for _, full in sorted(member))]
     if not value.isdecimal() or int(value) >= len(is_full):
-        return f"is no index of {nccl.nodes}: its ports on {fabric.name} have {len(is_full)}, from 0"
+        return f"is no index of {nodes}: its ports on {fabric.name} have {len(is_full)}, from 0"
     if is_full[int(value)]:
         return None
-    return f"is the index of a partition of {fabric.name} in which {nccl.nodes} is a limited member"
+    return f"is the index of a partition of {fabric.name} in which {nodes} is a limited member"
 
 
 def _level(nccl: NcclProfile, fabric: Fabric) -> str | None:

@@ -23,15 +23,13 @@ from clusterwright.spec.runtime_names import known_names, known_versions, minor_
 )
 def unknown_variable(subject: Subject) -> Iterator[Problem]:
     """Entries of `variables` that are in no table of the profile's releases."""
-    nccl = subject.spec.nccl
-    if nccl is None:
-        return
-    known = _known(nccl)
-    for name in nccl.variables if known is not None else ():
-        if known is not None and name not in known:
-            close = get_close_matches(name, sorted(known), n=1, cutoff=0.8)
-            hint = f"Did you mean {close[0]}?" if close else "Take it away, or name the release that reads it."
-            yield Problem((*nccl.path, "variables", name), f"{_programs(nccl)} {name}.", hint, key=True)
+    for nccl in subject.spec.nccl_profiles:
+        known = _known(nccl)
+        for name in nccl.variables if known is not None else ():
+            if known is not None and name not in known:
+                close = get_close_matches(name, sorted(known), n=1, cutoff=0.8)
+                hint = f"Did you mean {close[0]}?" if close else "Take it away, or name the release that reads it."
+                yield Problem((*nccl.path, "variables", name), f"{_programs(nccl)} {name}.", hint, key=True)
 
 
 @rule(
@@ -45,16 +43,14 @@ def unknown_variable(subject: Subject) -> Iterator[Problem]:
 )
 def unknown_release(subject: Subject) -> Iterator[Problem]:
     """`version` and `pytorch` of the profile without a table."""
-    nccl = subject.spec.nccl
-    if nccl is None:
-        return
-    for library, key, version in (("nccl", "version", nccl.version), ("torch", "pytorch", nccl.pytorch)):
-        if version is None or known_names(library, version) is not None:
-            continue
-        name = "NCCL" if library == "nccl" else "PyTorch"
-        known = ", ".join(known_versions(library))
-        message = f"The variables of {name} {minor_of(version)} are not known; those of {known} are."
-        yield Problem((*nccl.path, key), message, "Name one of these, or add a table.")
+    for nccl in subject.spec.nccl_profiles:
+        for library, key, version in (("nccl", "version", nccl.version), ("torch", "pytorch", nccl.pytorch)):
+            if version is None or known_names(library, version) is not None:
+                continue
+            name = "NCCL" if library == "nccl" else "PyTorch"
+            known = ", ".join(known_versions(library))
+            message = f"The variables of {name} {minor_of(version)} are not known; those of {known} are."
+            yield Problem((*nccl.path, key), message, "Name one of these, or add a table.")
 
 
 @rule(
@@ -68,42 +64,44 @@ def unknown_release(subject: Subject) -> Iterator[Problem]:
 )
 def too_old(subject: Subject) -> Iterator[Problem]:
     """Keys of the profile, and the technology of its fabric, against the variables that they would have to set."""
-    nccl = subject.spec.nccl
-    fabric = subject.spec.fabric(nccl.fabric) if nccl is not None else None
-    if nccl is None or fabric is None:
-        return
-    needs = (
-        (fabric.technology == "roce", "nccl", "NCCL_IB_ADDR_RANGE", "version", "which chooses GIDs on RoCE"),
-        (nccl.control_dscp is not None, "nccl", "NCCL_IB_FIFO_TC", "control_dscp", "which this sets"),
-        (nccl.tuner is not None, "nccl", "NCCL_TUNER_PLUGIN", "tuner", "which this sets"),
-        (
-            nccl.heartbeat_timeout_s is not None,
-            "torch",
-            "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
-            "heartbeat_timeout_s",
-            "which this sets",
-        ),
-        (
-            nccl.flight_recorder is not None,
-            "torch",
-            "TORCH_NCCL_DUMP_ON_TIMEOUT",
-            "flight_recorder",
-            "which this needs",
-        ),
-    )
-    for wanted, library, variable, key, use in needs:
-        version = nccl.version if library == "nccl" else nccl.pytorch
-        if not wanted:
+    for nccl in subject.spec.nccl_profiles:
+        fabric = subject.spec.fabric(nccl.fabric)
+        if fabric is None:
             continue
-        if version is None:
-            message = f"{variable} is PyTorch's, and the profile names no PyTorch."
-            yield Problem((*nccl.path, key), message, "Say which with `pytorch`.", key=True)
-            continue
-        names = known_names(library, version)
-        if names is not None and variable not in names:
-            name = "NCCL" if library == "nccl" else "PyTorch"
-            hint = "Name a newer release." if key == "version" else "Name a newer release, or take the key away."
-            yield Problem((*nccl.path, key), f"{name} {version} has no {variable}, {use}.", hint, key=key != "version")
+        needs = (
+            (fabric.technology == "roce", "nccl", "NCCL_IB_ADDR_RANGE", "version", "which chooses GIDs on RoCE"),
+            (nccl.control_dscp is not None, "nccl", "NCCL_IB_FIFO_TC", "control_dscp", "which this sets"),
+            (nccl.tuner is not None, "nccl", "NCCL_TUNER_PLUGIN", "tuner", "which this sets"),
+            (
+                nccl.heartbeat_timeout_s is not None,
+                "torch",
+                "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
+                "heartbeat_timeout_s",
+                "which this sets",
+            ),
+            (
+                nccl.flight_recorder is not None,
+                "torch",
+                "TORCH_NCCL_DUMP_ON_TIMEOUT",
+                "flight_recorder",
+                "which this needs",
+            ),
+        )
+        for wanted, library, variable, key, use in needs:
+            version = nccl.version if library == "nccl" else nccl.pytorch
+            if not wanted:
+                continue
+            if version is None:
+                message = f"{variable} is PyTorch's, and the profile names no PyTorch."
+                yield Problem((*nccl.path, key), message, "Say which with `pytorch`.", key=True)
+                continue
+            names = known_names(library, version)
+            if names is not None and variable not in names:
+                name = "NCCL" if library == "nccl" else "PyTorch"
+                hint = "Name a newer release." if key == "version" else "Name a newer release, or take the key away."
+                yield Problem(
+                    (*nccl.path, key), f"{name} {version} has no {variable}, {use}.", hint, key=key != "version"
+                )
 
 
 def _known(nccl: NcclProfile) -> frozenset[str] | None:

@@ -22,28 +22,30 @@ from clusterwright.spec.model import ClusterSpec
 )
 def idle_row(subject: Subject) -> Iterator[Problem]:
     """Rows of the tuner's table that no collective can reach."""
-    nccl = subject.spec.nccl
-    rows = nccl.tuner.rows if nccl is not None and nccl.tuner is not None else ()
-    for at, row in enumerate(rows):
-        reason = _idle(subject.spec, nccl, row) if nccl is not None else None
-        if reason is not None:
-            yield Problem(row.path, f"This row never applies: {reason}.", "Mend it, or take it away.")
-            continue
-        for number, earlier in enumerate(rows[:at], 1):
-            if _covers(earlier, row):
-                message = f"This row never applies: row {number} fits everything that it fits."
-                yield Problem(row.path, message, f"Put it before row {number}, or take it away.")
-                break
+    for nccl in subject.spec.nccl_profiles:
+        rows = nccl.tuner.rows if nccl.tuner is not None else ()
+        for at, row in enumerate(rows):
+            reason = _idle(subject.spec, nccl, row)
+            if reason is not None:
+                yield Problem(row.path, f"This row never applies: {reason}.", "Mend it, or take it away.")
+                continue
+            for number, earlier in enumerate(rows[:at], 1):
+                if _covers(earlier, row):
+                    message = f"This row never applies: row {number} fits everything that it fits."
+                    yield Problem(row.path, message, f"Put it before row {number}, or take it away.")
+                    break
 
 
 def _idle(spec: ClusterSpec, nccl: NcclProfile, row: TunerRow) -> str | None:
-    group = spec.node_group(nccl.nodes)
+    groups = [group for group in spec.node_groups if group.name in nccl.nodes]
     fabric = spec.fabric(nccl.fabric)
     if row.min_bytes > row.max_bytes:
         return f"its smallest message has {row.min_bytes:,} bytes, its largest {row.max_bytes:,}"
-    attached = fabric is not None and group is not None and group.name in {each.nodes for each in fabric.attach}
-    if group is not None and attached and row.nodes is not None and row.nodes > group.count:  # CW406 says the rest
-        return f"it is for {row.nodes:,} nodes, and {group.name} has {group.count:,}"
+    served = {each.nodes for each in fabric.attach} if fabric is not None else set()
+    count = sum(group.count for group in groups)
+    if served.issuperset(nccl.nodes) and row.nodes is not None and row.nodes > count:  # CW406 says the rest
+        has = "has" if len(nccl.nodes) == 1 else "have"
+        return f"it is for {row.nodes:,} nodes, and {' and '.join(nccl.nodes)} {has} {count:,}"
     manager = fabric.subnet_manager if fabric is not None else None
     if row.algorithm.startswith("collnet") and not (manager is not None and manager.sharp):
         return f"{row.algorithm} needs switches that reduce, and {nccl.fabric} has no SHARP"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.rules.spec.references import named_groups
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.job import NcclProfile
 from clusterwright.spec.zone_reach import memberships_of
@@ -65,10 +66,12 @@ def _all_have_levels(fabric: Fabric) -> bool:
     return all(item.service_level is not None for item in fabric.classes)
 
 
-def _target(subject: Subject) -> tuple[NcclProfile, Fabric] | None:
-    nccl = subject.spec.nccl
-    fabric = subject.spec.fabric(nccl.fabric) if nccl else None
-    return None if nccl is None or fabric is None or fabric.technology != INFINIBAND else (nccl, fabric)
+def _targets(subject: Subject) -> Iterator[tuple[NcclProfile, Fabric]]:
+    """The NCCL profiles on InfiniBand, each with its fabric."""
+    for nccl in subject.spec.nccl_profiles:
+        fabric = subject.spec.fabric(nccl.fabric)
+        if fabric is not None and fabric.technology == INFINIBAND:
+            yield nccl, fabric
 
 
 @rule(
@@ -80,10 +83,12 @@ def _target(subject: Subject) -> tuple[NcclProfile, Fabric] | None:
 )
 def nccl_level(subject: Subject) -> Iterator[Problem]:
     """NCCL's service level and data class against the classes of its InfiniBand fabric."""
-    target = _target(subject)
-    if target is None or not _all_have_levels(target[1]):
-        return
-    nccl, fabric = target
+    for nccl, fabric in _targets(subject):
+        if _all_have_levels(fabric):
+            yield from _level_faults(nccl, fabric)
+
+
+def _level_faults(nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
     by_name = {item.name: item.service_level for item in fabric.classes}
     if nccl.data_class is not None and nccl.data_class not in by_name:
         known = ", ".join(by_name) or "none"
@@ -116,23 +121,19 @@ def nccl_level(subject: Subject) -> Iterator[Problem]:
 )
 def nccl_partition(subject: Subject) -> Iterator[Problem]:
     """NCCL's nodes in no partition of its fabric as full members, while the default membership is limited."""
-    target = _target(subject)
-    if target is None:
-        return
-    nccl, fabric = target
-    manager = fabric.subnet_manager
-    if manager is None or manager.default_membership == "full":
-        return
-    if any(subject.spec.zone(zone) is None for partition in fabric.partitions for zone in partition.zones):
-        return  # CW152 says so
-    full = [
-        partition.name
-        for partition in fabric.partitions
-        if memberships_of(subject.spec, partition).get(nccl.nodes) == "full"
-    ]
-    if not full:
-        message = f"{nccl.nodes} is a full member of no partition of {fabric.name}: its nodes do not reach each other."
-        yield Problem((*nccl.path, "nodes"), message, "Add its zone to a partition with `membership: full`.")
+    for nccl, fabric in _targets(subject):
+        manager = fabric.subnet_manager
+        if manager is None or manager.default_membership == "full":
+            continue
+        if any(subject.spec.zone(zone) is None for partition in fabric.partitions for zone in partition.zones):
+            continue  # CW152 says so
+        members = [memberships_of(subject.spec, partition) for partition in fabric.partitions]
+        for name, path in named_groups(subject.spec, nccl.nodes, (*nccl.path, "nodes")):
+            if not any(each.get(name) == "full" for each in members):
+                message = (
+                    f"{name} is a full member of no partition of {fabric.name}: its nodes do not reach each other."
+                )
+                yield Problem(path, message, "Add its zone to a partition with `membership: full`.")
 
 
 @rule(
@@ -147,20 +148,19 @@ def nccl_partition(subject: Subject) -> Iterator[Problem]:
 )
 def nccl_features(subject: Subject) -> Iterator[Problem]:
     """CollNet and adaptive routing among NCCL's variables, on fabrics without SHARP or adaptive routing."""
-    target = _target(subject)
-    manager = target[1].subnet_manager if target else None
-    if target is None or manager is None:
-        return
-    nccl, fabric = target
-    for name, value in nccl.variables.items():
-        collnet = (name == "NCCL_COLLNET_ENABLE" and value != "0") or (
-            name == "NCCL_ALGO" and "collnet" in value.lower() and not value.startswith("^")
-        )
-        path = (*nccl.path, "variables", name)
-        if collnet and not manager.sharp:
-            yield Problem(path, f"{fabric.name} has no SHARP, which {name}={value} asks for.", "Take it away.")
-        if name == "NCCL_IB_ADAPTIVE_ROUTING" and value != "0" and not manager.adaptive_routing:
-            yield Problem(path, f"{fabric.name} has no adaptive routing, which {name} asks for.", "Take it away.")
+    for nccl, fabric in _targets(subject):
+        manager = fabric.subnet_manager
+        if manager is None:
+            continue
+        for name, value in nccl.variables.items():
+            collnet = (name == "NCCL_COLLNET_ENABLE" and value != "0") or (
+                name == "NCCL_ALGO" and "collnet" in value.lower() and not value.startswith("^")
+            )
+            path = (*nccl.path, "variables", name)
+            if collnet and not manager.sharp:
+                yield Problem(path, f"{fabric.name} has no SHARP, which {name}={value} asks for.", "Take it away.")
+            if name == "NCCL_IB_ADAPTIVE_ROUTING" and value != "0" and not manager.adaptive_routing:
+                yield Problem(path, f"{fabric.name} has no adaptive routing, which {name} asks for.", "Take it away.")
 
 
 @rule(
@@ -174,14 +174,12 @@ def nccl_features(subject: Subject) -> Iterator[Problem]:
 )
 def crossing_rails(subject: Subject) -> Iterator[Problem]:
     """`cross_nic: 1`, or its variable, on an InfiniBand fabric whose lowest tier is joined by rail."""
-    target = _target(subject)
-    if target is None:
-        return
-    nccl, fabric = target
-    if fabric.tiers[0].join != "rail":
-        return
-    message = f"Each NIC of {nccl.nodes} has a {fabric.tiers[0].role} of its own, so that crossing NICs costs hops."
-    if nccl.cross_nic == 1:
-        yield Problem((*nccl.path, "cross_nic"), message, "Take `cross_nic` away, or write 0.")
-    if nccl.variables.get("NCCL_CROSS_NIC") == "1":
-        yield Problem((*nccl.path, "variables", "NCCL_CROSS_NIC"), message, "Take it away.")
+    for nccl, fabric in _targets(subject):
+        if fabric.tiers[0].join != "rail":
+            continue
+        role = fabric.tiers[0].role
+        message = f"Each NIC of {', '.join(nccl.nodes)} has a {role} of its own, so that crossing NICs costs hops."
+        if nccl.cross_nic == 1:
+            yield Problem((*nccl.path, "cross_nic"), message, "Take `cross_nic` away, or write 0.")
+        if nccl.variables.get("NCCL_CROSS_NIC") == "1":
+            yield Problem((*nccl.path, "variables", "NCCL_CROSS_NIC"), message, "Take it away.")

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from clusterwright.finding import Severity
 from clusterwright.intent.traffic_classes import DSCPS, default_class
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.job import NcclProfile
 
 # RoCE MTU 4096 plus Ethernet, IPv6, UDP, BTH, RETH and ICRC fit an Ethernet MTU of 4,200 bytes with room to spare.
 ROCE_MTU = 4200
@@ -123,10 +125,13 @@ def lossless_data(subject: Subject) -> Iterator[Problem]:
                 f"{fabric.name} is RoCE and has no class with a PFC priority.",
                 "Give the class of its RDMA traffic a `priority`, the same number on switches and NICs.",
             )
-    nccl = spec.nccl
-    target = spec.fabric(nccl.fabric) if nccl else None
-    if nccl is None or target is None or target.technology != "roce":
-        return
+    for nccl in spec.nccl_profiles:
+        target = spec.fabric(nccl.fabric)
+        if target is not None and target.technology == "roce":
+            yield from _data_class(nccl, target)
+
+
+def _data_class(nccl: NcclProfile, target: Fabric) -> Iterator[Problem]:
     chosen = next((item for item in target.classes if item.name == nccl.data_class), None)
     names = ", ".join(item.name for item in target.classes if item.priority is not None) or "none"
     if nccl.data_class is None:

@@ -124,7 +124,8 @@ def default_at(schema_name: str, keys: tuple[str, ...], none: Any = None) -> Any
 
 
 def _properties(whole: Any, node: Any) -> Mapping[str, Any]:
-    """The keys of the objects that ``node`` describes, itself or as items of a list."""
+    """The keys of the objects that ``node`` describes, itself or as items of a list; one or several are alike."""
+    node = node.get("else", node) if "properties" not in node else node
     node = node.get("items", node)
     reference = node.get("$ref", "")
     node = whole["$defs"][reference.rpartition("/")[2]] if reference.startswith("#/$defs/") else node

@@ -16,6 +16,7 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.traffic_classes import (
     NUMBERS,
     data_class_of,
+    has_several_classes,
     lossless_numbers,
     marked_numbers,
     traffic_class_byte,
@@ -134,7 +135,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
         if hardware.pcie is not None
         else None,
         "nics": [_nic(plan, model, port, nic.bond) for nic in kind.nics for port in nic.ports],
-        "lossless": {name: _lossless(plan, name) for name, _ in kernel if is_lossless(plan, name)},
+        "lossless": {name: _lossless(plan, name, kind.node_group) for name, _ in kernel if is_lossless(plan, name)},
         "kernel": {
             "parameters": kernel_command_line(image),
             "modules": [module.replace("-", "_") for module in image.modules],
@@ -216,7 +217,7 @@ def _nic(plan: Plan, model: str, nic: KindNic, bond: Bond | None) -> dict[str, A
 
 
 @per_plan
-def _lossless(plan: Plan, name: str) -> dict[str, Any]:
+def _lossless(plan: Plan, name: str, node_group: str) -> dict[str, Any]:
     fabric = plan.spec.fabric(name)
     if fabric is None:
         return {}
@@ -224,10 +225,8 @@ def _lossless(plan: Plan, name: str) -> dict[str, Any]:
     for dscp, priority in enumerate(nic_priorities(fabric)):
         by_priority.setdefault(str(priority), []).append(dscp)
     lossless, marked = lossless_numbers(fabric), marked_numbers(fabric)
-    data = data_class_of(plan, fabric)
-    nccl = plan.spec.nccl
-    several = nccl is not None and nccl.fabric == name and nccl.control_dscp is not None
-    forced = data is not None and bool(data.dscp) and not several
+    data = data_class_of(plan, fabric, node_group)
+    forced = data is not None and bool(data.dscp) and not has_several_classes(plan, fabric, node_group)
     return {
         "pfc": ",".join("1" if priority in lossless else "0" for priority in range(NUMBERS)),
         "priorities": dict(sorted(by_priority.items())),

@@ -18,6 +18,7 @@ from clusterwright.intent.traffic_classes import (
     NUMBERS,
     class_numbers,
     data_class_of,
+    has_several_classes,
     lossless_numbers,
     marked_numbers,
     traffic_class_byte,
@@ -70,7 +71,7 @@ def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
         for name, nics in kind.by_fabric().items()
         if is_lossless(plan, name)
     )
-    return _files(plan, shape) if shape else ()
+    return _files(plan, kind.node_group, shape) if shape else ()
 
 
 WRITER = Writer(KIND, applies, shared=shared)
@@ -109,12 +110,12 @@ Shape = tuple[tuple[str, tuple[Nic, ...]], ...]
 
 
 @per_plan
-def _files(plan: Plan, shape: Shape) -> tuple[SharedFile, ...]:
+def _files(plan: Plan, node_group: str, shape: Shape) -> tuple[SharedFile, ...]:
     views = []
     for name, nics in shape:
         fabric = plan.spec.fabric(name)
         if fabric is not None:
-            views.append(_view(plan, fabric, nics))
+            views.append(_view(plan, fabric, node_group, nics))
     devices = [f"sys-subsystem-net-devices-{interface}.device" for _, nics in shape for interface, _, _ in nics]
     addresses = [pci for _, nics in shape for _, _, pci in nics if pci is not None]
     texts = (
@@ -127,12 +128,10 @@ def _files(plan: Plan, shape: Shape) -> tuple[SharedFile, ...]:
     return tuple((path, text.encode(), mode) for path, text, mode in texts)
 
 
-def _view(plan: Plan, fabric: Fabric, nics: tuple[Nic, ...]) -> NicQos:
+def _view(plan: Plan, fabric: Fabric, node_group: str, nics: tuple[Nic, ...]) -> NicQos:
     lossless, marked = lossless_numbers(fabric), marked_numbers(fabric)
     moves = dscp_moves(fabric)
-    data = data_class_of(plan, fabric)
-    nccl = plan.spec.nccl
-    separate_control = nccl is not None and nccl.fabric == fabric.name and nccl.control_dscp is not None
+    data = data_class_of(plan, fabric, node_group)
     return NicQos(
         fabric=fabric.name,
         interfaces=" ".join(interface for interface, _, _ in nics),
@@ -144,7 +143,7 @@ def _view(plan: Plan, fabric: Fabric, nics: tuple[Nic, ...]) -> NicQos:
         moves=tuple((priority, " ".join(map(str, dscps))) for priority, dscps in moves.items()),
         moved=" ".join(str(dscp) for dscps in moves.values() for dscp in dscps),
         traffic_class=traffic_class_byte(data.dscp[0]) if data is not None and data.dscp else None,
-        forced=not separate_control,
+        forced=not has_several_classes(plan, fabric, node_group),
     )
 
 

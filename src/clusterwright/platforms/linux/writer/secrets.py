@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.node_kind import NodeKind
-from clusterwright.intent.scheduling import WORKER_UNITS, is_controller, munge_secret
+from clusterwright.intent.scheduling import WORKER_UNITS, munge_secret, slurm_run_by
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.passwords import PASSWORDS, PASSWORDS_MODE, password_lines
 from clusterwright.platforms.opensm.writer.configuration import M_KEY_FILE, managed_fabric
 from clusterwright.platforms.platform import SharedFile, Writer
+from clusterwright.spec.job import Scheduler
 
 KIND = "node-secrets"
 M_KEY_MODE = 0o600
@@ -34,12 +35,12 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
         if lines:
             yield PASSWORDS, lines.encode(), PASSWORDS_MODE
     if kind.slurm_units == WORKER_UNITS:
-        yield from _munge_key(plan)
+        yield from _munge_key(plan.spec.scheduler(kind.node_group))
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """Munge's key for Slurm's controllers, and the M_Key."""
-    for path, content, mode in _munge_key(plan) if is_controller(plan, device) else ():
+    """Munge's key for Slurm's controllers and its accountant, and the M_Key."""
+    for path, content, mode in _munge_key(slurm_run_by(plan, device)):
         yield Artifact(device.name, path, content, KIND, mode)
     fabric = managed_fabric(plan, device)
     manager = fabric.subnet_manager if fabric is not None else None
@@ -51,7 +52,7 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
 WRITER = Writer(KIND, applies, own, shared)
 
 
-def _munge_key(plan: Plan) -> Iterator[SharedFile]:
-    key = munge_secret(plan)
+def _munge_key(slurm: Scheduler | None) -> Iterator[SharedFile]:
+    key = munge_secret(slurm) if slurm is not None else None
     if key is not None:
         yield MUNGE_KEY, f"<secret {key} as munge-key>".encode(), MUNGE_KEY_MODE

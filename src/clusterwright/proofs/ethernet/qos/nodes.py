@@ -17,6 +17,8 @@ from clusterwright.proofs.ethernet.qos.nccl import ECN_BITS, is_elsewhere, marks
 from clusterwright.proofs.tree import RenderedTree
 
 T = TypeVar("T")
+Marks = tuple[tuple[str, str | None], ...]
+_NO_PROFILE = -1
 
 
 def node_qos_faults(
@@ -37,11 +39,16 @@ def node_qos_faults(
         device: [block for block in each if not block.interfaces.isdisjoint(names[device])]
         for device, each in every.items()
     }
-    found = [block for own in blocks.values() for block in own]
-    usual_class = _most(Counter(_connections(block) for block in found), None)
-    told = [device for device in nodes if _runs_nccl(tree, device)]
-    usual_settings = _most(Counter(marks_of(read_nccl(tree.text(device, NCCL) or "")) for device in told), ())
+    classes: dict[int | str, Counter[int | None]] = {}
+    told: dict[int | str, Counter[Marks]] = {}
     for device, own in blocks.items():
+        classes.setdefault(_kin(tree, device), Counter()).update(_connections(block) for block in own)
+        if _runs_nccl(tree, device):
+            marks = marks_of(read_nccl(tree.text(device, NCCL) or ""))
+            told.setdefault(_kin(tree, device), Counter()).update([marks])
+    for device, own in blocks.items():
+        kin = _kin(tree, device)
+        usual_class, usual_settings = _most(classes[kin], None), _most(told.get(kin, Counter()), ())
         if not own:
             message = "the node has NICs on a lossless fabric, but nothing sets their priorities"
             yield Counterexample(device, SCRIPT, 0, message)
@@ -57,7 +64,7 @@ def node_qos_faults(
         if is_elsewhere(settings, own, every[device]):
             continue
         faults = nccl_faults(settings, truth, own, addresses.get(device, ()))
-        for name, message in (*faults, *unusual(settings, usual_settings if device in told else ())):
+        for name, message in (*faults, *unusual(settings, usual_settings if _runs_nccl(tree, device) else ())):
             yield example(tree, device, NCCL, (f"{name}=",), message)
 
 
@@ -80,6 +87,15 @@ def _runs_nccl(tree: RenderedTree, device: str) -> bool:
     if tree.declaration is not None:
         return device in tree.declaration.nccl_nodes
     return tree.text(device, NCCL) is not None
+
+
+def _kin(tree: RenderedTree, device: str) -> int | str:
+    """With whom a node is compared: those of its NCCL profile where there are several; in a folder, those whose names
+    begin as its own does."""
+    if tree.declaration is None:
+        return device.rpartition("-")[0]
+    profiles = tree.declaration.nccl_nodes
+    return profiles.get(device, _NO_PROFILE) if len({*profiles.values()}) > 1 else _NO_PROFILE
 
 
 def _most(votes: Counter[T], default: T) -> T:
