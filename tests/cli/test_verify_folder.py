@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,14 @@ from clusterwright import data_files
 from clusterwright.cli.main import cli
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.engine import render_kinds
+from clusterwright.placeholder import PLACEHOLDER_IN_BYTES
+from clusterwright.platforms.registry import all_files
+from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.files import FILES
+from clusterwright.proofs.folder import read_folder
 from clusterwright.proofs.registry import CHECKS
-from clusterwright.proofs.tree import tree_of
+from clusterwright.proofs.tree import rendering_of, tree_of
+from clusterwright.proofs.unread import UNREAD, left_by
 
 INVENTORY = data_files.folder("inventory")
 ROCE, INFINIBAND = str(INVENTORY / "lab-roce.yaml"), str(INVENTORY / "lab-ib.yaml")
@@ -283,3 +289,62 @@ def test_a_spec_is_not_judged_by_another() -> None:
     result = run(ROCE, "--spec", ROCE)
     assert isinstance(result.exception, ClusterwrightError)
     assert "is no folder" in str(result.exception)
+
+
+def test_what_root_would_run_is_not_passed_over(read_back: Path) -> None:
+    (read_back / NODE / "usr/local/sbin/node-health").write_text("#!/bin/sh\nnft flush ruleset\n")
+    isolation = answers(str(read_back), "--spec", INFINIBAND)["isolation"]
+    assert not isolation["proven"]
+    place = f'{NODE}:/usr/local/sbin/node-health:1: "the whole file: it differs from what the spec renders"'
+    assert place in isolation["unjudged"]
+
+
+def test_a_file_that_the_spec_does_not_render_is_not_passed_over(read_back: Path) -> None:
+    (read_back / NODE / "etc/cron.d").mkdir(parents=True)
+    (read_back / NODE / "etc/cron.d/open").write_text("* * * * * root nft flush ruleset\n")
+    for claim in ("isolation", "ib-partitions"):
+        found = answers(str(read_back), "--spec", INFINIBAND)[claim]
+        assert f'{NODE}:/etc/cron.d/open:1: "the whole file: it is none that the spec renders"' in found["unjudged"]
+
+
+def test_a_file_that_no_claim_reads_is_missed_all_the_same(read_back: Path) -> None:
+    (read_back / NODE / "usr/local/sbin/node-health").unlink()
+    files = answers(str(read_back), "--spec", INFINIBAND)["files"]
+    assert told(files) == [f"{NODE}:/usr/local/sbin/node-health: the file is missing, and the spec renders it"]
+
+
+@pytest.mark.parametrize("spec", [ROCE, INFINIBAND])
+def test_no_edit_of_a_host_is_passed_over(spec: str, tmp_path: Path) -> None:
+    """Each file of a node, a service host and a FBOSS switch gets one more line, but for those that end a reader."""
+    plan = plan_of(Path(spec).stem)
+    kinds = {kind for check in CHECKS for kind in check.kinds}
+    made = [each for device in plan.devices for each in all_files(plan, device)]
+    rendering = rendering_of(plan.name, made, plan.by_name, kinds)
+    hosts = {next(d.name for d in plan.devices if d.role == role) for role in ("node", "service", "rsw")}
+    folder = tmp_path / "edited"
+    for each in made:
+        if each.device in hosts:
+            file = folder / each.device / each.path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(each.content + b"\nzzz 1\n")
+    tree = read_folder(folder, declaration=declaration_of(plan), rendering=rendering)
+    edited = {(each.device, each.path) for each in made if each.device in hosts}
+    assert set(tree.others) == edited
+    ends = {
+        place for place in edited if place[1].startswith(("etc/nftables", "etc/firewalld/zones/")) or place[1] in UNREAD
+    }
+    readable = {place: file for place, file in tree.files.items() if place not in ends}
+    told = {
+        (place.device, place.what.file)
+        for check in CHECKS
+        for place in left_by(replace(tree, files=readable), check.name, check.kinds).places
+    }
+    assert told == edited - ends
+
+
+def test_values_in_the_places_of_secrets_are_no_difference(read_back: Path) -> None:
+    for file in read_back.rglob("*"):
+        if file.is_file() and b"<secret" in file.read_bytes():
+            file.write_bytes(PLACEHOLDER_IN_BYTES.sub(b"a-value", file.read_bytes()))
+    found = answers(str(read_back), "--spec", INFINIBAND)
+    assert not [name for name, answer in found.items() if "differs from what" in (answer["unjudged"] or "")]

@@ -122,10 +122,11 @@ def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
 def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     """What the checks read in a folder, and what a spec renders; None when the spec has errors, which are printed."""
     from clusterwright.cli.planning import sound_plan
-    from clusterwright.output.engine import render_kinds
+    from clusterwright.output.engine import render_devices
     from clusterwright.proofs.declaration import declaration_of
     from clusterwright.proofs.folder import read_folder
-    from clusterwright.proofs.tree import Rendering
+    from clusterwright.proofs.registry import CHECKS
+    from clusterwright.proofs.tree import rendering_of
 
     kinds = {kind for check in checks for kind in check.kinds}
     if spec is None:
@@ -133,8 +134,9 @@ def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> Re
     plan = sound_plan(spec)
     if plan is None:
         return None
-    files = {(made.device, made.path): made.kind for made in render_kinds(plan, kinds)}
-    rendering = Rendering(plan.name, files, frozenset(plan.by_name))
+    everything = {kind for check in CHECKS for kind in check.kinds}
+    needed = kinds if len(checks) < len(CHECKS) else None
+    rendering = rendering_of(plan.name, render_devices(plan), plan.by_name, everything, needed)
     tree = read_folder(folder, kinds, declaration_of(plan), rendering)
     if tree.cluster != plan.name:
         raise ClusterwrightError(

@@ -21,12 +21,12 @@ def _judge(tree: RenderedTree) -> Verdict:
     if tree.rendering is None:
         unjudged = "not judged: without a manifest only a spec says which files there ought to be"
         return Verdict((Fact("files", len(tree.files)),), (), cases, tuple(notes), unjudged)
-    others = sorted(tree.files.keys() - tree.rendering.files.keys())
+    others = sorted(place for place in tree.others if place not in tree.rendering.files)
     own = [(device, path) for device, path in others if device in tree.rendering.devices]
     if tree.is_read_back and own:
         names = and_more([f"{device}:/{path}" for device, path in own], _SHOWN)
-        notes.append(f"Beside what the spec renders for these claims, which notice what they look for: {names}.")
-    found = [*_missing(tree, tree.rendering), *_strangers(others, tree.rendering)]
+        notes.append(f"Beside what the spec renders: {names}.")
+    found = [*_missing(tree), *_strangers(others, tree.rendering)]
     if not tree.is_read_back:
         found += [Counterexample(device, path, 0, "the spec renders no such file") for device, path in own]
     facts = (
@@ -36,11 +36,11 @@ def _judge(tree: RenderedTree) -> Verdict:
     return Verdict(facts, tuple(found), cases, tuple(notes))
 
 
-def _missing(tree: RenderedTree, rendering: Rendering) -> Iterator[Counterexample]:
+def _missing(tree: RenderedTree) -> Iterator[Counterexample]:
     """Files that are missing; a device of which there is none is told once."""
     there = {device for device, _ in tree.files}
     absent: set[str] = set()
-    files = Counter(device for device, _ in rendering.files)
+    files = Counter(device for device, _ in tree.lacking)
     for device, path in tree.lacking:
         if device in there:
             yield Counterexample(device, path, 0, "the file is missing, and the spec renders it")

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 
@@ -41,24 +41,20 @@ def read_folder(
     """The tree under ``folder``, to be judged against a spec's ``declaration`` and ``rendering`` where those are given.
 
     Without a manifest it was read back from devices: every file is taken. With one, every file is first compared with
-    its digest; files of other kinds than ``kinds`` are then forgotten. Raises TreeMismatch, naming the file, when one
+    its digest; files of other kinds than ``kinds`` are then forgotten, or known by name where there is a ``rendering``. Raises TreeMismatch, naming the file, when one
     is missing, differs, is not listed, or is no file of at most MOST_BYTES.
     """
     there = dict(_listing(folder))
     manifest = _manifest(folder)
-    found: dict[tuple[str, str], RenderedFile] = {}
     if manifest is None:
         if not there and rendering is None:
             raise TreeMismatch(
                 f"{folder}: has no {MANIFEST} of a rendered tree, and no files of devices as <device>/<path>. Name a "
                 "spec, or a folder that has."
             )
-        cluster = rendering.cluster if rendering is not None else _shown(folder.resolve().name)
-        for (device, path), (file, is_wish) in there.items():
-            kind = rendering.files.get((device, path), "") if rendering is not None else ""
-            read = cache(partial(_text, file)) if not is_wish else str
-            found[device, path] = RenderedFile(device, path, kind, read)
-        return RenderedTree(cluster, found, declaration, rendering, is_read_back=True)
+        return _read_back(folder, there, declaration, rendering)
+    found: dict[tuple[str, str], RenderedFile] = {}
+    others: list[tuple[str, str]] = []
     cluster, entries = manifest
     for device, path, kind, digest in entries:
         name = _shown(f"{device}/{path}")
@@ -72,6 +68,10 @@ def read_folder(
             raise TreeMismatch(f"{file}: differs from the digest in {MANIFEST}. Render the spec again, edit no file.")
         if kinds is None or kind in kinds:
             found[device, path] = RenderedFile(device, path, kind, _reader(file, content))
+        elif rendering is not None:
+            found[device, path] = RenderedFile(device, path, kind, partial(_text, file))
+        if rendering is not None and not rendering.has(device, path, content):
+            others.append((device, path))
     listed = {(device, path) for device, path, _, _ in entries}
     for place, (file, _) in there.items():
         if place not in listed:
@@ -79,7 +79,24 @@ def read_folder(
                 f"{file}: {MANIFEST} does not list it. Render the spec again; what was read back from devices has no "
                 f"{MANIFEST}."
             )
-    return RenderedTree(cluster, found, declaration, rendering)
+    return RenderedTree(cluster, found, declaration, rendering, others=tuple(others))
+
+
+def _read_back(
+    folder: Path,
+    there: Mapping[tuple[str, str], tuple[Path, bool]],
+    declaration: Declaration | None,
+    rendering: Rendering | None,
+) -> RenderedTree:
+    found: dict[tuple[str, str], RenderedFile] = {}
+    others: list[tuple[str, str]] = []
+    for (device, path), (file, is_wish) in there.items():
+        kind = rendering.kind(device, path) if rendering is not None else ""
+        found[device, path] = RenderedFile(device, path, kind, cache(partial(_text, file)) if not is_wish else str)
+        if rendering is not None and not is_wish and not rendering.has(device, path, _content(file)):
+            others.append((device, path))
+    cluster = rendering.cluster if rendering is not None else _shown(folder.resolve().name)
+    return RenderedTree(cluster, found, declaration, rendering, is_read_back=True, others=tuple(others))
 
 
 def _listing(folder: Path) -> Iterator[tuple[tuple[str, str], tuple[Path, bool]]]:

@@ -21,6 +21,8 @@ from clusterwright.proofs.tree import RenderedTree
 UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
     file: read for reader in READERS for file, read in reader.unread.items()
 }
+# Beside those: a line that is not understood there is an error, or unread by itself.
+_READ_TO_THE_END = ("etc/nftables", "etc/firewalld/zones/", "etc/systemd/network/", "etc/nccl.conf")
 _SHOWN = 3  # different texts in one answer
 
 
@@ -86,7 +88,22 @@ def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
             )
             for what in left
         ]
+    found += _others(tree)
     return tuple(found)
+
+
+def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
+    """Files that the spec renders otherwise or not at all, where no reader takes in every line: scripts, archives, what
+    is tried on a host alone. Of a kind that no check reads, any check could be touched."""
+    if tree.rendering is None:
+        return
+    for device, path in tree.others:
+        if device not in tree.rendering.devices or path in UNREAD or path.startswith(_READ_TO_THE_END):
+            continue
+        kind = tree.rendering.kind(device, path)
+        what = "differs from what the spec renders" if kind else "is none that the spec renders"
+        kind = kind if kind in tree.rendering.kinds else ""
+        yield UnreadPlace(device, kind, Unread(path, 1, f"the whole file: it {what}"), "")
 
 
 @lru_cache(maxsize=1 << 17)

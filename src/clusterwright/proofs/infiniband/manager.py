@@ -125,8 +125,8 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
         message = "the file is missing: nothing says what is cabled, and no claim about the subnet can be judged"
         yield manager.at(f"{manager.folder}/{FABRIC}", 0, message)
     known = {*named.values(), manager.config, f"{manager.folder}/{FABRIC}", SCRIPT}
-    for device, path in manager.tree.files:
-        if device == manager.device and path.startswith(f"{manager.folder}/") and path not in known:
+    for device, path in manager.tree.files:  # opensm looks in no folder below its own
+        if device == manager.device and path.rpartition("/")[0] == manager.folder and path not in known:
             yield manager.at(path, 0, f"{CONFIG} names no such file, and opensm reads some by its own names")
     if manager.folder != OPEN_FOLDER:
         yield from _ufm(manager)
