@@ -41,8 +41,9 @@ def read_folder(
     """The tree under ``folder``, to be judged against a spec's ``declaration`` and ``rendering`` where those are given.
 
     Without a manifest it was read back from devices: every file is taken. With one, every file is first compared with
-    its digest; files of other kinds than ``kinds`` are then forgotten, or known by name where there is a ``rendering``. Raises TreeMismatch, naming the file, when one
-    is missing, differs, is not listed, or is no file of at most MOST_BYTES.
+    its digest; files of other kinds than ``kinds`` are then forgotten, or known by name where there is a ``rendering``.
+    Raises TreeMismatch, naming the file, when one is missing, differs, is not listed, or is no file of at most
+    MOST_BYTES.
     """
     there = dict(_listing(folder))
     manifest = _manifest(folder)

@@ -21,6 +21,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 _GUID = re.compile(r"0x[0-9a-fA-F]{1,16}")
 _PORT_GUID = re.compile(r"^\[1\]\(([0-9a-f]+)\)", re.M)
+_SWITCH = re.compile(r'^Switch\s+\d+\s+"S-([0-9a-f]+)"\s+# "(.*)"', re.M)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,17 @@ class _Manager:
     @property
     def config(self) -> str:
         return f"{self.folder}/{CONFIG}"
+
+    @property
+    def cabling(self) -> str:
+        return f"{self.folder}/{FABRIC}"
+
+    @property
+    def chips(self) -> Mapping[int, str]:
+        """Names of switch chips by GUID: the spec's, or those that the cabled fabric has."""
+        if self.wanted is not None:
+            return self.wanted.chips
+        return {int(guid, 16): name for guid, name in _SWITCH.findall(self.file(self.cabling) or "")}
 
     @property
     def guid(self) -> int:
@@ -108,8 +120,8 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
             line = manager.options[name].line
             yield manager.at(manager.config, line, f"{name} names /{path}, which this host is not given")
         elif name == "node_name_map_name":
-            chips = wanted.chips if wanted is not None else None
-            yield from (manager.at(path, *fault) for fault in name_faults(text, chips))
+            by = "the spec" if wanted is not None else f"/{manager.cabling}"
+            yield from (manager.at(path, *fault) for fault in name_faults(text, manager.chips, by))
         elif name == "partition_config_file":
             names = None
             declaration = manager.tree.declaration
@@ -121,10 +133,10 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
         else:
             guids = _listed(name, wanted) if wanted is not None else None
             yield from (manager.at(path, *fault) for fault in list_faults(text, guids))
-    if manager.file(f"{manager.folder}/{FABRIC}") is None:
+    if manager.file(manager.cabling) is None:
         message = "the file is missing: nothing says what is cabled, and no claim about the subnet can be judged"
-        yield manager.at(f"{manager.folder}/{FABRIC}", 0, message)
-    known = {*named.values(), manager.config, f"{manager.folder}/{FABRIC}", SCRIPT}
+        yield manager.at(manager.cabling, 0, message)
+    known = {*named.values(), manager.config, manager.cabling, SCRIPT}
     for device, path in manager.tree.files:  # opensm looks in no folder below its own
         if device == manager.device and path.rpartition("/")[0] == manager.folder and path not in known:
             yield manager.at(path, 0, f"{CONFIG} names no such file, and opensm reads some by its own names")
@@ -183,7 +195,7 @@ def _unlike(group: list[_Manager]) -> Iterator[Counterexample]:
                     f"{name} is {mine.value if mine else 'missing'}, on {first.device} {said}: taking over changes it"
                 )
                 yield other.at(other.config, mine.line if mine else 0, message)
-        for name, path in {**other.named, FABRIC: f"{other.folder}/{FABRIC}"}.items():
+        for name, path in {**other.named, FABRIC: other.cabling}.items():
             one, two = first.file(path), other.file(path)
             if one is None or two is None or one == two or (name in other.named and first.named.get(name) != path):
                 continue  # missing ones are said above, other names too

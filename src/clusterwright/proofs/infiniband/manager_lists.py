@@ -26,8 +26,8 @@ def list_faults(text: str, wanted: Set[int] | None) -> Iterator[Fault]:
         yield 0, f"0x{guid:016x} is missing, which belongs here by the spec"
 
 
-def name_faults(text: str, wanted: Mapping[int, str] | None) -> Iterator[Fault]:
-    """A map of node names: every switch chip of the spec once, by its name."""
+def name_faults(text: str, wanted: Mapping[int, str], by: str) -> Iterator[Fault]:
+    """A map of node names: every switch chip that is ``wanted`` once, by the name that spec or fabric gives it."""
     seen: dict[int, int] = {}
     for number, match in name_lines(text):
         if match is None:
@@ -36,11 +36,11 @@ def name_faults(text: str, wanted: Mapping[int, str] | None) -> Iterator[Fault]:
         guid = int(match[1], 16)
         if guid in seen:
             yield number, f"{match[1]} stands on line {seen[guid]} too"
-        elif wanted is not None and wanted.get(guid) != match[2]:
-            yield number, f"{match[1]} is {wanted.get(guid, 'no switch')} by the spec, not {match[2]}"
+        elif wanted.get(guid) != match[2]:
+            yield number, f"{match[1]} is {wanted.get(guid, 'no switch')} by {by}, not {match[2]}"
         seen.setdefault(guid, number)
-    for guid in sorted((wanted or {}).keys() - seen.keys()):
-        yield 0, f"0x{guid:016x} is missing, {(wanted or {})[guid]} by the spec"
+    for guid in sorted(wanted.keys() - seen.keys()):
+        yield 0, f"0x{guid:016x} is missing, {wanted[guid]} by {by}"
 
 
 def partition_faults(
