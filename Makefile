@@ -30,7 +30,7 @@ COMPILED = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -qq -j 0
 # A file's tests stay in one process, which makes its fixtures once, in the order that tests/conftest.py gives them.
 SIDE_BY_SIDE = -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup develop up test test-fast test-servers lint docs bench figures lock golden clean
+.PHONY: help setup develop up test test-fast test-servers test-pythons lint docs bench figures lock golden clean
 
 help: ## lists these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1	\2/' | expand -t 16
@@ -76,7 +76,10 @@ test-servers: develop ## the files and the sync for sources of truth, judged by 
 	@tools/install-debian-packages
 	@PATH="$(BIN):$$PATH" $(BIN)/pytest -m servers tests/source_of_truth
 
-lint: develop ## ruff, mypy, yamllint, ansible-lint, j2lint
+test-pythons: develop ## the fast tier on every further Python that this machine has
+	@tools/test-pythons
+
+lint: develop ## ruff, mypy, reuse, yamllint, ansible-lint, j2lint
 	@tools/lint
 
 docs: develop ## writes the pages of docs/ as a site with a search to build/site; a warning is an error

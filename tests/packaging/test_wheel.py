@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+import yaml
+
+from clusterwright import __version__
 
 CHECKOUT = Path(__file__).parents[2]
+BUILD = ("build", "--quiet", "--build-constraints", CHECKOUT / "requirements-build.lock")
 
 
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -17,17 +23,17 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, env=kept, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The environment's folder of programs."""
-    place = tmp_path_factory.mktemp("wheel")
-
-    def uv(*arguments: str | Path) -> None:
-        done = run(found.stdout.strip(), *arguments, cwd=place)
-        assert done.returncode == 0, done.stderr
-
-    found = run(CHECKOUT / "tools/bootstrap-uv", cwd=place)
+def uv(*arguments: str | Path, cwd: Path) -> None:
+    found = run(CHECKOUT / "tools/bootstrap-uv", cwd=cwd)
     assert found.returncode == 0, found.stderr
+    done = run(found.stdout.strip(), *arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the source distribution, and of the wheel that was built from it."""
+    place = tmp_path_factory.mktemp("wheel")
     # Out of a copy of what is committed or about to be: a build must not depend on what lies around.
     listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=CHECKOUT).stdout.split("\0")
     for name in listed:
@@ -35,13 +41,45 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name and source.is_file():
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(source.read_bytes())
-    build_lock = CHECKOUT / "requirements-build.lock"
-    uv("build", "--quiet", "--wheel", "--build-constraints", build_lock, "--out-dir", place, place / "source")
-    uv("venv", "--quiet", "--python", sys.executable, place / "environment")
-    install = ("pip", "install", "--quiet", "--no-deps", "--python", place / "environment/bin/python")
-    uv(*install, "--require-hashes", "-r", CHECKOUT / "requirements.lock")
-    uv(*install, *place.glob("*.whl"))
-    return place / "environment/bin"
+    uv(*BUILD, "--out-dir", place, place / "source", cwd=place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def installed(built: Path) -> Path:
+    """The environment's folder of programs."""
+    uv("venv", "--quiet", "--python", sys.executable, built / "environment", cwd=built)
+    install = ("pip", "install", "--quiet", "--no-deps", "--python", built / "environment/bin/python")
+    uv(*install, "--require-hashes", "-r", CHECKOUT / "requirements.lock", cwd=built)
+    uv(*install, *built.glob("*.whl"), cwd=built)
+    return built / "environment/bin"
+
+
+def test_another_build_has_the_same_bytes(built: Path, tmp_path: Path) -> None:
+    """From the sources instead of the source distribution, of other times."""
+    for file in (built / "source").rglob("*.py"):
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+    uv(*BUILD, "--sdist", "--wheel", "--out-dir", tmp_path, built / "source", cwd=tmp_path)
+    made = sorted(file.name for file in tmp_path.glob("clusterwright-*"))
+    assert len(made) == 2
+    assert [name for name in made if (tmp_path / name).read_bytes() != (built / name).read_bytes()] == []
+
+
+def test_the_pages_that_messages_cite_travel(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    carried = set(ZipFile(wheel).namelist())
+    sources = (CHECKOUT / "src").rglob("*.py")
+    cited = {page for source in sources for page in re.findall(r"\bdocs/[\w/-]+\.md", source.read_text())}
+    assert {"docs/growing.md", "docs/isolation.md"} <= cited
+    assert not {page for page in cited if f"clusterwright/data/{page}" not in carried}
+
+
+def test_the_files_about_the_project_agree() -> None:
+    citation = yaml.safe_load((CHECKOUT / "CITATION.cff").read_text())
+    assert citation["version"] == __version__
+    assert f"## {__version__}" in (CHECKOUT / "CHANGELOG.md").read_text()
+    assert citation["license"] == "Apache-2.0"
+    assert (CHECKOUT / "LICENSES/Apache-2.0.txt").read_bytes() == (CHECKOUT / "LICENSE").read_bytes()
 
 
 def test_it_lints_every_reference_spec(installed: Path, tmp_path: Path) -> None:
