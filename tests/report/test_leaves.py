@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from importlib.resources import files
 from pathlib import Path
 
@@ -161,3 +162,44 @@ def test_a_filter_and_the_style_work_under_the_policy(report: Path, tmp_path: Pa
     """
     (tmp_path / "report.js").write_text((report / "report.js").read_text() + probe)
     assert "<h1>true rgb(247, 248, 250)</h1>" in visit(tmp_path / "floor.html", tmp_path).dom
+
+
+@pytest.mark.parametrize(("width", "is_paper"), [(390, False), (1045, True)], ids=["phone", "A4 across"])
+def test_a_sheet_fits(width: int, is_paper: bool, report: Path, tmp_path: Path) -> None:
+    """A phone scrolls a table and not the page; paper scrolls nothing, so that no label is cut off."""
+    measure = "document.documentElement, ...document.querySelectorAll('table')"
+    if not is_paper:
+        measure = "document.documentElement"
+    probe = f"""
+        const wide = [{measure}].map((at) => at.getBoundingClientRect().width + at.scrollWidth - at.clientWidth);
+        parent.postMessage(Math.max(...wide) - document.documentElement.clientWidth, "*");
+    """
+    style = (report / "report.css").read_text()
+    (tmp_path / "report.css").write_text(style.replace("@media print", "@media all") if is_paper else style)
+    (tmp_path / "racks").mkdir()
+    html = re.sub(r"<meta http-equiv=[^>]*>", "", (report / "racks/x00.html").read_text())
+    (tmp_path / "racks/x00.html").write_text(html.replace("</body>", f"<script>{probe}</script></body>"))
+    page = tmp_path / "frame.html"
+    page.write_text(
+        "<output></output>"
+        "<script>onmessage = (e) => { document.querySelector('output').textContent = e.data; };</script>"
+        f'<iframe src="racks/x00.html" style="width: {width}px; height: 700px; border: 0"></iframe>'
+    )
+    assert float(measured(visit(page, tmp_path))) <= 0
+
+
+def test_a_sheet_is_printed_across(report: Path, tmp_path: Path) -> None:
+    """Eleven columns do not fit on upright paper."""
+    paper = tmp_path / "sheet.pdf"
+    subprocess.run(
+        [
+            *("chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"),
+            *(f"--print-to-pdf={paper}", (report / "racks/x00.html").as_uri()),
+        ],
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    boxes = re.findall(rb"MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", paper.read_bytes())
+    assert boxes
+    assert all(float(width) > float(height) for width, height in boxes)
