@@ -85,6 +85,9 @@ def test_cpio_reads_the_overlay_as_it_was_meant(tmp_path: Path) -> None:
     held = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert held == {artifact.path: artifact.content for artifact in overlay_files(plan, node, NODE_FILES)}
     assert all(path.stat().st_mtime == 0 for path in tmp_path.rglob("*") if path.is_file())
+    listing = subprocess.run(["cpio", "--list", "--verbose", "--quiet"], input=archive, capture_output=True, check=True)
+    root = listing.stdout.decode().splitlines()[0].split()
+    assert (root[0], root[-1]) == ("drwxr-xr-x", "."), "the kernel's own is anybody's, and sshd takes no key below that"
 
 
 @pytest.mark.parametrize("size", [512, 509, 510, 511])

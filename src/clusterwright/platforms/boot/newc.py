@@ -17,8 +17,12 @@ _END = "TRAILER!!!"
 
 
 def newc(files: Iterable[Artifact]) -> bytes:
-    """An archive of ``files`` in the order of their paths, each below its folders."""
-    parts: list[bytes] = []
+    """An archive of ``files`` in the order of their paths, each below its folders.
+
+    The root folder is the first: the kernel's own is anybody's to write (tmpfs, 1777), and sshd takes no key from a
+    file below such a one.
+    """
+    parts = [_header(0, ".", _FOLDER, 2, 0)]
     known: set[str] = {""}
     number = 0
     for artifact in sorted(files, key=lambda artifact: artifact.path):
