@@ -13,7 +13,7 @@ from clusterwright.spec.allocated.facts import NOTHING_STANDS, Allocated
 from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, KeySchedule, Protection, SecretSource
 from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.execution import ExecutionMesh
-from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.fabric import Fabric, FabricAddressing
 from clusterwright.spec.growth import NO_ALLOCATION, AllocationPolicy, Renamed
 from clusterwright.spec.hardware.chip_settings import ChipSettings
 from clusterwright.spec.hardware.models import Catalogue
@@ -176,6 +176,18 @@ class ClusterSpec:
     def fabric(self, name: str) -> Fabric | None:
         """The fabric ``name``, or None."""
         return next((fabric for fabric in self.fabrics if fabric.name == name), None)
+
+    def plain_network(self, name: str) -> tuple[Fabric, FabricAddressing] | None:
+        """The fabric ``name`` with its addresses, where it is plain Ethernet and has some; None otherwise."""
+        fabric = self.fabric(name)
+        if fabric is None or fabric.technology != "ethernet" or fabric.addressing is None:
+            return None
+        return fabric, fabric.addressing
+
+    @property
+    def boot_network(self) -> tuple[Fabric, FabricAddressing] | None:
+        """What machines boot over; None where nothing boots, and where the named fabric cannot serve for it (CW606)."""
+        return self.plain_network(self.boot.fabric) if self.boot is not None else None
 
     def zone(self, name: str) -> Zone | None:
         """The zone ``name``, or None."""

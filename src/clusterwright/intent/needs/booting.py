@@ -15,11 +15,11 @@ _SCHEMES = {"http": 80, "https": 443}
 
 def booting(spec: ClusterSpec) -> Iterator[Need]:
     """Addresses, iPXE and all that it loads; packages where an installer fetches them."""
-    boot = spec.boot
-    fabric = spec.fabric(boot.fabric) if boot is not None else None
-    if boot is None or fabric is None or fabric.addressing is None or fabric.technology != "ethernet":
+    boot, network = spec.boot, spec.boot_network
+    if boot is None or network is None:
         return
-    version = fabric.addressing.hosts.version
+    fabric, addressing = network
+    version = addressing.hosts.version
     asked = (
         ("udp", DHCP_PORTS[version], "it gives addresses", "the rack switch's DHCP relay"),
         ("udp", TFTP_PORT, "it gives firmware iPXE", "firmware"),

@@ -63,7 +63,7 @@ def boot_fabric(subject: Subject) -> Iterator[Problem]:
     if boot is None or fabric is None or spec.node_group(boot.servers) is None:
         return
     path = (*boot.path, "fabric")
-    if fabric.technology != "ethernet" or fabric.addressing is None:
+    if spec.boot_network is None:
         yield Problem(
             path,
             f"{fabric.name} is {fabric.technology}, and firmware boots over plain Ethernet.",
@@ -95,11 +95,11 @@ def boot_fabric(subject: Subject) -> Iterator[Problem]:
 )
 def boot_gateway(subject: Subject) -> Iterator[Problem]:
     """A boot fabric whose switches have no gateway for hosts."""
-    spec, boot = subject.spec, subject.spec.boot
-    fabric = spec.fabric(boot.fabric) if boot is not None else None
-    if boot is None or fabric is None or fabric.addressing is None or fabric.technology != "ethernet":
+    boot, network = subject.spec.boot, subject.spec.boot_network
+    if boot is None or network is None:
         return
-    if fabric.addressing.host_links != "shared":
+    fabric, addressing = network
+    if addressing.host_links != "shared":
         message = f"Hosts on {fabric.name} share no subnet with a gateway, over which machines could boot."
         yield Problem(
             (*boot.path, "fabric"), message, f"Write `host_links: shared` under the addressing of {fabric.name}."
@@ -119,12 +119,12 @@ def boot_gateway(subject: Subject) -> Iterator[Problem]:
 )
 def boot_beside_others(subject: Subject) -> Iterator[Problem]:
     """Switches that relay over IPv6 whose host subnet is not one zone's as a whole."""
-    spec, boot = subject.spec, subject.spec.boot
-    fabric = spec.fabric(boot.fabric) if boot is not None else None
-    if boot is None or fabric is None or fabric.addressing is None or fabric.addressing.hosts.version == 4:
-        return
-    if fabric.technology != "ethernet" or not any(covers(spec, zone, fabric) for zone in spec.zones):
-        return  # CW606, CW539
+    spec, boot, network = subject.spec, subject.spec.boot, subject.spec.boot_network
+    if boot is None or network is None:
+        return  # CW606
+    fabric, addressing = network
+    if addressing.hosts.version == 4 or not any(covers(spec, zone, fabric) for zone in spec.zones):
+        return  # CW539
     plan, split = subject.plan, []
     for name, nics in boot_nics(plan).items():
         zones = [zone for zone in plan.by_name[name].zones if spec.zone(zone)]

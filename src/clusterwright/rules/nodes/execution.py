@@ -27,8 +27,8 @@ def execution_nodes(subject: Subject) -> Iterator[Problem]:
     if mesh is None:
         return
     fabric = spec.fabric(mesh.fabric)
-    if fabric is None or fabric.technology != "ethernet" or fabric.addressing is None:
-        known = [each.name for each in spec.fabrics if each.technology == "ethernet" and each.addressing is not None]
+    if fabric is None or spec.plain_network(mesh.fabric) is None:
+        known = [each.name for each in spec.fabrics if spec.plain_network(each.name) is not None]
         yield unknown("Ethernet fabric with addresses", mesh.fabric, known, (*mesh.path, "fabric"))
         return
     layout = subject.skeleton.layout
