@@ -173,7 +173,8 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
         model = plan.spec.catalogue[device.model]
         resource = gres(model.gpus) if model.gpus is not None else ""
         by_line.setdefault((_hardware(model.host), resource, device.pod, device.state), []).append(device.name)
-    addresses = {name: node_address(plan, plan.by_name[name]) for name in controllers(plan, scheduler)}
+    askers = scheduler.nodes
+    addresses = {name: node_address(plan, plan.by_name[name], askers) for name in controllers(plan, scheduler)}
     return SlurmView(
         cluster=cluster_name(plan, scheduler),
         controllers=tuple(f"{name}({address})" if address else name for name, address in addresses.items()),
@@ -230,9 +231,9 @@ def _accounting_files(plan: Plan, scheduler: Scheduler, device: Device) -> Itera
     accounting = scheduler.slurm.accounting if scheduler.slurm is not None else None
     if accounting is None:
         return
-    text = template("slurm/slurmdbd.conf.j2").render(
-        host=device.name, address=node_address(plan, device), database=accounting.database
-    )
+    askers = {plan.by_name[name].node_group for name in controllers(plan, scheduler)}
+    address = node_address(plan, device, askers)
+    text = template("slurm/slurmdbd.conf.j2").render(host=device.name, address=address, database=accounting.database)
     yield Artifact(device.name, DATABASE_FILE, text.encode(), KIND, 0o600)
     key = f"/{MUNGE_KEY}" if munge_secret(scheduler) is not None else ""
     unit = template("slurm/slurmdbd.service.conf.j2").render(

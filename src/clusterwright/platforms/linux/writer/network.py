@@ -7,7 +7,7 @@ knows the way to its own fabrics and to the zones that a flow lets it talk with,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_network
 
@@ -108,12 +108,19 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
 WRITER = Writer(KIND, applies, own, shared)
 
 
-def node_address(plan: Plan, device: Device) -> str | None:
-    """The address that a node is known by: its first one on a plain Ethernet fabric. None where it has none."""
-    for nic in nics_of(plan, device):
-        if nic.version and nic.address is not None and nic.fabric.technology == "ethernet":
-            return format_address(nic.address, nic.version)
-    return None
+def node_address(plan: Plan, device: Device, askers: Collection[str]) -> str | None:
+    """The address that a node is known by to nodes of the groups ``askers``, on plain Ethernet. None where it has none.
+
+    It is the first one on a fabric that they are attached to as well, and the first one where they share none.
+    """
+    nics = [
+        nic
+        for nic in nics_of(plan, device)
+        if nic.version and nic.address is not None and nic.fabric.technology == "ethernet"
+    ]
+    common = (nic for nic in nics if any(attach.nodes in askers for attach in nic.fabric.attach))
+    nic = next(common, nics[0] if nics else None)
+    return format_address(nic.address, nic.version) if nic is not None and nic.address is not None else None
 
 
 @per_plan
@@ -264,7 +271,7 @@ def _hosts(plan: Plan, device: Device) -> bytes:
         known = [other for other in plan.devices if is_managed(other)]
     else:
         known = [device, *_service_nodes(plan)]
-    lines = [line for other in known if (line := _host_line(plan, other)) is not None]
+    lines = [line for other in known if (line := _host_line(plan, other, device.node_group)) is not None]
     return template("node/hosts.j2").render(lines=lines).encode()
 
 
@@ -274,6 +281,6 @@ def _service_nodes(plan: Plan) -> tuple[Device, ...]:
 
 
 @per_plan
-def _host_line(plan: Plan, device: Device) -> str | None:
-    address = node_address(plan, device)
+def _host_line(plan: Plan, device: Device, asker: str) -> str | None:
+    address = node_address(plan, device, (asker,))
     return None if address is None else f"{address} {device.name}.{plan.spec.site.domain} {device.name}"
