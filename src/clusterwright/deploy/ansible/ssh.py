@@ -98,9 +98,10 @@ class SshTransport:
         return {"all": {"vars": variables, "hosts": hosts}}
 
     def environment(self, places: PlaybookPlaces) -> Mapping[str, str]:
-        """See ``Transport``."""
+        """See ``Transport``. A device has as long to make its user root as it has to answer."""
         del places
-        return {"ANSIBLE_HOST_KEY_CHECKING": "True", "ANSIBLE_PIPELINING": "True"}
+        timeout = str(self.connect_timeout_s)
+        return {"ANSIBLE_HOST_KEY_CHECKING": "True", "ANSIBLE_PIPELINING": "True", "ANSIBLE_TIMEOUT": timeout}
 
     def _ssh_arguments(self, known_hosts: str) -> str:
         """No ControlPersist: with pipelining a device gets one connection for each task, most devices have one task,
