@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
             with open(asked.replay, encoding="utf-8") as stream:
                 answers = from_transcript(stream.read())
         else:
-            answers = read_node(expected, asked.patience_s)
+            answers = read_node(expected, max(asked.patience_s, expected["limits"]["patience_s"]))
     except (OSError, ValueError, KeyError) as error:
         print(f"node-health: {error}", file=sys.stderr)
         return UNABLE

@@ -129,10 +129,12 @@ class ImageCheck:
 class Health:
     """What a node may count and still be given jobs, how often it is looked at, and which checks are left out and why.
 
-    Counts are since boot; ``link_errors_per_hour`` are symbol and check sequence errors that correction left.
+    ``patience_s`` is how long one answer may take. Counts are since boot; ``link_errors_per_hour`` are symbol and check
+    sequence errors that correction left.
     """
 
     interval_s: int
+    patience_s: float
     clock_offset_ms: float
     link_downs: int
     link_errors_per_hour: float

@@ -10,7 +10,7 @@ from clusterwright.plan.model import Plan
 from clusterwright.platforms.image.definition import boot_digest_of
 from clusterwright.platforms.image.packages import has_direct_paths
 from clusterwright.platforms.json_lines import dump_lines
-from clusterwright.platforms.linux.writer.system import kernel_command_line
+from clusterwright.platforms.linux.writer.system import is_red_hat_family, kernel_command_line
 from clusterwright.platforms.templates import template
 from clusterwright.spec.image import Image
 
@@ -57,12 +57,22 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
             template("image/boot.conf.j2").render(is_direct=is_direct, has_gpus=has_gpus),
             0o644,
         ),
-        (f"{_UNITS}/systemd-firstboot.service", "", 0o644),  # masked: it asks questions, and nobody sits at a console
+        *((f"{_UNITS}/{unit}", "", 0o644) for unit in _masked(image)),
     ]
     if is_direct:
         files.append(("usr/local/sbin/acs-off", template("image/acs-off.sh.j2").render(), 0o755))
         files.append((f"{_UNITS}/acs-off.service", template("image/acs-off.service.j2").render(), 0o644))
     return tuple(Artifact("image", path, text.encode(), KIND, mode) for path, text, mode in sorted(files))
+
+
+def _masked(image: Image) -> tuple[str, ...]:
+    """Units of distributions that no node starts, as empty files.
+
+    The first asks questions, and nobody sits at a console. Others make host keys of further kinds, which nobody would
+    know: a node has one. Where the socket starts sshd, a reload ends it: it cannot take the socket's port again.
+    """
+    own = ("sshd-keygen.target",) if is_red_hat_family(image) else ("ssh.socket", "sshd-keygen.service")
+    return ("systemd-firstboot.service", *own)
 
 
 def _check_view(image: Image) -> CheckView:

@@ -166,6 +166,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
 
 def _limits(health: Health) -> dict[str, float]:
     return {
+        "patience_s": health.patience_s,
         "clock_offset_ms": health.clock_offset_ms,
         "link_downs": health.link_downs,
         "link_errors_per_hour": health.link_errors_per_hour,

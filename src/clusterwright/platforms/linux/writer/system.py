@@ -219,7 +219,8 @@ def _neighbours(plan: Plan, fabric_name: str) -> int:
 
 def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tuple[str, ...]:
     """What must run. A drop-in for multi-user.target says so: a plain file, where links would not be copied."""
-    services = ["nftables.service", "systemd-networkd.service"]
+    ssh = "sshd.service" if is_red_hat_family(image) else "ssh.service"
+    services = ["nftables.service", "systemd-networkd.service", ssh]
     if any(is_lossless(plan, fabric) for fabric, _ in shape):
         services.append("roce-qos.service")
     if plan.spec.site.ntp:
