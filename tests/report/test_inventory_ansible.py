@@ -63,3 +63,20 @@ def test_a_pod_alone(tmp_path: Path) -> None:
 
 def test_names_are_made_safe_for_groups() -> None:
     assert group_name("rack", "p00-r01.a") == "rack_p00_r01_a"
+
+
+def test_switches_are_in_their_fabric_tier_and_system_which_says_how_to_reach_them(tmp_path: Path) -> None:
+    plan = plan_of("lab-roce")
+    found = read_by_ansible(plan, tmp_path)
+    hosts = found["_meta"]["hostvars"]
+    for switch in (each for each in plan.devices if each.fabric):
+        assert switch.name in found[group_name("fabric", switch.fabric)]["hosts"]
+        assert switch.name in found[group_name("tier", f"{switch.fabric}_{switch.tier}")]["hosts"]
+        system = plan.spec.catalogue[switch.model].network_os
+        assert switch.name in found[group_name("system", str(system))]["hosts"]
+        expected = ("ansible.netcommon.httpapi", "arista.eos.eos") if system == "eos" else ("ssh", None)
+        told = hosts[switch.name]
+        assert (told["ansible_connection"], told.get("ansible_network_os")) == expected
+    node = plan.devices_of("node")[0].name
+    assert all(node in found[group_name("fabric", fabric.name)]["hosts"] for fabric in plan.spec.fabrics)
+    assert "ansible_connection" not in hosts[node]

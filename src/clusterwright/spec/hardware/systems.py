@@ -106,7 +106,8 @@ def _says(word: str) -> Callable[[Structuring, str, Path], bool]:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A switch system: what it can be told. ``title`` is what people call it.
+    """A switch system: what it can be told. ``title`` is what people call it. Ansible reaches it by
+    ``connection``, as a ``network_os`` of its own or as a Linux machine ("").
 
     One that ``routes`` forwards by its own configuration; the others leave that to a subnet manager, and have only
     ``limits``. ``hashing`` is how it chooses among equal paths, by chip; ``sizes_headroom`` says that its configuration
@@ -125,7 +126,10 @@ class System:
     name: str
     title: str
     limits: Limits
+    connection: Annotated[str, Key("reached", "connection")]
+    speaks_gnmi: Annotated[bool, Key("reached", "gnmi")]
     routes: Annotated[bool, Key("technology"), By(_says("ethernet"))]
+    network_os: Annotated[str, Key("reached", "network_os")] = ""
     sizes_headroom: Annotated[bool, Key("headroom", "decided_by"), By(_says("configuration"))] = False
     needs_chip_settings: Annotated[bool, Key("chip_settings", "needed")] = False
     hashing: tuple[Hashing, ...] = ()
