@@ -16,8 +16,9 @@ from clusterwright.plan.model import Cable, Device, Plan
 from clusterwright.proofs.infiniband.declared import DeclaredSubnet, declared_subnets
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
+from clusterwright.spec.encryption import CLEAR
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.zone_reach import memberships_of
+from clusterwright.spec.zone_reach import memberships_of, owner_in_clear
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class Declaration:
     oversubscription by ``fabric.tier`` with its tolerance, ``encrypted_links`` the device and port at both ends of
     every link that is to have MACsec, ``isolation`` the matrix of zones and flows. ``endpoints`` are device and
     port of every planned GUID, ``managers`` for each fabric the hosts of which so many run its subnet manager.
-    ``protections`` are the kind of protection of each node's mounts by mount point, ``tls_files`` the files that
+    ``protections`` are the kind of protection of each node's mounts by mount point, ``in_clear`` those that nothing is
+    to protect, with why and who answers for it, ``tls_files`` the files that
     tlshd is to have by its own words for them, ``ethernet`` each switch's fabric as the spec declares it,
     ``stopped`` are devices that are drained or out of service, ``unplugged`` device and port of every NIC and
     management port whose cable is out of service. ``nccl_nodes`` are the nodes that have an NCCL profile, each
@@ -78,6 +80,7 @@ class Declaration:
     roles: Mapping[str, str] = field(default_factory=dict)
     joined: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     bonds: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    in_clear: Mapping[str, str] = field(default_factory=dict)
     accepted: Mapping[str, str] = field(default_factory=dict)
     vouched: Mapping[str, Mapping[tuple[str | None, str], str]] = field(default_factory=dict)
 
@@ -152,6 +155,7 @@ def declaration_of(plan: Plan) -> Declaration:
         {device.name: device.role for device in plan.devices if device.kind == "switch"},
         _joined(plan),
         _bonds(plan),
+        _in_clear(plan),
         {f.name: f.accepts_single_failures for f in plan.spec.fabrics if f.accepts_single_failures is not None},
         {device.name: added for device in plan.devices if (added := _vouched(plan, device))},
     )
@@ -215,6 +219,16 @@ def _protections(plan: Plan) -> Mapping[str, Mapping[str, str]]:
         for group in mount.nodes:
             by_group.setdefault(group, {})[mount.mountpoint] = mount.protection.kind
     return {device.name: by_group[device.node_group] for device in plan.devices if device.node_group in by_group}
+
+
+def _in_clear(plan: Plan) -> Mapping[str, str]:
+    """Why the spec leaves mounts without protection, by mount point, and who answers for it."""
+    found = {}
+    for mount in plan.spec.mounts:
+        if mount.protection is not None and mount.protection.kind == CLEAR:
+            owner = owner_in_clear(plan.spec, mount) or "nobody"
+            found[mount.mountpoint] = f"{mount.protection.reason} ({owner} answers for it)"
+    return found
 
 
 def _tls_files(plan: Plan) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.encryption import Dataset, Encryption, KeySchedule, SecretSource
+    from clusterwright.spec.encryption import Dataset, Encryption, KeySchedule, Protection, SecretSource
     from clusterwright.spec.model import Mount
 
 
@@ -93,8 +93,14 @@ def _mount(mount: Mount) -> tuple[Cell, ...]:
         _list(mount.nodes),
         Cell(mount.system),
         Cell("–" if protection is None else protection.kind),
-        _or_dash(None if protection is None else protection.reason),
+        _or_dash(None if protection is None else _why(protection)),
     )
+
+
+def _why(protection: Protection) -> str | None:
+    """Why nothing protects a mount, and who said so."""
+    who = f" ({protection.owner})" if protection.owner is not None else ""
+    return protection.reason and protection.reason + who
 
 
 def _dataset(dataset: Dataset) -> tuple[Cell, ...]:

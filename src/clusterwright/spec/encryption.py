@@ -17,11 +17,15 @@ DATA, WRAPPING, CERTIFICATE, MACSEC = "data", "wrapping", "certificate", "macsec
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """How one mount's data is kept from others: ``kind`` is one of the constants above, ``reason`` belongs to none."""
+    """How one mount's data is kept from others: ``kind`` is one of the constants above.
+
+    ``reason`` and ``owner`` belong to none: why nothing does, and who answers for that.
+    """
 
     kind: str
     reason: str | None
     path: Path
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clusterwright.spec.fabric import Fabric
     from clusterwright.spec.infiniband import Partition
     from clusterwright.spec.isolation import Zone
-    from clusterwright.spec.model import ClusterSpec
+    from clusterwright.spec.model import ClusterSpec, Mount
 
 
 def members_of(spec: ClusterSpec, zone: Zone) -> tuple[str, ...]:
@@ -95,3 +95,13 @@ def share_partition(spec: ClusterSpec, one: str, other: str) -> bool:
 def is_outside(spec: ClusterSpec, zone: Zone) -> bool:
     """True for a zone of networks beyond the cluster, or of the internet as a whole."""
     return not zone.fabrics and not members_of(spec, zone)
+
+
+def owner_in_clear(spec: ClusterSpec, mount: Mount) -> str | None:
+    """Who answers for a mount that nothing protects: whom its protection names, or who owns a flow to its storage."""
+    if mount.protection is not None and mount.protection.owner is not None:
+        return mount.protection.owner
+    asking = {zone for name in mount.nodes for zone in zones_of(spec, name)}
+    asked = set(zones_of(spec, mount.system))
+    owners = (flow.owner for flow in spec.flows if flow.source in asking and flow.target in asked)
+    return next((owner for owner in owners if owner), None)

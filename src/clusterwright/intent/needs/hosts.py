@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 
+from clusterwright.intent.needs.file_systems import ports_of
 from clusterwright.intent.needs.need import ANY, Need, Party, imaged, party_of, server_at
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.model import ClusterSpec, Mount
+from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.zone_reach import covers
 
-NFS_TYPES = ("nfs", "nfs4")
-NFS_PORT = 2049
 VAULT_PORT, KERBEROS_PORT, SSH_PORT = 8200, 88, 22
 SITE_PORTS = {"dns": ("udp", 53), "ntp": ("udp", 123), "syslog": ("tcp", 6514)}  # logs over TLS: RFC 5425
 WHY = {"dns": "it resolves names", "ntp": "it tells the time", "syslog": "it keeps logs"}
 _UNITS = {"dns": "systemd-resolved.service", "ntp": "chrony.service", "syslog": "rsyslog.service"}
-
-
-def is_nfs(mount: Mount) -> bool:
-    """Whether a mount goes to a known TCP port; others need any flow to their storage."""
-    return mount.type in NFS_TYPES and "proto=rdma" not in mount.options
-
-
-def port_of(mount: Mount) -> int:
-    """The TCP port that an NFS mount goes to: its last `port=` option, or 2049."""
-    ports = [option.partition("=")[2] for option in mount.options if option.startswith("port=")]
-    return int(ports[-1]) if ports and ports[-1].isdecimal() else NFS_PORT
 
 
 def site(spec: ClusterSpec) -> Iterator[Need]:
@@ -41,18 +30,20 @@ def site(spec: ClusterSpec) -> Iterator[Need]:
 
 
 def mounts(spec: ClusterSpec) -> Iterator[Need]:
-    """File systems from the storage that they lie on."""
+    """File systems from the storage that they lie on, and what that asks nodes by itself."""
     images = {group.name: group.image for group in spec.node_groups}
     for mount in spec.mounts:
-        protocol, port = ("tcp", port_of(mount)) if is_nfs(mount) else (ANY, 0)
         for at, name in enumerate(mount.nodes):
             if not images.get(name):
                 continue
-            for who in party_of(spec, name):
-                for whom in party_of(spec, mount.system):
-                    path, unit = (*mount.path, "nodes", at), f"the mount of {mount.mountpoint}"
+            path, unit = (*mount.path, "nodes", at), f"the mount of {mount.mountpoint}"
+            for who, whom in product(party_of(spec, name), party_of(spec, mount.system)):
+                for protocol, low, high, is_asked in ports_of(mount) or ((ANY, 0, 0, False),):
                     why = f"{mount.mountpoint} is mounted from it"
-                    yield Need("mount", who, whom, protocol, port, port, why, unit, path)
+                    yield Need("mount", who, whom, protocol, low, high, why, unit, path)
+                    if is_asked:
+                        why = f"{mount.mountpoint} is mounted there, and its servers connect by themselves"
+                        yield Need("mount", whom, who, protocol, low, high, why, f"servers of {mount.mountpoint}", path)
 
 
 def secrets(spec: ClusterSpec) -> Iterator[Need]:

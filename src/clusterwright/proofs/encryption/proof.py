@@ -32,15 +32,18 @@ TLS_NEEDS = ("x509.truststore", "x509.certificate", "x509.private_key")
 ENCRYPTED = ("rpc-with-mtls", "rpc-with-tls", "krb5p", "client-side-aead")
 XPRTSEC = {"rpc-with-mtls": "mtls", "rpc-with-tls": "tls"}
 _PROMISES = {"P3": "encrypted paths", "P5": "reviewed datasets", "P6": "keys that end", "P7": "nodes that keep no key"}
+_NOTHING = "none"
 _LOCAL = ("ext4", "xfs", "tmpfs")
 
 
 @dataclass
 class _Judging:
-    """Counterexamples as they are found, and how many things each promise held for."""
+    """Counterexamples as they are found, and how many things each promise held for; ``clear`` are mounts that the spec
+    leaves without protection, with its reason."""
 
     tree: RenderedTree
     found: list[Counterexample] = field(default_factory=list)
+    clear: dict[str, str] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_PROMISES, 0))
 
     def blame(self, promise: str, device: str, path: str, pattern: str, message: str) -> None:
@@ -73,7 +76,9 @@ def run(tree: RenderedTree) -> Verdict:
             _judge_node(judging, device, paths, mounts)
     _judge_links(judging)
     facts = tuple(Fact(f"{name} ({promise})", judging.held[promise]) for promise, name in _PROMISES.items())
-    return Verdict(facts, tuple(judging.found), Cases("mounts or links to encrypt", sum(judging.held.values())))
+    notes = tuple(f"{at} crosses the network in clear. The spec accepts it: {why}" for at, why in judging.clear.items())
+    cases = Cases("mounts or links to encrypt", sum(judging.held.values()))
+    return Verdict(facts, tuple(judging.found), cases, notes=notes)
 
 
 def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Mapping[str, Unit]) -> None:
@@ -82,10 +87,14 @@ def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Ma
         path: unit_of(judging.tree.text(device, path) or "") for path in sorted(known) if path.startswith(RECORDS)
     }
     remote = {path: unit for path, unit in mounts.items() if unit.get("Type", "") not in _LOCAL}
+    decrypted: set[str] = set()
     for path, unit in mounts.items():
         before = len(judging.found)
         if path in remote:
             own = {p: r for p, r in records.items() if r.get("mountpoint") == unit.get("Where")}
+            if not own and _is_accepted(judging, device, unit.get("Where", "")):
+                continue
+            decrypted.add(path)
             _judge_remote(judging, device, path, unit, own)
         else:
             _judge_local(judging, device, path, unit)
@@ -95,8 +104,17 @@ def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Ma
             judging.blame("P3", device, path, "", "a drop-in changes a mount unit after it was judged")
     for path, record in records.items():
         _judge_record(judging, device, path, record, remote)
-    if remote:
+    if decrypted:
         _judge_memory(judging, device, known)
+
+
+def _is_accepted(judging: _Judging, device: str, where: str) -> bool:
+    """Whether the spec says of a node's mount that nothing protects it, and why."""
+    declaration = judging.tree.declaration
+    if declaration is None or declaration.protections.get(device, {}).get(where) != _NOTHING:
+        return False
+    judging.clear[where] = declaration.in_clear[where]
+    return True
 
 
 def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records: Mapping[str, Unit]) -> None:
@@ -104,6 +122,8 @@ def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records
     options = _options(unit.get("Options", ""))
     needs = unit.get("Requires", "").split()
     where = unit.get("Where", path)
+    declaration = judging.tree.declaration
+    wanted = declaration.protections.get(device, {}).get(where, "") if declaration is not None else ""
     if unit.get("Type", "").startswith("nfs"):
         if not options.get("vers", "").startswith("4."):
             judging.blame("P3", device, path, "^Options=", f"{where} may fall back to NFSv3, which has no TLS")
@@ -124,8 +144,6 @@ def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records
             )
         if XPRTSEC.get(record.get("protection", "")) == "mtls" and options.get("xprtsec") != "mtls":
             judging.blame("P3", device, path, "^Options=", f"{name} was promised mutual TLS, and {where} has less")
-    declaration = judging.tree.declaration
-    wanted = declaration.protections.get(device, {}).get(where, "") if declaration is not None else ""
     if wanted == "rpc-with-mtls" and options.get("xprtsec") == "tls":
         judging.blame("P3", device, path, "^Options=", f"the spec asks for mutual TLS, and {where} has less")
 
@@ -275,8 +293,8 @@ def _judge_links(judging: _Judging) -> None:
 
 
 def _claim() -> Iterator[str]:
-    yield "Every mount is encrypted and cannot fall back (P3), no dataset is mounted without its review (P5), every key"
-    yield "ends (P6), data is decrypted in memory only (P7)."
+    yield "Every mount is encrypted and cannot fall back (P3), but where the spec accepts that nothing protects it, no"
+    yield "dataset is mounted without its review (P5), every key ends (P6), data is decrypted in memory only (P7)."
 
 
 ENCRYPTION = ProofCheck(

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.encryption import CLEAR, CLIENT_SIDE, KRB5P, MUTUAL_TLS, TLS
+from clusterwright.spec.encryption import CLEAR, CLIENT_SIDE, KRB5P, MUTUAL_TLS, TLS, Protection
 from clusterwright.spec.image import Image
 from clusterwright.spec.model import ClusterSpec, Mount
+from clusterwright.spec.zone_reach import owner_in_clear
 
 TLS_KINDS = (MUTUAL_TLS, TLS)
 RPC_KINDS = (*TLS_KINDS, KRB5P)
@@ -51,27 +52,52 @@ def undeclared(subject: Subject) -> Iterator[Problem]:
 @rule(
     code="CW541",
     severity=Severity.ERROR,
-    title="path from storage to GPU memory in clear",
-    why="Whoever can tap one link or read one server's memory reads the data.",
+    title="dataset that crosses the network in clear",
+    why="Whoever can tap one link or read one server's memory reads the data that was reviewed and encrypted.",
     mend="Choose a protection other than `none`.",
-    docs="`none` is for mounts that no node with GPUs reads and that no dataset lies on, such as packages for the"
-    " service machines; it needs a reason all the same.",
+    docs="`none` is for mounts that no dataset lies on, such as home directories or packages; it needs a reason, and on"
+    " nodes with GPUs lint names who answers for it ([CW558](CW558.md)).",
 )
 def in_clear(subject: Subject) -> Iterator[Problem]:
-    """Mounts of nodes with GPUs, and mounts of datasets, with protection none."""
+    """Mounts of datasets with protection none."""
+    for mount, protection in _clear(subject.spec):
+        data = next((dataset.name for dataset in subject.spec.datasets if dataset.mount == mount.name), None)
+        if data is not None:
+            message = f"Dataset {data} is read through {mount.mountpoint} in clear."
+            hint = "Choose rpc-with-mtls, krb5p or client-side-aead."
+            yield Problem((*protection.path, "kind"), message, hint)
+
+
+@rule(
+    code="CW558",
+    severity=Severity.WARNING,
+    title="path from storage to GPU memory in clear by a decision",
+    why="Whoever can tap one link or read one server's memory reads the data.",
+    mend="Encrypt it when whoever decided so can, or keep it as long as the reason holds.",
+    docs="Storage of others often speaks NFS without TLS, or a protocol of its own that encrypts nothing. A spec says"
+    " so: `protection: {kind: none, reason: ..., owner: ...}`. Without `owner` it is who owns the flow that carries the"
+    " mount. `clusterwright verify` proves `encryption` of everything else and notes this with reason and owner. Data"
+    " that was imported as a dataset is not carried so ([CW541](CW541.md)), and a spec that promises"
+    " `encrypted-path` does not keep that promise.",
+)
+def decided_in_clear(subject: Subject) -> Iterator[Problem]:
+    """Mounts of nodes with GPUs with protection none, with who answers for that."""
     spec = subject.spec
     with_gpus = {group.name for group in spec.node_groups if group.model.gpus is not None}
-    for mount in spec.mounts:
-        if mount.protection is None or mount.protection.kind != CLEAR:
-            continue
-        path = (*mount.protection.path, "kind")
-        hint = "Choose rpc-with-mtls, krb5p or client-side-aead."
+    for mount, protection in _clear(spec):
         reading = next((name for name in mount.nodes if name in with_gpus), None)
-        data = next((dataset.name for dataset in spec.datasets if dataset.mount == mount.name), None)
-        if reading is not None:
-            yield Problem(path, f"{mount.mountpoint} reaches the GPUs of {reading} in clear.", hint)
-        elif data is not None:
-            yield Problem(path, f"Dataset {data} is read through {mount.mountpoint} in clear.", hint)
+        if reading is not None and all(dataset.mount != mount.name for dataset in spec.datasets):
+            who = owner_in_clear(spec, mount)
+            message = f"{mount.mountpoint} reaches the GPUs of {reading} in clear: {protection.reason}"
+            said = f"{message} ({who or 'nobody is named who'} answers for it)."
+            hint = "Choose rpc-with-mtls, krb5p or client-side-aead, or keep it as long as the reason holds."
+            yield Problem((*protection.path, "kind"), said, hint if who else "Name who decided so under `owner`.")
+
+
+def _clear(spec: ClusterSpec) -> Iterator[tuple[Mount, Protection]]:
+    for mount in spec.mounts:
+        if mount.protection is not None and mount.protection.kind == CLEAR:
+            yield mount, mount.protection
 
 
 @rule(

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from ipaddress import IPv6Network
 
 from clusterwright.finding import Severity
-from clusterwright.intent.needs.hosts import NFS_TYPES
+from clusterwright.intent.needs.file_systems import is_nfs
 from clusterwright.plan.model import network_bounds
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.encryption import CLEAR
 from clusterwright.spec.isolation import WITH_PORTS, Network
+from clusterwright.spec.model import Mount
 from clusterwright.spec.zone_reach import zones_of
 
 DEFAULT_PKEY = 0x7FFF
@@ -87,22 +89,27 @@ def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
     mend='Add "vers=4.2" (or 4.1).',
     docs="The client tries the versions that it knows until the server takes one. Hammerspace's own driver tries"
     " `nfsvers=4.2` and then, without a word, `nfsvers=3,nolock`; version 3 has no locks of its own, and"
-    " version 4.0 no parallel layouts. A pinned version fails closed.",
+    " version 4.0 no parallel layouts. A pinned version fails closed. `vers=3` is taken of a mount that the spec leaves"
+    " without protection (`protection: {kind: none}`), as storage of others is often mounted.",
 )
 def unpinned_nfs(subject: Subject) -> Iterator[Problem]:
     """NFS mounts whose options do not pin a version 4."""
     for mount in subject.spec.mounts:
-        if mount.type not in NFS_TYPES:
+        if not is_nfs(mount):
             continue
         versions = [option.partition("=")[2] for option in mount.options if option.split("=")[0] in ("vers", "nfsvers")]
         if not versions:
             yield Problem(
                 (*mount.path, "options"), f"{mount.mountpoint} pins no NFS version.", 'Add "vers=4.2" to its options.'
             )
-        elif not versions[-1].startswith("4."):
+        elif not versions[-1].startswith("4.") and not (versions[-1] == "3" and _is_in_clear(mount)):
             yield Problem(
                 (*mount.path, "options"), f"{mount.mountpoint} asks for NFS {versions[-1]}.", 'Use "vers=4.2" or 4.1.'
             )
+
+
+def _is_in_clear(mount: Mount) -> bool:
+    return mount.protection is not None and mount.protection.kind == CLEAR
 
 
 @rule(

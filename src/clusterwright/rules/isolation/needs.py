@@ -23,8 +23,10 @@ _TABLE = " The whole table of what machines need of each other is in the report'
     title="mount without a flow",
     why="Default deny stops the mount at boot, and the node never becomes ready.",
     mend="Add a flow from the nodes' zone to the storage's zone.",
-    docs="An NFS mount needs a flow of tcp to port 2049, or to the one that its `port=` option names; other file"
-    " systems need any flow to the zone of the storage. The zones of a node group are the one that its `zone`"
+    docs="An NFS mount needs a flow of tcp to port 2049, or to the one that its `port=` option names; NFSv3 asks the"
+    " portmapper (111) and mountd (20048, or `mountport=`) as well. Lustre (`type: lustre`) connects to TCP 988 and"
+    " 1018 to 1023 both ways, WekaFS (`type: wekafs`) to TCP and UDP 14000 to 14100 both ways. Other file systems need"
+    " any flow to the zone of the storage. The zones of a node group are the one that its `zone`"
     " names and those that list it under `nodes`." + _TABLE,
 )
 def mount_without_flow(subject: Subject) -> Iterator[Problem]:

@@ -99,11 +99,11 @@ def _watchdogs(spec: ClusterSpec) -> Iterator[Idle]:
 def _mounts(spec: ClusterSpec) -> Iterator[Idle]:
     for mount in spec.mounts:
         if mount.protection is not None and mount.protection.kind != CLEAR:
-            yield (
-                mount.protection.path,
-                "reason",
-                f"it says why nothing protects a mount, and {mount.protection.kind} does",
-            )
+            for key, what in (
+                ("reason", "why nothing protects a mount"),
+                ("owner", "who answers for that nothing does"),
+            ):
+                yield mount.protection.path, key, f"it says {what}, and {mount.protection.kind} does"
 
 
 def _keys(spec: ClusterSpec) -> Iterator[Idle]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.needs.file_systems import FILE_SYSTEMS
 from clusterwright.intent.node_kind import NodeKind, kind_of
 from clusterwright.intent.node_nics import is_managed, nics_of
 from clusterwright.intent.per_plan import per_plan
@@ -143,11 +144,12 @@ def _servers(plan: Plan, system: str, fabrics: tuple[str, ...]) -> tuple[str, ..
 def _unit(plan: Plan, mountpoint: str, node_group: str, server: str | None) -> bytes:
     mount = next(each for each in mounts_of(plan, node_group) if each.mountpoint == mountpoint)
     protecting = _UNITS.get(mount.protection.kind) if mount.protection is not None else None
+    client = FILE_SYSTEMS[mount.type].unit if mount.type in FILE_SYSTEMS else None
     return (
         template("node/unit.mount.j2")
         .render(
             description=f"{mount.system} at {mount.mountpoint}",
-            requires=[*([protecting] if protecting is not None else []), *gate_units(plan, mount)],
+            requires=[*filter(None, (protecting, client)), *gate_units(plan, mount)],
             what=_what(mount, server),
             where=mount.mountpoint,
             type=mount.type,

@@ -1,0 +1,70 @@
+"""File systems that storage of others speaks: which ports they need, what a node mounts them with.
+
+Sources: RFC 8881 (NFSv4 on 2049), RFC 1833 and RFC 1813 (NFSv3 beside it asks the portmapper and mountd); the Lustre
+manual (LNet accepts on TCP 988; servers and clients connect to each other, from ports below 1024, as AWS' guide to its
+Lustre opens them); WEKA's documentation, Prerequisites (14000 to 14100 between clients and backends, both ways).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clusterwright.spec.model import Mount
+
+NFS_PORT, PORTMAPPER, MOUNTD = 2049, 111, 20048
+Ports = tuple[str, int, int, bool]
+"""Protocol, first and last port, and whether servers ask nodes at these too."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystem:
+    """A type of file system that is not in the kernel: its ``ports``, and what an image has to bring.
+
+    ``packages`` are beginnings of names, one of which a package has that the image installs; ``unit`` is what has to
+    run, where the client comes by no package; ``vendor`` is who gives it out.
+    """
+
+    ports: tuple[Ports, ...]
+    vendor: str
+    packages: tuple[str, ...] = ()
+    unit: str | None = None
+
+
+FILE_SYSTEMS = {
+    "lustre": FileSystem(
+        (("tcp", 988, 988, True), ("tcp", 1018, 1023, True)), "DDN, Whamcloud and others", packages=("lustre-client",)
+    ),
+    "wekafs": FileSystem((("tcp", 14000, 14100, True), ("udp", 14000, 14100, True)), "WEKA", unit="weka-agent.service"),
+}
+
+
+def is_nfs(mount: Mount) -> bool:
+    """Whether a mount is NFS, of whatever version."""
+    return mount.type in ("nfs", "nfs4")
+
+
+def ports_of(mount: Mount) -> tuple[Ports, ...]:
+    """What a mount asks its storage at; nothing where that is not known: any flow may carry it.
+
+    NFS over RDMA is one of those: whether packets or messages of InfiniBand carry it, its adapters decide.
+    """
+    options = dict(option.partition("=")[::2] for option in mount.options)
+    if not is_nfs(mount):
+        known = FILE_SYSTEMS.get(mount.type)
+        return known.ports if known is not None else ()
+    if options.get("proto") == "rdma":
+        return ()
+    port = _number(options, "port", NFS_PORT)
+    version = options.get("vers", options.get("nfsvers", "4"))
+    is_third = mount.type == "nfs" and (version.startswith("3") or "v3" in options)
+    if not is_third:
+        return (("tcp", port, port, False),)
+    mountd = _number(options, "mountport", MOUNTD)
+    asked = () if "mountport" in options and "port" in options else (("tcp", PORTMAPPER, PORTMAPPER, False),)
+    return (("tcp", port, port, False), *asked, ("tcp", mountd, mountd, False))
+
+
+def _number(options: dict[str, str], name: str, usual: int) -> int:
+    return int(options[name]) if options.get(name, "").isdecimal() else usual

@@ -1,0 +1,45 @@
+"""Mounts that nothing protects by a decision of the spec: noted with reason and owner, and refuted without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.platforms.plans import plan_of, plan_with
+
+from clusterwright.output.engine import render_kinds
+from clusterwright.plan.model import Plan
+from clusterwright.proofs.check import Verdict
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.encryption.proof import ENCRYPTION
+from clusterwright.proofs.tree import tree_of
+
+PLAIN = """
+mounts:
+  - name: home
+    options: ["vers=4.2", "proto=tcp", hard]
+    protection: {kind: none, reason: "its server knows no TLS"OWNER}
+"""
+
+
+def verdict(plan: Plan, spec: Plan | None = None) -> Verdict:
+    return ENCRYPTION.run(tree_of("clear", render_kinds(plan, ENCRYPTION.kinds), declaration_of(spec or plan)))
+
+
+def test_a_decision_is_noted_with_reason_and_owner(tmp_path: Path) -> None:
+    found = verdict(plan_with(tmp_path, "lab-roce", PLAIN.replace("OWNER", ', owner: "storage team"')))
+    assert not found.counterexamples
+    why = "The spec accepts it: its server knows no TLS (storage team answers for it)"
+    assert found.notes == (f"/home crosses the network in clear. {why}",)
+    assert next(fact.value for fact in found.facts if "P3" in fact.name) == 0
+
+
+def test_without_an_owner_it_is_the_flows(tmp_path: Path) -> None:
+    (note,) = verdict(plan_with(tmp_path, "lab-roce", PLAIN.replace("OWNER", ""))).notes
+    assert note.endswith("(storage answers for it)")
+
+
+def test_files_in_clear_of_a_spec_that_protects_are_refuted(tmp_path: Path) -> None:
+    plain = plan_with(tmp_path, "lab-roce", PLAIN.replace("OWNER", ""))
+    found = verdict(plain, plan_of("lab-roce"))
+    assert any("in clear" in each.message for each in found.counterexamples)
+    assert not found.notes
