@@ -54,8 +54,8 @@ READS: dict[str, str] = {
     "deploy": "intent keys output plan platforms rules spec",
     "rollout": "compare deploy intent observe output place plan platforms proofs rules spec",
 }
-# The command line, on the far right, may use every room.
-EDGE = frozenset({"cli"})
+# On the far right, the command line and the component for programs of others may use every room.
+EDGE = frozenset({"cli", "pulumi"})
 
 # Package by package of platforms/, the others that it imports: a system that runs on or in another one.
 PLATFORMS: dict[str, str] = {

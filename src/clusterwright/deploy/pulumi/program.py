@@ -14,6 +14,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pulumi
 
@@ -39,19 +40,20 @@ class Settings:
 class TargetProvider(pulumi.ProviderResource):
     """The provider with its target."""
 
-    def __init__(self, target: Chosen) -> None:
+    def __init__(self, target: Chosen, name: str = "target", options: pulumi.ResourceOptions | None = None) -> None:
         access = {"access": str(target.access)} if target.access else {}
         secrets = {"secrets": str(target.secrets)} if target.secrets else {}
         stack = {"project": str(target.stack.project), "stack": target.stack.name} if target.stack else {}
         place = {"root": str(target.root), "target": target.name}
-        super().__init__("clusterwright", "target", {**place, **access, **secrets, **stack})
+        super().__init__("clusterwright", name, {**place, **access, **secrets, **stack}, options)
 
 
 class UnitResource(pulumi.CustomResource):
     """A unit; ``trees`` maps its devices to the digests of their trees in the object store.
 
     ``downlinks`` is what the unit, a switch of the upper layer, offers each pod. Its output says what the switch holds:
-    a switch that kept its previous configuration offers what it did before.
+    a switch that kept its previous configuration offers what it did before. ``about`` is for those who read inputs,
+    such as policy packs: nothing is compared by it.
     """
 
     downlinks: pulumi.Output[Mapping[str, str]]
@@ -63,8 +65,11 @@ class UnitResource(pulumi.CustomResource):
         trees: Mapping[str, str],
         downlinks: Mapping[str, str],
         options: pulumi.ResourceOptions,
+        about: Mapping[str, Any] | None = None,
     ) -> None:
         properties = {"devices": dict(trees), **({"downlinks": dict(downlinks)} if downlinks else {})}
+        if about:
+            properties["about"] = dict(about)
         super().__init__(f"clusterwright:index:{KINDS[kind]}", name, properties, options)
 
 
@@ -106,7 +111,7 @@ def declare(settings: Settings) -> None:
             )
     else:
         manifest = recall(TargetLayer(settings.spec, settings.layer, settings.target)) or _rendered(settings)
-    reference = _upper_of(manifest, Store(settings.target.root / "objects"))
+    reference = deployed_upper(manifest, Store(settings.target.root / "objects"))
     _register(manifest, TargetProvider(settings.target), reference)
 
 
@@ -124,7 +129,7 @@ def _rendered(settings: Settings) -> Manifest:
     return make_manifests(plan, settings.target, [stack], Source(settings.spec, read))[stack.name]
 
 
-def _upper_of(manifest: Manifest, store: Store) -> pulumi.StackReference | None:
+def deployed_upper(manifest: Manifest, store: Store) -> pulumi.StackReference | None:
     """The stack of the upper layer, when what it offers is what this one needs; None where nothing is deployed there.
 
     Raises UnmetReferenceError.
@@ -166,12 +171,8 @@ def _register(manifest: Manifest, provider: pulumi.ProviderResource, reference: 
         below = pulumi.ResourceOptions(parent=parent)
         parent = pulumi.ComponentResource("clusterwright:index:Pod", manifest.pod, None, below)
     of_unit = pulumi.ResourceOptions(parent=parent, depends_on=[reference] if reference else [])
-    downlinks: dict[str, pulumi.Output[Mapping[str, str]]] = {}
-    for unit in manifest.units:
-        own = {} if manifest.pod else manifest.downlinks.get(unit.name, {})
-        resource = UnitResource(unit.kind, unit.name, unit.devices, own, of_unit)
-        if own:
-            downlinks[unit.name] = resource.downlinks
+    units = units_of(manifest, of_unit)
+    downlinks = {} if manifest.pod else {name: units[name].downlinks for name in manifest.downlinks if name in units}
     pulumi.export("units", len(manifest.units))
     pulumi.export("devices", len(manifest.trees))
     pulumi.export("manifest", manifest.digest)
@@ -179,3 +180,20 @@ def _register(manifest: Manifest, provider: pulumi.ProviderResource, reference: 
         pulumi.export("downlinks", downlinks)
     if reference:
         pulumi.export("upper", reference.get_output("manifest"))
+
+
+def units_of(
+    manifest: Manifest, options: pulumi.ResourceOptions, about: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, UnitResource]:
+    """The resources of all units by name, each with what is said ``about`` it."""
+    return {
+        unit.name: UnitResource(
+            unit.kind,
+            unit.name,
+            unit.devices,
+            {} if manifest.pod else manifest.downlinks.get(unit.name, {}),
+            options,
+            about.get(unit.name) if about else None,
+        )
+        for unit in manifest.units
+    }
