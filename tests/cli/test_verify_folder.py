@@ -36,6 +36,12 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["verify", *arguments], standalone_mode=False)
 
 
+def render(spec: str, out: Path) -> None:
+    """Every device's whole tree, as devices are read back."""
+    result = CliRunner().invoke(cli, ["render", spec, "--out", str(out), "--merged"], standalone_mode=False)
+    assert result.return_value == 0
+
+
 def answers(*arguments: str) -> dict[str, Any]:
     result = run(*arguments, "--format", "json")
     assert result.exception is None, result.exception
@@ -63,7 +69,12 @@ def test_every_check_says_in_docs_and_answers_what_only_a_spec_tells() -> None:
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("rendered") / "out"
-    assert CliRunner().invoke(cli, ["render", INFINIBAND, "--out", str(out)], standalone_mode=False).return_value == 0
+    assert (
+        CliRunner()
+        .invoke(cli, ["render", INFINIBAND, "--out", str(out), "--merged"], standalone_mode=False)
+        .return_value
+        == 0
+    )
     return out
 
 
@@ -191,7 +202,10 @@ def test_lids_that_two_ports_have_are_refuted(read_back: Path) -> None:
 
 def test_accounts_are_judged_against_the_spec(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert CliRunner().invoke(cli, ["render", ROCE, "--out", str(out)], standalone_mode=False).return_value == 0
+    assert (
+        CliRunner().invoke(cli, ["render", ROCE, "--out", str(out), "--merged"], standalone_mode=False).return_value
+        == 0
+    )
     (out / "manifest.json").unlink()
     edit(
         out / "ssw-00/mnt/flash/startup-config", "\nusername ", "\nusername mallory privilege 15 nopassword\nusername "

@@ -18,7 +18,8 @@ from tests.platforms.plans import plan_of
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_device, render_devices
+from clusterwright.output.engine import render_device, render_own
+from clusterwright.output.layers import group_images
 from clusterwright.output.tree import TreeError, write_tree
 from clusterwright.output.workers import render_tree, shares_of
 
@@ -43,8 +44,9 @@ def test_the_manifest_lists_every_file_with_its_digest(tmp_path: Path) -> None:
     write_tree(NEW, out, "lab")
     manifest = json.loads((out / "manifest.json").read_bytes())
     assert manifest == {
-        "version": 1,
+        "version": 2,
         "cluster": "lab",
+        "groups": {},
         "artifacts": [
             {
                 "device": artifact.device,
@@ -164,7 +166,9 @@ def test_workers_write_what_one_process_writes(tmp_path: Path) -> None:
     one = render_tree(plan, names, tmp_path / "one", workers=1)
     assert render_tree(plan, names, tmp_path / "three", workers=3) == one
     assert contents(tmp_path / "one") == contents(tmp_path / "three")
-    expected = {f"{artifact.device}/{artifact.path}": artifact.content for artifact in render_devices(plan, names)}
+    shared = [artifact for image in group_images(plan, names) for artifact in image.files]
+    every = (*render_own(plan, names), *shared)
+    expected = {f"{artifact.device}/{artifact.path}": artifact.content for artifact in every}
     written = contents(tmp_path / "one")
     del written["manifest.json"]
     assert written == expected

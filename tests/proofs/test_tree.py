@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.platforms.plans import plan_of
 from tests.proofs.trees import FABRIC, artifacts_of, managers_of, text_of
 
+from clusterwright.output.engine import render_devices
 from clusterwright.output.tree import write_tree
+from clusterwright.output.workers import render_tree
 from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.files import FILES
 from clusterwright.proofs.folder import TreeMismatch, read_folder
+from clusterwright.proofs.isolation.proof import ISOLATION
+from clusterwright.proofs.tree import RenderedTree, rendering_of, tree_of
 
 
 @pytest.fixture
@@ -73,3 +82,91 @@ def test_intent_names_the_fabric_of_its_ports() -> None:
     assert declaration.fabric_with([1]) is None
     assert declaration.shares == {"backend": 1}
     assert declaration.open_default == frozenset()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    plan = plan_of("lab-roce")
+    out = tmp_path_factory.mktemp("whole") / "tree"
+    render_tree(plan, [device.name for device in plan.devices], out)
+    return out
+
+
+@pytest.fixture
+def layered(whole: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(whole, tmp_path / "tree")
+
+
+def change(folder: Path, edit: Callable[[Any], object]) -> None:
+    document = json.loads((folder / "manifest.json").read_text())
+    edit(document)
+    (folder / "manifest.json").write_text(json.dumps(document))
+
+
+def test_what_is_shared_is_read_as_every_device_s_that_takes_it(layered: Path) -> None:
+    found = read_folder(layered)
+    rendered = tree_of("lab-roce", render_devices(plan_of("lab-roce")))
+    assert set(found.files) == set(rendered.files)
+    assert len(found.files) == len(rendered.files)
+    texts = [place for place in rendered.files if place[1].startswith("etc/")]
+    assert all(found.text(*place) == rendered.text(*place) for place in texts)
+    filters = {id(found.files[node, "etc/nftables.conf"]) for node in found.devices_with("etc/nftables.conf")}
+    assert len(filters) == 1
+    assert ("gpu-p00r00n0", "etc/none") not in found.files
+    assert ("none", "etc/nftables.conf") not in found.files
+
+
+def test_a_changed_shared_file_is_named(layered: Path) -> None:
+    (layered / "image/compute/etc/nftables.conf").unlink()
+    (layered / "image/compute/etc/nftables.conf").write_text("flush ruleset\n")
+    with pytest.raises(TreeMismatch, match=r"image/compute/etc/nftables\.conf: differs from the digest"):
+        read_folder(layered)
+
+
+def test_a_shared_file_that_is_not_listed_is_named(layered: Path) -> None:
+    (layered / "image/compute/etc/more.conf").write_text("more\n")
+    with pytest.raises(TreeMismatch, match=r"image/compute/etc/more\.conf: manifest\.json does not list it"):
+        read_folder(layered)
+
+
+def test_an_own_file_lies_over_the_shared_one(layered: Path) -> None:
+    content = b"flush ruleset\n"
+    (layered / "gpu-p00r00n0/etc/nftables.conf").write_bytes(content)
+    row = {"device": "gpu-p00r00n0", "path": "etc/nftables.conf", "kind": "nftables", "mode": "0644", "size": 14}
+    digest = hashlib.sha256(content).hexdigest()
+    change(layered, lambda document: document["artifacts"].append({**row, "sha256": digest}))
+    found = read_folder(layered)
+    assert found.text("gpu-p00r00n0", "etc/nftables.conf") == content.decode()
+    assert found.text("gpu-p00r00n1", "etc/nftables.conf") != content.decode()
+    assert len(set(found.files)) == len(found.files)
+    verdict = ISOLATION.run(RenderedTree(found.cluster, found.files, declaration_of(plan_of("lab-roce"))))
+    assert {each.device for each in verdict.counterexamples} == {"gpu-p00r00n0"}
+
+
+def test_a_device_that_is_left_out_of_its_group_lacks_the_files(layered: Path) -> None:
+    change(layered, lambda document: document["groups"]["image/compute"].remove("gpu-p01r01n1"))
+    plan = plan_of("lab-roce")
+    rendering = rendering_of(plan.name, render_devices(plan), plan.by_name, {"nftables"})
+    found = read_folder(layered, None, declaration_of(plan), rendering)
+    assert {device for device, _ in found.lacking} == {"gpu-p01r01n1"}
+    assert {each.device for each in FILES.run(found).counterexamples} == {"gpu-p01r01n1"}
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (lambda doc: doc.pop("groups"), "no manifest of a rendered tree"),
+        (lambda doc: doc.update(groups=["image/compute"]), "no manifest of a rendered tree"),
+        (lambda doc: doc["groups"].update({"image/compute": "gpu-p00r00n0"}), "no manifest of a rendered tree"),
+        (lambda doc: doc["groups"].update({"image/compute": [7]}), "no manifest of a rendered tree"),
+        (lambda doc: doc["groups"].update({"image/more": ["gpu-p00r00n0"]}), "gpu-p00r00n0 takes more than one image"),
+        (lambda doc: doc["groups"]["image/compute"].append("gpu-p00r00n0"), "gpu-p00r00n0 takes more than one image"),
+        (lambda doc: doc["groups"].update({"rtsw-p00r00": ["rtsw-p00r01"]}), "rtsw-p00r00 is no folder of an image"),
+        (lambda doc: doc["groups"].update({"image/../x": []}), r"image/\.\./x is no folder of an image"),
+        (lambda doc: doc["groups"].pop("image/compute"), "image/compute is no folder of an image"),
+    ],
+)
+def test_a_manifest_with_odd_groups_is_refused(layered: Path, edit: Callable[[Any], object], why: str) -> None:
+    change(layered, edit)
+    with pytest.raises(TreeMismatch, match=why):
+        read_folder(layered)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clusterwright.and_more import and_more
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
 
 _EXIT_FINDINGS = 1
+_SHOWN = 6
 
 
 @click.command()
@@ -23,8 +25,14 @@ _EXIT_FINDINGS = 1
     "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="The folder to write; replaced whole."
 )
 @click.option("--only", multiple=True, metavar="GLOB", help="Only devices whose name matches; may be repeated.")
-def render(spec: Path, out: Path, only: tuple[str, ...]) -> int:
+@click.option("--pod", "pods", multiple=True, metavar="POD", help="Only devices of this pod; may be repeated.")
+@click.option("--merged", is_flag=True, help="Write each node's whole tree into its folder, and no images.")
+def render(spec: Path, out: Path, only: tuple[str, ...], pods: tuple[str, ...], *, merged: bool) -> int:
     """Writes DIR/<device>/<path on the device> for every device of SPEC, and DIR/manifest.json with their digests.
+
+    What all nodes of a group have in common is written once, as DIR/image/<group>/<path on the device>; the manifest's
+    "groups" say which devices take it, beside the files in their own folders, of which one of equal path counts. With
+    --merged every folder has all files of its device.
 
     SPEC is linted first; errors stop it. DIR is replaced in one step at the end, and left alone when anything fails.
     Equal files in DIR are hard links of each other: copy one before you edit it.
@@ -37,17 +45,26 @@ def render(spec: Path, out: Path, only: tuple[str, ...]) -> int:
     plan = sound_plan(spec)
     if plan is None:
         return _EXIT_FINDINGS
-    names = choose(plan, only)
+    names = choose(plan, only, pods)
     click.echo(f"{plan.name}: rendering {len(names):,} devices", err=True)
-    written = render_tree(plan, names, out)
+    written = render_tree(plan, names, out, is_merged=merged)
     files, size_mb = sum(device.files for device in written), sum(device.size_bytes for device in written) / 1e6
     click.echo(f"{plan.name}: {files:,} files, {size_mb:,.1f} MB, in {out}", err=True)
     return 0
 
 
-def choose(plan: Plan, globs: Iterable[str]) -> list[str]:
-    """Names of the devices that match any glob; all when there is none. Raises ClusterwrightError when none matches."""
-    names = [device.name for device in plan.devices]
+def choose(plan: Plan, globs: Iterable[str], pods: Iterable[str] = ()) -> list[str]:
+    """Names of the devices in any of ``pods`` that match any glob; all where there is none.
+
+    Raises ClusterwrightError for an unknown pod, and when no device matches.
+    """
+    pods = tuple(pods)
+    known = tuple(dict.fromkeys(device.pod for device in plan.devices if device.pod))
+    for pod in pods:
+        if pod not in known:
+            there = f"there are {and_more(known, _SHOWN)}" if known else "it has none"
+            raise ClusterwrightError(f"{plan.name} has no pod {pod}; {there}")
+    names = [device.name for device in plan.devices if not pods or device.pod in pods]
     globs = tuple(globs)
     if not globs:
         return names

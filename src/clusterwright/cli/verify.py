@@ -108,7 +108,7 @@ def _chosen(names: Sequence[str]) -> tuple[ProofCheck, ...]:
 def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     """What the checks read, rendered in memory; None when the spec has errors, which are then printed."""
     from clusterwright.cli.planning import sound_plan
-    from clusterwright.output.engine import render_kinds
+    from clusterwright.output.layers import layered_kinds
     from clusterwright.proofs.declaration import declaration_of
     from clusterwright.proofs.tree import tree_of
 
@@ -116,13 +116,15 @@ def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     if plan is None:
         return None
     kinds = {kind for check in checks for kind in check.kinds}
-    return tree_of(plan.name, render_kinds(plan, kinds), declaration_of(plan))
+    own, images = layered_kinds(plan, kinds)
+    return tree_of(plan.name, own, declaration_of(plan), ((image.members, image.files) for image in images))
 
 
 def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     """What the checks read in a folder, and what a spec renders; None when the spec has errors, which are printed."""
     from clusterwright.cli.planning import sound_plan
-    from clusterwright.output.engine import render_devices
+    from clusterwright.output.engine import render_own
+    from clusterwright.output.layers import group_images
     from clusterwright.proofs.declaration import declaration_of
     from clusterwright.proofs.folder import read_folder
     from clusterwright.proofs.registry import CHECKS
@@ -136,7 +138,8 @@ def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> Re
         return None
     everything = {kind for check in CHECKS for kind in check.kinds}
     needed = kinds if len(checks) < len(CHECKS) else None
-    rendering = rendering_of(plan.name, render_devices(plan), plan.by_name, everything, needed)
+    images = ((image.members, image.files) for image in group_images(plan))
+    rendering = rendering_of(plan.name, render_own(plan), plan.by_name, everything, needed, images)
     tree = read_folder(folder, kinds, declaration_of(plan), rendering)
     if tree.cluster != plan.name:
         raise ClusterwrightError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clusterwright.output.layers import own_files
 from clusterwright.platforms.registry import RENDERERS, all_files
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 def render_device(plan: Plan, device_name: str) -> tuple[Artifact, ...]:
     """Every file of one device, by path. Raises KeyError when the plan has no such device."""
     return all_files(plan, plan.by_name[device_name])
+
+
+def render_own(plan: Plan, names: Iterable[str] | None = None) -> Iterator[Artifact]:
+    """The files of the devices ``names`` that they do not have from a group's image, as ``render_devices``."""
+    for name in in_plan_order(plan, names):
+        yield from own_files(plan, plan.by_name[name])
 
 
 def render_devices(plan: Plan, names: Iterable[str] | None = None) -> Iterator[Artifact]:

@@ -1,5 +1,7 @@
 """Writing artifacts as a folder: ``DIR/<device>/<path on the device>`` and ``DIR/manifest.json``.
 
+What nodes have in common stands once, as ``DIR/image/<group>/<path on the device>``; the manifest says who takes it.
+
 Everything is written aside, in a sibling of DIR, and takes DIR's place in one rename at the end: whoever looks at DIR
 sees the old tree or the new one, whatever happens in between.
 """
@@ -20,14 +22,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from clusterwright.durable import took_lock
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.forked import fan_out
+from clusterwright.output.layers import IMAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from clusterwright.artifact import Artifact
 
 MANIFEST = "manifest.json"
-MANIFEST_VERSION = 1
+MANIFEST_VERSION = 2
 
 _quote = lru_cache(maxsize=4096)(json.JSONEncoder().encode)
 _MANY_DEVICES = 256
@@ -40,7 +43,7 @@ class TreeError(ClusterwrightError):
 
 
 class Written(NamedTuple):
-    """What was written of one device: its ``lines`` of the manifest, by path, and how many files and bytes they are."""
+    """What was written of one device or image: its ``lines`` of the manifest by path, and how many files and bytes."""
 
     device: str
     lines: str
@@ -87,11 +90,20 @@ def write_artifacts(artifacts: Iterable[Artifact], folder: Path) -> list[Written
     ]
 
 
-def write_manifest(written: Iterable[Written], folder: Path, cluster: str) -> None:
-    """Write ``manifest.json``: the cluster's name and one line for each file, devices in the order given."""
+def write_manifest(
+    written: Iterable[Written], folder: Path, cluster: str, groups: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    """Write ``manifest.json``: the cluster's name, one line for each file, devices in the order given.
+
+    ``groups`` has, by the folder of an image, the devices that take its files beside their own.
+    """
     rows = ",\n".join(device.lines for device in written)
     listed = f"[\n{rows}\n  ]" if rows else "[]"
-    text = f'{{\n  "version": {MANIFEST_VERSION},\n  "cluster": {_quote(cluster)},\n  "artifacts": {listed}\n}}\n'
+    images = json.dumps({image: [*members] for image, members in (groups or {}).items()})
+    text = (
+        f'{{\n  "version": {MANIFEST_VERSION},\n  "cluster": {_quote(cluster)},\n'
+        f'  "groups": {images},\n  "artifacts": {listed}\n}}\n'
+    )
     (folder / MANIFEST).write_bytes(text.encode())
 
 
@@ -193,7 +205,8 @@ def _cannot_write(out: Path, error: OSError) -> TreeError:
 
 
 def _refuse_unsafe(artifact: Artifact) -> None:
-    if "/" in artifact.device or not (_is_inside(artifact.device) and _is_inside(artifact.path)):
+    owner = artifact.device.removeprefix(f"{IMAGE}/")
+    if "/" in owner or owner == IMAGE or not (_is_inside(owner) and _is_inside(artifact.path)):
         raise TreeError(f"{artifact.device}: {artifact.path!r} would be written outside the device's folder")
 
 
@@ -213,7 +226,7 @@ def _refuse_foreign(out: Path) -> None:
         return
     try:
         manifest = json.loads((out / MANIFEST).read_bytes())
-        is_ours = manifest["version"] == MANIFEST_VERSION and isinstance(manifest["artifacts"], list)
+        is_ours = 1 <= manifest["version"] <= MANIFEST_VERSION and isinstance(manifest["artifacts"], list)
     except (OSError, ValueError, KeyError, TypeError):
         is_ours = False
     if not is_ours:

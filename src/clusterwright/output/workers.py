@@ -10,33 +10,42 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from clusterwright.output.engine import in_plan_order, render_devices
+from clusterwright.output.engine import in_plan_order, render_devices, render_own
 from clusterwright.output.forked import fan_out, prepare
+from clusterwright.output.layers import group_images
 from clusterwright.output.tree import Written, replacing, write_artifacts, write_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from clusterwright.artifact import Artifact
     from clusterwright.plan.model import Plan
+
+    _Render = Callable[[Plan, Sequence[str]], Iterator[Artifact]]
 
 FEW = 64
 """For fewer devices than this another process costs more than it saves."""
 
 
-def render_tree(plan: Plan, names: Sequence[str], out: Path, workers: int | None = None) -> tuple[Written, ...]:
+def render_tree(
+    plan: Plan, names: Sequence[str], out: Path, workers: int | None = None, *, is_merged: bool = False
+) -> tuple[Written, ...]:
     """Render the devices ``names`` into the folder ``out``, with as many processes as there are processors.
 
+    What nodes have in common is written once, or into the folder of each where the tree ``is_merged``.
     Raises TreeError as ``write_tree`` does, ClusterwrightError for what a renderer cannot express, KeyError for an
     unknown name. ``out`` is then as it was.
     """
     order = in_plan_order(plan, names)
     count = min(workers or len(os.sched_getaffinity(0)), 1 + len(order) // FEW)
     with replacing(out) as aside:
-        work = partial(_write_devices, plan, aside)
         prepare(plan)
-        written = sorted(work(order) if count <= 1 else fan_out(work, shares_of(plan, order, count)))
-        write_manifest(written, aside, plan.name)
+        images = () if is_merged else group_images(plan, order)
+        shared = write_artifacts((artifact for image in images for artifact in image.files), aside)
+        work = partial(_write_devices, plan, aside, render_devices if is_merged else render_own)
+        written = sorted([*shared, *(work(order) if count <= 1 else fan_out(work, shares_of(plan, order, count)))])
+        write_manifest(written, aside, plan.name, {image.owner: image.members for image in images})
     return tuple(written)
 
 
@@ -59,5 +68,5 @@ def shares_of(plan: Plan, names: Sequence[str], count: int) -> list[list[str]]:
     return [share for share in shares if share]
 
 
-def _write_devices(plan: Plan, folder: Path, names: Sequence[str]) -> list[Written]:
-    return write_artifacts(render_devices(plan, names), folder)
+def _write_devices(plan: Plan, folder: Path, render: _Render, names: Sequence[str]) -> list[Written]:
+    return write_artifacts(render(plan, names), folder)

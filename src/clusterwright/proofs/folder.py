@@ -10,16 +10,18 @@ import json
 import os
 import re
 import stat
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError, VerifyError
 from clusterwright.proofs.declaration import Declaration
-from clusterwright.proofs.tree import RenderedFile, RenderedTree, Rendering
+from clusterwright.proofs.tree import Layers, RenderedFile, RenderedTree, Rendering
 
 MANIFEST = "manifest.json"
 MOST_BYTES = 64 << 20  # of one file: no configuration is that large
+_IMAGE = re.compile(r"image/[^/]+")  # the folder of what the devices of a group have in common
 _OWN_FOLDER = ".clusterwright"  # what deploying keeps on a device beside its files
 # systemd takes a link in these folders for a wish, by its name alone.
 _WISHES = re.compile(r"\.(?:wants|requires)/[^/]+$")
@@ -54,9 +56,11 @@ def read_folder(
                 "spec, or a folder that has."
             )
         return _read_back(folder, there, declaration, rendering)
-    found: dict[tuple[str, str], RenderedFile] = {}
+    cluster, groups, entries = manifest
+    there = {_owned(*place): file for place, file in there.items()}
+    listed = {(owner, path) for owner, path, _, _ in entries}
+    found: dict[str, dict[str, RenderedFile]] = defaultdict(dict)
     others: list[tuple[str, str]] = []
-    cluster, entries = manifest
     for device, path, kind, digest in entries:
         name = _shown(f"{device}/{path}")
         if ".." in (*device.split("/"), *path.split("/")) or path.startswith("/"):
@@ -68,19 +72,23 @@ def read_folder(
         if hashlib.sha256(content).hexdigest() != digest:
             raise TreeMismatch(f"{file}: differs from the digest in {MANIFEST}. Render the spec again, edit no file.")
         if kinds is None or kind in kinds:
-            found[device, path] = RenderedFile(device, path, kind, _reader(file, content))
+            read = _reader(file, content)
+            # As many read an image's text as take the image: it is kept.
+            found[device][path] = RenderedFile(device, path, kind, cache(read) if device in groups else read)
         elif rendering is not None:
-            found[device, path] = RenderedFile(device, path, kind, partial(_text, file))
-        if rendering is not None and not rendering.has(device, path, content):
-            others.append((device, path))
-    listed = {(device, path) for device, path, _, _ in entries}
+            found[device][path] = RenderedFile(device, path, kind, partial(_text, file))
+        if rendering is not None:
+            takers = [each for each in groups.get(device, [device]) if each == device or (each, path) not in listed]
+            others += [(each, path) for each in rendering.strangers(takers, path, content)]
     for place, (file, _) in there.items():
         if place not in listed:
             raise TreeMismatch(
                 f"{file}: {MANIFEST} does not list it. Render the spec again; what was read back from devices has no "
                 f"{MANIFEST}."
             )
-    return RenderedTree(cluster, found, declaration, rendering, others=tuple(others))
+    images = [(members, found.pop(owner, {})) for owner, members in groups.items()]
+    own = {(device, path): file for device, files in found.items() for path, file in files.items()}
+    return RenderedTree(cluster, Layers(own, images), declaration, rendering, others=tuple(others))
 
 
 def _read_back(
@@ -124,6 +132,14 @@ def _listing(folder: Path) -> Iterator[tuple[tuple[str, str], tuple[Path, bool]]
                 else:
                     what = "a link, and none is followed" if stat.S_ISLNK(mode) else "no regular file"
                     raise TreeMismatch(f"{entry.path}: is {what}. Copy what it leads to, or leave it out.")
+
+
+def _owned(device: str, path: str) -> tuple[str, str]:
+    """The owner of a file in a rendered tree, and the path on devices: what lies under ``image/`` is an image's."""
+    if device != "image":
+        return device, path
+    image, _, below = path.partition("/")
+    return f"{device}/{image}", below
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -179,17 +195,25 @@ def _decoded(file: Path, content: bytes) -> str:
     )
 
 
-def _manifest(folder: Path) -> tuple[str, list[tuple[str, str, str, str]]] | None:
-    """The cluster and its files with kind and digest; None where there is no manifest."""
+def _manifest(folder: Path) -> tuple[str, dict[str, list[str]], list[tuple[str, str, str, str]]] | None:
+    """The cluster, who takes which image, and all files with kind and digest; None where there is no manifest."""
     path = folder / MANIFEST
     if not os.path.lexists(path):
         return None
     try:
         document = json.loads(_content(path))
         entries = [(row["device"], row["path"], row["kind"], row["sha256"]) for row in document["artifacts"]]
-        cluster = document["cluster"]
+        cluster, groups = document["cluster"], dict(document["groups"])
+        members = [device for own in groups.values() for device in own]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise TreeMismatch(f"{path}: this is no manifest of a rendered tree. Render the spec again.") from None
-    if not all(isinstance(field, str) for entry in entries for field in entry) or not isinstance(cluster, str):
+    texts = (cluster, *groups, *members, *(field for entry in entries for field in entry))
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(own, list) for own in groups.values()):
         raise TreeMismatch(f"{path}: this is no manifest of a rendered tree. Render the spec again.")
-    return _shown(cluster), entries
+    twice = [device for device, count in Counter(members).items() if count > 1]
+    if twice:
+        raise TreeMismatch(f"{path}: {_shown(twice[0])} takes more than one image. Render the spec again.")
+    for owner in (*groups, *dict.fromkeys(device for device, _, _, _ in entries if "/" in device)):
+        if owner not in groups or not _IMAGE.fullmatch(owner):
+            raise TreeMismatch(f"{path}: {_shown(owner)} is no folder of an image. Render the spec again.")
+    return _shown(cluster), groups, entries

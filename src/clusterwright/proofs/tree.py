@@ -4,24 +4,62 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from functools import cache, cached_property
+from typing import NamedTuple, TypeVar
 
 from clusterwright.artifact import Artifact
 from clusterwright.placeholder import MARK_IN_BYTES, PLACEHOLDER_IN_BYTES
 from clusterwright.proofs.declaration import Declaration
 
+Held = TypeVar("Held")
+
 
 @dataclass(frozen=True, slots=True)
 class RenderedFile:
-    """One file of a device; ``read`` gives its text."""
+    """One file of a device, or of the image of a group of devices; ``read`` gives its text."""
 
     device: str
     path: str
     kind: str
     read: Callable[[], str]
+
+
+class Layers(Mapping[tuple[str, str], Held]):
+    """Something of every file by device and path: what devices have alone, over what the images of groups have.
+
+    ``images`` are the devices that take an image, each device in one at most, with its files by path. What of an image
+    is the same for all its members is one object for all of them.
+    """
+
+    def __init__(
+        self,
+        own: Mapping[tuple[str, str], Held],
+        images: Iterable[tuple[Collection[str], Mapping[str, Held]]] = (),
+    ) -> None:
+        self.own = own
+        self._image = {device: files for members, files in images for device in members}
+        hidden = sum(path in self._image.get(device, ()) for device, path in own)
+        self._count = len(own) + sum(map(len, self._image.values())) - hidden
+
+    def __getitem__(self, place: tuple[str, str]) -> Held:
+        found = self.own.get(place)
+        return found if found is not None else self._image.get(place[0], {})[place[1]]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        yield from self.own
+        for device, files in self._image.items():
+            for path in files:
+                if (device, path) not in self.own:
+                    yield device, path
+
+    def __len__(self) -> int:
+        return self._count
+
+
+Images = Iterable[tuple[Collection[str], Iterable[Artifact]]]
+"""Devices, with the files that all of them have beside their own."""
 
 
 class PlannedFile(NamedTuple):
@@ -60,6 +98,16 @@ class Rendering:
         value = rb"[\s\S]*" if not b"".join(planned.around_secrets).strip() else rb"[^\n]*"
         return re.fullmatch(value.join(map(re.escape, planned.around_secrets)), content) is not None
 
+    def strangers(self, devices: Iterable[str], path: str, content: bytes) -> Iterator[str]:
+        """Those of ``devices`` for which the spec does not render just this; looked at once for equal expectations."""
+        known: dict[PlannedFile | None, bool] = {}
+        for device in devices:
+            planned = self.files.get((device, path))
+            if planned not in known:
+                known[planned] = self.has(device, path, content)
+            if not known[planned]:
+                yield device
+
 
 def rendering_of(
     cluster: str,
@@ -67,14 +115,20 @@ def rendering_of(
     devices: Iterable[str],
     kinds: Iterable[str],
     needed: Iterable[str] | None = None,
+    images: Images = (),
 ) -> Rendering:
-    """What to judge a folder by: digests of all ``artifacts`` of a spec. For the sets of kinds see Rendering."""
-    files = {
-        (made.device, made.path): PlannedFile(made.kind, made.sha256, _around_secrets(made.content))
-        for made in artifacts
-    }
+    """What to judge a folder by: digests of all ``artifacts`` of a spec, and of the files of ``images``.
+
+    For the sets of kinds see Rendering.
+    """
+    own = {(made.device, made.path): _planned(made) for made in artifacts}
+    shared = [(members, {made.path: _planned(made) for made in files}) for members, files in images]
     wanted = frozenset(needed) if needed is not None else None
-    return Rendering(cluster, files, frozenset(devices), frozenset(kinds), wanted)
+    return Rendering(cluster, Layers(own, shared), frozenset(devices), frozenset(kinds), wanted)
+
+
+def _planned(made: Artifact) -> PlannedFile:
+    return PlannedFile(made.kind, made.sha256, _around_secrets(made.content))
 
 
 def _around_secrets(content: bytes) -> tuple[bytes, ...]:
@@ -127,16 +181,21 @@ class RenderedTree:
         return file.read() if file is not None else None
 
 
-def tree_of(cluster: str, artifacts: Iterable[Artifact], declaration: Declaration | None = None) -> RenderedTree:
-    """The tree of artifacts held in memory."""
-    found = {
-        (artifact.device, artifact.path): RenderedFile(
-            artifact.device, artifact.path, artifact.kind, _reader(artifact.content)
-        )
-        for artifact in artifacts
-    }
-    return RenderedTree(cluster, found, declaration)
+def tree_of(
+    cluster: str, artifacts: Iterable[Artifact], declaration: Declaration | None = None, images: Images = ()
+) -> RenderedTree:
+    """The tree of artifacts held in memory, and of ``images``."""
+    own = {(artifact.device, artifact.path): _in_memory(artifact) for artifact in artifacts}
+    shared = [(members, {artifact.path: _shared(artifact) for artifact in files}) for members, files in images]
+    return RenderedTree(cluster, Layers(own, shared) if shared else own, declaration)
 
 
-def _reader(content: bytes) -> Callable[[], str]:
-    return lambda: content.decode("utf-8", "replace")
+def _in_memory(artifact: Artifact) -> RenderedFile:
+    content = artifact.content
+    return RenderedFile(artifact.device, artifact.path, artifact.kind, lambda: content.decode("utf-8", "replace"))
+
+
+def _shared(artifact: Artifact) -> RenderedFile:
+    """As one of a device, with its text kept: as many read it as take the image."""
+    file = _in_memory(artifact)
+    return RenderedFile(file.device, file.path, file.kind, cache(file.read))
