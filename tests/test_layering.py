@@ -37,7 +37,7 @@ READS: dict[str, str] = {
     "rules": "intent plan spec",
     "packets": "",  # the algebra of packet sets, and what lists and nft mean in it
     "platforms": "intent packets plan spec",
-    "output": "plan platforms",
+    "output": "intent plan platforms",
     "proofs": "packets plan platforms spec",  # what is wanted; what is there it takes from what readers read
     "start": "plan platforms spec",  # a first spec, sized
     "node_health": "",  # runs where no other room is

@@ -133,7 +133,7 @@ def test_a_pod_can_be_rendered_alone(tmp_path: Path) -> None:
     run = CliRunner().invoke(
         cli, ["render", str(spec), "--out", str(tmp_path / "out"), "--pod", "p07"], standalone_mode=False
     )
-    assert "lab-roce has no pod p07; there are p00, p01" in str(run.exception)
+    assert "there is no layer 'p07'; this cluster has upper, pod0, pod1" in str(run.exception)
 
 
 @pytest.mark.parametrize("device", ["image", "image/..", "image/a/b", "other/a", "image/"])

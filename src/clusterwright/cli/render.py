@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.and_more import and_more
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
 
 _EXIT_FINDINGS = 1
-_SHOWN = 6
 
 
 @click.command()
@@ -25,7 +23,7 @@ _SHOWN = 6
     "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="The folder to write; replaced whole."
 )
 @click.option("--only", multiple=True, metavar="GLOB", help="Only devices whose name matches; may be repeated.")
-@click.option("--pod", "pods", multiple=True, metavar="POD", help="Only devices of this pod; may be repeated.")
+@click.option("--pod", "pods", multiple=True, metavar="POD", help="Only this layer (pod0, ...); may be repeated.")
 @click.option("--merged", is_flag=True, help="Write each node's whole tree into its folder, and no images.")
 def render(spec: Path, out: Path, only: tuple[str, ...], pods: tuple[str, ...], *, merged: bool) -> int:
     """Writes DIR/<device>/<path on the device> for every device of SPEC, and DIR/manifest.json with their digests.
@@ -54,17 +52,17 @@ def render(spec: Path, out: Path, only: tuple[str, ...], pods: tuple[str, ...], 
 
 
 def choose(plan: Plan, globs: Iterable[str], pods: Iterable[str] = ()) -> list[str]:
-    """Names of the devices in any of ``pods`` that match any glob; all where there is none.
+    """Names of the devices in any of ``pods``, as stacks are named, that match any glob; all where there is none.
 
     Raises ClusterwrightError for an unknown pod, and when no device matches.
     """
+    from clusterwright.deploy.pulumi.units import choose as choose_stacks
+    from clusterwright.deploy.pulumi.units import cut
+
     pods = tuple(pods)
-    known = tuple(dict.fromkeys(device.pod for device in plan.devices if device.pod))
-    for pod in pods:
-        if pod not in known:
-            there = f"there are {and_more(known, _SHOWN)}" if known else "it has none"
-            raise ClusterwrightError(f"{plan.name} has no pod {pod}; {there}")
-    names = [device.name for device in plan.devices if not pods or device.pod in pods]
+    units = [unit for stack in choose_stacks(cut(plan), pods) for unit in stack.units] if pods else []
+    wanted = {name for unit in units for name in unit.devices}
+    names = [device.name for device in plan.devices if not pods or device.name in wanted]
     globs = tuple(globs)
     if not globs:
         return names
