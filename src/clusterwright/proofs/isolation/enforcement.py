@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 
 from clusterwright.packets.phrases import count
-from clusterwright.platforms.readers import ROUTERS
+from clusterwright.platforms.readers import READERS, ROUTERS
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.nodes import RUNNING
 from clusterwright.proofs.tree import RenderedTree
@@ -20,6 +20,7 @@ def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
     covered = [edge for edge in declared.edges if any(zone.on(edge.fabric) for zone in declared.zones)]
     open_edges = sorted({edge.switch for edge in covered} - filtered)
     yield from _rooms(tree, {edge.switch for edge in covered})
+    yield from _factory_accounts(tree)
     if open_edges:
         yield f"{count(len(open_edges), 'switch')} with host ports, as {open_edges[0]}, have no file here that is read."
 
@@ -34,6 +35,25 @@ def _rooms(tree: RenderedTree, edges: Set[str]) -> Iterator[str]:
                 f"whether the chips of {count(len(own), 'switch')} with {system.title}, as {own[0]}, hold their lists"
             )
             yield f"{what} was not judged: no bound of theirs stands in inventory/systems."
+
+
+def _factory_accounts(tree: RenderedTree) -> Iterator[str]:
+    """Accounts that switches come with and that no rendered text speaks of: they open with what the switch has."""
+    for reader in READERS:
+        system = systems()[reader.system]
+        left: dict[str, list[str]] = {}
+        for device in sorted(tree.devices_with(reader.file)) if system.factory_accounts else ():
+            said = {
+                login.name
+                for path, read in reader.logins.items()
+                for login in read(path, tree.text(device, path) or "")
+            }
+            for name in system.factory_accounts:
+                if name not in said:
+                    left.setdefault(name, []).append(device)
+        for name, devices in left.items():
+            who = f"{count(len(devices), 'switch')} with {system.title}, as {devices[0]}"
+            yield f"nothing rendered changes the factory's account {name} of {who}: give it a password, or close it"
 
 
 def _enforcement(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:

@@ -120,7 +120,8 @@ class System:
     ``bonds_fall_back`` that a port of a bond serves a host that does not speak LACP yet, ``matches_ranges`` that one
     entry of a filter takes a range of ports. ``ports_of_platform`` says that it knows ports by more than their
     names (inventory/hardware/platforms), ``writes_spare_ports`` that it is told of those without a cable too,
-    ``takes_platform_files`` that vendors' files describe them (``platform_files``).
+    ``takes_platform_files`` that vendors' files describe them (``platform_files``). ``factory_accounts`` are those
+    that it has, with passwords that everybody knows, before it is told anything.
     """
 
     name: str
@@ -148,6 +149,7 @@ class System:
     ports_of_platform: Annotated[bool, Key("ports", "known_by"), By(_says("platform"))] = False
     writes_spare_ports: Annotated[bool, Key("ports", "written"), By(_says("all"))] = False
     takes_platform_files: Annotated[bool, Key("ports", "files")] = False
+    factory_accounts: Annotated[tuple[str, ...], Key("factory_accounts", "names")] = ()
 
     def hashing_on(self, asic: str | None) -> Hashing | None:
         """What holds for switches with a chip; None where nothing is known of it."""
