@@ -45,8 +45,8 @@ def interface_type(interface: ListedInterface, model: HardwareModel, *, by_lanes
 
     ``by_lanes`` tells an InfiniBand port on two of its lanes from one on all four.
     """
-    if interface.kind == "virtual":
-        return "virtual"
+    if interface.kind in ("virtual", "lag"):
+        return interface.kind
     speed = interface.speed_gbps or 0
     if interface.technology == "infiniband":
         return _infiniband(speed, _four_lanes(interface, model), by_lanes=by_lanes)

@@ -28,9 +28,10 @@ class ListedInterface(NamedTuple):
     """An interface of ``device`` by its system's name.
 
     ``role`` is the side of its cable, ``loopback``, ``gateway``, ``border`` (towards a network outside) or ``unused``;
-    ``kind`` ``physical`` or ``virtual``. ``connector`` is None where the catalogue does not say it, ``speed_gbps`` and
-    ``fabric`` are where there is none. ``breakout`` is the cage that the port shares with others. ``in_service`` is
-    False for what nothing uses and for what the spec takes out of service or drains.
+    ``kind`` ``physical``, ``virtual`` or ``lag`` (of ports that are one link). ``connector`` is None where the
+    catalogue does not say it, ``speed_gbps`` and ``fabric`` are where there is none. ``breakout`` is the cage that the
+    port shares with others. ``in_service`` is False for what nothing uses and for what the spec takes out of service or
+    drains.
     """
 
     device: str
@@ -69,9 +70,10 @@ def interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[ListedInterf
                     )  # fmt: skip
         borders: dict[str, str] = {}
         for port, side, fabric in others.get(device.name, ()):
-            if side in _VIRTUAL:
+            if side != "border":
+                kind = "lag" if side == "host" else "virtual"
                 yield ListedInterface(
-                    device.name, port, None, "virtual", technologies[fabric], None, None, None, side, fabric, None,
+                    device.name, port, None, kind, technologies[fabric], None, None, None, side, fabric, None,
                     device.state != OUT_OF_SERVICE,
                 )  # fmt: skip
             else:
@@ -173,7 +175,8 @@ def _connectors(model: HardwareModel) -> Mapping[str, str]:
 def _without_cable(plan: Plan) -> Mapping[str, list[tuple[str, str, str]]]:
     """Port, side and fabric of the addressed interfaces that no cable ends at, by device."""
     found: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    bonds = {(cable.a.device, cable.bond.interface) for cable in plan.cables if cable.bond is not None}
     for own in own_addresses(plan):
-        if own.side in _VIRTUAL or own.side == "border":
+        if own.side in _VIRTUAL or own.side == "border" or (own.device, own.port) in bonds:
             found[own.device].append((own.port, own.side, own.fabric))
     return found
