@@ -11,8 +11,8 @@ import click
 
 from clusterwright.finding import ClusterwrightError
 
-FORMATS = ("json", "csv", "ansible", "dns", "prometheus", "crew", "netbox", "nautobot")
-FOLDERS = frozenset({"csv", "crew", "dns", "netbox", "nautobot"})
+FORMATS = ("json", "csv", "ansible", "dns", "prometheus", "crew", "monitoring", "netbox", "nautobot")
+FOLDERS = frozenset({"csv", "crew", "dns", "monitoring", "netbox", "nautobot"})
 
 
 @click.command()
@@ -35,6 +35,8 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
     dns      zone files, forwards and backwards, in the folder --out
     prometheus  targets for `file_sd_configs`
     crew     point-to-point lists, pulls by pairs of racks, trays and labels, in the folder --out
+    monitoring  rules, alerts, dashboards and targets of Prometheus, Grafana, gnmic,
+             snmp_exporter and ANTA, in the folder --out
     netbox   files in the order in which NetBox imports them, in the folder --out; nautobot likewise
     ansible  an inventory for `ansible-inventory -i FILE.json`
 
@@ -48,6 +50,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
     from clusterwright.report.inventory_json import json_lines
     from clusterwright.report.lists.dns import zone_files
     from clusterwright.report.lists.prometheus import target_lines
+    from clusterwright.report.monitoring.files import monitoring_files
     from clusterwright.report.records import Inventory
     from clusterwright.report.writing import replace_files, write_lines
     from clusterwright.source_of_truth.systems import SERVER_KINDS, imported_files
@@ -58,7 +61,12 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
     chosen = Inventory(plan, pod)
     if form in FOLDERS and out is not None:
         folders: dict[str, Callable[[Inventory], Mapping[str, Iterable[str]]]]
-        folders = {"csv": csv_lines, "crew": crew_files, "dns": partial(zone_files, serial=serial)}
+        folders = {
+            "csv": csv_lines,
+            "crew": crew_files,
+            "dns": partial(zone_files, serial=serial),
+            "monitoring": monitoring_files,
+        }
         folders |= {name: partial(imported_files, kind, site=site) for name, kind in SERVER_KINDS.items()}
         written = replace_files(out, folders[form](chosen))
         click.echo(f"wrote {', '.join(str(path) for path in written)}", err=True)

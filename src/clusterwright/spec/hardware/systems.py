@@ -131,6 +131,7 @@ class System:
     speaks_gnmi: Annotated[bool, Key("reached", "gnmi")]
     routes: Annotated[bool, Key("technology"), By(_says("ethernet"))]
     network_os: Annotated[str, Key("reached", "network_os")] = ""
+    tested_by_anta: Annotated[bool, Key("reached", "anta")] = False
     sizes_headroom: Annotated[bool, Key("headroom", "decided_by"), By(_says("configuration"))] = False
     needs_chip_settings: Annotated[bool, Key("chip_settings", "needed")] = False
     hashing: tuple[Hashing, ...] = ()

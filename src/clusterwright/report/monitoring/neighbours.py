@@ -1,0 +1,64 @@
+"""Who should be heard at which port: for LLDP at large, and as ANTA's tests of EOS."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.spec.hardware.systems import systems
+
+if TYPE_CHECKING:
+    from clusterwright.report.records import Inventory
+
+Neighbours = dict[str, dict[str, dict[str, str]]]
+
+
+def expected_neighbours(inventory: Inventory) -> Neighbours:
+    """Device and port to the neighbour's device and port, of every Ethernet cable in service."""
+    ethernet = {fabric.name for fabric in inventory.plan.spec.fabrics if fabric.technology != "infiniband"}
+    found: Neighbours = defaultdict(dict)
+    for cable in inventory.cable_list:
+        if cable.in_service and cable.fabric in ethernet:
+            for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
+                found[near.device][near.port] = {"device": far.device, "port": far.port}
+    return dict(found)
+
+
+def anta_inventory(inventory: Inventory) -> dict[str, Any]:
+    """The switches that ANTA tests, each with its name, fabric, role and pod for tags."""
+    reached = inventory.reachable_addresses()
+    tested = {name for name, system in systems().items() if system.tested_by_anta}
+    hosts = [
+        {
+            "host": reached[device.name],
+            "name": device.name,
+            "tags": [tag for tag in (device.name, device.fabric, device.role, device.pod) if tag],
+        }
+        for device in inventory.device_list
+        if inventory.plan.spec.catalogue[device.model].network_os in tested and device.name in reached
+    ]
+    return {"anta_inventory": {"hosts": hosts}}
+
+
+def anta_catalogue(inventory: Inventory, neighbours: Neighbours) -> dict[str, Any]:
+    """ANTA's tests: for each of its switches the neighbours that are switches, and its ports, by the tag of its name.
+
+    Hosts need not speak LLDP, so that of their ports only the state is tested.
+    """
+    kinds = {device.name: device.kind for device in inventory.plan.devices}
+    heard: list[dict[str, Any]] = []
+    states: list[dict[str, Any]] = []
+    for host in anta_inventory(inventory)["anta_inventory"]["hosts"]:
+        ports = neighbours.get(host["name"], {})
+        filters = {"tags": [host["name"]]}
+        switches = [
+            {"port": port, "neighbor_device": far["device"], "neighbor_port": far["port"]}
+            for port, far in ports.items()
+            if kinds[far["device"]] == "switch"
+        ]
+        if switches:
+            heard.append({"VerifyLLDPNeighbors": {"neighbors": switches, "require_fqdn": False, "filters": filters}})
+        if ports:
+            interfaces = [{"name": port, "status": "up"} for port in ports]
+            states.append({"VerifyInterfacesStatus": {"interfaces": interfaces, "filters": filters}})
+    return {"anta.tests.connectivity": heard, "anta.tests.interfaces": states}
