@@ -4,7 +4,7 @@ A page's blocks run in their order, beside a copy of ``inventory/``. Where a blo
 ``...`` stands for lines left out, ``…`` for a part of a line.
 
 ``<!-- first: COMMANDS -->`` above a block is run before it and not shown;
-``<!-- not run: REASON -->`` leaves the block out.
+``<!-- not run: REASON -->`` leaves the block out; ``<!-- file: NAME -->`` above one of YAML writes it into that file.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BLOCK = re.compile(r"(?:<!-- (first|not run): ([^\n]+) -->\n)?```console\n(.*?)```", re.DOTALL)
+FILE = re.compile(r"<!-- file: (\S+) -->\n```yaml\n(.*?)```", re.DOTALL)
 DIFFERS = frozenset({"diff", "observe"})  # commands that exit with 1 where there is something to show
 SHELL = frozenset("|&;<>$")
 
@@ -81,6 +82,8 @@ def follow(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     shutil.copytree(REPOSITORY / "inventory", folder / "inventory")
     monkeypatch.chdir(folder)
     count = 0
+    for name, body in FILE.findall(page):
+        (folder / name).write_text(body, encoding="utf-8")
     for block in blocks(page):
         if block.first:
             status, said = shell(block.first)
