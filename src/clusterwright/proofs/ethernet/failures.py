@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from clusterwright.proofs.accepted import unaccepted
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
+from clusterwright.proofs.ethernet.dual_homing import homes_of, homing_faults
 from clusterwright.proofs.ethernet.jobs import JobSize, job_sizes, worst_job
 from clusterwright.proofs.ethernet.network import KINDS, Integers, has_network, network_of_tree
 from clusterwright.proofs.ethernet.uplinks import (
@@ -41,6 +42,10 @@ def _run(tree: RenderedTree) -> Verdict:
     notes: list[str] = []
     tried = 0
     for fabric in network_of_tree(tree).fabrics:
+        homes = homes_of(tree, fabric)
+        if homes:
+            found += homing_faults(tree, fabric, homes)
+            facts.append(Fact(f"{fabric.name}: nodes at several switches, reached without any one of them", len(homes)))
         if not fabric.links:
             continue
         uplinks = uplinks_of(fabric)
@@ -175,7 +180,7 @@ def _shares(uplinks: FabricUplinks, failures: list[Failure]) -> Shares:
 
 ETHERNET_FAILURES = ProofCheck(
     "ethernet-failures",
-    "No single cable or switch cuts off hosts of other switches, but where the spec accepts it.",
+    "No single cable or switch cuts off hosts of other switches, or a node at several, but where the spec accepts it.",
     KINDS,
     has_network,
     _run,

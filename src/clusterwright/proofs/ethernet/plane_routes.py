@@ -23,7 +23,9 @@ _METRIC = re.compile(r"^Metric=(\d+)$", re.M)
 _HOP = re.compile(r"^MultiPathRoute=\S+@(\S+)$", re.M)
 
 
-class _Route(NamedTuple):
+class MainRoute(NamedTuple):
+    """A route of the main table: to a prefix, over any of some interfaces."""
+
     prefix: Prefix
     metric: int
     nics: frozenset[str]
@@ -52,12 +54,12 @@ def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterex
                 nodes.setdefault(nic.device, []).append((at, nic))
     judged: set[object] = set()
     for device, nics in sorted(nodes.items()):
-        routes = [route for _, nic in nics for route in _main_table(nic, tree.text(device, nic.file) or "")]
-        shape = (frozenset(routes), tuple((at, nic.name) for at, nic in nics))
+        routes = [route for _, nic in nics for route in main_routes(nic, tree.text(device, nic.file) or "")]
+        shape = (frozenset(routes), tuple((at, nic.link) for at, nic in nics))
         if shape in judged:
             continue
         judged.add(shape)
-        hosts_by = {nic.name: hosts[at] for at, nic in nics}
+        hosts_by = {nic.link: hosts[at] for at, nic in nics}
         astray = (
             (prefix, nic)
             for prefix in every
@@ -65,7 +67,7 @@ def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterex
             if (device, nic) not in unplugged and prefix not in hosts_by.get(nic, ())
         )
         for prefix, wrong in islice(astray, 1):
-            file = next((nic.file for _, nic in nics if nic.name == wrong), nics[0][1].file)
+            file = next((nic.file for _, nic in nics if nic.link == wrong), nics[0][1].file)
             message = f"packets to {shown_prefix(prefix)} leave by {wrong}, whose plane does not have these hosts"
             yield example(tree, device, file, (f"@{wrong}",), message)
 
@@ -91,18 +93,18 @@ def _learnt(router: Router, devices: frozenset[str]) -> Iterator[Prefix]:
                 yield from (rule.within for rule in term.prefixes or () if term.permit and rule.permit)
 
 
-def _main_table(nic: ConfiguredNic, text: str) -> Iterator[_Route]:
+def main_routes(nic: ConfiguredNic, text: str) -> Iterator[MainRoute]:
     """A NIC's routes in the main table, and the one to its own subnet that the kernel adds."""
-    yield _Route(network_of(nic.address, nic.length), 0, frozenset({nic.name}))
+    yield MainRoute(network_of(nic.address, nic.length), 0, frozenset({nic.link}))
     for section in text.split("\n[Route]")[1:]:
         body = section.split("\n[", 1)[0]
         found, metric = _DESTINATION.search(body), _METRIC.search(body)
         if found is not None and "\nTable=" not in body:
-            hops = frozenset(_HOP.findall(body)) or frozenset({nic.name})
-            yield _Route(prefix_of(found[1]), int(metric[1]) if metric else 0, hops)
+            hops = frozenset(_HOP.findall(body)) or frozenset({nic.link})
+            yield MainRoute(prefix_of(found[1]), int(metric[1]) if metric else 0, hops)
 
 
-def _used(routes: list[_Route], prefix: Prefix) -> frozenset[str]:
+def _used(routes: list[MainRoute], prefix: Prefix) -> frozenset[str]:
     """The NICs that packets to a prefix may leave by: those of the longest, then cheapest route."""
     known = [route for route in routes if covers(route.prefix, prefix)]
     best = min(known, key=lambda route: (-route.prefix[1], route.metric), default=None)

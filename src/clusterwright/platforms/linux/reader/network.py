@@ -38,6 +38,11 @@ class ConfiguredNic(NamedTuple):
     faults: tuple[tuple[Mark, str], ...]
     aggregate: Aggregate | None = None
 
+    @property
+    def link(self) -> str:
+        """The interface that has the address: the NIC, or what it is a part of."""
+        return self.name if self.aggregate is None else self.aggregate.name
+
 
 class ConfiguredQos(NamedTuple):
     """What the script does on its interfaces.

@@ -1,0 +1,83 @@
+"""Nodes with a NIC at each of two rack switches: proven to keep every way without one of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from tests.platforms.plans import plan_with
+
+from clusterwright.artifact import Artifact
+from clusterwright.output.engine import render_kinds
+from clusterwright.plan.model import Plan
+from clusterwright.proofs.check import Verdict
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.ethernet.failures import ETHERNET_FAILURES
+from clusterwright.proofs.tree import tree_of
+
+NODE = "gpu-p00r00n0"
+MODELS = {
+    "eos": "model: dcs-7804r3, up: {blocks: null}",
+    "fboss": "model: wedge400-grand-teton",
+    "nvue": "model: sn4700, up: {blocks: null}",
+    "sonic": "model: sn4700-sonic, up: {blocks: null}",
+}
+
+
+@cache
+def dual_homed(system: str) -> Plan:
+    overlay = f"fabrics:\n  - name: frontend\n    tiers:\n      - {{role: rsw, count: 2, {MODELS[system]}}}\n"
+    return plan_with(Path(mkdtemp()), "lab-roce", overlay)
+
+
+@cache
+def artifacts(system: str) -> tuple[Artifact, ...]:
+    return tuple(render_kinds(dual_homed(system), ETHERNET_FAILURES.kinds))
+
+
+def verdict(system: str, file: str = "", old: str = "", new: str = "", *, every: int = -1) -> Verdict:
+    made = []
+    for artifact in artifacts(system):
+        text = artifact.content.decode()
+        if artifact.device == NODE and file and artifact.path.endswith(file):
+            assert old in text
+            text = text.replace(old, new, every)
+        made.append(Artifact(artifact.device, artifact.path, text.encode(), artifact.kind))
+    return ETHERNET_FAILURES.run(tree_of("dual", made, declaration_of(dual_homed(system))))
+
+
+@pytest.mark.parametrize("system", MODELS)
+def test_a_rack_switch_less_keeps_every_node(system: str) -> None:
+    found = verdict(system)
+    assert not found.counterexamples
+    nodes = {c.a.device for c in dual_homed(system).cables if c.fabric == "frontend" and c.a.side == "host"}
+    facts = [fact.value for fact in found.facts if "nodes at several switches" in fact.name]
+    twice = [name for name in nodes if not name.startswith("st-")]
+    assert facts == [len([name for name in twice if dual_homed(system).by_name[name].image is not None])]
+
+
+def test_a_node_that_loses_its_second_way_is_refuted() -> None:
+    """The route by fe1 alone and the hop by it are gone: fe0's switch takes the way with it."""
+    text = next(a.content.decode() for a in artifacts("nvue") if (a.device, a.path[-11:]) == (NODE, "fe1.network"))
+    start = text.index("\n[Route]", text.index("Metric=201") - 400)
+    assert start > 0
+    found = verdict("nvue", "20-fe1.network", "Metric=201", "Metric=201\nTable=109")
+    assert not found.counterexamples, "the route over both has a hop by fe1 still"
+    own = [
+        Artifact(a.device, a.path, _without(a.content.decode()).encode(), a.kind)
+        if a.device == NODE and a.path.endswith(("20-fe0.network", "20-fe1.network"))
+        else a
+        for a in artifacts("nvue")
+    ]
+    found = ETHERNET_FAILURES.run(tree_of("dual", own, declaration_of(dual_homed("nvue"))))
+    (message,) = [each.message for each in found.counterexamples if each.device == NODE]
+    assert message.startswith("when rsw-p00r00-00 fails, no route leads to fd00:")
+
+
+def _without(text: str) -> str:
+    """A file whose main table has no way by fe1."""
+    head, *routes = text.split("\n[Route]")
+    kept = [each for each in routes if "@fe1" not in each and "Metric=201" not in each]
+    return "\n[Route]".join((head, *kept))
