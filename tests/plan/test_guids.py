@@ -14,7 +14,7 @@ from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.opensm.writer import configuration as opensm
 from clusterwright.rules.engine import lint_path
-from clusterwright.spec.guids import read_guid_file
+from clusterwright.spec.labels.guids import read_guid_file
 from clusterwright.spec.load import load_spec
 
 HEADER = "device,port,guid\n"

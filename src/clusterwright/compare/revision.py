@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from clusterwright.finding import ClusterwrightError, Finding, Position, SpecError
-from clusterwright.spec.load import allocation_file
+from clusterwright.spec.load import allocation_file, overlay_file
 from clusterwright.spec.text.extends import MAX_CHAIN
 from clusterwright.spec.text.reader import read_document
 
@@ -55,6 +55,7 @@ def _fetch_bases(revision: str, top: str, folder: Path) -> None:
     lint will name.
     """
     _write_if_there(revision, str(allocation_file(top)), folder)
+    _write_if_there(revision, str(overlay_file(top)), folder)
     current = top
     for _ in range(MAX_CHAIN):
         data = read_document(folder / current).data

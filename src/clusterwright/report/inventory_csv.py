@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _DEVICE_COLUMNS = (
     "name", "role", "model", "manufacturer", "part", "height_units", "power_w", "weight_kg", "rack",
     "unit", "pod", "fabric", "plane", "rail", "gpus", "rank", "asn",
-    "loopback", "management", "guid", "zone", "image", "network_os", "state",
+    "loopback", "management", "guid", "zone", "image", "network_os", "state", "serial", "asset_tag",
 )  # fmt: skip
 _CABLE_COLUMNS = (
     "a_rack", "a_unit", "a_device", "a_port", "b_rack", "b_unit", "b_device", "b_port",
-    "speed_gbps", "medium", "length_m", "fabric", "label", "in_service",
+    "speed_gbps", "medium", "length_m", "fabric", "label", "in_service", "number",
 )  # fmt: skip
 _ADDRESS_COLUMNS = ("address", "prefix_length", "device", "port", "side", "fabric")
 _SUBNET_COLUMNS = ("prefix", "kind", "fabric", "device", "gateway")
@@ -75,19 +75,20 @@ def _cable_rows(inventory: Inventory) -> Iterable[Sequence[Any]]:
             *_place(a), a.name, cable.a.port, *_place(b), b.name, cable.b.port,
             cable.speed_gbps, cable.medium, cable.length_m, cable.fabric,
             f"{a.name}:{cable.a.port} / {b.name}:{cable.b.port}", cable.in_service,
+            inventory.cable_number(cable),
         )  # fmt: skip
 
 
 def _interface_lines(inventory: Inventory) -> Iterator[str]:
-    """The interfaces. There are 400,000 at full size, all but their first three fields the same in many."""
+    """The interfaces. There are 400,000 at full size, all but their first four fields the same in many."""
     yield csv_row(ListedInterface._fields)
     cells = TableCells()
     tails: dict[tuple[Any, ...], str] = {}
     for each in inventory.interfaces():
-        rest = each[3:]
+        rest = each[4:]
         if rest not in tails:
             tails[rest] = csv_row(rest)
-        yield f"{cells[each.device]},{cells[each.name]},{each.guid or ''},{tails[rest]}"
+        yield f"{cells[each.device]},{cells[each.name]},{each.guid or ''},{each.mac or ''},{tails[rest]}"
 
 
 def _address_lines(inventory: Inventory) -> Iterator[str]:

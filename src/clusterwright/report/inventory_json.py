@@ -50,16 +50,17 @@ def _lines(name: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _interface_lines(inventory: Inventory) -> Iterator[str]:
-    """An interface a line. There are 400,000 at full size, all but their first three fields the same in many."""
+    """An interface a line. There are 400,000 at full size, all but their first four fields the same in many."""
     names: dict[str | None, str] = {}
     tails: dict[tuple[Any, ...], str] = {}
     for each in inventory.interfaces():
-        rest = each[3:]
+        rest = each[4:]
         if rest not in tails:
             tails[rest] = _encode(each._asdict()).partition('"kind": ')[2]
         for name in each[:2]:
             if name not in names:
                 names[name] = _encode(name)
         guid = "null" if each.guid is None else f'"{each.guid}"'
+        mac = "null" if each.mac is None else f'"{each.mac}"'
         device, port = names[each.device], names[each.name]
-        yield f'{{"device": {device}, "name": {port}, "guid": {guid}, "kind": {tails[rest]}'
+        yield f'{{"device": {device}, "name": {port}, "guid": {guid}, "mac": {mac}, "kind": {tails[rest]}'

@@ -63,11 +63,12 @@ class Inventory:
 
     def devices(self) -> Iterator[Record]:
         """One record a device."""
-        catalogue = self.plan.spec.catalogue
+        catalogue, overlay = self.plan.spec.catalogue, self.plan.spec.overlay.by_end
         management = self.management_addresses()
         for device in self.device_list:
             model = catalogue[device.model]
             version = self._loopback_versions.get(device.fabric)
+            noted = overlay.get((device.name, ""))
             yield {
                 "name": device.name,
                 "role": device.role,
@@ -97,6 +98,8 @@ class Inventory:
                 "image": device.image,
                 "network_os": model.network_os,
                 "state": device.state,
+                "serial": None if noted is None else noted.serial,
+                "asset_tag": None if noted is None else noted.asset_tag,
             }
 
     def cables(self) -> Iterator[Record]:
@@ -112,7 +115,16 @@ class Inventory:
                 "tier": cable.tier,
                 "rail": cable.a.rail,
                 "in_service": cable.in_service,
+                "number": self.cable_number(cable),
             }
+
+    def cable_number(self, cable: Cable) -> str | None:
+        """What the floor has written on a cable, from the row of either end."""
+        for end in (cable.a, cable.b):
+            noted = self.plan.spec.overlay.by_end.get((end.device, end.port))
+            if noted is not None and noted.cable is not None:
+                return noted.cable
+        return None
 
     def addresses(self) -> Iterator[Record]:
         """Every address of a device, with the interface that has it as the device's system calls it."""

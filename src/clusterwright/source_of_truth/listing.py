@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from clusterwright.plan.model import Cable
+    from clusterwright.report.lists.interfaces import ListedInterface
     from clusterwright.report.records import Inventory
     from clusterwright.spec.hardware.models import HardwareModel
 
@@ -80,6 +81,11 @@ class Listing:
     def addresses(self) -> tuple[dict[str, Any], ...]:
         """The records of all addresses."""
         return tuple(self.inventory.addresses())
+
+    def is_scanned(self, interface: ListedInterface) -> bool:
+        """Whether the interface's GUID is that of a label, and no placeholder."""
+        end = (interface.device, interface.name)
+        return any(fabric.guids and end in fabric.guids.by_end for fabric in self.inventory.plan.spec.fabrics)
 
     def prefixes(self) -> Iterator[ListedPrefix]:
         """Pools and subnets, each once, those that lie in others later; then what lies around addresses outside."""

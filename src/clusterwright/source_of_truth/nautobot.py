@@ -18,6 +18,7 @@ from clusterwright.source_of_truth.words import CABLES, STATES, interface_type
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from clusterwright.report.lists.interfaces import ListedInterface
     from clusterwright.source_of_truth.listing import Listing
     from clusterwright.source_of_truth.rows import Cells, Lookup, Record
 
@@ -124,17 +125,19 @@ def nautobot_rows(listing: Listing) -> Iterator[KeptRow]:
             "device_type": Ref("device-types", (device["manufacturer"], device["model"])),
             "role": Ref("roles", (device["role"],)), **where,
             **({"platform": Ref("platforms", (system,))} if system else {}),
+            **{name: device[name] for name in ("serial", "asset_tag") if device[name]},
             **({"comments": f"AS {device['asn']}"} if device["asn"] else {}), **ours,
         })  # fmt: skip
     yield from _interfaces(listing, ours | active)
     for cable in listing.cables():
         ends = ((cable.a.device, cable.a.port), (cable.b.device, cable.b.port))
-        medium = CABLES.get(cable.medium)
+        medium, number = CABLES.get(cable.medium), inventory.cable_number(cable)
         yield KeptRow("cables", tuple(text for end in sorted(ends) for text in end), {
             "termination_a_type": _INTERFACE, "termination_a_id": Ref("interfaces", ends[0]),
             "termination_b_type": _INTERFACE, "termination_b_id": Ref("interfaces", ends[1]),
             "status": _status("connected"), **({"type": medium} if medium else {}),
-            "length": math.ceil(cable.length_m), "length_unit": "m", **ours,
+            "length": math.ceil(cable.length_m), "length_unit": "m",
+            **({"label": number} if number else {}), **ours,
         })  # fmt: skip
     for prefix in listing.prefixes():
         name = listing.space(prefix.fabric)
@@ -157,13 +160,15 @@ def _interfaces(listing: Listing, common: Mapping[str, Any]) -> Iterator[KeptRow
             "device": Ref("devices", (each.device,)), "name": each.name,
             "type": interface_type(each, model, by_lanes=False), "enabled": each.in_service,
             "mgmt_only": model.management is not None and each.name == model.management.name,
-            **({"wwn": _wwn(each.guid)} if each.guid else {}),
-            **({"description": f"{each.fabric} {each.role}"} if each.fabric else {}), **common,
+            **({"mac_address": each.mac.upper()} if each.mac else {}),
+            **({"description": _description(listing, each)} if each.fabric else {}), **common,
         })  # fmt: skip
 
 
-def _wwn(guid: str) -> str:
-    return bytes.fromhex(guid.removeprefix("0x")).hex(":").upper()
+def _description(listing: Listing, interface: ListedInterface) -> str:
+    """What an interface is for; its GUID too, for which Nautobot has no field."""
+    guid = f" {interface.guid}" if interface.guid and listing.is_scanned(interface) else ""
+    return f"{interface.fabric} {interface.role}{guid}"
 
 
 def _addresses(listing: Listing, common: Mapping[str, Any]) -> Iterator[KeptRow]:
@@ -201,7 +206,7 @@ _COLUMNS = {
         "asset_tag", "comments", "tags__name",
     ),
     "interfaces": (
-        "id", "device__name", "name", "type", "enabled", "mgmt_only", "mac_address", "wwn", "description",
+        "id", "device__name", "name", "type", "enabled", "mgmt_only", "mac_address", "description",
         "status__name", "tags__name",
     ),
     "cables": (

@@ -109,6 +109,7 @@ def netbox_rows(listing: Listing) -> Iterator[KeptRow]:
             "device_type": Ref("device-types", (device["manufacturer"], device["model"])),
             "role": Ref("device-roles", (device["role"],)), **where,
             **({"platform": Ref("platforms", (system,))} if system else {}),
+            **{name: device[name] for name in ("serial", "asset_tag") if device[name]},
             **({"description": f"AS {device['asn']}"} if device["asn"] else {}), **ours,
         })  # fmt: skip
     catalogue, by_name = inventory.plan.spec.catalogue, inventory.plan.by_name
@@ -119,15 +120,17 @@ def netbox_rows(listing: Listing) -> Iterator[KeptRow]:
             "type": interface_type(each, model, by_lanes=True), "enabled": each.in_service,
             "mgmt_only": model.management is not None and each.name == model.management.name,
             **({"speed": each.speed_gbps * 1_000_000} if each.speed_gbps else {}),
-            **({"wwn": _wwn(each.guid)} if each.guid else {}),
+            **({"wwn": _wwn(each.guid)} if each.guid and listing.is_scanned(each) else {}),
             **({"description": f"{each.fabric} {each.role}"} if each.fabric else {}), **ours,
         })  # fmt: skip
+    yield from _mac_addresses(listing, ours)
     for cable in listing.cables():
         ends = ((cable.a.device, cable.a.port), (cable.b.device, cable.b.port))
-        kind = CABLES.get(cable.medium)
+        kind, number = CABLES.get(cable.medium), inventory.cable_number(cable)
         yield KeptRow("cables", tuple(text for end in sorted(ends) for text in end), {
             "a_terminations": (_end(ends[0]),), "b_terminations": (_end(ends[1]),), "status": "connected",
-            **({"type": kind} if kind else {}), "length": cable.length_m, "length_unit": "m", **ours,
+            **({"type": kind} if kind else {}), "length": cable.length_m, "length_unit": "m",
+            **({"label": number} if number else {}), **ours,
         })  # fmt: skip
     for prefix in listing.prefixes():
         name = listing.space(prefix.fabric)
@@ -144,6 +147,21 @@ def _named(table: str, name: str, **fields: Any) -> KeptRow:
 
 def _end(end: tuple[str, str]) -> dict[str, Any]:
     return {"object_type": _INTERFACE, "object_id": Ref("interfaces", end)}
+
+
+def _mac_addresses(listing: Listing, ours: Mapping[str, Any]) -> Iterator[KeptRow]:
+    """The addresses that labels have, and the interfaces whose own they are."""
+    noted = [each for each in listing.inventory.interfaces() if each.mac]
+    for each in noted:
+        end = (each.device, each.name)
+        yield KeptRow("mac-addresses", (*end, str(each.mac).upper()), {
+            "mac_address": str(each.mac).upper(), "assigned_object_type": _INTERFACE,
+            "assigned_object_id": Ref("interfaces", end), **ours,
+        })  # fmt: skip
+    for each in noted:
+        end = (each.device, each.name)
+        own = Ref("mac-addresses", (*end, str(each.mac).upper()))
+        yield KeptRow("primary-macs", end, {"primary_mac_address": own})
 
 
 def _wwn(guid: str) -> str:
@@ -235,7 +253,7 @@ def netbox_files(rows: Iterable[KeptRow]) -> Mapping[str, Iterable[str]]:
                 "is_oob": _cell((row.key, "oob_ip") in reached),
             }
         elif row.table == "mac-addresses":
-            own |= {"device": row.key[1], "interface": row.key[2], "is_primary": "true"}
+            own |= {"device": row.key[0], "interface": row.key[1], "is_primary": "true"}
         return own
 
     return table_files(found, TABLES, _COLUMNS, cells, {"device-types": ("yaml", _library)})

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from clusterwright.spec.authentication import SessionAuthentication
 from clusterwright.spec.ethernet import Marking, PfcWatchdog
-from clusterwright.spec.guids import labels_named
 from clusterwright.spec.infiniband import GuidFile, Partition, SubnetManager
 from clusterwright.spec.isolation import Prefix
+from clusterwright.spec.labels.guids import labels_named
 from clusterwright.spec.reading import Model, Reading
 from clusterwright.spec.structuring import By, Key
 from clusterwright.spec.text.document import Path

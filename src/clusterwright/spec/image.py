@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from clusterwright.spec.macs import MacFile, macs_named
+from clusterwright.spec.labels.macs import MacFile, macs_named
 from clusterwright.spec.reading import Reading
 from clusterwright.spec.structuring import By, Key, Structuring, Text
 from clusterwright.spec.text.document import Path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -89,8 +89,9 @@ class GuidFile:
     file: str
     rows: tuple[ScannedGuid, ...]
     path: Path
+    overlay: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @cached_property
     def by_end(self) -> Mapping[tuple[str, str], int]:
-        """GUIDs by device and port."""
-        return {(row.device, row.port): row.guid for row in self.rows}
+        """GUIDs by device and port, those of the overlay file too: it is of every fabric."""
+        return {**{(row.device, row.port): row.guid for row in self.rows}, **self.overlay}

@@ -14,6 +14,9 @@ from clusterwright.finding import Finding, Severity, SpecError
 from clusterwright.spec.allocated.facts import NOTHING_STANDS, Allocated
 from clusterwright.spec.allocated.reading import read_allocated
 from clusterwright.spec.hardware.catalogue import load_catalogue
+from clusterwright.spec.infiniband import GuidFile
+from clusterwright.spec.labels.macs import MacFile, NotedMac
+from clusterwright.spec.labels.overlay import NO_OVERLAY, read_overlay
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.reading import Reading
 from clusterwright.spec.schema.check import check
@@ -22,6 +25,7 @@ from clusterwright.spec.text.extends import read_spec_document
 from clusterwright.spec.text.source import note_absence
 
 ALLOCATED = ".allocated.yaml"  # how the names of allocation files end
+OVERLAY = ".overlay.csv"
 BEFORE: Path = ("allocation", "from")
 PLACE: Path = ("allocated",)  # of what the file says: whoever reads it cannot be judged while that is in doubt
 
@@ -69,12 +73,46 @@ def type_document(document: Document) -> Typed:
         catalogue = load_catalogue()
     reading = Reading(document, catalogue, lacking=findings[0] if findings else None)
     spec = replace(reading.typed(ClusterSpec, document.data, ()), allocated=_what_stands(reading))
+    spec = _with_overlay(reading, spec)
     return Typed(spec, (*findings, *reading.findings), reading.doubts)
 
 
 def allocation_file(spec: str | FilePath) -> FilePath:
     """Where the allocation file of the spec at ``spec`` lies: cluster.yaml has cluster.allocated.yaml."""
     return FilePath(spec).with_suffix(ALLOCATED)
+
+
+def overlay_file(spec: str | FilePath) -> FilePath:
+    """Where the overlay file of the spec at ``spec`` lies: cluster.yaml has cluster.overlay.csv."""
+    return FilePath(spec).with_suffix(OVERLAY)
+
+
+def _with_overlay(reading: Reading, spec: ClusterSpec) -> ClusterSpec:
+    """The spec with what its overlay file notes; its MAC addresses and GUIDs count beside those of the spec's files."""
+    file = overlay_file(reading.document.file)
+    if not file.is_file():
+        note_absence(file)
+        return spec
+    try:
+        overlay, findings = read_overlay(file, str(file))
+    except SpecError as error:
+        overlay, findings = NO_OVERLAY, list(error.findings)
+    for finding in findings:
+        reading.findings.append(finding)
+        reading.doubts["overlay",] = finding
+    macs = tuple(NotedMac(row.device, row.port, row.mac, row.line) for row in overlay.rows if row.mac is not None)
+    boot = spec.boot
+    if boot is not None and macs:
+        named = boot.macs or MacFile(overlay.file, ())
+        boot = replace(boot, macs=replace(named, overlay=macs))
+    guids = {(row.device, row.port): row.guid for row in overlay.rows if row.guid is not None}
+    fabrics = tuple(
+        replace(fabric, guids=replace(fabric.guids or GuidFile(overlay.file, (), fabric.path), overlay=guids))
+        if guids and fabric.technology == "infiniband"
+        else fabric
+        for fabric in spec.fabrics
+    )
+    return replace(spec, overlay=overlay, boot=boot, fabrics=fabrics)
 
 
 def _what_stands(reading: Reading) -> Allocated:

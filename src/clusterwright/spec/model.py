@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any
 
 from clusterwright.spec.allocated.facts import NOTHING_STANDS, Allocated
@@ -20,6 +21,7 @@ from clusterwright.spec.hardware.models import Catalogue
 from clusterwright.spec.image import Boot, Image
 from clusterwright.spec.isolation import Border, Flow, Promise, Zone
 from clusterwright.spec.job import NcclProfile, NcclProfiles, Scheduler, Schedulers
+from clusterwright.spec.labels.overlay import NO_OVERLAY, Overlay
 from clusterwright.spec.reading import Model, Reading
 from clusterwright.spec.rollout import DEFAULT_ROLLOUT, RolloutPolicy
 from clusterwright.spec.site import Site
@@ -130,7 +132,9 @@ class Expectation:
 
 @dataclass(frozen=True)
 class ClusterSpec:
-    """A whole cluster as written. Immutable; positions through ``document``. ``allocated`` is what stands of it."""
+    """A whole cluster as written. Immutable; positions through ``document``. ``allocated`` is what stands of it,
+    ``overlay`` what the floor has noted.
+    """
 
     name: str
     title: str
@@ -162,12 +166,19 @@ class ClusterSpec:
     allocation: AllocationPolicy = NO_ALLOCATION
     renamed: tuple[Renamed, ...] = ()
     allocated: Allocated = NOTHING_STANDS
+    overlay: Overlay = NO_OVERLAY
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> ClusterSpec:
         """The whole document; what is wrong with its values is recorded."""
         data = {"title": data["name"], **data}
         return reading.fields(cls, data, path, catalogue=reading.catalogue, document=reading.document)
+
+    @cached_property
+    def noted_macs(self) -> Mapping[tuple[str, str], int]:
+        """The MAC addresses that somebody has read from labels, by device and port."""
+        noted = {(row.device, row.port): row.mac for row in self.overlay.rows if row.mac is not None}
+        return {**(self.boot.macs.by_end if self.boot is not None and self.boot.macs is not None else {}), **noted}
 
     def node_group(self, name: str) -> NodeGroup | None:
         """The node group ``name``, or None."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from clusterwright.plan.boot import format_mac
 from clusterwright.plan.model import format_guid
 from clusterwright.plan.own_addresses import own_addresses
 from clusterwright.plan.ports import modes_at, spare_ports
@@ -27,16 +28,17 @@ Found = tuple["PortBlock", "PortMode"]
 class ListedInterface(NamedTuple):
     """An interface of ``device`` by its system's name.
 
-    ``role`` is the side of its cable, ``loopback``, ``gateway``, ``border`` (towards a network outside) or ``unused``;
-    ``kind`` ``physical``, ``virtual`` or ``lag`` (of ports that are one link). ``connector`` is None where the
-    catalogue does not say it, ``speed_gbps`` and ``fabric`` are where there is none. ``breakout`` is the cage that the
-    port shares with others. ``in_service`` is False for what nothing uses and for what the spec takes out of service or
-    drains.
+    ``mac`` is what was read from a label. ``role`` is the side of its cable, ``loopback``, ``gateway``, ``border``
+    (towards a network outside) or ``unused``; ``kind`` ``physical``, ``virtual`` or ``lag`` (of ports that are one
+    link). ``connector`` is None where the catalogue does not say it, ``speed_gbps`` and ``fabric`` are where there is
+    none. ``breakout`` is the cage that the port shares with others. ``in_service`` is False for what nothing uses and
+    for what the spec takes out of service or drains.
     """
 
     device: str
     name: str
     guid: str | None
+    mac: str | None
     kind: str
     technology: str | None
     connector: str | None
@@ -53,7 +55,7 @@ def interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[ListedInterf
     catalogue = plan.spec.catalogue
     technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
     others = _without_cable(plan)
-    layout = PortLayout(plan)
+    layout, noted = PortLayout(plan), plan.spec.noted_macs
     for device in devices:
         management = catalogue[device.model].management
         out_of_band = None if management is None else management.name
@@ -65,15 +67,16 @@ def interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[ListedInterf
                     connector, breakout = layout.place(device, end.port, end.side, end.speed_gbps)
                     guid = None if end.guid is None else format_guid(end.guid)
                     yield ListedInterface(
-                        device.name, end.port, guid, "physical", technologies[end.fabric], connector, end.speed_gbps,
-                        breakout, end.side, end.fabric, end.rail, cable.in_service,
+                        device.name, end.port, guid, _mac(noted, device.name, end.port), "physical",
+                        technologies[end.fabric], connector, end.speed_gbps, breakout, end.side, end.fabric,
+                        end.rail, cable.in_service,
                     )  # fmt: skip
         borders: dict[str, str] = {}
         for port, side, fabric in others.get(device.name, ()):
             if side != "border":
                 kind = "lag" if side == "host" else "virtual"
                 yield ListedInterface(
-                    device.name, port, None, kind, technologies[fabric], None, None, None, side, fabric, None,
+                    device.name, port, None, None, kind, technologies[fabric], None, None, None, side, fabric, None,
                     device.state != OUT_OF_SERVICE,
                 )  # fmt: skip
             else:
@@ -82,9 +85,14 @@ def interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[ListedInterf
             role, own = ("border", borders[port]) if port in borders else ("unused", None)
             technology = "ethernet" if port == out_of_band else technologies.get(own or device.fabric)
             yield ListedInterface(
-                device.name, port, None, "physical", technology, connector, speed_gbps,
+                device.name, port, None, _mac(noted, device.name, port), "physical", technology, connector, speed_gbps,
                 breakout, role, own, None, role == "border" and device.state != OUT_OF_SERVICE,
             )  # fmt: skip
+
+
+def _mac(noted: Mapping[tuple[str, str], int], device: str, port: str) -> str | None:
+    value = noted.get((device, port)) if noted else None
+    return None if value is None else format_mac(value)
 
 
 class PortLayout:

@@ -39,11 +39,12 @@ class MacFile:
 
     file: str
     rows: tuple[NotedMac, ...]
+    overlay: tuple[NotedMac, ...] = ()
 
     @property
     def by_end(self) -> Mapping[tuple[str, str], int]:
-        """Addresses by (device, port)."""
-        return {(row.device, row.port): row.mac for row in self.rows}
+        """Addresses by (device, port), those of the overlay file too."""
+        return {(row.device, row.port): row.mac for row in (*self.rows, *self.overlay)}
 
 
 def read_macs(file: FilePath) -> tuple[MacFile, tuple[Finding, ...]]:
@@ -71,7 +72,7 @@ def _rows(file: str, text: str, findings: list[Finding]) -> Iterator[NotedMac]:
     seen: dict[int, int] = {}
     for row in reader:
         line = numbers[reader.line_num - 1]
-        mac = _mac(row["mac"] or "")
+        mac = mac_of(row["mac"] or "")
         if mac is None:
             problem(
                 line,
@@ -85,7 +86,8 @@ def _rows(file: str, text: str, findings: list[Finding]) -> Iterator[NotedMac]:
             yield NotedMac((row["device"] or "").strip(), (row["port"] or "").strip(), mac, line)
 
 
-def _mac(text: str) -> int | None:
+def mac_of(text: str) -> int | None:
+    """The address that a label has, however its digits are parted; None for what no adapter bears."""
     digits = _SEPARATORS.sub("", text.strip().lower())
     if len(digits) != _DIGITS or not all(char in "0123456789abcdef" for char in digits):
         return None

@@ -76,23 +76,28 @@ class _Reader:
         return None if guid is None else ScannedGuid(device, port, guid, Position(self.file, line, column))
 
     def guid(self, line: int, column: int, text: str) -> int | None:
-        digits = _SEPARATORS.sub("", text.lower().removeprefix("0x"))
-        if len(digits) == _MAC_DIGITS and _is_hexadecimal(digits):
-            self.problem(line, column, f'"{text}" has 12 digits: a MAC address.', "Scan the label that says GUID.")
-            return None
-        if len(digits) != _GUID_DIGITS or not _is_hexadecimal(digits):
-            hint = "A GUID has 16 hexadecimal digits, as in 0x0c42a10300b2e41c or 0c:42:a1:03:00:b2:e4:1c."
-            self.problem(line, column, f'"{text}" is not a GUID.', hint)
-            return None
-        value = int(digits, 16)
-        if value in (0, _ALL_ONES):
-            self.problem(line, column, f'"{text}" is what an unwritten label holds.', "Scan the label again.")
-            return None
-        if value & _GROUP_BIT:
-            hint = "The second digit of a device's GUID is even; scan the label again."
-            self.problem(line, column, f'"{text}" names a multicast group, not a device.', hint)
-            return None
-        return value
+        found = guid_of(text)
+        if isinstance(found, int):
+            return found
+        self.problem(line, column, *found)
+        return None
+
+
+def guid_of(text: str) -> int | tuple[str, str]:
+    """The GUID that a label has, or what is wrong with it and how to mend that."""
+    digits = _SEPARATORS.sub("", text.lower().removeprefix("0x"))
+    if len(digits) == _MAC_DIGITS and _is_hexadecimal(digits):
+        return f'"{text}" has 12 digits: a MAC address.', "Scan the label that says GUID."
+    if len(digits) != _GUID_DIGITS or not _is_hexadecimal(digits):
+        hint = "A GUID has 16 hexadecimal digits, as in 0x0c42a10300b2e41c or 0c:42:a1:03:00:b2:e4:1c."
+        return f'"{text}" is not a GUID.', hint
+    value = int(digits, 16)
+    if value in (0, _ALL_ONES):
+        return f'"{text}" is what an unwritten label holds.', "Scan the label again."
+    if value & _GROUP_BIT:
+        hint = "The second digit of a device's GUID is even; scan the label again."
+        return f'"{text}" names a multicast group, not a device.', hint
+    return value
 
 
 def read_guid_file(path: FilePath, file: str, place: Path) -> GuidFile:

@@ -1,0 +1,185 @@
+"""CW280 to CW283: the overlay file, what the floor has noted of devices and ports, against the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from clusterwright.finding import Position, Severity
+from clusterwright.plan.chips import chip_names
+from clusterwright.plan.model import Device, format_guid
+from clusterwright.rules.rule import LintRule, Problem, Subject, rule
+from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.labels.overlay import Noted
+
+MOST_TOLD = 20  # rows of the file, after which nobody reads on
+_PREFIX_SHIFT = 40
+_ALONE = (("serial", "serial number"), ("asset_tag", "asset tag"), ("mac", "MAC address"), ("guid", "GUID"))
+_FILE = (
+    "The overlay file lies beside the spec: `cluster.overlay.csv` beside `cluster.yaml`, CSV with the columns `device`,"
+    " `port`, `serial`, `asset_tag`, `rack`, `unit`, `mac`, `guid` and `cable`, any but the first left out"
+    " (docs/overlay.md)."
+)
+
+NOT_NOTED = LintRule(
+    "CW280",
+    Severity.ERROR,
+    "a line of the overlay file that cannot be understood",
+    "What was scanned there would be missing in every list, or stand at another device.",
+    "Scan the label again, or mend the line that the finding names.",
+    _FILE + " Serial number, asset tag and place are of a device, the others of a port; a switch's GUID is its own.",
+)
+
+
+def _at(subject: Subject, row: Noted) -> Position:
+    return Position(subject.spec.overlay.file, row.line, 1)
+
+
+@rule(
+    code="CW281",
+    severity=Severity.ERROR,
+    title="the overlay file names what is not planned",
+    why="What was scanned there belongs to a device or port that goes by another name, and is missing there.",
+    mend="Write the planned name of the device, and the port's name in the hardware catalogue.",
+    docs=_FILE,
+)
+def noted_elsewhere(subject: Subject) -> Iterator[Problem]:
+    """Rows whose device or port the plan does not have."""
+    overlay = subject.spec.overlay
+    if not overlay:
+        return
+    plan = subject.plan
+    chips = {
+        name: device
+        for device in plan.devices
+        if (inside := plan.spec.catalogue[device.model].chips) is not None
+        for name in chip_names(device.name, inside)
+    }
+    told = 0
+    for row in overlay.rows:
+        device = plan.by_name.get(row.device)
+        if told == MOST_TOLD:
+            return
+        if device is None and not (row.device in chips and row.guid is not None and not row.port):
+            close = get_close_matches(row.device, plan.by_name, n=1)
+            hint = f'Did you mean "{close[0]}"?' if close else "Write the name that the inventory has."
+            yield Problem((), f'The spec has no device "{row.device}".', hint, position=_at(subject, row))
+        elif device is not None and row.port and row.port not in _ports(plan.spec.catalogue[device.model]):
+            message = f'{device.name}, a {device.model}, has no port "{row.port}".'
+            yield Problem((), message, "Write the port's name in the hardware catalogue.", position=_at(subject, row))
+        else:
+            continue
+        told += 1
+
+
+def _ports(model: HardwareModel) -> frozenset[str]:
+    found = {nic.interface for group in model.nic_groups for nic in group.nics}
+    for block in model.blocks:
+        found |= {port for mode in block.modes for cage in block.cages for port in mode.ports(cage)}
+    return frozenset(found if model.management is None else found | {model.management.name})
+
+
+@rule(
+    code="CW282",
+    severity=Severity.ERROR,
+    title="noted twice, or otherwise than in the spec's own files",
+    why="A serial number, an address and a cable belong to one thing: one label was scanned at the wrong place.",
+    mend="Look at both labels again, and keep the row that is true.",
+    docs="Compared are the rows with each other, with the spec's files of MAC addresses (`boot.macs`) and of GUIDs"
+    " (`guids` of a fabric), and with the prefix of planned GUIDs. A cable's number may stand at both of its ends.",
+)
+def noted_twice(subject: Subject) -> Iterator[Problem]:
+    """Rows that share what only one thing can have."""
+    overlay = subject.spec.overlay
+    if not overlay:
+        return
+    hint = "Look at both labels again."
+    for row, message in _twice(subject):
+        yield Problem((), message, hint, position=_at(subject, row))
+
+
+def _twice(subject: Subject) -> Iterator[tuple[Noted, str]]:
+    spec = subject.spec
+    ends: dict[tuple[str, str], int] = {}
+    values: dict[tuple[str, object], str] = {}
+    macs = {row.mac: (row.device, row.port) for row in spec.boot.macs.rows} if spec.boot and spec.boot.macs else {}
+    guids = {row.guid: (row.device, row.port) for fabric in spec.fabrics if fabric.guids for row in fabric.guids.rows}
+    prefixes = {fabric.subnet_manager.guid_prefix for fabric in spec.fabrics if fabric.subnet_manager is not None}
+    files = (
+        ("mac", "MAC address", macs, frozenset(macs.values())),
+        ("guid", "GUID", guids, frozenset(guids.values())),
+    )
+    for row in spec.overlay.rows:
+        end, name = (row.device, row.port), f"{row.device} {row.port}".rstrip()
+        first = ends.setdefault(end, row.line)
+        if first != row.line:
+            yield row, f"{name} has a row already, on line {first}."
+        for field, what in _ALONE:
+            value = getattr(row, field)
+            owner = name if value is None else values.setdefault((field, value), name)
+            if owner != name:
+                yield row, f"The {what} of {name} is that of {owner} already."
+        for field, what, known, known_ends in files:
+            value = getattr(row, field)
+            if value is not None and known.get(value, end) != end:
+                yield row, f"The spec's own file has the {what} of {name} at {' '.join(known[value]).rstrip()}."
+            elif value is not None and end in known_ends and value not in known:
+                yield row, f"The spec's own file has another {what} for {name}."
+        if row.guid is not None and row.guid >> _PREFIX_SHIFT in prefixes:
+            yield row, f"{format_guid(row.guid)} is a planned placeholder, not the label of a device."
+    yield from _cables_twice(subject)
+
+
+def _cables_twice(subject: Subject) -> Iterator[tuple[Noted, str]]:
+    """Numbers at two ports that one cable does not join, and two numbers for one cable."""
+    numbered = [row for row in subject.spec.overlay.rows if row.cable is not None]
+    if not numbered:
+        return
+    far: dict[tuple[str, str], tuple[str, str]] = {}
+    for cable in subject.plan.cables:
+        a, b = (cable.a.device, cable.a.port), (cable.b.device, cable.b.port)
+        far[a], far[b] = b, a
+    owner: dict[str | None, tuple[str, str]] = {}
+    for row in numbered:
+        end = (row.device, row.port)
+        first = owner.setdefault(row.cable, end)
+        if first not in (end, far.get(end)):
+            yield row, f"{row.device} {row.port} has cable {row.cable}, which is in {' '.join(first)} already."
+        other = subject.spec.overlay.by_end.get(far.get(end, end))
+        if other is not None and other.cable not in (None, row.cable) and other.line < row.line:
+            message = f"The cable from {' '.join(end)} to {other.device} {other.port} has two numbers, {row.cable}"
+            yield row, f"{message} and {other.cable}."
+
+
+@rule(
+    code="CW283",
+    severity=Severity.WARNING,
+    title="a device stands elsewhere than it is planned",
+    why="Its cables are cut for the planned place, and whoever looks for it there does not find it.",
+    mend="Move it; or pin the place where it stands in the allocation file.",
+    docs=_FILE + " What stands in another unit of its rack can stay there: `clusterwright import` writes its place into"
+    " the allocation file (docs/sources-of-truth.md).",
+)
+def stands_elsewhere(subject: Subject) -> Iterator[Problem]:
+    """Rows with a rack or unit that is not the planned one."""
+    overlay = subject.spec.overlay
+    if not overlay:
+        return
+    told = 0
+    for row in overlay.rows:
+        device = subject.plan.by_name.get(row.device)
+        if device is None or (row.rack in (None, device.rack) and row.unit in (None, device.unit)):
+            continue
+        message = f"{row.device} was found in {_place(row.rack, row.unit)}, and is planned in {_planned(device)}."
+        yield Problem((), message, "Move it, or pin its place in the allocation file.", position=_at(subject, row))
+        told += 1
+        if told == MOST_TOLD:
+            return
+
+
+def _place(rack: str | None, unit: float | None) -> str:
+    return " ".join(part for part in (rack, f"unit {unit:g}" if unit is not None else "") if part)
+
+
+def _planned(device: Device) -> str:
+    return _place(device.rack, device.unit or None) or "no rack"

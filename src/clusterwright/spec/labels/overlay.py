@@ -1,0 +1,161 @@
+"""Reading the overlay file: what only the floor knows of a cluster, a CSV file beside its spec.
+
+A row is of a device (serial number, asset tag, where it stands), or of one of its ports (MAC address, GUID, number of
+the cable in it). What cannot be understood is refused at its line (CW280).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import NamedTuple
+
+from clusterwright.finding import Finding, Position, Severity
+from clusterwright.spec.labels.guids import guid_of
+from clusterwright.spec.labels.macs import mac_of
+from clusterwright.spec.text.source import read_text
+
+NOT_NOTED = "CW280"
+MAX_BYTES = 64 * 1024 * 1024
+OF_DEVICE, OF_PORT = ("serial", "asset_tag", "rack", "unit"), ("mac", "guid", "cable")
+COLUMNS = ("device", "port", *OF_DEVICE, *OF_PORT)
+_MOST_TOLD = 20
+_LONGEST = 50  # characters of a serial number or asset tag, in NetBox and Nautobot alike
+_MOST_UNITS = 100  # of a rack
+
+
+class Noted(NamedTuple):
+    """A row; ``port`` is "" where it is of the device as a whole. ``unit`` is the lowest rack unit, from 1."""
+
+    device: str
+    port: str
+    serial: str | None
+    asset_tag: str | None
+    rack: str | None
+    unit: float | None
+    mac: int | None
+    guid: int | None
+    cable: str | None
+    line: int
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """An overlay file."""
+
+    file: str
+    rows: tuple[Noted, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    @cached_property
+    def by_end(self) -> Mapping[tuple[str, str], Noted]:
+        """The rows by device and port, "" for the device itself."""
+        return {(row.device, row.port): row for row in self.rows}
+
+
+NO_OVERLAY = Overlay("", ())
+
+
+def read_overlay(path: FilePath, file: str) -> tuple[Overlay, list[Finding]]:
+    """What the file at ``path`` notes, and what is wrong with it. Raises SpecError for one that cannot be read."""
+    findings: list[Finding] = []
+    text = read_text(path, file, MAX_BYTES).removeprefix("\ufeff")
+    return Overlay(file, tuple(_rows(text, file, findings))), findings
+
+
+def overlay_text(rows: Sequence[Noted]) -> str:
+    """The file that has these rows."""
+
+    def cells(row: Noted) -> Iterator[str]:
+        for name in COLUMNS:
+            value = getattr(row, name)
+            if value is None:
+                yield ""
+            elif name == "mac":
+                yield value.to_bytes(6, "big").hex(":")
+            elif name == "guid":
+                yield f"0x{value:016x}"
+            else:
+                yield f"{value:g}" if isinstance(value, float) else value
+
+    return "".join(f"{','.join(line)}\n" for line in (COLUMNS, *map(cells, rows)))
+
+
+def _rows(text: str, file: str, findings: list[Finding]) -> Iterator[Noted]:
+    def problem(line: int, message: str, hint: str) -> None:
+        if len(findings) < _MOST_TOLD:
+            findings.append(Finding(NOT_NOTED, Severity.ERROR, message, hint, Position(file, line, 1)))
+
+    order: list[str] | None = None
+    for line, raw in enumerate(text.split("\n"), 1):
+        if not raw.strip() or raw.startswith("#"):
+            continue
+        fields = [each.strip() for each in next(csv.reader([raw]))]
+        if order is None:
+            order = [each.lower() for each in fields]
+            wrong = _wrong_header(order)
+            if wrong:
+                problem(line, *wrong)
+                return
+        elif len(fields) != len(order):
+            problem(line, f"The line has {len(fields)} of {len(order)} fields.", "Write one comma between two.")
+        else:
+            row = _row(dict(zip(order, fields, strict=True)), line)
+            if isinstance(row, Noted):
+                yield row
+            else:
+                problem(line, *row)
+    if order is None:
+        problem(1, "The file has no header.", f"Begin it with the line {','.join(COLUMNS)}; leave out what you lack.")
+
+
+def _wrong_header(order: list[str]) -> tuple[str, str] | None:
+    for name in order:
+        if name not in COLUMNS:
+            close = get_close_matches(name, COLUMNS, n=1)
+            hint = f'Did you mean "{close[0]}"?' if close else f"The columns are {', '.join(COLUMNS)}."
+            return f'There is no column "{name}".', hint
+        if order.count(name) > 1:
+            return f'The column "{name}" is there twice.', "Keep the one that is meant."
+    return None if "device" in order else ('There is no column "device".', "Name the device of each row.")
+
+
+def _row(cells: Mapping[str, str], line: int) -> Noted | tuple[str, str]:
+    device, port = cells["device"], cells.get("port", "")
+    if not device:
+        return "The line names no device.", "Write the device's planned name."
+    for name in OF_DEVICE if port else ("mac", "cable"):
+        if cells.get(name):
+            of = "a whole device" if port else "a port"
+            return f'"{name}" is of {of}.', "Leave the port out." if port else "Name the port."
+    for name in ("serial", "asset_tag", "cable"):
+        if len(cells.get(name, "")) > _LONGEST or not cells.get(name, "").isprintable():
+            return f'"{name}" is no text of at most {_LONGEST} characters.', "Scan the label again."
+    unit = _unit_of(cells.get("unit", ""))
+    mac = mac_of(cells["mac"]) if cells.get("mac") else None
+    guid = guid_of(cells["guid"]) if cells.get("guid") else None
+    if unit == 0:
+        return f'"{cells["unit"]}" is no rack unit.', f"Write the lowest unit that it takes, from 1 to {_MOST_UNITS}."
+    if cells.get("mac") and mac is None:
+        return f'"{cells["mac"]}" is not an adapter\'s MAC address.', "Write it as on the label: 0c:42:a1:5b:00:0c."
+    if isinstance(guid, tuple):
+        return guid
+    serial, asset_tag, rack, cable = (cells.get(name) or None for name in ("serial", "asset_tag", "rack", "cable"))
+    return Noted(device, port, serial, asset_tag, rack, unit, mac, guid, cable, line)
+
+
+def _unit_of(text: str) -> float | None:
+    """A rack unit, None where none is written, 0 for what is none."""
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return 0
+    return value if 1 <= value <= _MOST_UNITS else 0
