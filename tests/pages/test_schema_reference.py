@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.golden_files import REFRESH
 from tests.pages.schema_reference import Unsaid, schema_reference
+
+from clusterwright.deploy.ansible.eapi import EapiAccess
+from clusterwright.deploy.ansible.ssh import Access
+from clusterwright.spec.schema.check import default_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +26,10 @@ PAGES = {
 here; editors that read `# yaml-language-server: $schema=` complete and check them while you type.""",
     ),
     "hardware": ("docs/hardware.md", "Every key of a hardware catalogue file, as in `inventory/hardware/`."),
+    "access": (
+        "docs/access.md",
+        "Every key of the file that `--access` names: how Ansible reaches devices. See [deploying](deploy.md).",
+    ),
     "system": (
         "docs/systems.md",
         "Every key of what a switch system can be told, as in `inventory/systems/`: each figure with its source.",
@@ -75,3 +84,12 @@ def _keys(schema: object) -> Iterator[str]:
     elif isinstance(schema, list):
         for below in schema:
             yield from _keys(below)
+
+
+@pytest.mark.parametrize(("kind", "place"), [(Access, ()), (EapiAccess, ("eapi",))], ids=["ssh", "eapi"])
+def test_the_defaults_of_the_access_file_are_those_that_are_taken(
+    kind: type[Access | EapiAccess], place: tuple[str, ...]
+) -> None:
+    taken = {each.name: each.default for each in fields(kind) if each.default not in (MISSING, None, "", ())}
+    assert taken
+    assert {name: default_at("access", (*place, name)) for name in taken} == taken
