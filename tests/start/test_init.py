@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,8 +19,11 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.figures import figures
 from clusterwright.plan.skeleton import build_skeleton
 from clusterwright.rules.engine import lint_path
+from clusterwright.rules.policy import AS_WRITTEN
 from clusterwright.spec.hardware.catalogue import load_catalogue
 from clusterwright.spec.load import load_spec
+from clusterwright.spec.text.reader import read_document
+from clusterwright.start.stub import stub_text
 
 NODE_MODELS = ("dgx-a100", "dgx-h100", "grand-teton-h100")
 STORAGE = tuple(name for name, model in load_catalogue().items() if model.kind == "storage")
@@ -45,6 +49,7 @@ def wishes(draw: st.DrawFn) -> list[str]:
     found += ["--oversubscription", draw(st.sampled_from([1, 1, 1.5, 2, 4, 7]))]
     found += ["--scheduler", draw(st.sampled_from(["slurm", "kueue", "none"]))]
     found += [draw(st.sampled_from(["--rails", "--rails", "--no-rails"]))]
+    found += ["--tenants", draw(st.sampled_from([1, 1, 2, 3]))]
     for model in draw(st.lists(st.sampled_from(switches(fabric)), max_size=2)):
         found += ["--switch-model", model]
     if draw(st.booleans()):
@@ -73,7 +78,7 @@ def test_whatever_is_wished_lints_clean_and_plans_or_is_refused_with_a_reason(
     wanted = float(wish[wish.index("--oversubscription") + 1])
     found = figures(spec, build_skeleton(spec))["oversubscription.backend.leaf"]
     assert found <= wanted + 1e-9, "less oversubscribed than was wished, or as much"
-    assert sum(1 for device in plan.devices if device.name.startswith("gpu-")) == int(wish[wish.index("--nodes") + 1])
+    assert sum(1 for device in plan.devices if device.role == "node") == int(wish[wish.index("--nodes") + 1])
 
 
 @pytest.mark.parametrize(
@@ -84,6 +89,8 @@ def test_whatever_is_wished_lints_clean_and_plans_or_is_refused_with_a_reason(
         "--nodes 16 --node-model grand-teton-h100 --fabric roce --no-rails --switch-model minipack2 --scheduler kueue",
         "--nodes 12 --node-model dgx-a100 --fabric ethernet --switch-model sn4700-sonic --scheduler none",
         "--nodes 36 --node-model dgx-a100 --fabric infiniband --switch-model qm8700 --oversubscription 2",
+        "--nodes 21 --node-model dgx-h100 --fabric roce --tenants 2 --storage flashblade",
+        "--nodes 12 --node-model dgx-h100 --fabric infiniband --tenants 3 --no-rails --scheduler kueue",
     ],
 )
 def test_it_renders_and_every_proof_holds(tmp_path: Path, wish: str) -> None:
@@ -178,3 +185,45 @@ def test_at_a_terminal_it_asks_for_what_was_left_out(tmp_path: Path) -> None:
     assert b"Of which model" in said
     assert b"'copper' is not one of" in said
     assert not lint_path(tmp_path / "asked/cluster.yaml").findings
+
+
+@pytest.mark.parametrize("model", [name for name, each in load_catalogue().items() if each.blocks])
+def test_a_stub_vouches_for_no_figure_of_the_model_that_it_is_like(tmp_path: Path, model: str) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(stub_text(["acme-1", "acme-2"], model))
+    assert not lint_path(file, policy=AS_WRITTEN).errors, "no hardware/ folder names it: `kind:` says what it is"
+
+    def origins(data: object) -> list[str]:
+        if isinstance(data, dict):
+            own = [str(value) for key, value in data.items() if key in {"source", "assumed"}]
+            return own + [each for value in data.values() for each in origins(value)]
+        return [each for value in data for each in origins(value)] if isinstance(data, list) else []
+
+    found = origins(read_document(file).data)
+    assert found
+    assert all(each.startswith("TODO: ") for each in found), found
+    assert sum(each.code == "CW195" for each in lint_path(file).findings) == len(found)
+
+
+def test_a_switch_that_nobody_knows_is_written_as_a_stub_and_told_until_it_is_looked_up(tmp_path: Path) -> None:
+    wish = ["--nodes", 16, "--node-model", "dgx-h100", "--fabric", "roce", "--switch-model", "acme-9000"]
+    assert "With --like MODEL a stub of it is written" in str(init(tmp_path, *wish).exception)
+    assert "cluster.yaml" not in {each.name for each in tmp_path.iterdir()}
+
+    done = init(tmp_path, *wish, "--like", "sn5600")
+
+    assert done.output.startswith(f"{tmp_path}/cluster.yaml, {tmp_path}/hardware/own.yaml written")
+    (told,) = lint_path(tmp_path / "cluster.yaml").findings
+    assert told.code == "CW195"
+    assert "own.yaml has 5 places" in told.message
+    assert run("render", tmp_path / "cluster.yaml", "--out", tmp_path / "out").return_value == 0
+    again = init(tmp_path, *wish, "--like", "sn5600")
+    assert "is there already" in str(again.exception)
+    own = tmp_path / "hardware/own.yaml"
+    own.write_text(re.sub('TODO: [^"]*', "Acme, data sheet of the 9000", own.read_text()))
+    assert not lint_path(tmp_path / "cluster.yaml").findings
+
+
+def test_each_tenant_has_two_nodes_at_least(tmp_path: Path) -> None:
+    done = init(tmp_path, "--nodes", 8, "--tenants", 5, "--node-model", "dgx-h100", "--fabric", "roce")
+    assert "8 nodes are less than two for each of 5 tenants" in str(done.exception)

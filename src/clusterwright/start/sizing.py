@@ -43,7 +43,7 @@ def size(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Sizing:
     backend, rack, racks = _backend(wish, catalogue)
     frontend = _frontend(
         [(model, min(count, _MOST_SERVERS_IN_RACK) if count else rack) for model, count in groups],
-        ceil(wish.nodes / rack) + len(groups) - 1,
+        _racks(wish, rack) + len(groups) - 1,
         catalogue,
         backend[0].model if leaf is None else leaf,
     )
@@ -64,6 +64,11 @@ def _backend(wish: Wish, catalogue: Catalogue) -> tuple[tuple[SizedTier, ...], i
     if not found:
         raise CannotSizeError(_in_the_way(wish))
     return min(found, key=lambda each: sum(stage.switches * stage.model.units for stage in each[0]))
+
+
+def _racks(wish: Wish, rack: int) -> int:
+    """Racks of ``rack`` nodes, each with nodes of one group."""
+    return sum(ceil(group.count / rack) for group in wish.groups)
 
 
 def _in_the_way(wish: Wish) -> str:
@@ -98,22 +103,24 @@ def _ladders(
     for up in speeds:
         ratio = speed / (wish.oversubscription * up)
         space = RACK_UNITS - _LOWEST_SWITCH_UNITS - (0 if wish.rails else ceil(leaf.units))
-        rack = min(wish.nodes, _MOST_NODES_IN_RACK, space // height)
+        largest = wish.groups[0].count  # a rack and a pod have nodes of one tenant
+        rack = min(largest, _MOST_NODES_IN_RACK, space // height)
         each = 1 if wish.rails else rails  # ports of a node on one leaf
-        most = min(wish.nodes if wish.rails else rack, capacity(leaf, (), speed) // each)
+        most = min(largest if wish.rails else rack, capacity(leaf, (), speed) // each)
         widest = next(
             (n for n in range(most, 0, -1) if _fits(leaf, [(speed, n * each)], up, max(2, ceil(n * each * ratio)))), 0
         )
         if not widest:
             continue
-        racks = ceil(wish.nodes / min(rack, widest))
-        rack = ceil(wish.nodes / racks)  # filled alike
+        racks = ceil(largest / min(rack, widest))
+        rack = ceil(largest / racks)  # filled alike
         if wish.rails:
-            pods = 1 if widest >= wish.nodes else ceil(racks / (widest // rack))
+            pods = 1 if widest >= largest else ceil(racks / (widest // rack))
             pod_racks = ceil(racks / pods)
-            leaves, down = rails * ceil(racks / pod_racks), min(wish.nodes, pod_racks * rack)
+            pods = sum(ceil(ceil(group.count / rack) / pod_racks) for group in wish.groups)
+            leaves, down = rails * pods, min(largest, pod_racks * rack)
         else:
-            pod_racks, leaves, down = racks, racks, rack * rails
+            pod_racks, leaves, down = racks, _racks(wish, rack), rack * rails
         links = max(2, ceil(down * ratio))
         for up_links in range(links, 2 * links):
             if not _fits(leaf, [(speed, down)], up, up_links):
@@ -132,9 +139,17 @@ def _ladders(
 def _spines(leaf: SizedTier, spine: HardwareModel) -> tuple[SizedTier, ...] | None:
     """Leaves under spines that every leaf reaches with equally many links; None where no spine has so many ports."""
     for count in _shares(leaf.up_links):
+        if not _fills_chips(spine, leaf.up_links // count):
+            continue
         if _fits(spine, [(leaf.up_speed_gbps, leaf.switches * leaf.up_links // count)], 0, 0):
             return leaf, SizedTier("spine", spine, "cluster", "all", count, count)
     return None
+
+
+def _fills_chips(director: HardwareModel, links: int) -> bool:
+    """Whether every switch with so many ``links`` to a director ends on as many of its chips as the others (CW246)."""
+    front = director.chips.external if director.chips else links
+    return not (front % links and links % front)
 
 
 def _planes(leaf: SizedTier, rails: int, spine: HardwareModel, core: HardwareModel) -> tuple[SizedTier, ...] | None:

@@ -25,10 +25,14 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         if name.startswith(_KEPT)
     ]
     return template("start/cluster.yaml.j2").render(
-        title=f"{wish.nodes} {wish.node_model.name} on {wish.fabric}",
+        title=f"{wish.nodes} {wish.node_model.name} on {wish.fabric}"
+        + (f", {wish.tenants} tenants" * (wish.tenants > 1)),
         file=file,
         name=wish.name,
-        nodes=wish.nodes,
+        hardware=wish.hardware,
+        groups=wish.groups,
+        several=", ".join(group.name for group in wish.groups),
+        one_or_all=wish.groups[0].name if wish.tenants == 1 else f"[{', '.join(group.name for group in wish.groups)}]",
         node_model=wish.node_model,
         fabric=wish.fabric,
         rails=wish.rails,
@@ -43,6 +47,11 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
     )
 
 
+def _title(wish: Wish) -> str:
+    shared = f" for {wish.tenants} tenants" if wish.tenants > 1 else ""
+    return f"{wish.nodes} {wish.node_model.name} on {wish.fabric}{shared}"
+
+
 def _described(wish: Wish, sizing: Sizing) -> str:
     leaf = sizing.backend[0]
     shape = "a leaf for each rail of a pod" if wish.rails else "a leaf for each rack"
@@ -54,7 +63,7 @@ def _fullest(wish: Wish, sizing: Sizing) -> float:
     """Bandwidth of the NICs below a full leaf over that of its uplinks, of which the last ones may have more."""
     leaf, nics = sizing.backend[0], wish.node_model.nic_group("backend")
     rails, speed = (len(nics.nics), nics.speed_gbps) if nics else (0, 0)
-    ports = min(wish.nodes, sizing.pod_racks * sizing.rack_nodes) if wish.rails else sizing.rack_nodes * rails
+    ports = min(wish.groups[0].count, sizing.pod_racks * sizing.rack_nodes) if wish.rails else sizing.rack_nodes * rails
     return ports * speed / (leaf.up_links * leaf.up_speed_gbps)
 
 

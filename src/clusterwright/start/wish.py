@@ -13,12 +13,23 @@ class CannotSizeError(ClusterwrightError):
 
 
 @dataclass(frozen=True, slots=True)
+class NodesOfTenant:
+    """A node group, and what the names of flows of its own end in."""
+
+    name: str
+    prefix: str
+    count: int
+    tail: str
+
+
+@dataclass(frozen=True, slots=True)
 class Wish:
     """A cluster in a few words.
 
     ``switches`` are the models wanted for the GPUs' fabric from the leaves up; the last one serves for the tiers above
     it too, and none leaves the choice to the sizing. ``oversubscription`` is the bandwidth of the nodes over that of
-    the leaves' uplinks. With ``rails`` a pod has one leaf for each rail, otherwise a rack has one for all.
+    the leaves' uplinks. With ``rails`` a pod has one leaf for each rail, otherwise a rack has one for all. ``tenants``
+    share switches, and have racks, pods and zones of their own. ``hardware`` is a catalogue file that the spec names.
     """
 
     name: str
@@ -30,6 +41,19 @@ class Wish:
     rails: bool
     storage: HardwareModel | None
     scheduler: str
+    tenants: int = 1
+    hardware: str = ""
+
+    @property
+    def groups(self) -> tuple[NodesOfTenant, ...]:
+        """The node groups, as large as each other or one node larger: one called compute, or one for each tenant."""
+        if self.tenants == 1:
+            return (NodesOfTenant("compute", "gpu", self.nodes, ""),)
+        each, more = divmod(self.nodes, self.tenants)
+        return tuple(
+            NodesOfTenant(f"tenant{at}", f"t{at}gpu", each + (at <= more), f"-tenant{at}")
+            for at in range(1, self.tenants + 1)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from clusterwright.finding import ClusterwrightError
 if TYPE_CHECKING:
     from clusterwright.spec.hardware.models import Catalogue, HardwareModel
 
-FILE = "cluster.yaml"
+FILE, OWN_FILE = "cluster.yaml", "hardware/own.yaml"
 FABRICS = ("roce", "infiniband", "ethernet")
 SCHEDULERS = ("slurm", "kueue", "none")
 _SERVICE_MODEL = "service-server"
@@ -46,6 +46,19 @@ _ASKED = {"nodes": "How many GPU nodes", "node_model": "Of which model", "fabric
 @click.option("--rails/--no-rails", default=True, help="A leaf for each rail of a pod (the default), or for each rack.")
 @click.option("--storage", metavar="MODEL", help="Two of this storage model, mounted at /home.")
 @click.option("--scheduler", type=click.Choice(SCHEDULERS), default="slurm", show_default=True, help="Who places jobs.")
+@click.option(
+    "--tenants",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="So many share the nodes, with racks, pods and zones of their own.",
+)
+@click.option(
+    "--like",
+    metavar="MODEL",
+    help="A known switch whose figures stand in for a --switch-model that the catalogue does not have: they are written"
+    " into DIR/hardware/own.yaml, marked, for you to correct.",
+)
 @click.option("--name", help="The cluster's name; that of DIR when left out.")
 @click.option(
     "--from", "reference", metavar="NAME", help="Copy this reference instead: lab-roce, lab-ib, roce-24k, ..."
@@ -62,6 +75,8 @@ def init(
     rails: bool,
     storage: str | None,
     scheduler: str,
+    tenants: int,
+    like: str | None,
     name: str | None,
     reference: str | None,
 ) -> int:
@@ -83,8 +98,8 @@ def init(
             raise click.UsageError(f"--from copies a reference as it is; leave out {flags}.")
         return _write(folder, _copied(reference))
     answers = _answers({"nodes": nodes, "node_model": node_model, "fabric": fabric})
-    _refuse_existing(folder, (FILE,))  # before the work, not after it
-    text = _sized(
+    _refuse_existing(folder, (FILE,) if like is None else (FILE, OWN_FILE))  # before the work, not after it
+    files = _sized(
         _name(name, folder),
         int(answers["nodes"]),
         answers["node_model"],
@@ -94,8 +109,10 @@ def init(
         rails,
         storage,
         scheduler,
+        tenants,
+        like,
     )
-    return _write(folder, {FILE: text.encode()})
+    return _write(folder, files)
 
 
 def _answers(given: Mapping[str, int | str | None]) -> dict[str, str]:
@@ -129,37 +146,54 @@ def _sized(
     rails: bool,
     storage: str | None,
     scheduler: str,
-) -> str:
-    """The text of the spec. Raises ClusterwrightError for what is unknown, cannot be sized or does not lint."""
+    tenants: int,
+    like: str | None,
+) -> dict[str, bytes]:
+    """The spec, and a stub of the switches that are ``like`` another one.
+
+    Raises ClusterwrightError for what is unknown, cannot be sized or does not lint.
+    """
     from clusterwright.spec.hardware.catalogue import load_catalogue
+    from clusterwright.start import stub
     from clusterwright.start.sizing import size
     from clusterwright.start.spec_text import spec_text
     from clusterwright.start.wish import Wish
 
-    catalogue = load_catalogue()
-    machines = {key: each for key, each in catalogue.items() if each.nic_groups}
-    gpus = {key: each for key, each in machines.items() if each.gpus and fabric in each.technology}
-    switches = {key: each for key, each in catalogue.items() if each.blocks and fabric in each.technology}
-    stores = {key: each for key, each in machines.items() if each.kind == "storage"}
-    wish = Wish(
-        name,
-        nodes,
-        _model(node_model, gpus, "--node-model"),
-        fabric,
-        tuple(_model(each, switches, "--switch-model") for each in switch_models),
-        oversubscription,
-        rails,
-        _model(storage, stores, "--storage") if storage else None,
-        scheduler,
-    )
-    sizing = size(wish, catalogue, catalogue[_SERVICE_MODEL])
+    if nodes < 2 * tenants:
+        raise click.UsageError(f"{nodes} nodes are less than two for each of {tenants} tenants.")
     with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / FILE
+        path, own = Path(place) / FILE, Path(place) / OWN_FILE
+        own.parent.mkdir()
+        known = load_catalogue()
+        unknown = list(dict.fromkeys(each for each in switch_models if each not in known)) if like else []
+        if unknown and like:
+            _model(like, {key: each for key, each in known.items() if each.blocks}, "--like")
+            own.write_text(stub.stub_text(unknown, like), encoding="utf-8")
+            _refuse_errors(own)
+        catalogue = load_catalogue(extra=[own] if unknown else [])
+        machines = {key: each for key, each in catalogue.items() if each.nic_groups}
+        gpus = {key: each for key, each in machines.items() if each.gpus and fabric in each.technology}
+        switches = {key: each for key, each in catalogue.items() if each.blocks and fabric in each.technology}
+        stores = {key: each for key, each in machines.items() if each.kind == "storage"}
+        wish = Wish(
+            name,
+            nodes,
+            _model(node_model, gpus, "--node-model"),
+            fabric,
+            tuple(_model(each, switches, "--switch-model") for each in switch_models),
+            oversubscription,
+            rails,
+            _model(storage, stores, "--storage") if storage else None,
+            scheduler,
+            tenants,
+            OWN_FILE if unknown else "",
+        )
+        # Beyond the tiers that the flags name, init chooses no switch whose figures nobody has stated.
+        sizing = size(wish, known, catalogue[_SERVICE_MODEL])
         path.write_text(spec_text(wish, sizing, {}, FILE), encoding="utf-8")
-        text = spec_text(wish, sizing, _figures(path), FILE)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(spec_text(wish, sizing, _figures(path), FILE), encoding="utf-8")
         _refuse_errors(path)
-    return text
+        return {each.relative_to(place).as_posix(): each.read_bytes() for each in ([path, own] if unknown else [path])}
 
 
 def _model(name: str, fitting: Catalogue, flag: str) -> HardwareModel:
@@ -171,7 +205,8 @@ def _model(name: str, fitting: Catalogue, flag: str) -> HardwareModel:
         return fitting[name]
     if name in load_catalogue():
         raise click.UsageError(f"{flag}: {name} does not serve here. Those that do: {', '.join(sorted(fitting))}.")
-    raise click.UsageError(f"{flag}: {' '.join(unknown_model(name, fitting))}")
+    stub = " With --like MODEL a stub of it is written, with that model's figures." if flag == "--switch-model" else ""
+    raise click.UsageError(f"{flag}: {' '.join(unknown_model(name, fitting))}{stub}")
 
 
 def _figures(path: Path) -> Mapping[str, float]:
@@ -213,8 +248,8 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> int:
     """Writes all of ``files`` or, where one is there, none. Raises ClusterwrightError."""
     _refuse_existing(folder, tuple(files))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             with (folder / name).open("xb") as file:
                 file.write(content)
     except OSError as error:

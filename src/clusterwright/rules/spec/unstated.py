@@ -31,8 +31,10 @@ def unstated_origins(subject: Subject) -> Iterator[Problem]:
         yield Problem(path, _MESSAGE, _HINT)
     for index in range(len(document.data.get("hardware", ()))):
         place = ("hardware", index)
-        for finding in unstated_of(document.named_file(place)):
-            yield Problem(place, finding.message, finding.hint, position=finding.position)
+        file = document.named_file(place)
+        if count := len(unstated_of(file)):
+            said = f"{file} has {count} places of which nobody has said yet where their figures come from."
+            yield Problem(place, said, f"`clusterwright lint {file}` shows them.")
 
 
 def unstated_of(file: FilePath) -> tuple[Finding, ...]:
