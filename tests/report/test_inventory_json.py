@@ -78,7 +78,7 @@ def test_a_pod_has_its_devices_and_the_cables_that_end_there() -> None:
 def test_an_unknown_pod_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(ClusterwrightError) as refused:
         Inventory(handmade_plan(), "p9")
-    assert str(refused.value) == 'handmade has no pod "p9"; it has p00, p01'
+    assert str(refused.value) == 'handmade has no group "p9"; it has p00, p01.'
 
 
 def test_golden() -> None:

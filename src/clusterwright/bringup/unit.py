@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.node_nics import HostNic, nics_by_fabric
 from clusterwright.plan.model import Cable, Device, Plan, fabric_of
+from clusterwright.plan.pod_names import group_named
 from clusterwright.spec.fabric import Fabric
 
 RDMA = ("infiniband", "roce")
@@ -55,9 +56,7 @@ def unit_of(plan: Plan, group: str) -> tuple[BringupUnit, ...]:
 
     Raises ClusterwrightError for an unknown group, and for one without active GPU nodes on such a fabric.
     """
-    if group not in plan.group_by_name:
-        known = [found.name for found in plan.groups if found.parent == ""]
-        raise ClusterwrightError(f'{plan.name} has no group "{group}"; it has {", ".join(known[:8])}.')
+    group = group_named(plan, group)
     nodes = tuple(
         device
         for device in plan.devices

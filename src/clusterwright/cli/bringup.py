@@ -75,8 +75,9 @@ def bringup(
 
 
 def _judge(plan: Plan, group: str | None, reports: tuple[str, ...], limits: AcceptanceLimits, form: str) -> int:
-    if group is not None and group not in plan.group_by_name:
-        raise ClusterwrightError(f'{plan.name} has no group "{group}".')
+    from clusterwright.plan.pod_names import group_named
+
+    group = None if group is None else group_named(plan, group)
     judgements = [_judged(plan, group, report, limits) for report in reports]
     if form == "json":
         click.echo(json.dumps([{**asdict(each), "holds": each.holds} for each in judgements], indent=1))

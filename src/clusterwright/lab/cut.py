@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.node_nics import is_managed
+from clusterwright.plan.pod_names import layers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +89,7 @@ def kept_nodes(plan: Plan, fabric: str, switches: Sequence[Device], limit: int |
 def _pods(plan: Plan, bottoms: dict[str, list[Device]], wanted: tuple[str, ...]) -> list[str]:
     numbered = {
         f"pod{group.index}": group.name for name in reversed(bottoms) if (group := plan.group_by_name.get(name))
-    }
+    } | {layer: pod for layer, pod in layers(plan).items() if pod in bottoms}
     found = []
     for name in wanted:
         pod = name if name in bottoms else numbered.get(name)

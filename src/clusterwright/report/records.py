@@ -9,9 +9,9 @@ from collections import Counter, defaultdict
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import format_guid
 from clusterwright.plan.own_addresses import OwnAddress, own_addresses
+from clusterwright.plan.pod_names import group_named
 from clusterwright.plan.racks.lengths import rack_places
 from clusterwright.report.lists.interfaces import ListedInterface, interfaces
 from clusterwright.report.lists.materials import Material, materials
@@ -39,8 +39,8 @@ def short_number(value: float) -> float:
 class Inventory:
     """The records of a plan, or of what one pod of it holds.
 
-    With ``pod``, devices are those that lie in the pod or any smaller group of that name, and cables those with an end
-    at one of them. Raises ClusterwrightError when the plan has no such group.
+    With ``pod``, devices are those that lie in the pod or any smaller group of that name, or in the pod of that layer,
+    and cables those with an end at one of them. Raises ClusterwrightError when the plan has no such group.
     """
 
     def __init__(self, plan: Plan, pod: str | None = None) -> None:
@@ -48,9 +48,7 @@ class Inventory:
         addressed = {fabric.name: fabric.addressing for fabric in plan.spec.fabrics if fabric.addressing is not None}
         self._versions = {name: addressing.hosts.version for name, addressing in addressed.items()}
         self._loopback_versions = {name: addressing.loopbacks.version for name, addressing in addressed.items()}
-        if pod is not None and pod not in plan.group_by_name:
-            known = sorted({device.pod for device in plan.devices} - {""})
-            raise ClusterwrightError(f'{plan.name} has no pod "{pod}"; it has {_shortened(known)}')
+        pod = None if pod is None else group_named(plan, pod)
         self.device_list: tuple[Device, ...] = tuple(
             device for device in plan.devices if pod is None or pod in (device.pod, device.group, *device.groups)
         )
@@ -230,10 +228,3 @@ class Inventory:
         for cable in self.cable_list:
             yield cable.a
             yield cable.b
-
-
-def _shortened(names: list[str], limit: int = 8) -> str:
-    if not names:
-        return "none"
-    shown = ", ".join(names[:limit])
-    return shown if len(names) <= limit else f"{shown}, … {names[-1]} ({len(names)} in all)"

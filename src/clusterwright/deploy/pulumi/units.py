@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.pod_names import layers
 
 if TYPE_CHECKING:  # a stack's program that has its manifest needs no plan
     from clusterwright.plan.model import Device, Plan
@@ -38,7 +39,7 @@ class Unit:
 class Stack:
     """One Pulumi stack: ``name`` is ``<cluster>-<layer>``, ``layer`` what a user calls it.
 
-    That is ``upper``, ``pod0`` for a pod of the cluster's main nodes, ``storage-pod0`` for one of another node group.
+    That is ``upper``, or the layer of a pod (``plan/pod_names.py``).
     """
 
     name: str
@@ -57,12 +58,7 @@ def cut(plan: Plan) -> tuple[Stack, ...]:
     upper = tuple(_units(plan, ""))
     if upper:
         stacks.append(Stack(f"{plan.name}-{UPPER}", UPPER, "", upper))
-    main = next((device.node_group for device in plan.devices if device.role == "node"), "")
-    for pod in _pods(plan):
-        group = plan.group_by_name[pod]
-        layer = f"{group.level}{group.index}"
-        if group.node_group != main:  # storage is cut into pods as well, and counts them from 0 too
-            layer = f"{group.node_group}-{layer}"
+    for layer, pod in layers(plan).items():
         stacks.append(Stack(f"{plan.name}-{layer}", layer, pod, tuple(_units(plan, pod))))
     return tuple(stacks)
 
@@ -80,12 +76,6 @@ def choose(stacks: Collection[Stack], layers: Collection[str]) -> tuple[Stack, .
         meant = f" Did you mean {near[0]}?" if near else ""
         raise ClusterwrightError(f"there is no layer {unknown[0]!r}; this cluster has {shown}.{meant}")
     return tuple(stack for stack in stacks if not layers or stack.layer in layers or stack.pod in layers)
-
-
-def _pods(plan: Plan) -> Iterator[str]:
-    """The pods in the order of their first device."""
-    seen = dict.fromkeys(device.pod for device in plan.devices)
-    return (pod for pod in seen if pod)
 
 
 def _units(plan: Plan, pod: str) -> Iterator[Unit]:
