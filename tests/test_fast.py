@@ -11,10 +11,10 @@ LISTED = (TESTS / "fast.txt").read_text().splitlines()
 
 
 def test_every_room_is_imported_by_a_file_of_the_fast_tier() -> None:
-    """But for node_watch, which asks the kernel of a node for its packet filter, and so needs root."""
+    """But for node_watch, which asks a kernel for its packet filter, as root, and pulumi, which needs the engine."""
     rooms = {path.parent.name for path in PACKAGE.glob("*/*.py")}
     text = "\n".join((TESTS.parent / name).read_text() for name in LISTED)
-    assert rooms - set(re.findall(r"\bclusterwright\.(\w+)", text)) == {"node_watch"}
+    assert rooms - set(re.findall(r"\bclusterwright\.(\w+)", text)) == {"node_watch", "pulumi"}
 
 
 def test_every_folder_of_tests_is_in_it_but_those_that_say_why() -> None:
