@@ -11,8 +11,8 @@ import click
 
 from clusterwright.finding import ClusterwrightError
 
-FORMATS = ("json", "csv", "ansible", "dns", "prometheus", "crew", "monitoring", "netbox", "nautobot")
-FOLDERS = frozenset({"csv", "crew", "dns", "monitoring", "netbox", "nautobot"})
+FORMATS = ("json", "csv", "ansible", "dns", "prometheus", "crew", "labels", "monitoring", "netbox", "nautobot")
+FOLDERS = frozenset({"csv", "crew", "dns", "labels", "monitoring", "netbox", "nautobot"})
 
 
 @click.command()
@@ -35,6 +35,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
     dns      zone files, forwards and backwards, in the folder --out
     prometheus  targets for `file_sd_configs`
     crew     point-to-point lists, pulls by pairs of racks, trays and labels, in the folder --out
+    labels   sheets of labels with QR codes as SVG, by rack, in the folder --out
     monitoring  rules, alerts, dashboards and targets of Prometheus, Grafana, gnmic,
              snmp_exporter and ANTA, in the folder --out
     netbox   files in the order in which NetBox imports them, in the folder --out; nautobot likewise
@@ -44,6 +45,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
     """  # noqa: D301  # click reads the backspace itself: what follows it is a list
     from clusterwright.cli.planning import plan_with_findings
     from clusterwright.report.crew.files import crew_files
+    from clusterwright.report.crew.sheets import label_sheets
     from clusterwright.report.figures import figures
     from clusterwright.report.inventory_ansible import ansible_lines
     from clusterwright.report.inventory_csv import csv_lines
@@ -65,6 +67,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
             "csv": csv_lines,
             "crew": crew_files,
             "dns": partial(zone_files, serial=serial),
+            "labels": label_sheets,
             "monitoring": monitoring_files,
         }
         folders |= {name: partial(imported_files, kind, site=site) for name, kind in SERVER_KINDS.items()}
