@@ -16,7 +16,7 @@ _BOUNDS = {"minimum", "maximum", "exclusiveMinimum", "multipleOf", "minItems", "
 _BOUNDS |= {"maxProperties", "maxLength"}
 # Of no use to who writes the file: no text may be empty, unique items are what a list of names is, and a key that is
 # not in the table is refused.
-_PASSED_OVER = {"minLength", "uniqueItems", "propertyNames", "additionalProperties", "pattern", "format"}
+_PASSED_OVER = {"examples", "minLength", "uniqueItems", "propertyNames", "additionalProperties", "pattern", "format"}
 _KNOWN = _TOLD_BY_KIND | _TOLD_BY_SECTION | _BOUNDS | _PASSED_OVER
 
 
@@ -32,7 +32,10 @@ def schema_reference(schema: Schema, strings: Schema, introduction: str) -> str:
 
 class _Page:
     def __init__(self, schema: Schema, strings: Schema) -> None:
-        self.schema = schema
+        # A file that extends another has the same keys: the page is on those of a whole one.
+        whole = schema.get("else", {})
+        aside = {"if", "then", "else"} if "properties" in whole else set()
+        self.schema = {**{word: value for word, value in schema.items() if word not in aside}, **whole}
         self.objects: Schema = schema.get("$defs", {})
         self.kinds: Schema = strings["$defs"]
 

@@ -57,8 +57,8 @@ def leaves(name: str) -> tuple[Leaf, ...]:
 
 def _walk(schema: Schema, named: Schema, path: tuple[str, ...], *, required: bool) -> Iterator[Leaf]:
     schema = resolved(schema, named)
-    if "properties" in schema.get("else", {}):  # one section or a list of them: as a section
-        schema = schema["else"]
+    if "properties" in schema.get("else", {}):  # one section or a list of them, a spec or what extends one
+        schema = {**schema, **schema["else"]}
     if path and "properties" in schema:
         yield Leaf(path, schema, required)
     if "properties" in schema:

@@ -13,7 +13,8 @@ from clusterwright.spec.schema.patterns import compiled
 from clusterwright.spec.text.document import Path
 
 FOLDER = data_files.folder("inventory") / "schema"
-SCHEMA: dict[str, Any] = json.loads((FOLDER / "cluster.schema.json").read_text())
+CLUSTER: dict[str, Any] = json.loads((FOLDER / "cluster.schema.json").read_text())
+SCHEMA: dict[str, Any] = {"$defs": CLUSTER["$defs"], **CLUSTER["else"]}
 KINDS: dict[str, Any] = json.loads((FOLDER / "strings.schema.json").read_text())["$defs"]
 
 # What the formats that are rendered would take for something else than text.
@@ -47,6 +48,9 @@ def places(schema: Any = SCHEMA, place: str = "", seen: tuple[str, ...] = ()) ->
     for word, mark in (("items", "[]"), ("additionalProperties", "{}"), ("propertyNames", "{key}")):
         if isinstance(schema.get(word), dict):
             yield from places(schema[word], place + mark, seen)
+    if "else" in schema and schema.get("if") == {"type": "array"}:  # one or a list of them
+        yield from places(schema["then"], place, seen)
+        yield from places(schema["else"], place, seen)
     for below in schema.get("oneOf", ()):
         if "required" not in below:
             yield from places(below, place, seen)

@@ -161,5 +161,7 @@ def test_a_misspelt_extends_is_the_one_thing_that_is_told(key: str, tmp_path: Pa
 
 def test_no_other_key_is_taken_for_a_misspelt_extends(tmp_path: Path) -> None:
     schema = json.loads((data_files.folder("inventory") / "schema" / "cluster.schema.json").read_text())
-    (tmp_path / "spec.yaml").write_text("".join(f"{key}: 1\n" for key in schema["properties"] if key != "extends"))
+    (tmp_path / "spec.yaml").write_text(
+        "".join(f"{key}: 1\n" for key in schema["else"]["properties"] if key != "extends")
+    )
     assert "expect" in read_spec_document(tmp_path / "spec.yaml").data

@@ -34,6 +34,7 @@ def test_a_default_stands_in_the_schema_alone() -> None:
 
 def test_every_default_of_the_spec_is_found_by_the_keys_that_lead_to_it() -> None:
     def walk(node: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+        node = node.get("else", node) if "properties" not in node else node
         node = node.get("items", node)
         if "$ref" in node and node["$ref"].startswith("#"):
             node = SCHEMA["$defs"][node["$ref"].rpartition("/")[2]]

@@ -13,7 +13,8 @@ from clusterwright import data_files
 if TYPE_CHECKING:
     from clusterwright.spec.hardware.models import Catalogue
 
-# Those that people write files to, and the kinds of string that these refer to.
+# Those that people write files to, and the kinds of string that these refer to; that of files that extend a spec is
+# made of the cluster's.
 _SCHEMAS = ("cluster", "hardware", "platforms", "secrets", "settings", "strings", "system")
 
 
@@ -40,6 +41,7 @@ def schema(out: Path, files: tuple[Path, ...]) -> int:
     from clusterwright import durable
     from clusterwright.finding import ClusterwrightError
     from clusterwright.spec.hardware.catalogue import load_catalogue
+    from clusterwright.spec.schema.overlay import overlay_of
 
     home, catalogue = data_files.folder("inventory") / "schema", load_catalogue(extra=files)
     try:
@@ -48,20 +50,26 @@ def schema(out: Path, files: tuple[Path, ...]) -> int:
         raise ClusterwrightError(f"{out}: cannot be made: {error.strerror}. Name another folder.") from error
     for name in _SCHEMAS:
         found = json.loads((home / f"{name}.schema.json").read_text(encoding="utf-8"))
+        written = {name: found}
         if name == "cluster":
             _name_models(found, catalogue)
-        durable.replace(out / f"{name}.schema.json", (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
-    click.echo(f"{len(_SCHEMAS)} schemas with {len(catalogue)} models, in {out}")
+            written["overlay"] = overlay_of(found)
+        for each, content in written.items():
+            text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+            durable.replace(out / f"{each}.schema.json", text.encode())
+    click.echo(f"{len(_SCHEMAS) + 1} schemas with {len(catalogue)} models, in {out}")
     return 0
 
 
 def _name_models(cluster: dict[str, Any], catalogue: Catalogue) -> None:
     """Gives ``model`` of tiers and node groups, and ``name`` of chips' settings, the names that there are."""
+    for (place, key), names in model_names(catalogue).items():
+        cluster["$defs"][place]["properties"][key].pop("examples", None)
+        cluster["$defs"][place]["properties"][key]["enum"] = names
+
+
+def model_names(catalogue: Catalogue) -> dict[tuple[str, str], list[str]]:
+    """The names of models that may stand at a key, by the object of the schema and the key."""
     switches = sorted(name for name, model in catalogue.items() if model.blocks)
     machines = sorted(name for name, model in catalogue.items() if model.nic_groups)
-    for place, key, names in (
-        ("tier", "model", switches),
-        ("nodes", "model", machines),
-        ("chip_settings", "name", switches),
-    ):
-        cluster["$defs"][place]["properties"][key]["enum"] = names
+    return {("tier", "model"): switches, ("nodes", "model"): machines, ("chip_settings", "name"): switches}

@@ -1,0 +1,74 @@
+"""What a spec that extends another may hold: the whole spec's schema, less what must be there.
+
+A file with ``extends`` changes some keys of its base. What it leaves out stands in the base, a ``null`` takes a key
+away, and which keys must stand together is known when both have been merged. Names and types of all keys stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from clusterwright.spec.text.extends import IDENTITY_KEYS
+
+Schema = Mapping[str, Any]
+
+# What demands keys, or a number of them: the base has the others, and a null that takes one away counts too.
+_DEMANDS = frozenset({"required", "minItems", "minProperties", "maxProperties", "dependentRequired", "default"})
+_FORMS = frozenset({"allOf", "anyOf", "oneOf", "if", "then", "else", "not"})
+_NONE = {"type": "null"}
+_REMOVE = {"const": True, "description": "Leave this item of the base out."}
+
+
+def overlay_of(cluster: Schema) -> dict[str, Any]:
+    """The schema of files that extend a spec, from that of whole specs; it refers to the same kinds of strings."""
+    return {
+        "$schema": cluster["$schema"],
+        "title": "clusterwright cluster spec that extends another",
+        "description": "Made of cluster.schema.json: the same keys, of which none must be there.",
+        **{word: value for word, value in _loosened(cluster["else"]).items() if word != "description"},
+        "$defs": {name: _or_none(below) for name, below in cluster["$defs"].items()},
+    }
+
+
+def _loosened(schema: Schema) -> dict[str, Any]:
+    """``schema`` as it is for a part of what it describes."""
+    keys = schema.get("properties")
+    found: dict[str, Any] = {}
+    for word, value in schema.items():
+        if word in _DEMANDS or (word in _FORMS and keys is not None):
+            continue
+        if word in ("items", "then"):
+            found[word] = _loosened(value)
+        elif word in ("anyOf", "oneOf"):
+            found[word] = [_loosened(each) for each in value]
+        else:
+            found[word] = value
+    if keys is not None:
+        found["properties"] = {key: _or_none(below) for key, below in keys.items()}
+        if not keys.keys().isdisjoint(IDENTITY_KEYS):
+            found["properties"].setdefault("remove", _REMOVE)
+    return found
+
+
+def _or_none(schema: Schema) -> dict[str, Any]:
+    """What may stand at a key, or the ``null`` that takes the key of the base away."""
+    found = _loosened(schema)
+    if "$ref" in found:
+        if found["$ref"].startswith("#"):
+            return found  # what stands there may be null itself
+        said = {"description": found.pop("description")} if "description" in found else {}
+        return {**said, "anyOf": [found, _NONE]}
+    if "else" in found:
+        found["else"] = _or_none(found["else"])
+    if "const" in found:
+        found["enum"] = [found.pop("const")]
+    if "enum" in found:
+        found["enum"] = [*found["enum"], None]
+    for form in ("anyOf", "oneOf"):
+        if form in found:
+            found[form] = [*found[form], _NONE]
+    if "type" in found:
+        kinds = found["type"] if isinstance(found["type"], list) else [found["type"]]
+        found["type"] = [*kinds, "null"]
+    return found
