@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from clusterwright.cli.proofs import prove
 from clusterwright.data_files import folder
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.layers import layered_kinds
 from clusterwright.plan.build import build_plan
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.ethernet.network import KINDS
@@ -81,10 +81,11 @@ def _checks(name: str) -> list[tuple[str, Seconds]]:
     """
     plan = build_plan(load_spec(folder("inventory") / f"{name}.yaml"))
     kinds = {kind for check in CHECKS for kind in check.kinds}
-    artifacts = list(render_kinds(plan, kinds))
+    rendered, images = layered_kinds(plan, kinds)
+    own = list(rendered)
 
     def tree() -> RenderedTree:
-        return tree_of(name, artifacts, declaration_of(plan))
+        return tree_of(name, own, declaration_of(plan), ((image.members, image.files) for image in images))
 
     def seconds(run: Callable[[], object]) -> Seconds:
         start, used = time.perf_counter(), _processors()

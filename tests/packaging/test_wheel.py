@@ -97,7 +97,7 @@ def test_it_renders_a_spec_of_the_users(installed: Path, tmp_path: Path) -> None
     done = run(installed / "clusterwright", "render", spec, "--out", tmp_path / "out", cwd=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "out/gpu-p00r00n0/etc/nccl.conf").is_file()
+    assert (tmp_path / "out/image/compute/etc/nccl.conf").is_file()
     assert (tmp_path / "out/manifest.json").is_file()
 
 
