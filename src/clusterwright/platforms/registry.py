@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.node_kind import NodeKind
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.boot import server as boot_server
 from clusterwright.platforms.eos.platform import PLATFORM as EOS
@@ -72,12 +73,13 @@ def _own(entries: tuple[Writer, ...], plan: Plan, device: Device) -> tuple[Artif
 
 def shared_files(plan: Plan, kind: NodeKind, owner: str) -> tuple[Artifact, ...]:
     """What every node of a kind has, by path, as files of ``owner``."""
-    found = [
-        Artifact(owner, path, content, entry.kind, mode)
-        for entry in DEVICE_RENDERERS
-        for path, content, mode in entry.shared(plan, kind)
-    ]
-    return tuple(sorted(found, key=_path))
+    return tuple(Artifact(owner, path, content, writer, mode) for path, content, mode, writer in _of_kind(plan, kind))
+
+
+@per_plan
+def _of_kind(plan: Plan, kind: NodeKind) -> tuple[tuple[str, bytes, int, str], ...]:
+    found = [(*file, entry.kind) for entry in DEVICE_RENDERERS for file in entry.shared(plan, kind)]
+    return tuple(sorted(found, key=itemgetter(0)))
 
 
 NODE_FILES = NodeFiles(partial(_own, DEVICE_RENDERERS), shared_files)

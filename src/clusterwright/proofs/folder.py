@@ -17,7 +17,7 @@ from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError, VerifyError
 from clusterwright.proofs.declaration import Declaration
-from clusterwright.proofs.tree import Layers, RenderedFile, RenderedTree, Rendering
+from clusterwright.proofs.tree import RenderedFile, RenderedTree, Rendering, layered
 
 MANIFEST = "manifest.json"
 MOST_BYTES = 64 << 20  # of one file: no configuration is that large
@@ -88,7 +88,7 @@ def read_folder(
             )
     images = [(members, found.pop(owner, {})) for owner, members in groups.items()]
     own = {(device, path): file for device, files in found.items() for path, file in files.items()}
-    return RenderedTree(cluster, Layers(own, images), declaration, rendering, others=tuple(others))
+    return RenderedTree(cluster, layered(own, images), declaration, rendering, others=tuple(others))
 
 
 def _read_back(

@@ -26,36 +26,16 @@ class RenderedFile:
     read: Callable[[], str]
 
 
-class Layers(Mapping[tuple[str, str], Held]):
+def layered(
+    own: Mapping[tuple[str, str], Held], images: Iterable[tuple[Collection[str], Mapping[str, Held]]]
+) -> dict[tuple[str, str], Held]:
     """Something of every file by device and path: what devices have alone, over what the images of groups have.
 
-    ``images`` are the devices that take an image, each device in one at most, with its files by path. What of an image
-    is the same for all its members is one object for all of them.
+    ``images`` are the devices that take an image, with its files by path: one object for all its members.
     """
-
-    def __init__(
-        self,
-        own: Mapping[tuple[str, str], Held],
-        images: Iterable[tuple[Collection[str], Mapping[str, Held]]] = (),
-    ) -> None:
-        self.own = own
-        self._image = {device: files for members, files in images for device in members}
-        hidden = sum(path in self._image.get(device, ()) for device, path in own)
-        self._count = len(own) + sum(map(len, self._image.values())) - hidden
-
-    def __getitem__(self, place: tuple[str, str]) -> Held:
-        found = self.own.get(place)
-        return found if found is not None else self._image.get(place[0], {})[place[1]]
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        yield from self.own
-        for device, files in self._image.items():
-            for path in files:
-                if (device, path) not in self.own:
-                    yield device, path
-
-    def __len__(self) -> int:
-        return self._count
+    found = {(device, path): held for members, files in images for device in members for path, held in files.items()}
+    found.update(own)
+    return found
 
 
 Images = Iterable[tuple[Collection[str], Iterable[Artifact]]]
@@ -124,7 +104,7 @@ def rendering_of(
     own = {(made.device, made.path): _planned(made) for made in artifacts}
     shared = [(members, {made.path: _planned(made) for made in files}) for members, files in images]
     wanted = frozenset(needed) if needed is not None else None
-    return Rendering(cluster, Layers(own, shared), frozenset(devices), frozenset(kinds), wanted)
+    return Rendering(cluster, layered(own, shared), frozenset(devices), frozenset(kinds), wanted)
 
 
 def _planned(made: Artifact) -> PlannedFile:
@@ -187,7 +167,7 @@ def tree_of(
     """The tree of artifacts held in memory, and of ``images``."""
     own = {(artifact.device, artifact.path): _in_memory(artifact) for artifact in artifacts}
     shared = [(members, {artifact.path: _shared(artifact) for artifact in files}) for members, files in images]
-    return RenderedTree(cluster, Layers(own, shared) if shared else own, declaration)
+    return RenderedTree(cluster, layered(own, shared), declaration)
 
 
 def _in_memory(artifact: Artifact) -> RenderedFile:

@@ -15,7 +15,7 @@ from clusterwright.platforms.linux.reader.logins import LOGIN_FOLDERS, logins_un
 from clusterwright.platforms.linux.reader.unread import HOST_FOLDERS, host_unread
 from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.unread import Unread
-from clusterwright.proofs.tree import RenderedTree
+from clusterwright.proofs.tree import RenderedFile, RenderedTree
 
 # By path on the device, what its platform says of the text of that file.
 UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
@@ -121,9 +121,15 @@ def _of_switches(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, .
 def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
     """Of Linux hosts: what starts programs and makes networks on nodes, and who gets in to switches."""
     switches = {device for reader in READERS for device in tree.devices_with(reader.file)}
+    shared: dict[RenderedFile, tuple[Unread, ...]] = {}
     for (device, path), file in tree.files.items():
         if path.startswith(HOST_FOLDERS):
-            yield device, path, host_unread(path, file.read())
+            if file.device == device:
+                yield device, path, host_unread(path, file.read())
+            else:  # an image's, which is read once for all that take it
+                if file not in shared:
+                    shared[file] = host_unread(path, file.read())
+                yield device, path, shared[file]
         elif path.startswith(LOGIN_FOLDERS) and device in switches:
             yield device, path, logins_unread(path, file.read())
 
