@@ -25,9 +25,10 @@ mount --bind {folder}/hosts /etc/hosts
 mount -t tmpfs none /run
 mount -t tmpfs none /var/spool
 mount -t tmpfs none /var/log
-mkdir -p /run/munge /var/log/munge /var/log/slurm /var/spool/slurmctld
+mount -t tmpfs none /srv
+mkdir -p /run/munge /var/log/munge /var/log/slurm {state}
 chown munge /run/munge /var/log/munge
-chown slurm /var/log/slurm /var/spool/slurmctld
+chown slurm /var/log/slurm {state}
 hostname {controller}
 ip link set lo up
 ip address add {address} dev lo nodad
@@ -42,6 +43,7 @@ done
 scontrol show topology > {folder}/topology
 scontrol show config > {folder}/config
 scontrol show nodes > {folder}/nodes
+scontrol show partitions > {folder}/partitions
 {questions}
 kill $controller $(cat /run/munge/munged.pid)
 wait
@@ -100,14 +102,16 @@ def controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = ()) -
     host = re.search(r"^SlurmctldHost=\S+\((\S+)\)$", (folder / "etc/slurm/slurm.conf").read_text(), re.M)
     assert host is not None
     names = [d.name for d in plan.devices if d.node_group in only_slurm(plan).nodes]
-    lines = ["127.0.0.1 localhost", f"{host[1]} {controller}", *(f"{host[1]} {name}" for name in names)]
+    hosts = [*controllers(plan, plan.spec.schedulers[0]), *names]
+    lines = ["127.0.0.1 localhost", *(f"{host[1]} {name}" for name in hosts)]
     (folder / "hosts").write_text("\n".join(lines) + "\n")
     questions = (
         QUESTIONS.format(folder=folder, requests=" ".join(f"'{request}'" for request in requests)) if requests else ""
     )
     if requests:
         _start_from_a_cloud(folder / "etc/slurm")
-    script = SCRIPT.format(folder=folder, controller=controller, address=host[1], questions=questions)
+    state = plan.spec.schedulers[0].controllers.state
+    script = SCRIPT.format(folder=folder, controller=controller, address=host[1], questions=questions, state=state)
     done = subprocess.run(
         ["unshare", "--mount", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script],
         capture_output=True,
@@ -119,7 +123,7 @@ def controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = ()) -
     assert done.returncode == 0, done.stdout + done.stderr + said
     assert "fatal" not in said, said
     assert "Running as primary controller" in said, said
-    answers = ["topology", "config", "nodes", *(["jobs"] if requests else [])]
+    answers = ["topology", "config", "nodes", "partitions", *(["jobs"] if requests else [])]
     return {name: (folder / name).read_text() for name in answers}
 
 

@@ -17,6 +17,25 @@ from clusterwright.platforms.slurm.topology import blocks
 from clusterwright.spec.hardware.models import Gpus
 
 
+def test_slurmctld_takes_partitions_and_a_backup(tmp_path: Path) -> None:
+    """Two tenants: a partition each with its own nodes, and a second controller that has the state of the first."""
+    answers = controller_answers(plan_of("lab-tenants"), tmp_path)
+    _is_the_planned_tree(plan_of("lab-tenants"), answers, 2, 0)
+    parts = dict(re.findall(r"^PartitionName=(\S+)\n(.*?)\n\n", answers["partitions"] + "\n\n", re.M | re.S))
+    assert parts.keys() == {"vision", "language"}
+    for name, prefix, is_default in (("vision", "vis-p00", "YES"), ("language", "lang-p01", "NO")):
+        nodes = re.search(r"^   Nodes=(\S+)$", parts[name], re.M)
+        assert nodes is not None
+        assert {node[: len(prefix)] for node in expand(nodes[1])} == {prefix}
+        assert f"AllowGroups={name} " in parts[name]
+        assert f"Default={is_default} " in parts[name]
+    assert re.findall(r"^SlurmctldHost\[(\d)\] *= (\S+)\(", answers["config"], re.M) == [
+        ("0", "svc-v00n0"),
+        ("1", "svc-v00n1"),
+    ]
+    assert re.search(r"^TreeWidth *= 64$", answers["config"], re.M)
+
+
 @pytest.mark.parametrize(("name", "leaves", "middle"), [("lab-roce", 4, 2), ("lab-ib", 2, 0)])
 def test_slurmctld_sees_the_planned_tree(name: str, leaves: int, middle: int, tmp_path: Path) -> None:
     plan = plan_of(name)
