@@ -107,7 +107,7 @@ FAULTS = (
     Fault("mounts", ALL, "^stat ", "", "", "stat did not answer within 1.5 s"),
     Fault("time", ALL, "^(chronyc|timedatectl timesync)", r"0\.000012345|\+112us", "7.2s"),
     Fault("time", ALL, "^(chronyc|timedatectl show)", "Normal|NTPSynchronized=yes", "Not synchronised"),
-    Fault("units", ALL, "^systemctl is-active", "active", "failed"),
+    Fault("units", ALL, "^systemctl show", "ActiveState=active", "ActiveState=failed"),
     Fault("image", ALL, "image.json", r'"boot_digest": "...', '"boot_digest": "000'),
     Fault("image", ALL, "image.json", r'"name": "\w+"', '"name": "rescue"'),
     Fault("image", ALL, "image.json", "", "", "/usr/lib/clusterwright/image.json: No such file or directory"),

@@ -99,3 +99,18 @@ def test_the_command_says_why_and_tells_slurm_by_its_status(tmp_path: Path, caps
     assert capsys.readouterr() == ("", verdict["reason"] + "\n")
     assert main(["--expected", str(tmp_path), "--replay", good]) == UNABLE
     assert "health.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "fits"),
+    [("notify", "start", True), ("notify", "auto-restart", False), ("oneshot", "start", False)],
+)
+def test_a_daemon_that_is_started_anew_is_no_reason_and_one_that_keeps_ending_is(
+    kind: str, state: str, fits: bool
+) -> None:
+    """A deployment starts daemons anew while Slurm asks: what drains a node then, nothing takes back."""
+    answers, expected = kept("h100-roce")
+    asked = next(line for line in answers if line.startswith("systemctl show"))
+    told = f"Type={kind}\nId=chronyd.service\nActiveState=activating\nSubState={state}\n"
+    said = re.sub(r"Type=\w+\nId=chronyd\.service\n.*\n.*\n", told, answers[asked].text)
+    assert checks({**answers, asked: Answer(said)}, expected)["units"].ok is fits
