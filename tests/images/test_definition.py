@@ -372,3 +372,25 @@ def test_a_changed_setting_changes_the_digest_and_a_changed_kernel_asks_for_a_re
     assert len({before.digest, *(each.digest for each in found.values())}) == 5
     assert found["elsewhere"] == before
     assert {what for what, each in found.items() if each.boot_digest != before.boot_digest} == {"kernel", "hugepages"}
+
+
+def test_a_boot_server_of_ours_has_the_programs_that_it_offers_with() -> None:
+    """Its files alone would lie on it unread."""
+    plan = plan_of("lab-border")
+    definition = files_of(plan, first_server(plan))["srv/images/server/mkosi.conf"].content.decode()
+    assert {"dnsmasq", "ipxe", "kea-dhcp6-server", "nginx", "slurmctld"} <= set(definition.split())
+    assert "kea-dhcp4-server" not in definition.split()
+    wants = "etc/systemd/system/multi-user.target.d/90-clusterwright.conf"
+    told = files_of(plan, first_server(plan))[wants].content.decode()
+    assert {f"Wants={unit}.service" for unit in ("dnsmasq", "nginx", "kea-dhcp6-server")} <= set(told.split())
+    other = next(device.name for device in plan.devices_of("storage"))
+    assert "nginx" not in files_of(plan, other)[wants].content.decode()
+
+
+def test_sshd_starts_by_itself_and_a_node_has_one_host_key() -> None:
+    """A reload of a daemon that Debian's socket started ends it: it cannot take the socket's port again."""
+    plan = plan_of("lab-roce")
+    files = files_of(plan, first_server(plan))
+    units = "srv/images/training/mkosi.extra/etc/systemd/system"
+    assert {files[f"{units}/{unit}"].content for unit in ("ssh.socket", "sshd-keygen.service")} == {b""}
+    assert b"Wants=ssh.service\n" in files[f"{units}/multi-user.target.d/90-clusterwright.conf"].content

@@ -51,6 +51,9 @@ _NAMES = {
     "kernel-parameters": ((), ("tuned",)),
     "administrators": (("sudo",), ("sudo",)),
     "subnet-manager": (("opensm",), ("opensm",)),
+    "boot-server": (("dnsmasq", "ipxe", "nginx"), ("dnsmasq", "ipxe-bootimgs-x86", "kea", "nginx")),
+    "boot-server-4": (("kea-dhcp4-server",), ()),
+    "boot-server-6": (("kea-dhcp6-server",), ()),
     "direct-paths": (("pciutils",), ("pciutils",)),
 }
 
@@ -96,6 +99,8 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
     fabrics = [fabric for fabric in spec.fabrics if any(attach.nodes in groups for attach in fabric.attach)]
     managers = [fabric.subnet_manager.nodes for fabric in spec.fabrics if fabric.subnet_manager]
     image = spec.image(image_name)
+    boots = spec.boot is not None and spec.boot.servers in groups
+    spoken = spec.boot_network[1].hosts.version if spec.boot_network is not None else 0
     wanted = {
         "time": bool(spec.site.ntp),
         "names": bool(spec.site.dns),
@@ -110,6 +115,8 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
         "administrators": image is not None and any(user.becomes_root for user in image.users),
         "direct-paths": has_direct_paths(plan, image_name),
         "subnet-manager": any(name in groups for name in managers),
+        "boot-server": boots,
+        **{f"boot-server-{version}": boots and version == spoken for version in (4, 6)},
     }
     found = {*_BASE[family]}
     for need, is_wanted in wanted.items():

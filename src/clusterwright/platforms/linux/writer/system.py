@@ -233,5 +233,15 @@ def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tu
         services.append("systemd-resolved.service")
     if mounts_of(plan, node_group):
         services.append("remote-fs.target")
+    services.extend(_boot_server_services(plan, image, node_group))
     services.extend(unit for unit in image.enabled_units if unit not in services)
     return tuple(services)
+
+
+def _boot_server_services(plan: Plan, image: Image, node_group: str) -> tuple[str, ...]:
+    """What offers addresses, iPXE and images, on machines that others boot from."""
+    boot, network = plan.spec.boot, plan.spec.boot_network
+    if boot is None or network is None or boot.servers != node_group:
+        return ()
+    version, end = network[1].hosts.version, "" if is_red_hat_family(image) else "-server"
+    return ("dnsmasq.service", "nginx.service", f"kea-dhcp{version}{end}.service")
