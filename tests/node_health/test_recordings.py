@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.node_health.recordings import DATA, FAULTS, NODES, Fault, broken, checks, places, recorded
 
+from clusterwright import data_files
 from clusterwright.node_health.main import UNABLE, UNHEALTHY, main
 from clusterwright.node_health.readings import Answer, from_transcript, to_transcript
 from clusterwright.node_health.verdict import REASON_BYTES, Expected, verdict_of
@@ -114,3 +115,9 @@ def test_a_daemon_that_is_started_anew_is_no_reason_and_one_that_keeps_ending_is
     told = f"Type={kind}\nId=chronyd.service\nActiveState=activating\nSubState={state}\n"
     said = re.sub(r"Type=\w+\nId=chronyd\.service\n.*\n.*\n", told, answers[asked].text)
     assert checks({**answers, asked: Answer(said)}, expected)["units"].ok is fits
+
+
+def test_a_spec_may_leave_out_every_check() -> None:
+    strings = json.loads((data_files.folder("inventory") / "schema/strings.schema.json").read_text())
+    known = re.compile(strings["$defs"]["health_check"]["pattern"])
+    assert not {name for node in NODES for name in checks(*kept(node)) if not known.search(name)}

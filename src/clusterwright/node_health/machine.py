@@ -1,4 +1,4 @@
-"""Checks of the machine below the operating system: memory, local disks, the adapters' places on PCIe."""
+"""Checks of the machine below the operating system: processors, memory, local disks, places on PCIe."""
 
 from __future__ import annotations
 
@@ -14,10 +14,18 @@ _KIB_PER_GIB = 1024 * 1024
 # The kernel keeps 1.6 % for its page table entries and some for itself; of the smallest module set, one in 32 is 3 %.
 _MEMORY_SHARE = 0.97
 _FULL_PERCENT = 95
+# A bank's status after a machine check (arch/x86/kernel/cpu/mce/core.c), and its bit UC: correction did not mend it
+# (Intel's manual, volume 3B, 17.3.2.2; AMD64 has the same).
+_MACHINE_CHECK = re.compile(r"\[Hardware Error\]: CPU (\d+): Machine Check.* Bank \d+: ([0-9a-f]{16})$", re.M)
+_UNCORRECTED = 1 << 61
+# drivers/pci/pcie/aer.c; "Uncorrected" until Linux 6.8. block/blk-core.c says the other.
+_BUS_ERROR = re.compile(r"([0-9a-f:.]+): PCIe Bus Error: severity=Uncorrect(?:ed|able) \((Fatal|Non-Fatal)\)", re.M)
+_DISK_ERROR = re.compile(r"(?:I/O|critical (?:medium|target)) error, dev (\w+)", re.M)
 
 
 def machine_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
-    """Memory that is there and that errs, disks that are full or were taken from writers, adapters with fewer lanes."""
+    """What errs by the kernel's own log, memory that is there, full disks and ones taken from writers, lost lanes."""
+    yield from _logged(readings, is_told=bool(expected.get("gpus")))
     if expected.get("memory_gib"):
         yield _memory(readings, expected["memory_gib"])
     yield _memory_errors(readings)
@@ -25,6 +33,25 @@ def machine_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
     adapters = [nic for nic in expected["nics"] if nic["pci"] and nic["link"] != "ethernet"]
     if expected.get("pcie") and adapters:
         yield _adapters(readings, expected["pcie"], adapters)
+
+
+def _logged(readings: Readings, *, is_told: bool) -> Iterator[Check]:
+    """Errors of processors, of PCIe and of disks since boot that correction did not mend.
+
+    ``is_told`` says that another check tells where the log is not to be had: that of Xids, where GPUs are.
+    """
+    asked = readings.run("dmesg", "--notime", "--level=emerg,alert,crit,err,warn,notice")
+    checks = (f"CPU {cpu}" for cpu, status in _MACHINE_CHECK.findall(asked.text) if int(status, 16) & _UNCORRECTED)
+    buses = (f"{kind} error of {address}" for address, kind in _BUS_ERROR.findall(asked.text))
+    disks = (f"errors of {disk}" for disk in _DISK_ERROR.findall(asked.text))
+    for name, what, found in (
+        ("cpu-errors", "machine check of ", checks),
+        ("pci-errors", "", buses),
+        ("disk-errors", "", disks),
+    ):
+        wrong = [f"{what}{each}" for each in dict.fromkeys(found)]
+        trouble = [asked.trouble] if asked.trouble and not is_told else []
+        yield check(name, f"{len(wrong)} logged", "none since boot", trouble or wrong)
 
 
 def _memory(readings: Readings, planned_gib: int) -> Check:
