@@ -50,6 +50,7 @@ EPILOG = "usr/local/sbin/node-epilog"
 # thousand nodes waits for the slowest of them: the 10 s that Slurm gives it by itself are for small clusters.
 USUAL_WIDTH, LARGE = 16, 1024
 USUAL_TIMEOUT_S, LARGE_TIMEOUT_S = 10, 60
+SETTLE_S = 180  # for a clock that is set and daemons that start; a boot itself is over by then
 _CLUSTER_NAME_LENGTH = 40
 
 
@@ -301,9 +302,9 @@ def _worker_files(
     servers = ",".join(f"{name}:{SLURMCTLD_PORT}" for name in controllers(plan, scheduler))
     key = f"/{MUNGE_KEY}" if munge_secret(scheduler) is not None else ""
     options = template("slurm/slurmd.j2").render(servers=servers)
-    drop_in = template("slurm/slurmd.service.conf.j2").render(
-        qos=waits_for_qos, mounts=bool(mounts_of(plan, node_group)), authentication=AUTHENTICATION, key=key
-    )
+    mounts = bool(mounts_of(plan, node_group))
+    words = {"qos": waits_for_qos, "mounts": mounts, "authentication": AUTHENTICATION, "key": key, "settle_s": SETTLE_S}
+    drop_in = template("slurm/slurmd.service.conf.j2").render(**words)
     return (
         ("etc/default/slurmd", options.encode()),
         ("etc/systemd/system/slurmd.service.d/90-clusterwright.conf", drop_in.encode()),

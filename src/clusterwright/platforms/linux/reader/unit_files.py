@@ -56,7 +56,9 @@ _COMMANDS = {
     "munge.service.d/90-clusterwright.conf": (
         rf"ExecStartPre=\+/usr/bin/install -D -o munge -g munge -m 0400 {_MUNGE_KEY}",
     ),
-    "slurmd.service.d/90-clusterwright.conf": (),
+    "slurmd.service.d/90-clusterwright.conf": (
+        rf'ExecStartPre=-/usr/bin/timeout \d+ /bin/sh -c "until {_SBIN}/node-health > /dev/null; do sleep 2; done"',
+    ),
     "slurmctld.service.d/90-clusterwright.conf": (),
     "systemd-networkd.service.d/90-clusterwright.conf": (),
     "tlshd.service.d/90-clusterwright.conf": (
