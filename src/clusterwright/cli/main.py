@@ -44,6 +44,10 @@ COMMANDS = {
         "clusterwright.cli.explain:explain",
         "Prints the page of the rule CODE (CW203): what is wrong, why it matters, how to mend it, with examples.",
     ),
+    "import": (
+        "clusterwright.cli.import_from:import_from",
+        "Takes what a NetBox or Nautobot server has of the devices of SPEC into the files beside it.",
+    ),
     "init": (
         "clusterwright.cli.start.init:init",
         "Writes a first spec, DIR/cluster.yaml, sized for your nodes and switches; or copies a reference.",

@@ -12,7 +12,7 @@ from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
     from clusterwright.source_of_truth.applying import Done
-    from clusterwright.source_of_truth.difference import Known, RowChange, ServerDifference
+    from clusterwright.source_of_truth.difference import RowChange, ServerDifference, ServerObjects
     from clusterwright.source_of_truth.rows import ServerKind
 
 KINDS = ("netbox", "nautobot")
@@ -58,7 +58,7 @@ def sync(
     from clusterwright.cli.planning import sound_plan
     from clusterwright.report.records import Inventory
     from clusterwright.source_of_truth.client import Client
-    from clusterwright.source_of_truth.difference import Known, difference
+    from clusterwright.source_of_truth.difference import ServerObjects, difference
     from clusterwright.source_of_truth.listing import Listing
     from clusterwright.source_of_truth.systems import SERVER_KINDS
 
@@ -68,12 +68,12 @@ def sync(
         return 2
     listing = Listing(Inventory(plan, pod), site)
     with Client(url, token, system.token_kind(token), connections) as client:
-        known = Known(system, client, system.rows(listing), listing.tag)
+        known = ServerObjects(system, client, system.rows(listing), listing.tag)
         found = difference(known, whole=pod is None)
         return _bring(known, found, spec, dry_run=dry_run)
 
 
-def _bring(known: Known, found: ServerDifference, spec: Path, *, dry_run: bool) -> int:
+def _bring(known: ServerObjects, found: ServerDifference, spec: Path, *, dry_run: bool) -> int:
     """Shows the difference and, unless that is all that is asked for, makes the server have what is planned."""
     from clusterwright.source_of_truth.applying import apply, told_of
 

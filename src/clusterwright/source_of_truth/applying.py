@@ -16,7 +16,7 @@ from clusterwright.source_of_truth.rows import Ref
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from clusterwright.source_of_truth.difference import Known, RowChange, ServerDifference
+    from clusterwright.source_of_truth.difference import RowChange, ServerDifference, ServerObjects
     from clusterwright.source_of_truth.rows import KeptTable, Key
 
 _AT_A_TIME = 100  # objects a request: a busy server answers within half a minute
@@ -46,7 +46,7 @@ class _Item(NamedTuple):
     body: Any
 
 
-def apply(known: Known, found: ServerDifference, told: Callable[[str], None]) -> Done:
+def apply(known: ServerObjects, found: ServerDifference, told: Callable[[str], None]) -> Done:
     """Takes away, then makes and changes, table by table; ``told`` hears of each table that is finished.
 
     A server that no longer answers ends it: ``stopped`` says why, and the counts what was done until then.
@@ -67,7 +67,7 @@ def apply(known: Known, found: ServerDifference, told: Callable[[str], None]) ->
     return done
 
 
-def _fill(known: Known, table: KeptTable, found: ServerDifference, done: Done) -> None:
+def _fill(known: ServerObjects, table: KeptTable, found: ServerDifference, done: Done) -> None:
     amended = table.amends is not None
     changes = found.change[table.name] + (found.make[table.name] if amended else [])
     items = _items(known, table, changes, done, changing=True)
@@ -88,7 +88,9 @@ def _fill(known: Known, table: KeptTable, found: ServerDifference, done: Done) -
             pass  # it is counted as made
 
 
-def _items(known: Known, table: KeptTable, changes: Iterable[RowChange], done: Done, *, changing: bool) -> list[_Item]:
+def _items(
+    known: ServerObjects, table: KeptTable, changes: Iterable[RowChange], done: Done, *, changing: bool
+) -> list[_Item]:
     items: list[_Item] = []
     for change in changes:
         names = {each.name for each in change.fields} if change.record is not None else set(change.row.fields)
@@ -106,7 +108,7 @@ def _items(known: Known, table: KeptTable, changes: Iterable[RowChange], done: D
 
 
 def _retried(
-    known: Known, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable
+    known: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable
 ) -> Iterator[tuple[Sequence[_Item], Any]]:
     """The batches; what is refused is tried once more at the end, when what was in its way may have moved."""
     before = len(done.failed)
@@ -118,7 +120,7 @@ def _retried(
 
 
 def _batches(
-    known: Known, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable
+    known: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable
 ) -> Iterator[tuple[Sequence[_Item], Any]]:
     """Sends the items, several requests at a time, and gives those that were taken with their answer.
 

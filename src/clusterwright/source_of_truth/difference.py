@@ -60,10 +60,18 @@ class ServerDifference:
         return any(any(each.values()) for each in (self.make, self.change, self.take))
 
 
-class Known:
+class ServerObjects:
     """What is known of a server: the id of each object that is looked at, by table and key, and whose it is."""
 
-    def __init__(self, system: ServerKind, client: Client, rows: Iterable[KeptRow], tag: str) -> None:
+    def __init__(
+        self,
+        system: ServerKind,
+        client: Client,
+        rows: Iterable[KeptRow],
+        tag: str,
+        further: frozenset[str] = frozenset(),
+    ) -> None:
+        self._further = further
         self.system, self.client, self._tag = system, client, tag
         self.rows: dict[str, list[KeptRow]] = defaultdict(list)
         for row in rows:
@@ -109,7 +117,7 @@ class Known:
         query = self._query(table)
         if query is None:
             return
-        keep = {name for row in self.rows[table.name] for name in row.fields} | {"id", "tags"}
+        keep = {name for row in self.rows[table.name] for name in row.fields} | {"id", "tags"} | self._further
         keep |= {name for each in self.system.tables if each.amends == table.name for name in _AMENDED}
         tag = self.ids["tags"].get((self._tag,), MISSING)
         for record in self.client.read(table.endpoint, query):
@@ -162,7 +170,7 @@ class Known:
 _AMENDED = ("primary_ip4", "primary_ip6", "oob_ip", "primary_mac_address")
 
 
-def difference(known: Known, *, whole: bool) -> ServerDifference:
+def difference(known: ServerObjects, *, whole: bool) -> ServerDifference:
     """What is to be done. Where not the ``whole`` cluster is listed, nothing is taken away."""
     found = ServerDifference()
     for table in known.system.tables:
@@ -188,14 +196,14 @@ def difference(known: Known, *, whole: bool) -> ServerDifference:
     return found
 
 
-def _stands_in_ours(known: Known, table: KeptTable, row: KeptRow) -> bool:
+def _stands_in_ours(known: ServerObjects, table: KeptTable, row: KeptRow) -> bool:
     if table.owner is None:
         return False
     ref = row.fields[table.owner[0]]
     return known.is_ours(ref.table, known.id_of(ref))
 
 
-def _differing(known: Known, table: KeptTable, row: KeptRow, record: Record) -> Iterator[Field]:
+def _differing(known: ServerObjects, table: KeptTable, row: KeptRow, record: Record) -> Iterator[Field]:
     identifying = {name for name, _ in table.key}
     for name, value in row.fields.items():
         if name in identifying or (table.locate is not None and "termination" in name):
@@ -207,7 +215,7 @@ def _differing(known: Known, table: KeptTable, row: KeptRow, record: Record) -> 
             yield Field(name, _said(known, value, current), _planned(value))
 
 
-def _same(known: Known, name: str, value: Any, current: Any) -> bool:
+def _same(known: ServerObjects, name: str, value: Any, current: Any) -> bool:
     if isinstance(value, Ref):
         return bool(known.id_of(value) == identity_of(current))
     if isinstance(value, tuple):  # tags: others' may stand beside ours
@@ -230,7 +238,7 @@ def _planned(value: Any) -> str:
     return ", ".join(map(_planned, value)) if isinstance(value, tuple) else str(value)
 
 
-def _said(known: Known, value: Any, current: Any) -> str:
+def _said(known: ServerObjects, value: Any, current: Any) -> str:
     if isinstance(value, Ref):
         key = known.key_of(value.table, identity_of(current))
         return "none" if current is None else "another" if key is None else " ".join(key)
@@ -246,7 +254,7 @@ def identity_of(value: Any) -> Any:
     return value.get("id") if isinstance(value, dict) else value
 
 
-def _keep_what_holds_others(known: Known, found: ServerDifference) -> None:
+def _keep_what_holds_others(known: ServerObjects, found: ServerDifference) -> None:
     """Leaves interfaces with others' cables and addresses, and devices with anything of others', as they are.
 
     A server takes away what hangs at an object together with it, whoever made it.

@@ -1,0 +1,81 @@
+"""What people changed on a server, taken back: places and addresses stay, labels are noted, and the sync is content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.report.specs import INVENTORY
+from tests.source_of_truth.fake_server import TOKEN, Store, serving
+
+from clusterwright.cli.import_from import import_from
+from clusterwright.cli.sync import sync
+from clusterwright.plan.build import build_plan
+from clusterwright.spec.load import load_spec
+
+
+@pytest.fixture(autouse=True)
+def token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETBOX_TOKEN", TOKEN)
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(f"version: 1\nextends: {INVENTORY / 'lab-roce'}.yaml\n", encoding="utf-8")
+    return path
+
+
+def run(command: object, store: Store, spec: Path, *options: str) -> Result:
+    with serving(store) as url:
+        found = CliRunner().invoke(command, ["netbox", str(spec), "--url", url, *options], standalone_mode=False)  # type: ignore[arg-type]
+    assert TOKEN not in found.output
+    return found
+
+
+def test_what_stands_on_the_server_stays(spec: Path) -> None:
+    store = Store()
+    assert run(sync, store, spec).return_value == 0
+    node = store.one("dcim/devices", name="gpu-p00r00n1")
+    node |= {"serial": "FXK2290014", "asset_tag": "A-77", "position": 25.0}
+    switch = store.one("dcim/devices", name="mgmt-00")
+    switch["position"] = 42.0
+    port = store.one("dcim/interfaces", name="fe0", device=node["id"])
+    port["mac_address"] = "0C:42:A1:5B:00:0C"
+    cable = next(each for each in store.of("dcim/cables") if each["a_terminations"][0]["object_id"] == port["id"])
+    cable["label"] = "C-1041"
+    address = store.one("ipam/ip-addresses", assigned_object_id=port["id"])
+    address["address"] = address["address"].rpartition("::")[0] + "::3f/64"
+
+    assert run(import_from, store, spec, "--check").return_value == 1
+    assert [path.name for path in spec.parent.iterdir()] == ["cluster.yaml"]
+    found = run(import_from, store, spec)
+    assert found.return_value == 0, found
+    assert "gpu-p00r00n1: p00r00 unit 9 → p00r00 unit 25" in found.output
+    plan = build_plan(load_spec(spec))
+    assert (plan.by_name["gpu-p00r00n1"].unit, plan.by_name["mgmt-00"].unit) == (25, 42)
+    ends = {(cable.a.device, cable.a.port): cable.a for cable in plan.cables}
+    assert (ends["gpu-p00r00n1", "fe0"].address or 0) % 2**64 == 0x3F
+    noted = plan.spec.overlay.by_end
+    assert (noted["gpu-p00r00n1", ""].serial, noted["gpu-p00r00n1", ""].asset_tag) == ("FXK2290014", "A-77")
+    assert plan.spec.noted_macs == {("gpu-p00r00n1", "fe0"): 0x0C42A15B000C}
+    assert noted["gpu-p00r00n1", "fe0"].cable == "C-1041"
+
+    assert run(import_from, store, spec, "--check").return_value == 0
+    again = run(sync, store, spec)
+    assert again.return_value == 0, again.output
+    assert "devices" not in again.stdout
+    assert "ip-addresses" not in again.stdout
+
+
+def test_what_cannot_stand_is_refused(spec: Path) -> None:
+    store = Store()
+    assert run(sync, store, spec).return_value == 0
+    node = store.one("dcim/devices", name="gpu-p00r00n1")
+    port = store.one("dcim/interfaces", name="fe0", device=node["id"])
+    store.one("ipam/ip-addresses", assigned_object_id=port["id"])["address"] = "fd00:9::1/64"
+    found = run(import_from, store, spec)
+    assert "cannot stand" in str(found.exception)
+    assert "gpu-p00r00n1" in str(found.exception)
+    assert [path.name for path in spec.parent.iterdir()] == ["cluster.yaml"]
