@@ -78,7 +78,7 @@ def resolved(schema: Schema, named: Schema) -> Schema:
     while "$ref" in schema:
         target = named[schema["$ref"]]
         schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
-    if "then" in schema and "properties" not in schema:
+    if "items" in schema.get("then", {}) and "properties" not in schema:
         items = resolved(schema["then"]["items"], named)
         schema = {**schema, "then": {**schema["then"], "items": items}, "else": resolved(schema["else"], named)}
     if "oneOf" in schema and "properties" not in schema:
