@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+from pygments.lexers import get_lexer_by_name
 from tests.golden_files import REFRESH
 from tests.pages.command_reference import command_page, status_table
 
@@ -128,3 +129,9 @@ def test_the_reference_of_commands_is_what_the_parser_makes() -> None:
         assert page.read_text(encoding="utf-8") == text, (
             f"{name} is stale: CLUSTERWRIGHT_GOLDEN=write pytest {__file__}"
         )
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+def test_a_block_is_in_a_language_that_the_site_can_show(guide: Path) -> None:
+    kinds = {kind for kind, _ in FENCE.findall(guide.read_text(encoding="utf-8")) if kind}
+    assert all(get_lexer_by_name(kind) for kind in kinds)
