@@ -31,7 +31,10 @@ def unstated_origins(subject: Subject) -> Iterator[Problem]:
         yield Problem(path, _MESSAGE, _HINT)
     for index in range(len(document.data.get("hardware", ()))):
         place = ("hardware", index)
-        file = document.named_file(place)
+        try:
+            file = document.named_file(place)
+        except SpecError:  # reading the catalogue tells it
+            continue
         if count := len(unstated_of(file)):
             said = f"{file} has {count} places of which nobody has said yet where their figures come from."
             yield Problem(place, said, f"`clusterwright lint {file}` shows them.")
