@@ -38,6 +38,7 @@ LONGEST = (
     "tests/proofs/isolation/test_isolation_mutations.py",
     "tests/lab/test_hundred_routers.py",
     "tests/lab/test_lab.py",
+    "tests/packaging/test_wheel.py",
 )
 
 settings.register_profile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -53,6 +54,27 @@ def test_links_and_files_are_there(guide: Path) -> None:
 def test_commands_have_the_options_that_are_named(guide: Path) -> None:
     problems = [what_is_wrong_with(words.split()) for words in COMMAND.findall(text_of(guide))]
     assert not [problem for problem in problems if problem is not None]
+
+
+def test_messages_name_no_page_that_an_installed_package_has_not() -> None:
+    """But for the head of allocation files, which stays: it would change every one that people have."""
+    wrong = []
+    for file in sorted((REPOSITORY / "src").rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        unsaid = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+        wrong += [
+            f"{file.name}:{node.lineno}: {node.value}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in unsaid
+            if re.search(r"\bdocs/[\w-]+\.md", node.value) and not node.value.startswith("# What stands in")
+        ]
+    for file in sorted((REPOSITORY / "inventory/schema").glob("*.json")):
+        wrong += [f"{file.name}: {name}" for name in re.findall(r"\bdocs/[\w-]+\.md", file.read_text())]
+    assert not wrong, "link it: DOCS_SITE says where its pages are read"
+
+
+def test_help_names_no_page_that_an_installed_package_has_not() -> None:
+    assert "docs/" not in (REPOSITORY / "docs/cli.md").read_text()
 
 
 def test_what_is_not_there_is_found() -> None:

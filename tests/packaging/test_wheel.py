@@ -11,10 +11,12 @@ from zipfile import ZipFile
 
 import pytest
 import yaml
+from tests.pages.test_commands import blocks, part_of_line
 
 from clusterwright import __version__
 
 CHECKOUT = Path(__file__).parents[2]
+START = CHECKOUT / "docs/start.md"
 BUILD = ("build", "--quiet", "--build-constraints", CHECKOUT / "requirements-build.lock")
 
 
@@ -85,7 +87,7 @@ def test_the_files_about_the_project_agree() -> None:
 def test_it_lints_every_reference_spec(installed: Path, tmp_path: Path) -> None:
     (carried,) = installed.parent.glob("lib/python3*/site-packages/clusterwright/data/inventory")
 
-    done = run(installed / "clusterwright", "lint", carried, cwd=tmp_path)
+    done = run(installed / "clusterwright", "lint", carried, "--fail-on", "error", cwd=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -117,3 +119,19 @@ def test_it_previews_with_pulumi(installed: Path, tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "8 to create" in done.stdout
+
+
+@pytest.mark.usefixtures("pulumi_on_the_path")
+def test_a_newcomer_follows_the_first_page_to_its_end(installed: Path, tmp_path: Path) -> None:
+    """Every command of the page in an empty folder, those that the tests of the pages leave out as well."""
+    commands = [step for block in blocks(START.read_text(), everything=True) for step in block.steps]
+    verbs = [step.command.split()[1] for step in commands if step.command.startswith("clusterwright ")]
+    story = ("init", "lint", "render", "verify", "report", "preview", "up", "lint", "diff", "up", "preview")
+    told = iter(verbs)
+    assert all(verb in told for verb in story), verbs
+    path = f"{installed}{os.pathsep}{os.environ['PATH']}"
+    for step in commands:
+        done = run("env", f"PATH={path}", "bash", "-c", f"{step.command} 2>&1", cwd=tmp_path)
+        assert done.returncode == (1 if " diff " in step.command else 0), (step.command, done.stdout)
+        pattern = "".join("(?:.*\n)*?" if line == "..." else part_of_line(line) + "\n" for line in step.shown)
+        assert not step.shown or re.fullmatch(pattern, done.stdout), (step.command, done.stdout)

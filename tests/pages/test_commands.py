@@ -44,10 +44,10 @@ class Block:
     steps: tuple[Step, ...]
 
 
-def blocks(text: str) -> Iterator[Block]:
-    """The blocks of a page that are run."""
+def blocks(text: str, *, everything: bool = False) -> Iterator[Block]:
+    """The blocks of a page that are run, or ``everything`` that it shows."""
     for kind, said, body in BLOCK.findall(text):
-        if kind == "not run":
+        if kind == "not run" and not everything:
             continue
         steps: list[Step] = []
         for line in body.splitlines():

@@ -20,7 +20,8 @@ _EXIT_FINDINGS = 1
 def snapshot_command(spec: Path, out: Path, only: tuple[str, ...]) -> int:
     """Writes the EOS and SONiC switches of SPEC as a snapshot that Batfish loads, with the cables between them.
 
-    What Batfish understands of it, and what it does not, stands in docs/ethernet.md.
+    What Batfish understands of it, and what it does not, stands on the documentation's page on
+    Ethernet switches.
 
     Exit status: 0 written, 1 the spec has errors, 2 could not run.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import LintRule
 
@@ -218,7 +219,7 @@ MORE_THAN_A_LINE = LintRule(
     "Write it on one line.",
     "This holds for every text and every key of a file, also inside `extra_config`. A text folded over several lines"
     " begins with `>-`; `>` and `|` leave a line end behind it. What else a text may hold depends on its kind:"
-    " docs/spec.md lists the kinds under strings.",
+    f" {DOCS_SITE}/spec.html lists the kinds under strings.",
 )
 BAD_CHIP_FILE = LintRule(
     "CW433",

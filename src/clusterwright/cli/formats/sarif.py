@@ -71,7 +71,7 @@ def _rule(code: str, rule: LintRule | None) -> dict[str, Any]:
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.why},
         "help": {"text": rule.mend},
-        **({"helpUri": f"{DOCS_SITE}/rules/{code}/"} if code.startswith("CW") else {}),
+        **({"helpUri": f"{DOCS_SITE}/rules/{code}.html"} if code.startswith("CW") else {}),
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
     }
 

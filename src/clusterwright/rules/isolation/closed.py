@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import Severity
 from clusterwright.rules.isolation.flows import promised
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -71,8 +72,8 @@ def default_route(subject: Subject) -> Iterator[Problem]:
     title="filter changed by hand",
     why="What passes would no longer be what the flows say, and nobody who reads them would know.",
     mend="Say it as a flow.",
-    docs="The lists and tables that docs/isolation.md names are rendered from the flows alone. Lists of another name"
-    " may be added, and are read by `clusterwright verify`.",
+    docs=f"The lists and tables that {DOCS_SITE}/isolation.html names are rendered from the flows alone. Lists of"
+    " another name may be added, and are read by `clusterwright verify`.",
 )
 def filter_by_hand(subject: Subject) -> Iterator[Problem]:
     """Added lines and patches that touch the lists and tables that flows are rendered to."""

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import Severity
 from clusterwright.placeholder import LIKE_ONE, PLACEHOLDER
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -143,7 +144,7 @@ def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
     title="placeholder that names no secret",
     why="Nothing would take its place: the deployment refuses to start, or the device would get the words themselves.",
     mend="Write `<secret NAME>`, or `<secret NAME as FORM>` where a device keeps the value in a form of its own.",
-    docs="A name has lower-case letters, digits and hyphens; docs/secrets.md lists the forms.",
+    docs=f"A name has lower-case letters, digits and hyphens; {DOCS_SITE}/secrets.html lists the forms.",
 )
 def unreadable_placeholder(subject: Subject) -> Iterator[Problem]:
     """Text in added configuration that is meant as a placeholder, with a name or form that there cannot be."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.hardware.systems import systems
@@ -16,7 +17,7 @@ from clusterwright.spec.hardware.systems import systems
     why="Whoever gets at the link can end the session, or speak as the neighbour and draw the cluster's traffic away.",
     mend="Agree on a secret with the neighbour's owner and name it in `authentication`.",
     docs="`authentication: {secret: NAME}` is TCP-MD5 (RFC 2385), `method: tcp-ao` the better TCP-AO (RFC 5925), with"
-    " an `algorithm` and a `key_id` that both ends have alike. Secrets are names; see docs/secrets.md.",
+    f" an `algorithm` and a `key_id` that both ends have alike. Secrets are names; see {DOCS_SITE}/secrets.html.",
 )
 def open_border(subject: Subject) -> Iterator[Problem]:
     """Borders without authentication."""

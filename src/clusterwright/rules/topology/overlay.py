@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import Position, Severity
 from clusterwright.plan.chips import chip_names
 from clusterwright.plan.model import Device, format_guid
@@ -18,7 +19,7 @@ _ALONE = (("serial", "serial number"), ("asset_tag", "asset tag"), ("mac", "MAC 
 _FILE = (
     "The overlay file lies beside the spec: `cluster.overlay.csv` beside `cluster.yaml`, CSV with the columns `device`,"
     " `port`, `serial`, `asset_tag`, `rack`, `unit`, `mac`, `guid` and `cable`, any but the first left out"
-    " (docs/overlay.md)."
+    f" ({DOCS_SITE}/overlay.html)."
 )
 
 NOT_NOTED = LintRule(
@@ -158,7 +159,7 @@ def _cables_twice(subject: Subject) -> Iterator[tuple[Noted, str]]:
     why="Its cables are cut for the planned place, and whoever looks for it there does not find it.",
     mend="Move it; or pin the place where it stands in the allocation file.",
     docs=_FILE + " What stands in another unit of its rack can stay there: `clusterwright import` writes its place into"
-    " the allocation file (docs/sources-of-truth.md).",
+    f" the allocation file ({DOCS_SITE}/sources-of-truth.html).",
 )
 def stands_elsewhere(subject: Subject) -> Iterator[Problem]:
     """Rows with a rack or unit that is not the planned one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import Position, Severity
 from clusterwright.plan.allocation.disagreement import moves_unaided
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
@@ -12,7 +13,7 @@ from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 MOST_TOLD = 20  # facts of the file, after which nobody reads on
 _FILE = (
     "The allocation file lies beside the spec: `cluster.allocated.yaml` beside `cluster.yaml`. `clusterwright allocate`"
-    " writes it, and every command reads it (docs/growing.md)."
+    f" writes it, and every command reads it ({DOCS_SITE}/growing.html)."
 )
 
 NO_FACT = LintRule(
