@@ -13,6 +13,7 @@ import pytest
 from tests.lab.shortest_paths import widths
 from tests.lab.twins import COMMAND, error, lab, small_spec, twin_of
 
+from clusterwright import data_files
 from clusterwright.lab import frr
 from clusterwright.lab.check import await_routes, kernel_routes
 from clusterwright.lab.cut import Cut
@@ -248,6 +249,8 @@ def test_the_frontend_with_its_shared_subnets_has_a_twin_too(tmp_path: Path) -> 
 def test_mistakes_are_answered_in_one_sentence(tmp_path: Path) -> None:
     spec = small_spec(tmp_path, "twin-off")
     assert "does not run" in error("check", spec)
+    tenants = data_files.folder("inventory") / "lab-tenants.yaml"
+    assert "the lab's switches speak no LACP" in error("up", tenants, "--fabric", "frontend")
     assert 'no fabric "back"' in error("up", spec, "--fabric", "back")
     assert "--routers" in error("up", "roce-24k")
     assert "InfiniBand" in error("up", "lab-ib", "--fabric", "backend")

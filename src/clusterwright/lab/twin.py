@@ -104,6 +104,11 @@ def build_twin(plan: Plan, fabric: str, cut: Cut) -> Twin:
         )
     if kind.addressing is None:
         raise ClusterwrightError(f"{plan.name}: {fabric} has no addresses. Give it `addressing:`, so that it can run.")
+    if any(attach.bond is not None for attach in kind.attach):
+        raise ClusterwrightError(
+            f"{plan.name}: NICs on {fabric} are joined to bonds, and the lab's switches speak no LACP."
+            " Name another fabric with --fabric, or take `bond` out of a copy of the spec."
+        )
     kept = kept_switches(plan, fabric, cut)
     nodes = kept_nodes(plan, fabric, [device for device in kept if device.tier == 0], cut.nodes)
     return _twin(plan, fabric, tuple(device.name for device in kept), tuple(device.name for device in nodes))
