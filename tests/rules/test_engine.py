@@ -37,7 +37,10 @@ def found(path: Path, text: str) -> list[str]:
 def test_every_packaged_file_lints_clean() -> None:
     files = [*sorted(INVENTORY.glob("*.yaml")), *sorted((INVENTORY / "hardware").glob("*.yaml"))]
     result = lint_paths(files)
-    assert not result.findings
+    # Storage of others, which speaks no TLS: a warning, and no error to be suppressed.
+    assert [(each.code, each.position.file.rpartition("/")[2]) for each in result.findings] == [
+        ("CW558", "lab-tenants.yaml")
+    ]
     assert {str(file) for file in files} <= set(result.files)
 
 

@@ -53,7 +53,7 @@ images:
     sysctl: {{kernel.planted: x}}
 mounts:
   - {{name: home, options: ["vers=4.2", proto=tcp, xprtsec=mtls, hard, noatime, nodev, nosuid, context=x]}}
-  - {{name: planted, nodes: [compute], mountpoint: /planted, system: storage, type: lustre, options: [ro],
+  - {{name: planted, nodes: [compute], mountpoint: /planted, system: storage, type: beegfs, options: [ro],
      export: "10.0.0.1:/a", protection: {{kind: client-side-aead}}}}
 """
 # Texts that files are called by, or by which lists are sorted: with another text comes another order. A file system of
