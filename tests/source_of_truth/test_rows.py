@@ -61,6 +61,13 @@ def test_of_one_pod_no_row_leaves_it(kind: str) -> None:
     assert {key for row in rows if row.table == "cables" for key in row.key[::2]} <= devices
 
 
+@pytest.mark.parametrize("kind", SERVER_KINDS)
+def test_of_one_pod_everything_is_told_as_of_the_whole_cluster(kind: str) -> None:
+    whole = {(row.table, row.key): row.fields for row in rows_of(kind, "lab-roce")}
+    for row in rows_of(kind, "lab-roce", "p00r00"):
+        assert row.fields == whole[row.table, row.key]
+
+
 def test_the_whole_lab_is_listed() -> None:
     plan = plan_of("lab-roce")
     for kind in SERVER_KINDS:

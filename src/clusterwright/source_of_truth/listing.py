@@ -6,6 +6,7 @@ from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from clusterwright.report.records import Inventory
 from clusterwright.source_of_truth.words import slug
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     from clusterwright.plan.model import Cable
     from clusterwright.report.lists.interfaces import ListedInterface
-    from clusterwright.report.records import Inventory
     from clusterwright.spec.hardware.models import HardwareModel
 
 MADE_BY = "clusterwright"
@@ -94,10 +94,12 @@ class Listing:
             network = ip_network(each["prefix"])
             what = f"{each['fabric']} {each['kind']}" if each["device"] is None else f"hosts behind {each['device']}"
             seen.setdefault((each["fabric"], network), ListedPrefix(each["fabric"], str(network), False, what))
+        # Of one pod too, a pool is told as what it is to the whole cluster.
+        every = {(each["fabric"], ip_network(each["prefix"])) for each in Inventory(self.inventory.plan).subnets()}
         inside = {
             (fabric, network.supernet(new_prefix=length))
-            for fabric, network in seen
-            for length in {other.prefixlen for _, other in seen}
+            for fabric, network in every
+            for length in {other.prefixlen for _, other in every}
             if length < network.prefixlen
         }
         lengths = {(fabric, network.version, network.prefixlen) for fabric, network in seen}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from clusterwright.report.records import Inventory
 from clusterwright.source_of_truth.files import table_files
 from clusterwright.source_of_truth.rows import KeptRow, KeptTable, Key, Ref, ServerKind
 from clusterwright.source_of_truth.words import CABLES, STATES, interface_type, slug
@@ -171,8 +172,10 @@ def _wwn(guid: str) -> str:
 def _as_numbers(listing: Listing) -> Iterator[KeptRow]:
     """AS numbers, with the registry that has them: that of private ones is RFC 6996."""
     uses: dict[int, list[str]] = defaultdict(list)
-    for each in listing.inventory.asns():
-        uses[each["asn"]].append(f"{each['fabric']} {each['role']}")
+    listed = {each["asn"] for each in listing.inventory.asns()}
+    for each in Inventory(listing.inventory.plan).asns():
+        if each["asn"] in listed:
+            uses[each["asn"]].append(f"{each['fabric']} {each['role']}")
     registries = {number: _registry(number) for number in uses}
     for name in sorted(set(registries.values())):
         yield _named("rirs", name, is_private=name == "RFC 6996")
