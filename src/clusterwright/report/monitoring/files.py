@@ -14,8 +14,9 @@ from clusterwright.report.monitoring.neighbours import anta_catalogue, anta_inve
 from clusterwright.report.monitoring.rules import alerting_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from clusterwright.report.monitoring.neighbours import Neighbours
     from clusterwright.report.records import Inventory
 
 
@@ -27,13 +28,23 @@ def monitoring_files(inventory: Inventory) -> Mapping[str, Iterable[str]]:
         "rules.yml": alerting_rules(inventory),
         "gnmic.yml": gnmic_configuration(inventory),
         "snmp-targets.json": snmp_targets(inventory),
-        "lldp.json": neighbours,
         "anta-inventory.yml": tested if tested["anta_inventory"]["hosts"] else None,
         "anta-catalogue.yml": anta_catalogue(inventory, neighbours) if tested["anta_inventory"]["hosts"] else None,
         **{f"dashboard-{fabric.name}.json": dashboard(inventory, fabric) for fabric in inventory.plan.spec.fabrics},
     }
     texts = {name: (_text(name, document),) for name, document in documents.items() if document is not None}
-    return {"targets.json": target_lines(inventory), **texts}
+    return {"targets.json": target_lines(inventory), "lldp.json": _device_lines(neighbours), **texts}
+
+
+def _device_lines(neighbours: Neighbours) -> Iterator[str]:
+    """A device a line."""
+    yield "{"
+    between = "\n"
+    for device, ports in neighbours.items():
+        heard = {port: {"device": other, "port": far} for port, (other, far) in ports.items()}
+        yield f"{between}{json.dumps(device)}: {json.dumps(heard)}"
+        between = ",\n"
+    yield "\n}\n"
 
 
 def _text(name: str, document: Any) -> str:

@@ -10,7 +10,7 @@ from clusterwright.spec.hardware.systems import systems
 if TYPE_CHECKING:
     from clusterwright.report.records import Inventory
 
-Neighbours = dict[str, dict[str, dict[str, str]]]
+Neighbours = dict[str, dict[str, tuple[str, str]]]
 
 
 def expected_neighbours(inventory: Inventory) -> Neighbours:
@@ -20,7 +20,7 @@ def expected_neighbours(inventory: Inventory) -> Neighbours:
     for cable in inventory.cable_list:
         if cable.in_service and cable.fabric in ethernet:
             for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
-                found[near.device][near.port] = {"device": far.device, "port": far.port}
+                found[near.device][near.port] = (far.device, far.port)
     return dict(found)
 
 
@@ -52,9 +52,9 @@ def anta_catalogue(inventory: Inventory, neighbours: Neighbours) -> dict[str, An
         ports = neighbours.get(host["name"], {})
         filters = {"tags": [host["name"]]}
         switches = [
-            {"port": port, "neighbor_device": far["device"], "neighbor_port": far["port"]}
-            for port, far in ports.items()
-            if kinds[far["device"]] == "switch"
+            {"port": port, "neighbor_device": device, "neighbor_port": far}
+            for port, (device, far) in ports.items()
+            if kinds[device] == "switch"
         ]
         if switches:
             heard.append({"VerifyLLDPNeighbors": {"neighbors": switches, "require_fqdn": False, "filters": filters}})
