@@ -66,7 +66,7 @@ up: setup ## deploys the RoCE cluster's upper layer and first pod into up/flash,
 
 test: lint develop ## installs what the tests need, then runs lint and all tests
 	@tools/install-debian-packages
-	@for package in receptor ktls-utils libnl-genl-3-200; do tools/debian13-package $$package > /dev/null; done
+	@for package in receptor ktls-utils libnl-genl-3-200 slurmctld; do tools/debian13-package $$package > /dev/null; done
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/pytest $(SIDE_BY_SIDE)
 
 test-fast: develop ## a test of every room in three minutes: without root, Debian packages, Pulumi or full-size deployments

@@ -44,6 +44,8 @@ def serving(namespace: str, name: str, tree: Path, addresses: Sequence[str], gat
         family = ["-6"] if ":" in gateway else []
         for line in (*addresses, f"route add default via {gateway}"):
             subprocess.run(["ip", *family, *line.split()], check=True)
+        filters = tree / "etc/nftables.conf"
+        subprocess.run(["nft", "-f", filters], check=True)
     script = _START.format(places=" ".join(_PLACES), tree=tree, name=name, logs=logs)
     command = ["unshare", "--mount", "--uts", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", script]
     with inside(namespace), (logs / "server.log").open("w") as stream:

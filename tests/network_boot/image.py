@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
+from clusterwright.platforms.linux.writer.system import AUTHORITIES
 
 CHECKOUT = Path(__file__).parents[2]
 HTTP = "srv/http"
@@ -35,6 +36,11 @@ After=systemd-networkd.service nftables.service
 ExecStart=/usr/local/sbin/probe
 StandardOutput=file:/dev/ttyS1
 """
+# What takes an emulated processor minutes, and nothing of the test looks at.
+_SPARED = (
+    *("systemd-hwdb-update.service", "systemd-journal-catalog-update.service", "systemd-networkd-wait-online.service"),
+    *("ldconfig.service", "systemd-binfmt.service"),
+)
 _WANTED = "[Unit]\nWants=probe.service\n"
 
 
@@ -57,11 +63,13 @@ def build(tree: Path, image: str, addresses: int, folder: Path) -> None:
         ("usr/local/sbin/probe", _PROBE.replace("ADDRESSES", str(addresses)), 0o755),
         ("etc/systemd/system/probe.service", _UNIT, 0o644),
         ("etc/systemd/system/multi-user.target.d/99-probe.conf", _WANTED, 0o644),
+        *((f"etc/systemd/system/{unit}", "", 0o644) for unit in _SPARED),
     ):
         place = definition / "mkosi.extra" / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
         place.chmod(mode)
+    _authority(definition / "mkosi.extra" / AUTHORITIES.removeprefix("/"))
     done = subprocess.run(
         [CHECKOUT / "tools/build-image", definition, folder], capture_output=True, text=True, check=False
     )
@@ -69,3 +77,10 @@ def build(tree: Path, image: str, addresses: int, folder: Path) -> None:
     for built in folder.iterdir():
         if built.name.endswith((".cpio.zst", ".vmlinuz")):
             os.link(built.resolve(), tree / HTTP / "images" / built.name)
+
+
+def _authority(place: Path) -> None:
+    """What a package of the site brings: the authority that log servers' certificates are of."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    command = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout", "/dev/null", "-subj", "/CN=site"]
+    subprocess.run([*command, "-out", str(place)], check=True, capture_output=True)

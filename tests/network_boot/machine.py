@@ -21,7 +21,7 @@ from clusterwright.plan.boot import boot_nics, format_mac
 from clusterwright.plan.model import Plan
 
 FIRMWARE = Path("/usr/share/OVMF")
-MEMORY_MB = 2048
+MEMORY_MB = 2560
 
 
 @dataclass(frozen=True, slots=True)

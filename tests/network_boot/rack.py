@@ -11,7 +11,7 @@ import json
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_interface
@@ -96,10 +96,13 @@ def rack_switch(plan: Plan, text: str, name: str, prefix: str) -> RackSwitch:
 
 
 @contextmanager
-def racks(prefix: str, nodes: RackSwitch, servers: RackSwitch, server: str, taps: Path) -> Iterator[None]:
+def racks(
+    prefix: str, nodes: RackSwitch, servers: RackSwitch, server: str, beyond: Sequence[str], taps: Path
+) -> Iterator[None]:
     """Within, both switches run, and the ``server`` namespace is cabled to its own.
 
-    Nodes' ports are there as taps for virtual machines; ``taps`` is a folder for the daemons' files.
+    What is ``beyond`` the cluster, as prefixes, lies behind the servers' switch. Nodes' ports are there as taps for
+    virtual machines; ``taps`` is a folder for the daemons' files.
     """
     remove_namespaces(prefix)
     with ExitStack() as stack:
@@ -116,7 +119,7 @@ def racks(prefix: str, nodes: RackSwitch, servers: RackSwitch, server: str, taps
                 f"addr add {switch.gateway} dev {BRIDGE}\n",
                 switch.namespace,
             )
-        _join(nodes, servers)
+        _join(nodes, servers, beyond)
         for cable in nodes.cables:
             run_ip(f"tuntap add {port_name(cable)} mode tap\n", nodes.namespace)
             _into_bridge(nodes, cable)
@@ -147,7 +150,7 @@ def _into_bridge(switch: RackSwitch, cable: Cable) -> None:
     run_ip(f"link set {port} mtu {MTU} master {BRIDGE}\nlink set {port} up\n", switch.namespace)
 
 
-def _join(nodes: RackSwitch, servers: RackSwitch) -> None:
+def _join(nodes: RackSwitch, servers: RackSwitch, beyond: Sequence[str]) -> None:
     far = f"peer name spine mtu {MTU} netns {servers.namespace}"
     run_ip(f"link add spine mtu {MTU} type veth {far}\n", nodes.namespace)
     link = _LINKS[nodes.version]
@@ -157,6 +160,8 @@ def _join(nodes: RackSwitch, servers: RackSwitch) -> None:
         # a relay asks from the gateway's address
         source = own.gateway.partition("/")[0]
         run_ip(f"route add {other.subnet} via {hop} dev spine src {source}\n", own.namespace)
+        if own is nodes:
+            run_ip("".join(f"route add {prefix} via {hop} dev spine\n" for prefix in beyond), own.namespace)
 
 
 @contextmanager
