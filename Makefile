@@ -27,8 +27,9 @@ COMPILE = "$$(tools/bootstrap-uv)" pip compile --quiet --universal --python-vers
 # Half of a short command's time goes into compiling what it imports where nobody may write that down.
 COMPILED = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -qq -j 0
 
-# A file's tests stay in one process, which makes its fixtures once, in the order that tests/conftest.py gives them.
-SIDE_BY_SIDE = -n 2 --dist loadfile --no-loadscope-reorder
+# A file's tests stay in one process, which makes its fixtures once, in the order that tests/conftest.py gives them. Three
+# of them keep two cores busy: a fourth of the time of two is waiting for routers, engines and machines to say that they run.
+SIDE_BY_SIDE = -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup develop up test test-fast test-servers test-pythons lint docs bench figures lock golden clean
 
