@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
+MOST_TOLD = 20
+"""Findings of one kind about a file, after which nobody reads on."""
+
 
 class Severity(IntEnum):
     """How bad a finding is; ordered, so that ``--fail-on`` can compare."""

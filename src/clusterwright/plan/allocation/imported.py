@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from clusterwright.finding import Finding, SpecError
+from clusterwright.finding import MOST_TOLD, Finding, SpecError
 from clusterwright.plan.allocation.disagreement import Comparison
 from clusterwright.plan.allocation.record import record
 from clusterwright.plan.build import build_plan
@@ -16,7 +16,6 @@ from clusterwright.spec.allocated.point_to_point import LaidCable, no_cable
 from clusterwright.spec.allocated.reading import GIVEN_TWICE, NO_FACT
 
 CANNOT_STAND = "CW262"
-_MOST_TOLD = 20
 
 
 @dataclass
@@ -98,7 +97,7 @@ class _Import:
         return folded.get(port.lower())
 
     def _problem(self, row: LaidCable, message: str, hint: str, code: str = NO_FACT) -> None:
-        if len(self.findings) < _MOST_TOLD:
+        if len(self.findings) < MOST_TOLD:
             self.findings.append(no_cable(self.file, row.line, message, hint, code))
 
 
@@ -121,7 +120,7 @@ def pin(plan: Plan, rows: Iterable[LaidCable], file: str, day: date) -> Plan:
     if told:
         hint = "Mend the list, or the spec so that it joins these two."
         raise SpecError(
-            [no_cable(file, line, message, hint, CANNOT_STAND) for line, message in sorted(told)[:_MOST_TOLD]]
+            [no_cable(file, line, message, hint, CANNOT_STAND) for line, message in sorted(told)[:MOST_TOLD]]
         )
     return after
 

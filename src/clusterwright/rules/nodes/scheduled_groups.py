@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.intent.needs.jobs import controller_group
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.rules.spec.references import named_groups
+from clusterwright.rules.spec.references import named_groups, named_twice
 from clusterwright.spec.job import Scheduler
 from clusterwright.spec.model import ClusterSpec
 
@@ -21,12 +21,8 @@ from clusterwright.spec.model import ClusterSpec
 )
 def nodes_of_two(subject: Subject) -> Iterator[Problem]:
     """Node groups that two schedulers name."""
-    seen: set[str] = set()
-    for scheduler in subject.spec.schedulers:
-        for name, path in named_groups(subject.spec, scheduler.nodes, (*scheduler.path, "nodes")):
-            if name in seen:
-                yield Problem(path, f"Another scheduler places jobs on {name} already.", "Name it in one of them.")
-        seen.update(scheduler.nodes)
+    for name, path in named_twice(subject.spec, subject.spec.schedulers):
+        yield Problem(path, f"Another scheduler places jobs on {name} already.", "Name it in one of them.")
 
 
 @rule(

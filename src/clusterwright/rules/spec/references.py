@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from typing import Protocol
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -15,6 +16,18 @@ from clusterwright.spec.text.document import Path
 MOST_CHOICES = 12
 # Looking for a similar name among thousands takes a while; after this many misses the cause is another one.
 MOST_SUGGESTIONS = 20
+
+
+class NamesGroups(Protocol):
+    """Something under whose `nodes` a spec names node groups."""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Their names."""
+
+    @property
+    def path(self) -> Path:
+        """Where it stands in the spec."""
 
 
 def unknown(kind: str, name: str, known: Iterable[str], path: Path, owner: str = "") -> Problem:
@@ -61,6 +74,14 @@ def named_groups(spec: ClusterSpec, names: Iterable[str], path: Path) -> Iterato
     """Each of the names written at ``path``, one or a list of them, with its place."""
     is_list = isinstance(spec.document.at(path), list)
     yield from ((name, (*path, at) if is_list else path) for at, name in enumerate(names))
+
+
+def named_twice(spec: ClusterSpec, owners: Iterable[NamesGroups]) -> Iterator[tuple[str, Path]]:
+    """Node groups that an earlier one of ``owners`` names under `nodes` too, with their places."""
+    seen: set[str] = set()
+    for owner in owners:
+        yield from (found for found in named_groups(spec, owner.nodes, (*owner.path, "nodes")) if found[0] in seen)
+        seen.update(owner.nodes)
 
 
 @rule(

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from clusterwright.data_files import DOCS_SITE
-from clusterwright.finding import Position, Severity
+from clusterwright.finding import MOST_TOLD, Position, Severity
 from clusterwright.plan.chips import chip_names
 from clusterwright.plan.model import Device, format_guid
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.labels.overlay import Noted
 
-MOST_TOLD = 20  # rows of the file, after which nobody reads on
 _PREFIX_SHIFT = 40
 _ALONE = (("serial", "serial number"), ("asset_tag", "asset tag"), ("mac", "MAC address"), ("guid", "GUID"))
 _FILE = (

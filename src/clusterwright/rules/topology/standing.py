@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from clusterwright.data_files import DOCS_SITE
-from clusterwright.finding import Position, Severity
+from clusterwright.finding import MOST_TOLD, Position, Severity
 from clusterwright.plan.allocation.disagreement import moves_unaided
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 
-MOST_TOLD = 20  # facts of the file, after which nobody reads on
 _FILE = (
     "The allocation file lies beside the spec: `cluster.allocated.yaml` beside `cluster.yaml`. `clusterwright allocate`"
     f" writes it, and every command reads it ({DOCS_SITE}/growing.html)."

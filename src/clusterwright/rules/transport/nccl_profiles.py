@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.intent.traffic_classes import data_levels
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.rules.spec.references import named_groups
+from clusterwright.rules.spec.references import named_twice
 
 
 @rule(
@@ -19,12 +19,8 @@ from clusterwright.rules.spec.references import named_groups
 )
 def nodes_of_two(subject: Subject) -> Iterator[Problem]:
     """Node groups that two profiles name."""
-    seen: set[str] = set()
-    for profile in subject.spec.nccl_profiles:
-        for name, path in named_groups(subject.spec, profile.nodes, (*profile.path, "nodes")):
-            if name in seen:
-                yield Problem(path, f"Another NCCL profile is for {name} already.", "Name it in one of them.")
-        seen.update(profile.nodes)
+    for name, path in named_twice(subject.spec, subject.spec.nccl_profiles):
+        yield Problem(path, f"Another NCCL profile is for {name} already.", "Name it in one of them.")
 
 
 @rule(

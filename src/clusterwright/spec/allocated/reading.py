@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import repeat
 from pathlib import Path as FilePath
 
-from clusterwright.finding import Finding, Position, Severity
+from clusterwright.finding import MOST_TOLD, Finding, Position, Severity
 from clusterwright.spec.allocated.facts import (
     Allocated,
     End,
@@ -32,7 +32,6 @@ from clusterwright.spec.text.source import read_text, refuse_characters
 
 NO_FACT, GIVEN_TWICE = "CW260", "CW261"
 MAX_BYTES = 64 * 1024 * 1024
-MOST_TOLD = 20  # findings of one kind, after which nobody reads on
 CABLES = "cables "
 WHOLE_CLUSTER = "cluster"
 MOST_UNITS = 100  # of a rack

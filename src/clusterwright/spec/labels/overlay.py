@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import NamedTuple
 
-from clusterwright.finding import Finding, Position, Severity
+from clusterwright.finding import MOST_TOLD, Finding, Position, Severity
 from clusterwright.spec.labels.guids import guid_of
 from clusterwright.spec.labels.macs import mac_of
 from clusterwright.spec.text.source import read_text
@@ -23,7 +23,6 @@ NOT_NOTED = "CW280"
 MAX_BYTES = 64 * 1024 * 1024
 OF_DEVICE, OF_PORT = ("serial", "asset_tag", "rack", "unit"), ("mac", "guid", "cable")
 COLUMNS = ("device", "port", *OF_DEVICE, *OF_PORT)
-_MOST_TOLD = 20
 _LONGEST = 50  # characters of a serial number or asset tag, in NetBox and Nautobot alike
 _MOST_UNITS = 100  # of a rack
 
@@ -89,7 +88,7 @@ def overlay_text(rows: Sequence[Noted]) -> str:
 
 def _rows(text: str, file: str, findings: list[Finding]) -> Iterator[Noted]:
     def problem(line: int, message: str, hint: str) -> None:
-        if len(findings) < _MOST_TOLD:
+        if len(findings) < MOST_TOLD:
             findings.append(Finding(NOT_NOTED, Severity.ERROR, message, hint, Position(file, line, 1)))
 
     order: list[str] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.edge import is_host_port
@@ -76,24 +76,18 @@ def _channel(bond: SwitchBond, profile: str | None, filters: tuple[str, ...]) ->
 def _port(view: SwitchView, link: Link, profile: str | None, filters: tuple[str, ...]) -> EosPort:
     address = link.port.address
     bond = view.bond_at.get(link.port.port)
-    if bond is not None:
-        return EosPort(
-            name=link.port.port,
-            description=link.description,
-            shutdown=not link.is_up,
-            speed=_speed(view.mode_of(link.port.side, link.port.port, link.port.speed_gbps), link.port.speed_gbps),
-            fec=error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m),
-            lacp=(
-                f"channel-group {bond.number} mode active",
-                f"lacp timer {'fast' if bond.bond.rate == 'fast' else 'normal'}",
-            ),
-        )
-    return EosPort(
+    port = EosPort(
         name=link.port.port,
         description=link.description,
         shutdown=not link.is_up,
         speed=_speed(view.mode_of(link.port.side, link.port.port, link.port.speed_gbps), link.port.speed_gbps),
         fec=error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m),
+    )
+    if bond is not None:
+        timer = "fast" if bond.bond.rate == "fast" else "normal"
+        return replace(port, lacp=(f"channel-group {bond.number} mode active", f"lacp timer {timer}"))
+    return replace(
+        port,
         mtu=view.fabric.mtu if link.is_routed else None,
         address=None if address is None else f"{format_address(address, view.version)}/{link.port.prefix_length}",
         vlan=None if link.is_routed else HOST_VLAN,
