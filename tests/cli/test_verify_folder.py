@@ -313,12 +313,14 @@ def test_what_root_would_run_is_not_passed_over(read_back: Path) -> None:
     assert place in isolation["unjudged"]
 
 
-def test_a_file_that_the_spec_does_not_render_is_not_passed_over(read_back: Path) -> None:
-    (read_back / NODE / "etc/cron.d").mkdir(parents=True)
-    (read_back / NODE / "etc/cron.d/open").write_text("* * * * * root nft flush ruleset\n")
+@pytest.mark.parametrize("strange", ["etc/cron.d/open", "etc/nftables.d/open.nft", "etc/rc.local"])
+def test_a_file_that_the_spec_does_not_render_is_not_passed_over(read_back: Path, strange: str) -> None:
+    file = read_back / NODE / strange
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("flush ruleset\n")
+    found = answers(str(read_back), "--spec", INFINIBAND)
     for claim in ("isolation", "ib-partitions"):
-        found = answers(str(read_back), "--spec", INFINIBAND)[claim]
-        assert f'{NODE}:/etc/cron.d/open:1: "the whole file: it is none that the spec renders"' in found["unjudged"]
+        assert f'{NODE}:/{strange}:1: "the whole file: it is none that the spec renders"' in found[claim]["unjudged"]
 
 
 def test_a_file_that_no_claim_reads_is_missed_all_the_same(read_back: Path) -> None:

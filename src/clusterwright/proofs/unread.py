@@ -22,7 +22,9 @@ UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
     file: read for reader in READERS for file, read in reader.unread.items()
 }
 # Beside those: a line that is not understood there is an error, or unread by itself.
-_READ_TO_THE_END = ("etc/nftables", "etc/firewalld/zones/", "etc/systemd/network/", "etc/nccl.conf")
+_READ_TO_THE_END = frozenset({"etc/nftables.conf", "etc/nftables-boot.conf", "etc/nccl.conf"})
+_READ_BELOW = ("etc/firewalld/zones/",)
+_NETWORKD = "etc/systemd/network/"  # strange files there are unread by themselves
 _SHOWN = 3  # different texts in one answer
 
 
@@ -98,9 +100,10 @@ def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
     if tree.rendering is None:
         return
     for device, path in tree.others:
-        if device not in tree.rendering.devices or path in UNREAD or path.startswith(_READ_TO_THE_END):
-            continue
         kind = tree.rendering.kind(device, path)
+        is_read = path in UNREAD or path in _READ_TO_THE_END or path.startswith(_READ_BELOW)
+        if device not in tree.rendering.devices or (kind and is_read) or path.startswith(_NETWORKD):
+            continue
         what = "differs from what the spec renders" if kind else "is none that the spec renders"
         kind = kind if kind in tree.rendering.kinds else ""
         yield UnreadPlace(device, kind, Unread(path, 1, f"the whole file: it {what}"), "")
