@@ -49,6 +49,11 @@ def test_a_longer_cable_a_faster_port_and_a_longer_frame_each_need_more() -> Non
     assert headroom_bytes(400, 20, MTU + 1) > base
 
 
+def test_cables_that_switches_are_told_alike_need_alike() -> None:
+    """A profile is named after whole metres: of two lengths with one name, the last would hold for both."""
+    assert headroom_cells(400, 2.5, 9000) == headroom_cells(400, 3, 9000) < headroom_cells(400, 3.5, 9000)
+
+
 def test_a_pool_is_as_large_as_what_is_promised_of_it() -> None:
     pool = divide_pool(Buffer(254_000, 254, 900), 300)
     assert (pool.shared_cells, pool.headroom_cells) == (600, 300)

@@ -71,8 +71,11 @@ def smallest_share_cells(buffer: Buffer, ports: int, mtu: int) -> int:
 
 
 def headroom_bytes(speed_gbps: int, length_m: float, mtu: int) -> int:
-    """The PFC delay value with its margin in bytes on the wire, for a port, a cable and an IP MTU in bytes."""
-    nanoseconds = 2 * CABLE_NS_PER_M * length_m + 2 * INTERFACE_NS + RESPONSE_NS
+    """The PFC delay value with its margin in bytes on the wire, for a port, a cable and an IP MTU in bytes.
+
+    A cable counts in whole metres, as switches are told of it: ports of one profile have one headroom.
+    """
+    nanoseconds = 2 * CABLE_NS_PER_M * ceil(length_m) + 2 * INTERFACE_NS + RESPONSE_NS
     return ceil(MARGIN * (2 * (mtu + FRAME_OVERHEAD_BYTES) + PAUSE_FRAME_BYTES + nanoseconds * speed_gbps / 8))
 
 
