@@ -66,8 +66,8 @@ REFUSED = [
     ("m-key", "0x0000", "M_Key"),
     ("m-key", "0x12345678901234567", "M_Key"),
     ("m-key", "12ab", "M_Key"),
-    ("slurm-password", "with # in it", "has a #"),
-    ("slurm-password", "two\nlines", "has a #"),
+    ("slurm-password", "with#in-it", "has a blank"),
+    ("slurm-password", "two\nlines", "has a blank"),
     ("rot13", "anything", "no form"),
 ]
 

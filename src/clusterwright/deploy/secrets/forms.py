@@ -19,7 +19,7 @@ LONGEST_BGP_PASSWORD = 80
 _CAK = re.compile(r"(?:[0-9A-Fa-f]{32}){1,2}")
 _M_KEY = re.compile(r"0x(?=0*[1-9A-Fa-f])[0-9A-Fa-f]{1,16}")
 _MUNGE_KEY = re.compile(r"[!-~]{32,1024}")  # munged(8): as many bytes, of whatever kind
-_SLURM_VALUE = re.compile(r"[^#'\"\\]+")
+_SLURM_VALUE = re.compile(r"[^\s#'\"\\\x00-\x1f\x7f]+")
 # crypt(5). EOS knows sha512crypt, with its 5,000 rounds and no other number.
 _SHA512 = re.compile(r"\$6\$[./0-9A-Za-z]{1,16}\$[./0-9A-Za-z]{86}")
 _CRYPT = re.compile(
@@ -80,6 +80,8 @@ FORMS: Mapping[str, Callable[[str, str], str]] = {
         _CRYPT, "is no hash of crypt(5) that begins with $6$, $y$ or $2b$; `openssl passwd -6` makes one"
     ),
     "munge-key": _matching(_MUNGE_KEY, "is no key for munge: 32 to 1,024 characters; `openssl rand -hex 64` makes one"),
-    "slurm-password": _matching(_SLURM_VALUE, "has a #, a quote or a backslash, which Slurm's files read otherwise"),
+    "slurm-password": _matching(
+        _SLURM_VALUE, "has a blank, a line end, a #, a quote or a backslash, which Slurm's files read otherwise"
+    ),
     "m-key": _matching(_M_KEY, "is no M_Key: 0x and up to 16 hexadecimal digits, not all of them 0"),
 }
