@@ -40,7 +40,7 @@ class Node:
         plan = plan_of("lab-roce")
         device = plan.by_name[NODE]
         for renderer in (node_health, node_watch, nftables):
-            for artifact in renderer.render(plan, device):
+            for artifact in renderer.WRITER.render(plan, device):
                 path = folder / artifact.path
                 path.parent.mkdir(parents=True, exist_ok=True)
                 # The node's root is this folder: the paths that its files name lie in it.
