@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -46,14 +46,22 @@ NO_SETTINGS = ProjectSettings()
 def settings_for(path: Path) -> ProjectSettings:
     """The settings that count for the file or folder ``path``. Raises SpecError where they cannot be understood."""
     here = path.absolute()
-    for folder in (here, *here.parents) if here.is_dir() else here.parents:
+    for folder in (here, *here.parents) if _may_see(here.is_dir) else here.parents:
         for name in (OWN_FILE, SHARED_FILE):
             file = folder / name
-            if not file.is_file():
+            if not _may_see(file.is_file):
                 note_absence(file)
             elif (settings := read_settings(file)) is not None:
                 return settings
     return NO_SETTINGS
+
+
+def _may_see(is_there: Callable[[], bool]) -> bool:
+    """False where nobody may look, too: whoever reads the spec itself then says why."""
+    try:
+        return is_there()
+    except OSError:
+        return False
 
 
 def read_settings(file: Path) -> ProjectSettings | None:
