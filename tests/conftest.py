@@ -26,10 +26,12 @@ sys.dont_write_bytecode = False
 # running when all others have ended. `make test` keeps each file in one process, where its fixtures are made once.
 LONGEST = (
     "tests/network_boot/test_power_on.py",
-    "tests/images/test_boot.py",
     "tests/deploy/test_crash_pulumi.py",
+    "tests/platforms/test_opensm.py",
     "tests/plan/test_properties.py",
     "tests/schema_keys/test_every_key_counts.py",
+    "tests/images/test_boot.py",
+    "tests/deploy/test_pulumi_engine.py",
     "tests/generated/test_generated.py",
     "tests/lab/test_isolation_packets.py",
     "tests/rollout/test_up_in_waves.py",
