@@ -11,7 +11,7 @@ from clusterwright.plan.enforcement import zone_enforcement
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.enforcement import enforcement_notes
 from clusterwright.report.html import report_files
-from clusterwright.report.network_sections import enforced_by
+from clusterwright.report.sections.network import enforced_by
 
 
 @pytest.mark.parametrize("name", ["lab-roce", "lab-ib"])

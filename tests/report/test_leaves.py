@@ -15,7 +15,7 @@ from tests.report.test_html import structure
 
 from clusterwright.cli.main import cli
 from clusterwright.report.html import render_page, report_page
-from clusterwright.report.proofs_section import ProvenClaim
+from clusterwright.report.sections.proofs import ProvenClaim
 
 LAB = "lab-roce"
 AXE = files("axe_core_python").joinpath("axe.min.js")

@@ -13,7 +13,7 @@ from clusterwright import chain
 from clusterwright.cli.stacks.audit import audit
 from clusterwright.report.html import report_files
 from clusterwright.report.rollout_history import rollouts
-from clusterwright.report.rollouts_section import rollouts_section
+from clusterwright.report.sections.rollouts import rollouts_section
 from clusterwright.rollout.audit import path_of
 
 NAME = "20260301T021109-4bfb52aa"

@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from tests.report.specs import plan_of, spec_path
 from tests.source_of_truth.servers import TOKEN, NetboxForms, nautobot
 
-from clusterwright.cli.sync import sync
+from clusterwright.cli.servers.sync import sync
 from clusterwright.report.records import Inventory
 from clusterwright.source_of_truth.listing import Listing
 from clusterwright.source_of_truth.systems import SERVER_KINDS

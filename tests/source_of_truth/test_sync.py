@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.source_of_truth.fake_server import TOKEN, Record, Store, serving
 
-from clusterwright.cli.sync import sync
+from clusterwright.cli.servers.sync import sync
 
 SPEC = Path(__file__).parents[2] / "inventory" / "lab-roce.yaml"
 RACK = ("--pod", "p00r00")

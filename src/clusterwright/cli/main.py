@@ -45,7 +45,7 @@ COMMANDS = {
         "Prints the page of the rule CODE (CW203): what is wrong, why it matters, how to mend it, with examples.",
     ),
     "import": (
-        "clusterwright.cli.import_from:import_from",
+        "clusterwright.cli.servers.import_from:import_from",
         "Takes what a NetBox or Nautobot server has of the devices of SPEC into the files beside it.",
     ),
     "init": (
@@ -117,7 +117,7 @@ COMMANDS = {
         "Deploy SPEC: new stacks at once, the layer above the pods first; running devices in waves.",
     ),
     "sync": (
-        "clusterwright.cli.sync:sync",
+        "clusterwright.cli.servers.sync:sync",
         "Compares what a NetBox or Nautobot server has of SPEC with the plan, and makes it so.",
     ),
     "verify": (

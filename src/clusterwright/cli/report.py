@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from clusterwright.plan.model import Plan
-    from clusterwright.report.proofs_section import ProvenClaim
+    from clusterwright.report.sections.proofs import ProvenClaim
 
 
 @click.command()
@@ -70,7 +70,7 @@ def _proven(plan: Plan) -> tuple[ProvenClaim, ...]:
     from clusterwright.proofs.declaration import declaration_of
     from clusterwright.proofs.registry import CHECKS
     from clusterwright.proofs.tree import tree_of
-    from clusterwright.report.proofs_section import ProvenClaim
+    from clusterwright.report.sections.proofs import ProvenClaim
 
     kinds = {kind for check in CHECKS for kind in check.kinds}
     tree = tree_of(plan.name, render_kinds(plan, kinds), declaration_of(plan))

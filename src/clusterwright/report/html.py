@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from clusterwright import data_files
-from clusterwright.report.claims_sections import (
+from clusterwright.report.crew.files import crew_files
+from clusterwright.report.figures import figures
+from clusterwright.report.inventory_csv import csv_files, csv_lines
+from clusterwright.report.leaves import leaves
+from clusterwright.report.page import Card, Page, plural, power, storage
+from clusterwright.report.records import Inventory
+from clusterwright.report.sections.claims import (
     assumptions_section,
     exceptions_section,
     expectations_section,
     findings_section,
     is_met,
 )
-from clusterwright.report.crew.files import crew_files
-from clusterwright.report.data_section import data_section
-from clusterwright.report.figures import figures
-from clusterwright.report.image_sections import images_section
-from clusterwright.report.inventory_csv import csv_files, csv_lines
-from clusterwright.report.job_sections import jobs_section, nccl_section
-from clusterwright.report.leaves import leaves
-from clusterwright.report.network_sections import addresses_section, fabrics_section, isolation_section
-from clusterwright.report.page import Card, Page, plural, power, storage
-from clusterwright.report.physical_sections import cabling_section, racks_section
-from clusterwright.report.proofs_section import ProvenClaim, proofs_card, proofs_section
-from clusterwright.report.records import Inventory
-from clusterwright.report.rollouts_section import rollouts_section
-from clusterwright.report.simulation_section import simulation_section
+from clusterwright.report.sections.data import data_section
+from clusterwright.report.sections.images import images_section
+from clusterwright.report.sections.jobs import jobs_section, nccl_section
+from clusterwright.report.sections.network import addresses_section, fabrics_section, isolation_section
+from clusterwright.report.sections.physical import cabling_section, racks_section
+from clusterwright.report.sections.proofs import ProvenClaim, proofs_card, proofs_section
+from clusterwright.report.sections.rollouts import rollouts_section
+from clusterwright.report.sections.simulation import simulation_section
 from clusterwright.report.totals import RackKind, power_w, rack_kinds, tier_totals
 
 if TYPE_CHECKING:

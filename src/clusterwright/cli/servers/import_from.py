@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from clusterwright import durable
-from clusterwright.cli.sync import KINDS, token_from
+from clusterwright.cli.servers.sync import KINDS, token_from
 
 _EXIT_DIFFERENT = 1
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clusterwright.and_more import and_more
-from clusterwright.report.gates_blocks import gates_block
 from clusterwright.report.page import Block, Cell, PageTable, Section, plural
+from clusterwright.report.sections.gates import gates_block
 
 if TYPE_CHECKING:
     from clusterwright.report.rollout_history import Rollout
