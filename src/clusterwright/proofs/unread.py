@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 from clusterwright.and_more import and_more
 from clusterwright.platforms.linux.reader.logins import LOGIN_FOLDERS, logins_unread
-from clusterwright.platforms.linux.reader.unread import HOST_FOLDERS, host_unread
+from clusterwright.platforms.linux.reader.nccl import NCCL
+from clusterwright.platforms.linux.reader.unread import HOST_FOLDERS, NETWORKD_FOLDERS, host_unread
 from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.unread import Unread
+from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING, ZONE_FILE
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
 
 # By path on the device, what its platform says of the text of that file.
@@ -22,9 +24,7 @@ UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
     file: read for reader in READERS for file, read in reader.unread.items()
 }
 # Beside those: a line that is not understood there is an error, or unread by itself.
-_READ_TO_THE_END = frozenset({"etc/nftables.conf", "etc/nftables-boot.conf", "etc/nccl.conf"})
-_READ_BELOW = ("etc/firewalld/zones/",)
-_NETWORKD = "etc/systemd/network/"  # strange files there are unread by themselves
+_READ_TO_THE_END = frozenset({RUNNING, BOOTING, NCCL, ZONE_FILE, *UNREAD})
 _SHOWN = 3  # different texts in one answer
 
 
@@ -101,8 +101,11 @@ def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
         return
     for device, path in tree.others:
         kind = tree.rendering.kind(device, path)
-        is_read = path in UNREAD or path in _READ_TO_THE_END or path.startswith(_READ_BELOW)
-        if device not in tree.rendering.devices or (kind and is_read) or path.startswith(_NETWORKD):
+        if (
+            device not in tree.rendering.devices
+            or (kind and path in _READ_TO_THE_END)
+            or path.startswith(NETWORKD_FOLDERS)
+        ):
             continue
         what = "differs from what the spec renders" if kind else "is none that the spec renders"
         kind = kind if kind in tree.rendering.kinds else ""

@@ -18,6 +18,7 @@ from clusterwright.platforms.eos.reader.system import READER as EOS
 from clusterwright.platforms.linux.reader.units import Unit, unit_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.spec.encryption import CLEAR
 
 UNITS = "etc/systemd/system/"
 RECORDS = "etc/clusterwright/datasets/"
@@ -32,7 +33,6 @@ TLS_NEEDS = ("x509.truststore", "x509.certificate", "x509.private_key")
 ENCRYPTED = ("rpc-with-mtls", "rpc-with-tls", "krb5p", "client-side-aead")
 XPRTSEC = {"rpc-with-mtls": "mtls", "rpc-with-tls": "tls"}
 _PROMISES = {"P3": "encrypted paths", "P5": "reviewed datasets", "P6": "keys that end", "P7": "nodes that keep no key"}
-_NOTHING = "none"
 _LOCAL = ("ext4", "xfs", "tmpfs")
 
 
@@ -111,7 +111,7 @@ def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Ma
 def _is_accepted(judging: _Judging, device: str, where: str) -> bool:
     """Whether the spec says of a node's mount that nothing protects it, and why."""
     declaration = judging.tree.declaration
-    if declaration is None or declaration.protections.get(device, {}).get(where) != _NOTHING:
+    if declaration is None or declaration.protections.get(device, {}).get(where) != CLEAR:
         return False
     judging.clear[where] = declaration.in_clear[where]
     return True

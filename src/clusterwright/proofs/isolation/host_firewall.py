@@ -15,10 +15,10 @@ from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import unreadable
+from clusterwright.proofs.isolation.nodes import ZONE_FILE
 from clusterwright.proofs.isolation.services import holders
 from clusterwright.proofs.tree import RenderedTree
 
-ZONE_FILE = "etc/firewalld/zones/management.xml"
 PROFILES = "etc/NetworkManager/system-connections/"
 _ZONE = re.compile(r"^zone=(\S+)$", re.M)
 _PROTOCOLS = {"tcp": TCP, "udp": UDP}

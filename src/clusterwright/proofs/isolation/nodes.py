@@ -21,6 +21,7 @@ from clusterwright.proofs.isolation.expected import STATEFUL_PACKETS, Nics, node
 from clusterwright.proofs.tree import RenderedTree
 
 RUNNING, BOOTING = "etc/nftables.conf", "etc/nftables-boot.conf"
+ZONE_FILE = "etc/firewalld/zones/management.xml"
 NETWORKS = "etc/systemd/network/"
 _NAME = re.compile(r"\nName=(\S+)$", re.M)
 _ADDRESS = re.compile(r"\nAddress=(\S+)/\d+$", re.M)

@@ -14,7 +14,8 @@ from clusterwright.platforms.linux.reader.nccl import NCCL_PLACES, nccl_unread
 from clusterwright.platforms.linux.reader.unit_files import UNIT_FOLDERS, units_unread
 from clusterwright.platforms.unread import BETWEEN, Unread
 
-_NETWORKS = tuple(f"{root}/systemd/network/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
+# Whatever lies there decides over interfaces: a strange file is unread by itself.
+NETWORKD_FOLDERS = tuple(f"{root}/systemd/network/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
 _OWN = re.compile(r"etc/systemd/network/(?:20-([^/]+)\.network|10-([^/]+)\.(link|netdev))")
 # Lines by section, as networkd writes keys; a value stands here where another one would be another claim's.
 _KNOWN = {
@@ -75,7 +76,7 @@ def _is_known(kind: str, section: str, line: str) -> bool:
 
 
 _READS: tuple[tuple[tuple[str, ...], Callable[[str, str], tuple[Unread, ...]]], ...] = (
-    (_NETWORKS, _network_unread),
+    (NETWORKD_FOLDERS, _network_unread),
     (UNIT_FOLDERS, units_unread),
     (NCCL_PLACES, nccl_unread),
 )
