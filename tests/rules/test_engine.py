@@ -161,3 +161,8 @@ def test_hardware_is_told_by_its_kind_or_its_folder(tmp_path: Path) -> None:
         assert [finding.code for finding in lint_path(file).findings] == ["CW111"]
     (tmp_path / "hardware" / "kindless.yaml").write_text("version: 1\nmodels: []\n")
     assert {f.code for f in lint_path(tmp_path / "hardware" / "kindless.yaml").findings} == {"CW111", "CW114"}
+
+
+def test_a_rule_without_a_page_says_itself_why_and_what_to_do() -> None:
+    with pytest.raises(TypeError, match="OURS101 lacks a title, why it matters, or how to mend it"):
+        rule("OURS101", Severity.ERROR, title="t", why="w.")

@@ -101,7 +101,7 @@ def test_every_code_that_the_sources_give_out_is_a_rule() -> None:
 
 @pytest.mark.parametrize("code", CODES)
 def test_a_rule_says_why_and_what_to_do_in_sentences(code: str) -> None:
-    rule = all_rules()[code]
-    assert rule.why.endswith((".", ")")), rule.why
-    assert rule.mend.endswith("."), rule.mend
-    assert not rule.title.endswith("."), rule.title
+    text = all_rules()[code].text
+    assert text.why.endswith((".", ")")), text.why
+    assert text.mend.endswith("."), text.mend
+    assert not text.title.endswith("."), text.title

@@ -31,7 +31,7 @@ def explain(code: str | None) -> int:
             if rule.family != family:
                 click.echo(f"{'' if not family else chr(10)}{rule.family}")
                 family = rule.family
-            click.echo(f"  {rule.code}  {rule.severity.label:7}  {rule.title}")
+            click.echo(f"  {rule.code}  {rule.severity.label:7}  {rule.text.title}")
         return 0
     wanted = code.upper()
     if wanted not in rules:

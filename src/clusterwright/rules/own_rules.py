@@ -16,12 +16,11 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
-from clusterwright.rules.rule import Check, LintRule, Problem, Subject
+from clusterwright.rules.rule import OURS, Check, LintRule, Problem, Subject
 from clusterwright.spec.schema.fence import FencedError
 from clusterwright.spec.text.source import read_text
 
 STOPPED = "CW194"
-_OURS = "CW"
 
 
 def own_rules(files: Sequence[tuple[Path, str]]) -> Mapping[str, LintRule]:
@@ -31,8 +30,8 @@ def own_rules(files: Sequence[tuple[Path, str]]) -> Mapping[str, LintRule]:
         for value in vars(_module(str(path.absolute()), shown, read_text(path, shown))).values():
             if not isinstance(value, LintRule) or value.check is None:
                 continue
-            if value.code.startswith(_OURS):
-                _refuse(shown, value, f"the code {value.code} begins with {_OURS}, as clusterwright's do", "it a")
+            if value.code.startswith(OURS):
+                _refuse(shown, value, f"the code {value.code} begins with {OURS}, as clusterwright's do", "it a")
             if found.setdefault(value.code, value) is not value:
                 _refuse(shown, value, f"two rules have the code {value.code}", "each a")
     return {code: replace(each, check=_guarded(each.code, each.check)) for code, each in found.items() if each.check}

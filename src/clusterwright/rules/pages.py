@@ -1,13 +1,42 @@
-"""The rule catalogue: one Markdown page per code, and an index. The pages under docs/rules are made of this."""
+"""The rule catalogue: one Markdown page per code, and an index. What stands above a page's examples is written there by
+hand, and is all that is said of the rule anywhere; the rest of it, and the index, are made of this.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
-from clusterwright.rules.rule import LintRule
+from clusterwright import data_files
+
+if TYPE_CHECKING:
+    from clusterwright.rules.rule import LintRule
 
 _MAX_OUTPUT = 30
+_MEND = "**To mend it:** "
+_REFUSED = "## What is refused"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleText:
+    """What people are told of a rule: sentences in Markdown, of which ``docs`` may be paragraphs."""
+
+    title: str
+    why: str
+    mend: str
+    docs: str = ""
+
+
+@cache
+def text_of(code: str) -> RuleText:
+    """What the page of ``code`` says above its examples. Raises FileNotFoundError where there is no page, ValueError
+    where one lacks a paragraph.
+    """
+    page = (data_files.folder("docs") / "rules" / f"{code}.md").read_text(encoding="utf-8")
+    title, _, why, mend, *docs = page.partition(f"\n\n{_REFUSED}\n")[0].rstrip().split("\n\n")
+    return RuleText(title.removeprefix(f"# {code}: "), why, mend.removeprefix(_MEND), "\n\n".join(docs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +59,12 @@ _JUDGING = (
 def page(rule: LintRule, example: Example) -> str:
     """The page of ``rule``, as ``clusterwright explain`` prints it."""
     parts = [
-        f"# {rule.code}: {rule.title}",
+        f"# {rule.code}: {rule.text.title}",
         f"{rule.severity.label.capitalize()}, {rule.family}.",
-        rule.why,
-        f"**To mend it:** {rule.mend}",
-        rule.docs,
-        "## What is refused",
+        rule.text.why,
+        f"{_MEND}{rule.text.mend}",
+        rule.text.docs,
+        _REFUSED,
         _code(example.kind, example.bad),
         _code("text", _shortened(example.output)),
         "## What passes",
@@ -47,22 +76,12 @@ def page(rule: LintRule, example: Example) -> str:
 def index(rules: Iterable[LintRule]) -> str:
     """The table of all rules."""
     rows = [
-        f"| [{rule.code}]({rule.code}.md) | {rule.severity.label} | {rule.title} | {rule.family} |" for rule in rules
+        f"| [{rule.code}]({rule.code}.md) | {rule.severity.label} | {rule.text.title} | {rule.family} |"
+        for rule in rules
     ]
-    return "\n".join(
-        [
-            "# Rules",
-            "",
-            "What `clusterwright lint` looks for. `clusterwright explain CODE` prints a page.",
-            "",
-            _JUDGING,
-            "",
-            "| code | severity | what is wrong | family |",
-            "| --- | --- | --- | --- |",
-            *rows,
-            "",
-        ]
-    )
+    head = "| code | severity | what is wrong | family |\n| --- | --- | --- | --- |"
+    about = "What `clusterwright lint` looks for. `clusterwright explain CODE` prints a page."
+    return "\n".join(["# Rules", "", about, "", _JUDGING, "", head, *rows, ""])
 
 
 def _shortened(output: str) -> str:

@@ -24,5 +24,5 @@ def all_rules() -> Mapping[str, LintRule]:
             if not isinstance(value, LintRule):
                 continue
             if found.setdefault(value.code, value) is not value:
-                raise ValueError(f"two rules have the code {value.code}: {found[value.code].title}, {value.title}")
+                raise ValueError(f"two rules have the code {value.code}, one of them in {module.name}")
     return MappingProxyType(dict(sorted(found.items())))

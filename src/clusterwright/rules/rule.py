@@ -1,19 +1,13 @@
-"""What a rule is: one function that looks at a typed spec, with everything people need to know about it beside it.
+"""What a rule is: one function that looks at a typed spec. What people need to know about it is on its page.
 
 A rule lives in a module of this package named for its family and is written so::
 
-    @rule(
-        code="CW203",
-        severity=Severity.ERROR,
-        title="more links than the switch has ports",
-        why="One sentence on what goes wrong when this is left as it is.",
-        mend="One sentence on how to mend it.",
-        docs="Paragraphs for the rule's page, in Markdown.",
-    )
+    @rule("CW203", Severity.ERROR)
     def too_few_ports(subject: Subject) -> Iterator[Problem]:
         ...
 
-The decorator gives back a ``LintRule``; the registry finds it by looking through the package's modules.
+The decorator gives back a ``LintRule``; the registry finds it by looking through the package's modules. Its title, why
+it matters and how to mend it stand on ``docs/rules/CW203.md``, and there alone.
 """
 
 from __future__ import annotations
@@ -35,6 +29,7 @@ from clusterwright.plan.racks.lengths import longest_cables
 from clusterwright.plan.service import device_states
 from clusterwright.plan.size import node_count, uplink_counts
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, build_skeleton
+from clusterwright.rules.pages import RuleText, text_of
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.schema.fence import FencedError
 from clusterwright.spec.text.document import Path
@@ -161,6 +156,7 @@ class Problem:
     position: Position | None = None
 
 
+OURS = "CW"  # how the codes of this package begin
 _REFERENCES = "CW1"
 
 Check = Callable[[Subject], Iterator[Problem]]
@@ -168,7 +164,9 @@ Check = Callable[[Subject], Iterator[Problem]]
 
 @dataclass(frozen=True, slots=True)
 class LintRule:
-    """A stable code and all that is said about it. ``check`` is None where reading or the schema gives the finding out.
+    """A stable code and what is looked at. ``check`` is None where reading or the schema gives the finding out.
+
+    ``own_text`` is what a project says of a rule that it adds: ours have a page.
 
     What the findings of a rule that is ``relied_on`` stand at is in doubt, and no other rule reads it. With a finding
     of a rule that ``leaves_no_plan`` nothing can be drawn. Neither can be suppressed: accepted or not, nobody goes on.
@@ -176,13 +174,15 @@ class LintRule:
 
     code: str
     severity: Severity
-    title: str
-    why: str
-    mend: str
-    docs: str = ""
     check: Check | None = None
     relied_on: bool = False
     leaves_no_plan: bool = False
+    own_text: RuleText | None = None
+
+    @property
+    def text(self) -> RuleText:
+        """What people are told of it. Raises FileNotFoundError where a rule of ours has no page."""
+        return self.own_text or text_of(self.code)
 
     @property
     def is_suppressible(self) -> bool:
@@ -196,15 +196,18 @@ class LintRule:
 
 
 def rule(
-    *,
     code: str,
     severity: Severity,
-    title: str,
-    why: str,
-    mend: str,
+    *,
+    title: str = "",
+    why: str = "",
+    mend: str = "",
     docs: str = "",
     relied_on: bool = False,
     leaves_no_plan: bool = False,
 ) -> Callable[[Check], LintRule]:
-    """Makes a Rule of a check function; ``docs`` is Markdown for the rule's page, beside its examples."""
-    return lambda check: LintRule(code, severity, title, why, mend, docs, check, relied_on, leaves_no_plan)
+    """Makes a rule of a check function. Raises TypeError where one without a page of ours lacks what is said of it."""
+    if not (code.startswith(OURS) or (title and why and mend)):
+        raise TypeError(f"{code} lacks a title, why it matters, or how to mend it")
+    text = RuleText(title, why, mend, docs) if title else None
+    return lambda check: LintRule(code, severity, check, relied_on, leaves_no_plan, text)

@@ -68,9 +68,9 @@ def _rule(code: str, rule: LintRule | None) -> dict[str, Any]:
         return {"id": code}
     return {
         "id": code,
-        "shortDescription": {"text": rule.title},
-        "fullDescription": {"text": rule.why},
-        "help": {"text": rule.mend},
+        "shortDescription": {"text": rule.text.title},
+        "fullDescription": {"text": rule.text.why},
+        "help": {"text": rule.text.mend},
         **({"helpUri": f"{DOCS_SITE}/rules/{code}.html"} if code.startswith("CW") else {}),
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
     }

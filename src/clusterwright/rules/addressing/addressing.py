@@ -24,14 +24,7 @@ INFINIBAND_MTUS = (256, 512, 1024, 2048, 4096)
 SMALLEST_MTU = {4: 576, 6: 1280}
 
 
-@rule(
-    code="CW301",
-    severity=Severity.ERROR,
-    title="addressing that does not fit the technology",
-    why="Ethernet fabrics are routed and need addresses and AS numbers, InfiniBand fabrics a subnet manager.",
-    mend="Give Ethernet fabrics `addressing` and their tiers `asn`, InfiniBand fabrics a `subnet_manager`.",
-    leaves_no_plan=True,
-)
+@rule("CW301", Severity.ERROR, leaves_no_plan=True)
 def addressing_fits(subject: Subject) -> Iterator[Problem]:
     """Missing or misplaced `addressing`, `asn`, `subnet_manager` and `partitions`."""
     for fabric in subject.spec.fabrics:
@@ -75,16 +68,7 @@ def _unlike_ethernet(fabric: Fabric) -> Iterator[Problem]:
             yield Problem((*tier.path, "role"), message, "Add `asn: {base: ..., per: switch}`.")
 
 
-@rule(
-    code="CW302",
-    severity=Severity.ERROR,
-    title="address pools overlap",
-    why="Two networks that share addresses cannot both be reached.",
-    mend="Choose prefixes that do not contain each other.",
-    docs="Switches and nodes of all fabrics end up in one routing table somewhere: on a node, which has a NIC in"
-    " each, and at the border of the cluster. Usual causes: a fabric copied with its `addressing`, and a"
-    " prefix written one digit too short, so that it holds its neighbour.",
-)
+@rule("CW302", Severity.ERROR)
 def overlapping_pools(subject: Subject) -> Iterator[Problem]:
     """Pools of any fabrics that share addresses."""
     pools: list[tuple[int, int, int, str, Network, Path]] = []
@@ -107,21 +91,7 @@ def overlapping_pools(subject: Subject) -> Iterator[Problem]:
             widest = (version, last, name, network)
 
 
-@rule(
-    code="CW303",
-    severity=Severity.ERROR,
-    title="address pool too small",
-    why="The plan would run out of addresses part of the way through the cluster.",
-    mend="Choose a shorter prefix.",
-    docs="What is cut from the pools: one address of `loopbacks` for each switch and a /127 (RFC 6164) or /31 (RFC"
-    " 3021) of `links` for each cable between switches, the first of each left out; and of `hosts` one subnet"
-    " of length `hosts_per_switch` for each switch that has nodes. In that subnet each NIC takes a pair of"
-    " addresses with `host_links: point-to-point`; with `shared` it takes one, beside the gateway and the"
-    " first and last address.\n\n"
-    "Usual causes: pods added to a cluster whose pools were cut to measure, and `hosts_per_switch` copied"
-    " from a fabric of the other IP version.",
-    leaves_no_plan=True,
-)
+@rule("CW303", Severity.ERROR, leaves_no_plan=True)
 def pool_too_small(subject: Subject) -> Iterator[Problem]:
     """Pools that the switches, links or hosts of a fabric do not fit into."""
     for skeleton in subject.skeleton.fabrics:
@@ -170,14 +140,7 @@ def _uplinks(skeleton: FabricSkeleton) -> int:
     return total
 
 
-@rule(
-    code="CW306",
-    severity=Severity.ERROR,
-    title="pools of two IP versions",
-    why="A fabric speaks one IP version; its switches could not route between pools of two.",
-    mend="Use IPv4 or IPv6 for all pools of a fabric.",
-    relied_on=True,
-)
+@rule("CW306", Severity.ERROR, relied_on=True)
 def mixed_versions(subject: Subject) -> Iterator[Problem]:
     """Fabrics with IPv4 and IPv6 pools."""
     for fabric in subject.spec.fabrics:
@@ -199,16 +162,7 @@ def mixed_versions(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule(
-    code="CW307",
-    severity=Severity.ERROR,
-    title="more endpoints than LIDs",
-    why="An InfiniBand subnet has 49,151 unicast LIDs; beyond them ports stay down.",
-    mend="Split the fabric into subnets.",
-    docs="Unicast LIDs are 0x0001 to 0xBFFF (InfiniBand Architecture, volume 1), 49,151 of them; each port of a"
-    " node takes one, and each switch chip one. A director counts with all chips inside it: an 800-port CS8500"
-    " has leaves and spines of its own. LMC is taken as 0: with LMC 1 each port would take two.",
-)
+@rule("CW307", Severity.ERROR)
 def lid_space(subject: Subject) -> Iterator[Problem]:
     """Endpoints and switch chips against the unicast LID space, with LMC 0."""
     for skeleton in subject.skeleton.fabrics:
@@ -229,16 +183,7 @@ def _chips(skeleton: FabricSkeleton, tier: int) -> int:
     return chips.leaves + chips.spines if chips else 1
 
 
-@rule(
-    code="CW308",
-    severity=Severity.ERROR,
-    title="MTU that the technology does not have",
-    why="The port refuses it, or falls to a smaller one without a word.",
-    mend="Use 256, 512, 1024, 2048 or 4096 on InfiniBand, at least 576 on IPv4 and 1280 on IPv6.",
-    docs="An InfiniBand MTU counts the payload of a packet and is one of five powers of two. An Ethernet MTU counts the"
-    " IP packet: 1500, or about 9000 with jumbo frames; IPv6 needs 1280 (RFC 8200). Usual cause: a fabric"
-    " copied from the other technology.",
-)
+@rule("CW308", Severity.ERROR)
 def impossible_mtu(subject: Subject) -> Iterator[Problem]:
     """MTUs that InfiniBand does not define, or that are too small for IP."""
     for fabric in subject.spec.fabrics:

@@ -14,15 +14,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 PRIVATE_ASNS = ((64512, 65534), (4200000000, 4294967294))
 
 
-@rule(
-    code="CW304",
-    severity=Severity.ERROR,
-    title="AS numbers of two tiers overlap",
-    why="A router drops routes that carry its own AS number, so nodes behind a shared number cannot reach each other.",
-    mend="Move one base far enough away.",
-    docs="A tier takes the numbers from `base` upwards, one for each switch or group, or one in all. The message"
-    " shows both ranges. Usual cause: the rack switches grew past the gap that was left for them.",
-)
+@rule("CW304", Severity.ERROR)
 def overlapping_asns(subject: Subject) -> Iterator[Problem]:
     """Tiers of one fabric whose ranges of AS numbers meet."""
     for skeleton in subject.skeleton.fabrics:
@@ -49,15 +41,7 @@ def _asn_ranges(skeleton: FabricSkeleton) -> dict[int, tuple[int, int]]:
     return found
 
 
-@rule(
-    code="CW305",
-    severity=Severity.WARNING,
-    title="AS number that belongs to somebody",
-    why="Numbers outside the private ranges are registered; a leaked route would carry another network's name.",
-    mend="Use 64512 to 65534 or 4200000000 to 4294967294 (RFC 6996).",
-    docs="Private numbers are 64512 to 65534 and 4200000000 to 4294967294 (RFC 6996). A cluster of more than a"
-    " thousand switches needs the long ones.",
-)
+@rule("CW305", Severity.WARNING)
 def public_asn(subject: Subject) -> Iterator[Problem]:
     """AS numbers outside the private ranges."""
     for skeleton in subject.skeleton.fabrics:
@@ -71,18 +55,7 @@ def public_asn(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-@rule(
-    code="CW309",
-    severity=Severity.ERROR,
-    title="AS number shared by switches that need each other's routes",
-    why="BGP drops a route that carries the receiver's own AS number, so the nodes behind such switches never meet.",
-    mend="Use `per: switch` where nodes attach, and at least `per: group` between.",
-    docs="A route from one rack to another goes up to a spine and down again. If both rack switches have one number,"
-    " the second finds it in the AS path and takes the route for a loop (RFC 4271, 9.1.2). RFC 7938, 5.2 numbers"
-    " a Clos this way: one number for each rack switch, one for the spines of a cluster, one for the uppermost tier."
-    " Switches that share their neighbours below need no routes of each other, and may share a number; nor do"
-    " management ports of switches, which only a station above them speaks to.",
-)
+@rule("CW309", Severity.ERROR)
 def shared_asn(subject: Subject) -> Iterator[Problem]:
     """Tiers with uplinks whose AS number several switches with nodes of their own, or several groups, share."""
     for skeleton in subject.skeleton.fabrics:

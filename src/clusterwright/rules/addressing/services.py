@@ -9,16 +9,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.text.document import Path
 
 
-@rule(
-    code="CW320",
-    severity=Severity.ERROR,
-    title="server that switches cannot reach",
-    why="Switches speak to servers over the management network alone, and it routes one version of IP.",
-    mend="Give the servers' addresses on the management network as `site.management`.",
-    docs="The management port lies in a VRF of its own, with a default route of the management network's IP version"
-    " and no route into a fabric. A name, time, log or login server with an address of the other version is"
-    " unreachable from there, and nothing says so: the clock drifts and the log stays empty.",
-)
+@rule("CW320", Severity.ERROR)
 def unreachable_servers(subject: Subject) -> Iterator[Problem]:
     """Servers whose IP version is not the management network's."""
     spec = subject.spec

@@ -18,14 +18,7 @@ UFM_ENGINES = ("minhop", "updn", "dnup", "ftree", "lash")
 # What runs on managed InfiniBand switches; the others are set up by the subnet manager.
 
 
-@rule(
-    code="CW160",
-    severity=Severity.ERROR,
-    title="unknown tier",
-    why="NICs that go to a tier that does not exist would be attached nowhere.",
-    mend="Name one of the fabric's tiers.",
-    relied_on=True,
-)
+@rule("CW160", Severity.ERROR, relied_on=True)
 def unknown_tier(subject: Subject) -> Iterator[Problem]:
     """Tiers that an attachment names and its fabric does not have."""
     for fabric in subject.spec.fabrics:
@@ -35,16 +28,7 @@ def unknown_tier(subject: Subject) -> Iterator[Problem]:
                 yield unknown("tier", attach.to, known, (*attach.path, "to"), fabric.name)
 
 
-@rule(
-    code="CW215",
-    severity=Severity.ERROR,
-    title="spare ports used up",
-    why="The ports kept for repairs and managers are taken, and the first broken port has no replacement.",
-    mend="Attach less to the tier, take a larger model, or lower `spare`.",
-    docs="`down: {spare: 1}` keeps a port of each switch of the tier free at the speed of its links. NVIDIA's reference"
-    " designs leave a node out for this reason: 127 in four scalable units, so that one leaf port of each rail is left"
-    " for the fabric's managers.",
-)
+@rule("CW215", Severity.ERROR)
 def spare_ports_used(subject: Subject) -> Iterator[Problem]:
     """Tiers with a switch that has fewer free ports than the tier keeps spare."""
     if not any(tier.down.spare for fabric in subject.spec.fabrics for tier in fabric.tiers):
@@ -69,13 +53,7 @@ def spare_ports_used(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-@rule(
-    code="CW217",
-    severity=Severity.ERROR,
-    title="subnet manager beside its fabric",
-    why="A subnet manager reaches the fabric through an InfiniBand port of its own host, and through nothing else.",
-    mend="Attach its nodes to the fabric, or name nodes that are.",
-)
+@rule("CW217", Severity.ERROR)
 def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
     """Subnet managers on node groups that the fabric does not attach, or that have too few nodes in service."""
     for fabric in subject.spec.fabrics:
@@ -111,16 +89,7 @@ def _in_service(subject: Subject, nodes: str, count: int) -> int:
     return sum(states[node.name] == ACTIVE for node in subject.skeleton.layout.nodes if names[node.node_group] == nodes)
 
 
-@rule(
-    code="CW310",
-    severity=Severity.WARNING,
-    title="managed switch without a management network",
-    why="Nobody can reach its console port, read its logs or take its factory passwords away.",
-    mend="Add a fabric with `attach: [{management: true}]`, or take an unmanaged model.",
-    docs="QM8700, QM9700 and CS8500 have a CPU of their own and run MLNX-OS or NVOS, with services that listen and"
-    " accounts that everybody knows. QM8790 and QM9790 have none: the subnet manager sets them up in band, and they"
-    " need no address.",
-)
+@rule("CW310", Severity.WARNING)
 def unreachable_management(subject: Subject) -> Iterator[Problem]:
     """Tiers of managed InfiniBand switches in specs that describe Ethernet, and no management network.
 
@@ -139,15 +108,7 @@ def unreachable_management(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*tier.path, "model"), message, hint)
 
 
-@rule(
-    code="CW311",
-    severity=Severity.ERROR,
-    title="routing engine of another subnet manager",
-    why="A subnet manager that does not know its engine routes with the next one it knows, or with none.",
-    mend="Choose an engine of the subnet manager that runs: ar_updn only with `kind: ufm`.",
-    docs="The open subnet manager has minhop, updn, dnup, ftree, lash, dor, torus-2QoS, nue, dfsssp and sssp (opensm"
-    " 3.3.23). The engines that begin with `ar_` route adaptively and are NVIDIA's, in UFM and MLNX_SM.",
-)
+@rule("CW311", Severity.ERROR)
 def foreign_engine(subject: Subject) -> Iterator[Problem]:
     """NVIDIA's engines with opensm, and engines that NVIDIA's subnet manager does not have with ufm."""
     for fabric in subject.spec.fabrics:
@@ -163,13 +124,7 @@ def foreign_engine(subject: Subject) -> Iterator[Problem]:
             yield Problem(path, message, "Use ar_updn, which NVIDIA's takes by default, or updn.")
 
 
-@rule(
-    code="CW312",
-    severity=Severity.ERROR,
-    title="adaptive routing or SHARP without NVIDIA's subnet manager",
-    why="The open subnet manager sets up neither; jobs told to use them fail, or silently do without.",
-    mend="Write `kind: ufm` with an engine that begins with ar_, or take the feature away.",
-)
+@rule("CW312", Severity.ERROR)
 def feature_without_manager(subject: Subject) -> Iterator[Problem]:
     """`adaptive_routing` and `sharp` with opensm, and adaptive routing with an engine that has none."""
     for fabric in subject.spec.fabrics:
@@ -185,16 +140,7 @@ def feature_without_manager(subject: Subject) -> Iterator[Problem]:
             yield Problem((*manager.path, "routing_engine"), message, "Use ar_updn or ar_ftree.")
 
 
-@rule(
-    code="CW313",
-    severity=Severity.WARNING,
-    title="management key that never expires",
-    why="When the key is lost with its subnet manager, no other one can set up a port until it has been power-cycled.",
-    mend="Give it a `lease_s`, such as 60.",
-    docs="A port with an M_Key takes settings only from who knows the key. When the lease runs out without a word from"
-    " the subnet manager, the port forgets the key; a lease of 0 never runs out (InfiniBand Architecture, volume 1,"
-    " 14.2.4). The key itself is never in a spec: `secret` names where the deployment keeps it.",
-)
+@rule("CW313", Severity.WARNING)
 def endless_lease(subject: Subject) -> Iterator[Problem]:
     """M_Keys with a lease of 0."""
     for fabric in subject.spec.fabrics:

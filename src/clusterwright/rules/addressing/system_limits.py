@@ -22,16 +22,7 @@ def _run_by(tiers: Iterable[Tier]) -> tuple[System, ...]:
     return tuple(sorted(found, key=lambda system: system.name))
 
 
-@rule(
-    code="CW322",
-    severity=Severity.ERROR,
-    title="setting that a switch does not take",
-    why="A system refuses the whole configuration for one value out of bounds, or runs with another than the spec's.",
-    mend="Keep to the bounds that the message names.",
-    docs="The bounds are those of each system's published models; they stand under inventory/systems. SONiC takes at"
-    " most three name servers and ten time servers, SNMP users of 4 to 32 characters, and a PFC watchdog that finds a"
-    " stuck queue within 5 s.",
-)
+@rule("CW322", Severity.ERROR)
 def beyond_limits(subject: Subject) -> Iterator[Problem]:
     """Values of the site and of fabrics that a system of their switches refuses."""
     spec = subject.spec
@@ -63,16 +54,7 @@ def beyond_limits(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-@rule(
-    code="CW334",
-    severity=Severity.ERROR,
-    title="setting that a switch has no word for",
-    why="What a system cannot be told is left out or rounded, and switches do something else than the spec says.",
-    mend="Say what the system can do, or take another one for the tier.",
-    docs="What each system can be told stands under inventory/systems, with its source. NVUE's PFC watchdog looks at"
-    " queues every 100 to 5000 ms: it gives one back after a look and finds it stuck after a whole number of looks."
-    " It has one lossless class, seven AAA servers, and no telemetry before 5.13.",
-)
+@rule("CW334", Severity.ERROR)
 def has_no_word(subject: Subject) -> Iterator[Problem]:
     """Settings of the site and of fabrics that a system of their switches cannot be told."""
     site = subject.spec.site

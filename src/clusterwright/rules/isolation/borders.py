@@ -15,15 +15,7 @@ from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.zone_reach import is_outside
 
 
-@rule(
-    code="CW534",
-    severity=Severity.ERROR,
-    title="border that cannot be built",
-    why="A session with the outside that is half configured is either no way out or an unfiltered one.",
-    mend="Name an EOS switch of a routed fabric, a free port of it, and zones of prefixes in the IP version of the"
-    " fabric.",
-    docs="Which ports the plan gives to cables, `clusterwright inventory` says.",
-)
+@rule("CW534", Severity.ERROR)
 def impossible_border(subject: Subject) -> Iterator[Problem]:
     """Borders whose switch, port, address or zones do not fit."""
     spec = subject.spec
@@ -48,14 +40,7 @@ def impossible_border(subject: Subject) -> Iterator[Problem]:
     yield from _cabled(subject)
 
 
-@rule(
-    code="CW535",
-    severity=Severity.WARNING,
-    title="zone outside that no border leads to",
-    why="Its flows are let through by every filter and routed nowhere: what was promised to somebody does not work.",
-    mend="Name the zone at a border of a plain Ethernet fabric, or take its flows out of the spec.",
-    docs="Looked at in specs that have borders. One without any leaves the way out to routers that it does not know.",
-)
+@rule("CW535", Severity.WARNING)
 def unreachable_outside(subject: Subject) -> Iterator[Problem]:
     """Zones of prefixes outside that a flow names and no border."""
     spec = subject.spec

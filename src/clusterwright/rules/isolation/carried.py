@@ -14,17 +14,7 @@ from clusterwright.spec.zone_reach import lives_on, members_of
 _Reach = tuple[tuple[str, int], ...]  # fabric and bits of what lies above a device's switches there
 
 
-@rule(
-    code="CW247",
-    severity=Severity.ERROR,
-    title="flow that no way carries",
-    why="Filters let it pass, and the network has no path for it: what waits for it hangs.",
-    mend="Attach the devices to one switch, to a lower tier, or add a tier above.",
-    docs="Ways climb and then descend. Devices at different switches of the uppermost tier have none between them"
-    " ([CW243](CW243.md) warns of that), and a flow between their zones is permitted for nothing; so is one to a zone"
-    " outside whose border no way leads to. What exceptions take out of service is no way. `verify` refutes `isolation`"
-    " in the same words.",
-)
+@rule("CW247", Severity.ERROR)
 def uncarried(subject: Subject) -> Iterator[Problem]:
     """Flows with two devices, one at each end, that share a fabric and do not meet on any."""
     spec = subject.spec

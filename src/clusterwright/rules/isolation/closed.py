@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import Severity
 from clusterwright.rules.isolation.flows import promised
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -24,13 +23,7 @@ FILTER_LINE = re.compile(r"access-list|access-group")
 FILTER_KEYS = frozenset({"aclTableGroup", "acls", "ACL_TABLE", "ACL_RULE", "ACL_TABLE_TYPE"})
 
 
-@rule(
-    code="CW527",
-    severity=Severity.ERROR,
-    title="management open to workloads",
-    why="Whoever runs a job could reach switches and BMCs, and turn off what keeps the job in.",
-    mend="Let operators' own stations in, and no zone that runs jobs or serves data.",
-)
+@rule("CW527", Severity.ERROR)
 def management_open(subject: Subject) -> Iterator[Problem]:
     """Flows from compute or storage to a management zone that open one of the ports by which machines are managed."""
     spec = subject.spec
@@ -44,15 +37,7 @@ def management_open(subject: Subject) -> Iterator[Problem]:
             yield Problem((*flow.path, "from"), message, "Let the operators' stations in instead.")
 
 
-@rule(
-    code="CW528",
-    severity=Severity.ERROR,
-    title="default route added by hand",
-    why="A default route leads everywhere that no other route leads, the internet included.",
-    mend="Write the prefixes that are meant.",
-    docs="Nothing that is rendered has a default route. `extra_config` must not bring one in: neither as a static"
-    " route nor by `default-originate`.",
-)
+@rule("CW528", Severity.ERROR)
 def default_route(subject: Subject) -> Iterator[Problem]:
     """Added lines and patches that hold a default route of either IP version."""
     spec = subject.spec
@@ -66,15 +51,7 @@ def default_route(subject: Subject) -> Iterator[Problem]:
             yield Problem((*item.path, "merge"), message, f"{promised(spec, 'no-internet')} Name prefixes.", key=True)
 
 
-@rule(
-    code="CW529",
-    severity=Severity.ERROR,
-    title="filter changed by hand",
-    why="What passes would no longer be what the flows say, and nobody who reads them would know.",
-    mend="Say it as a flow.",
-    docs=f"The lists and tables that {DOCS_SITE}/isolation.html names are rendered from the flows alone. Lists of"
-    " another name may be added, and are read by `clusterwright verify`.",
-)
+@rule("CW529", Severity.ERROR)
 def filter_by_hand(subject: Subject) -> Iterator[Problem]:
     """Added lines and patches that touch the lists and tables that flows are rendered to."""
     for item in subject.spec.extra_config:
@@ -112,15 +89,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-@rule(
-    code="CW536",
-    severity=Severity.WARNING,
-    title="flow that opens NCCL's listener",
-    why="NCCL answers on this port whoever asks, with the state of every rank.",
-    mend="Leave port 28028 out of the flow; who debugs a job asks on the node itself.",
-    docs="NCCL listens on localhost port 28028 (`NCCL_RAS_ADDR`); a flow that holds the port opens it to other machines"
-    " as soon as somebody changes the address.",
-)
+@rule("CW536", Severity.WARNING)
 def ras_listener(subject: Subject) -> Iterator[Problem]:
     """TCP flows to nodes that hold the port of NCCL's RAS listener."""
     spec = subject.spec
@@ -132,17 +101,7 @@ def ras_listener(subject: Subject) -> Iterator[Problem]:
             yield Problem((*flow.path, key), message, f"Leave {RAS_PORT} out.")
 
 
-@rule(
-    code="CW537",
-    severity=Severity.WARNING,
-    title="hosts that only their switches keep closed",
-    why="One wrong list on one switch opens them, and nothing behind it judges the packet once more.",
-    mend="Give the node group an `image`, which filters as well; or accept it on this line with the reason.",
-    docs="Machines with an image judge every packet themselves, besides the port that they hang on. Appliances and"
-    " machines that somebody else installs do not. Where the spec promises `no-internet` or `owner-only`, groups"
-    " without an image in an `isolated` zone are named. `clusterwright verify --check isolation` says who enforces each"
-    " zone. To accept it: `# clusterwright: ignore[CW537] the vendor's system takes no packet filter of ours`.",
-)
+@rule("CW537", Severity.WARNING)
 def closed_by_edges_alone(subject: Subject) -> Iterator[Problem]:
     """Node groups without an image in isolated zones of a spec that promises to be closed."""
     spec = subject.spec
@@ -158,13 +117,7 @@ def closed_by_edges_alone(subject: Subject) -> Iterator[Problem]:
             yield Problem((*group.path, "name"), message, "Give it an `image`, or accept this here with the reason.")
 
 
-@rule(
-    code="CW539",
-    severity=Severity.WARNING,
-    title="fabric in no zone",
-    why="No flow can speak of it, so its switches filter nothing, and whoever is plugged in reaches all of it.",
-    mend="Name the fabric in a zone.",
-)
+@rule("CW539", Severity.WARNING)
 def fabric_in_no_zone(subject: Subject) -> Iterator[Problem]:
     """Fabrics with addresses that no zone covers; only where the spec has zones at all."""
     spec = subject.spec

@@ -31,16 +31,7 @@ WANTED_OPTION = {MUTUAL_TLS: ("xprtsec", "mtls"), TLS: ("xprtsec", "tls"), KRB5P
 GPUDIRECT_MODULE = "nvidia_fs"
 
 
-@rule(
-    code="CW540",
-    severity=Severity.ERROR,
-    title="mount that does not say what protects it",
-    why="Nobody can tell whether its data crosses the network in clear.",
-    mend="Give it a `protection`.",
-    docs="`rpc-with-mtls` and `rpc-with-tls` encrypt every RPC by TLS, `krb5p` by Kerberos. With `client-side-aead`"
-    " whoever wrote the data encrypted it and the reader's process decrypts it in memory; neither server nor network"
-    " ever holds it in clear.",
-)
+@rule("CW540", Severity.ERROR)
 def undeclared(subject: Subject) -> Iterator[Problem]:
     """Mounts without a protection."""
     for mount in subject.spec.mounts:
@@ -49,15 +40,7 @@ def undeclared(subject: Subject) -> Iterator[Problem]:
             yield Problem((*mount.path, "name"), message, "Add `protection: {kind: rpc-with-mtls}`, or another kind.")
 
 
-@rule(
-    code="CW541",
-    severity=Severity.ERROR,
-    title="dataset that crosses the network in clear",
-    why="Whoever can tap one link or read one server's memory reads the data that was reviewed and encrypted.",
-    mend="Choose a protection other than `none`.",
-    docs="`none` is for mounts that no dataset lies on, such as home directories or packages; it needs a reason, and on"
-    " nodes with GPUs lint names who answers for it ([CW558](CW558.md)).",
-)
+@rule("CW541", Severity.ERROR)
 def in_clear(subject: Subject) -> Iterator[Problem]:
     """Mounts of datasets with protection none."""
     for mount, protection in _clear(subject.spec):
@@ -68,18 +51,7 @@ def in_clear(subject: Subject) -> Iterator[Problem]:
             yield Problem((*protection.path, "kind"), message, hint)
 
 
-@rule(
-    code="CW558",
-    severity=Severity.WARNING,
-    title="path from storage to GPU memory in clear by a decision",
-    why="Whoever can tap one link or read one server's memory reads the data.",
-    mend="Encrypt it when whoever decided so can, or keep it as long as the reason holds.",
-    docs="Storage of others often speaks NFS without TLS, or a protocol of its own that encrypts nothing. A spec says"
-    " so: `protection: {kind: none, reason: ..., owner: ...}`. Without `owner` it is who owns the flow that carries the"
-    " mount. `clusterwright verify` proves `encryption` of everything else and notes this with reason and owner. Data"
-    " that was imported as a dataset is not carried so ([CW541](CW541.md)), and a spec that promises"
-    " `encrypted-path` does not keep that promise.",
-)
+@rule("CW558", Severity.WARNING)
 def decided_in_clear(subject: Subject) -> Iterator[Problem]:
     """Mounts of nodes with GPUs with protection none, with who answers for that."""
     spec = subject.spec
@@ -100,15 +72,7 @@ def _clear(spec: ClusterSpec) -> Iterator[tuple[Mount, Protection]]:
             yield mount, mount.protection
 
 
-@rule(
-    code="CW542",
-    severity=Severity.ERROR,
-    title="mount options against its protection",
-    why="The mount would come up, with less protection than the spec says.",
-    mend="Take the option away, or correct the protection.",
-    docs="The renderer adds `xprtsec=` or `sec=` where the options leave it out; where they name another value, it is"
-    " a contradiction. RPC-with-TLS runs over TCP alone: `proto=rdma` and `proto=udp` leave it behind.",
-)
+@rule("CW542", Severity.ERROR)
 def contradicting_options(subject: Subject) -> Iterator[Problem]:
     """Options and file system types that do not carry the declared protection."""
     for mount in subject.spec.mounts:
@@ -132,16 +96,7 @@ def contradicting_options(subject: Subject) -> Iterator[Problem]:
             yield Problem(path, message, "Correct the protection.")
 
 
-@rule(
-    code="CW543",
-    severity=Severity.ERROR,
-    title="RPC-with-TLS without what it runs on",
-    why="Without tlshd, certificates or a kernel that knows `xprtsec` the mount fails, until somebody drops it.",
-    mend="Use a kernel of 6.5 or later, leave tlshd unmasked, and name the files under `encryption.tls`.",
-    docs="The kernel asks a daemon, tlshd of ktls-utils, to shake hands for it; images get it where a mount needs it."
-    " Kernels before 6.5 refuse `xprtsec`. The distribution's own kernel counts where the image names no version."
-    " Certificates are named once, in `encryption.tls`, and put there by whoever issues them.",
-)
+@rule("CW543", Severity.ERROR)
 def tls_without_ground(subject: Subject) -> Iterator[Problem]:
     """Mounts with RPC-with-TLS on images without tlshd or with too old a kernel, and specs without files for it."""
     spec = subject.spec
@@ -181,15 +136,7 @@ def _kernel_version(image: Image) -> tuple[int, int] | None:
     return int(parts[0]), int(parts[1])
 
 
-@rule(
-    code="CW544",
-    severity=Severity.ERROR,
-    title="krb5p without a realm",
-    why="Without a realm there is no ticket, and the mount fails or is changed to sec=sys.",
-    mend="Add `encryption.kerberos`, and leave rpc.gssd unmasked.",
-    docs="rpc.gssd of the distribution's NFS utilities gets tickets for the kernel; the node's own key lies in a keytab"
-    " that whoever runs the realm puts there.",
-)
+@rule("CW544", Severity.ERROR)
 def krb5p_without_realm(subject: Subject) -> Iterator[Problem]:
     """Mounts with krb5p in specs without Kerberos, or on images that mask rpc.gssd."""
     spec = subject.spec
@@ -205,15 +152,7 @@ def krb5p_without_realm(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*image.path, "units", "mask"), message, "Take it out of `mask`.")
 
 
-@rule(
-    code="CW545",
-    severity=Severity.ERROR,
-    title="GPUDirect Storage on encrypted data",
-    why="Data that goes from the NIC straight into GPU memory passes no host that could decrypt it.",
-    mend="Leave `gpudirect_storage` and the module nvidia_fs out.",
-    docs="Every protection here is taken off by a host: by its kernel (TLS, Kerberos) or by a process (AEAD). Only data"
-    " that crosses in clear could take the short way.",
-)
+@rule("CW545", Severity.ERROR)
 def gpudirect_on_encrypted(subject: Subject) -> Iterator[Problem]:
     """Datasets that ask for GPUDirect Storage, and images that load its module, with a protected mount."""
     spec = subject.spec
@@ -229,16 +168,7 @@ def gpudirect_on_encrypted(subject: Subject) -> Iterator[Problem]:
             yield Problem(path, f"{image.name} loads {GPUDIRECT_MODULE} and mounts encrypted data.", "Leave it out.")
 
 
-@rule(
-    code="CW551",
-    severity=Severity.ERROR,
-    title="dataset that was not reviewed or is not encrypted",
-    why="Data comes in after a privacy review and encrypted, or it does not come in.",
-    mend="Record the review; name the data key; or take the dataset out until both are there.",
-    docs="This is the import gate's first half. The second stands on every node: the mount unit requires a check that"
-    " refuses a dataset whose record is missing, incomplete or past its last day. Data under `client-side-aead` needs"
-    " a data key, since nothing else protects it.",
-)
+@rule("CW551", Severity.ERROR)
 def import_gate(subject: Subject) -> Iterator[Problem]:
     """Datasets without a review, and those without a data key."""
     spec = subject.spec

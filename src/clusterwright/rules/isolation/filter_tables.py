@@ -12,21 +12,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.hardware.systems import system_of
 
 
-@rule(
-    code="CW693",
-    severity=Severity.ERROR,
-    title="more filter entries than the chip takes",
-    why="The agent refuses the whole configuration, and with it the filters that keep zones apart.",
-    mend="Write fewer flows, ports or zones: each pair of prefixes and each single port is an entry.",
-    docs="SONiC's rules of a port are numbered from 9999 down, so that 9,998 find a number above that of the last,"
-    " which denies the rest; how many its chip takes is not known here. FBOSS gives Tomahawk 3 seven tables of 256"
-    " entries and Tomahawk 4 five, one of which denies what is left. Five are counted for every chip: what another"
-    " takes is not known here, and a configuration does not say which it is for. On FBOSS an entry has one prefix and"
-    " one port on each side, so that a flow takes as many as its sources behind the switch, times its targets, times"
-    " its ports (a range of up to 64 is listed port by port), and a reply over TCP seven for each of these. A zone"
-    " whose members fill whole subnets is one prefix; scattered members are one each. Counted are the entries that will"
-    " be written, switch by switch; the finding stands at the flow that takes most of the fullest one.",
-)
+@rule("CW693", Severity.ERROR)
 def too_many_entries(subject: Subject) -> Iterator[Problem]:
     """Fabrics with a switch whose hosts may send more than its filter tables hold; one problem for each fabric."""
     spec = subject.spec

@@ -15,15 +15,7 @@ Ranges = tuple[tuple[int, int], ...]
 EVERY_PORT: Ranges = ((0, 65535),)
 
 
-@rule(
-    code="CW520",
-    severity=Severity.ERROR,
-    title="flow between an isolated zone and the internet",
-    why="The zone is promised to have no connection with the internet, in either direction.",
-    mend="Take the flow away; what has to come in goes through a zone of the owner's.",
-    docs="`isolated: true` on a zone, and `kind: internet` on the other. Such a flow cannot be rendered. What a machine"
-    " needs from outside, such as packages, is mirrored into a zone of the owner's first.",
-)
+@rule("CW520", Severity.ERROR)
 def internet_flow(subject: Subject) -> Iterator[Problem]:
     """Flows with an isolated zone at one end and one of kind internet at the other."""
     spec = subject.spec
@@ -36,15 +28,7 @@ def internet_flow(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*flow.path, key), message, hint)
 
 
-@rule(
-    code="CW521",
-    severity=Severity.ERROR,
-    title="traffic from outside that is not the owner's",
-    why="Only the owner's own networks may send into an isolated zone.",
-    mend="Say by `kind` which of the owner's networks it is, or take the flow away.",
-    docs="A zone of prefixes that sends into an isolated zone is of kind `production`, `ingest-gateway`, `services`,"
-    " `management` or `boot`: somebody of the owner's answers for it.",
-)
+@rule("CW521", Severity.ERROR)
 def foreign_source(subject: Subject) -> Iterator[Problem]:
     """Flows into an isolated zone from a zone outside that is not of an owner's kind."""
     spec = subject.spec
@@ -65,15 +49,7 @@ def promised(spec: ClusterSpec, kind: str) -> str:
     return says[kind] if made is None else f"It breaks promise {made.name}: {made.says}"
 
 
-@rule(
-    code="CW522",
-    severity=Severity.WARNING,
-    title="expired flow",
-    why="It was wanted until a day that has passed, and is still open.",
-    mend="Take the flow away, or have its owner set a new day.",
-    docs="Judged on the day that `clusterwright lint --on DATE` names, today when it names none. The flow stays open"
-    " until the spec drops it: what is rendered never depends on the clock.",
-)
+@rule("CW522", Severity.WARNING)
 def expired(subject: Subject) -> Iterator[Problem]:
     """Flows whose last day lies before the day of judgement; none where no day is given."""
     for flow in subject.spec.flows:
@@ -84,13 +60,7 @@ def expired(subject: Subject) -> Iterator[Problem]:
             yield Problem((*flow.path, "expires"), message, f"Take it away, or {who} for a new day.")
 
 
-@rule(
-    code="CW523",
-    severity=Severity.WARNING,
-    title="flow that nobody answers for",
-    why="When it is doubted, nobody can say whether it is still needed, and so it stays for ever.",
-    mend="Name the team that answers for it as its `owner`.",
-)
+@rule("CW523", Severity.WARNING)
 def ownerless(subject: Subject) -> Iterator[Problem]:
     """Flows without an owner."""
     for flow in subject.spec.flows:
@@ -98,15 +68,7 @@ def ownerless(subject: Subject) -> Iterator[Problem]:
             yield Problem((*flow.path, "name"), f"Flow {flow.name} has no owner.", "Add `owner: TEAM`.")
 
 
-@rule(
-    code="CW524",
-    severity=Severity.ERROR,
-    title="flow with a zone that has no addresses",
-    why="It allows nothing, and somebody believes that it does.",
-    mend="Give the zone nodes, fabrics that they attach to, or prefixes.",
-    docs="Nodes that are on InfiniBand alone have no address. A flow between two zones that a partition joins is"
-    " allowed for all that: it is what CW510 asks for, and says why the partition may join them.",
-)
+@rule("CW524", Severity.ERROR)
 def empty_end(subject: Subject) -> Iterator[Problem]:
     """Flows that begin or end in a zone without a single address; CW520 objects to the internet itself."""
     spec = subject.spec
@@ -125,13 +87,7 @@ def empty_end(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*flow.path, key), message, "Give it nodes, their fabrics, or prefixes.")
 
 
-@rule(
-    code="CW525",
-    severity=Severity.WARNING,
-    title="flow that others cover",
-    why="Taking it away changes nothing; whoever closes it believes to have closed something.",
-    mend="Take away the flow that is not needed, or narrow the wider one.",
-)
+@rule("CW525", Severity.WARNING)
 def covered(subject: Subject) -> Iterator[Problem]:
     """Flows whose ports other flows of the same zones and protocol allow anyway."""
     cells: dict[tuple[str, str], list[Flow]] = defaultdict(list)
@@ -159,16 +115,7 @@ def _inside(ranges: Ranges, others: Ranges) -> bool:
     return all(any(low <= first and last <= high for low, high in others) for first, last in ranges)
 
 
-@rule(
-    code="CW526",
-    severity=Severity.ERROR,
-    title="flow between zones that cannot meet",
-    why="No network joins the two zones, so that packets of this flow never arrive.",
-    mend="Put both on one fabric, or name the zones that are meant.",
-    docs="Two zones meet on a fabric on which both have addresses. Zones outside are reached over plain Ethernet"
-    " fabrics, never over a RoCE fabric. Members of an InfiniBand partition meet there. Nodes forward nothing, so that"
-    " a node with two fabrics joins neither.",
-)
+@rule("CW526", Severity.ERROR)
 def cannot_meet(subject: Subject) -> Iterator[Problem]:
     """Flows whose zones have addresses, and no network in common."""
     spec = subject.spec

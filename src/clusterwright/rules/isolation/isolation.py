@@ -23,16 +23,7 @@ SHORTEST_IPV6 = 15
 PRIVATE_IPV6 = IPv6Network("fc00::/7")
 
 
-@rule(
-    code="CW501",
-    severity=Severity.ERROR,
-    title="zone that is the internet",
-    why="The cluster is isolated: traffic flows only between it and its owner's networks.",
-    mend="List the owner's prefixes.",
-    docs="A cluster is isolated when it has no route to the internet and no rule that lets it through. A zone of"
-    " /0, of two halves of it, or of an IPv4 prefix up to /7 or an IPv6 prefix up to /15 is no owner's"
-    " network; private IPv6 space (fc00::/7) is.",
-)
+@rule("CW501", Severity.ERROR)
 def internet_zone(subject: Subject) -> Iterator[Problem]:
     """Zones with a default route or another prefix that spans far more than an owner has."""
     for zone in subject.spec.zones:
@@ -51,13 +42,7 @@ def _is_internet(network: Network) -> bool:
     return network.prefixlen <= shortest and not private
 
 
-@rule(
-    code="CW502",
-    severity=Severity.ERROR,
-    title="outside zone that holds cluster addresses",
-    why="Traffic from inside would pass as traffic from outside, by rules meant for others.",
-    mend="Choose prefixes that no fabric uses, or name the nodes.",
-)
+@rule("CW502", Severity.ERROR)
 def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
     """Zone prefixes that overlap the host pools of the cluster's own fabrics."""
     spec = subject.spec
@@ -81,17 +66,7 @@ def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-@rule(
-    code="CW503",
-    severity=Severity.ERROR,
-    title="NFS mount that may fall back",
-    why="Without a pinned version a client falls back to NFSv3, without locks and without TLS.",
-    mend='Add "vers=4.2" (or 4.1).',
-    docs="The client tries the versions that it knows until the server takes one. Hammerspace's own driver tries"
-    " `nfsvers=4.2` and then, without a word, `nfsvers=3,nolock`; version 3 has no locks of its own, and"
-    " version 4.0 no parallel layouts. A pinned version fails closed. `vers=3` is taken of a mount that the spec leaves"
-    " without protection (`protection: {kind: none}`), as storage of others is often mounted.",
-)
+@rule("CW503", Severity.ERROR)
 def unpinned_nfs(subject: Subject) -> Iterator[Problem]:
     """NFS mounts whose options do not pin a version 4."""
     for mount in subject.spec.mounts:
@@ -112,15 +87,7 @@ def _is_in_clear(mount: Mount) -> bool:
     return mount.protection is not None and mount.protection.kind == CLEAR
 
 
-@rule(
-    code="CW504",
-    severity=Severity.ERROR,
-    title="P_Key used twice or reserved",
-    why="Partitions of one key are one partition, and 0x7fff is the default one that everybody shares.",
-    mend="Give each partition a key of its own below 0x7fff.",
-    docs="A P_Key has 15 bits and one that says full or limited. 0x7fff is the default partition, in which the"
-    " subnet manager talks to every port.",
-)
+@rule("CW504", Severity.ERROR)
 def pkey_twice(subject: Subject) -> Iterator[Problem]:
     """P_Keys of a fabric that two partitions share, and the default one."""
     for fabric in subject.spec.fabrics:
@@ -138,15 +105,7 @@ def pkey_twice(subject: Subject) -> Iterator[Problem]:
             owner.setdefault(partition.pkey, partition.name)
 
 
-@rule(
-    code="CW506",
-    severity=Severity.ERROR,
-    title="ports on a protocol that has none",
-    why="Filters would let everything pass, or nothing; the author believed that the flow is narrower than that.",
-    mend="Take `ports` away, or choose tcp or udp.",
-    docs="Only tcp and udp have ports. ICMP has types; `any` takes in protocols without ports, so that a filter that"
-    " asks for one could pass nothing of them. Whoever means one port over both writes two flows.",
-)
+@rule("CW506", Severity.ERROR)
 def ports_without_protocol(subject: Subject) -> Iterator[Problem]:
     """Flows with ports of a protocol other than tcp and udp."""
     lacks = {"icmp": "which has no ports", "any": "every protocol, of which most have no ports"}
@@ -159,15 +118,7 @@ def ports_without_protocol(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule(
-    code="CW507",
-    severity=Severity.ERROR,
-    title="nodes that no flow reaches",
-    why="Their firewall denies all that no flow allows, so they come up and nobody can log in, not even to mend it.",
-    mend="Give the node group a `zone`, and its zone a flow.",
-    docs="Nodes with an image get a packet filter that drops all but the flows of their zone, in and out. A group"
-    " is in the zone that its `zone` names and in those that list it under `nodes`.",
-)
+@rule("CW507", Severity.ERROR)
 def cut_off_nodes(subject: Subject) -> Iterator[Problem]:
     """Node groups with an image that are in no zone, or whose zones no flow leads to."""
     spec = subject.spec
@@ -186,13 +137,7 @@ def cut_off_nodes(subject: Subject) -> Iterator[Problem]:
             yield Problem((*group.path, "image"), message, "Give it a `zone`.")
 
 
-@rule(
-    code="CW508",
-    severity=Severity.WARNING,
-    title="outside zone that no flow names",
-    why="Its prefixes allow nothing; most often the flow that was meant for them is missing or has another zone.",
-    mend="Add the flow, or take the zone away.",
-)
+@rule("CW508", Severity.WARNING)
 def idle_zone(subject: Subject) -> Iterator[Problem]:
     """Zones of prefixes alone that are at neither end of a flow."""
     named = {name for flow in subject.spec.flows for name in (flow.source, flow.target)}

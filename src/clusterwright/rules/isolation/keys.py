@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 
-from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import Severity
 from clusterwright.placeholder import LIKE_ONE, PLACEHOLDER
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -17,13 +16,7 @@ from clusterwright.spec.text.document import Path
 _LIKE_ONE = re.compile(LIKE_ONE)
 
 
-@rule(
-    code="CW549",
-    severity=Severity.ERROR,
-    title="key without a last day or an owner",
-    why="A key that nobody deletes keeps old data readable for ever.",
-    mend="Give it `delete_days` and an `owner`.",
-)
+@rule("CW549", Severity.ERROR)
 def endless_key(subject: Subject) -> Iterator[Problem]:
     """Entries of the key schedule without a deletion deadline, or without an owner."""
     for key in subject.spec.keys:
@@ -34,15 +27,7 @@ def endless_key(subject: Subject) -> Iterator[Problem]:
             yield Problem((*key.path, "name"), f"Nobody answers for {key.name}.", "Add `owner`.")
 
 
-@rule(
-    code="CW550",
-    severity=Severity.ERROR,
-    title="key that is deleted before it is replaced",
-    why="The version in use would be destroyed with nothing to take its place: what is being written is lost.",
-    mend="Rotate sooner than you delete.",
-    docs="Between rotation and deletion is the time in which data is rewritten under the new version. A wrapping key"
-    " must outlive nothing: what it wraps is wrapped anew at each rotation.",
-)
+@rule("CW550", Severity.ERROR)
 def rotation_after_deletion(subject: Subject) -> Iterator[Problem]:
     """Keys whose rotation takes longer than their deletion."""
     for key in subject.spec.keys:
@@ -51,13 +36,7 @@ def rotation_after_deletion(subject: Subject) -> Iterator[Problem]:
             yield Problem((*key.path, "rotate_days"), message, f"Rotate within {key.delete_days - 1} days.")
 
 
-@rule(
-    code="CW552",
-    severity=Severity.ERROR,
-    title="key, mount or profile that does not exist",
-    why="The protection that its author had in mind is not there.",
-    mend="Correct the name, or add what it names.",
-)
+@rule("CW552", Severity.ERROR)
 def unknown_names(subject: Subject) -> Iterator[Problem]:
     """Names in encryption, datasets and keys that nothing bears, or that name a key of another kind."""
     spec = subject.spec
@@ -108,15 +87,7 @@ def _known(names: set[str]) -> str:
     return f"There are: {', '.join(sorted(names))}." if names else "There is none yet; add it."
 
 
-@rule(
-    code="CW553",
-    severity=Severity.ERROR,
-    title="secret without a source, or source without a secret",
-    why="The deployment would refuse to start for want of it; a source that nothing names is a slip of the pen.",
-    mend="List every secret that the spec names under `secrets`, and no other.",
-    docs="Specs without a `secrets` section are not asked: their deployment is told where secrets are by a file"
-    " (`--secrets`).",
-)
+@rule("CW553", Severity.ERROR)
 def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
     """Secrets that are named without a source, and sources that no name needs."""
     spec = subject.spec
@@ -138,14 +109,7 @@ def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*source.path, "source"), message, "Name a data or macsec key of the schedule in `key`.")
 
 
-@rule(
-    code="CW557",
-    severity=Severity.ERROR,
-    title="placeholder that names no secret",
-    why="Nothing would take its place: the deployment refuses to start, or the device would get the words themselves.",
-    mend="Write `<secret NAME>`, or `<secret NAME as FORM>` where a device keeps the value in a form of its own.",
-    docs=f"A name has lower-case letters, digits and hyphens; {DOCS_SITE}/secrets.html lists the forms.",
-)
+@rule("CW557", Severity.ERROR)
 def unreadable_placeholder(subject: Subject) -> Iterator[Problem]:
     """Text in added configuration that is meant as a placeholder, with a name or form that there cannot be."""
     for item in subject.spec.extra_config:

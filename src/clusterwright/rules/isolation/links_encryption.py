@@ -10,15 +10,7 @@ from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.hardware.systems import system_of
 
 
-@rule(
-    code="CW546",
-    severity=Severity.ERROR,
-    title="links between buildings in clear",
-    why="Where strangers may touch a fibre, whatever it carries can be read from it.",
-    mend="Name a MACsec profile as `macsec` beside `leaves_building`.",
-    docs="Routing sessions, management and everything that is not storage cross those links too; the protection of"
-    " mounts covers none of them.",
-)
+@rule("CW546", Severity.ERROR)
 def building_links_in_clear(subject: Subject) -> Iterator[Problem]:
     """Uplinks that leave the building without MACsec."""
     for fabric in subject.spec.fabrics:
@@ -28,15 +20,7 @@ def building_links_in_clear(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*tier.up.path, "leaves_building"), message, "Add `macsec: PROFILE` beside it.")
 
 
-@rule(
-    code="CW547",
-    severity=Severity.ERROR,
-    title="MACsec on a switch that has none",
-    why="The configuration would be refused, or taken and not done: the link stays in clear or stays down.",
-    mend="Choose models whose catalogue entry lists the cipher under `macsec`.",
-    docs="Both ends must have it. Encryption is in the ports' hardware: a chassis has it only with line cards that do."
-    " Quantum InfiniBand switches, Minipack2 and Wedge400 have none. Rendered is MACsec for EOS.",
-)
+@rule("CW547", Severity.ERROR)
 def macsec_not_supported(subject: Subject) -> Iterator[Problem]:
     """Uplinks with a MACsec profile whose cipher one of both ends lacks."""
     spec = subject.spec
@@ -56,14 +40,7 @@ def _encrypts(model: HardwareModel, cipher: str) -> bool:
     return system is not None and system.has_macsec and cipher in model.macsec
 
 
-@rule(
-    code="CW548",
-    severity=Severity.ERROR,
-    title="MACsec that lets clear frames pass",
-    why="When keys do not agree the link goes on in clear, and nobody notices: it fails open.",
-    mend="Write `unprotected: drop`, or leave it out.",
-    docs="`traffic unprotected allow` stands in many examples, because it keeps a link up while it is being set up.",
-)
+@rule("CW548", Severity.ERROR)
 def macsec_fails_open(subject: Subject) -> Iterator[Problem]:
     """MACsec profiles that allow unprotected traffic."""
     for profile in subject.spec.encryption.macsec:

@@ -22,16 +22,7 @@ def _zones_on(spec: ClusterSpec, fabric: Fabric) -> dict[str, list[str]]:
     return found
 
 
-@rule(
-    code="CW509",
-    severity=Severity.ERROR,
-    title="default partition that joins all zones",
-    why="Every port is in the default partition: full members of it reach each other, whatever other partitions say.",
-    mend="Leave `default_membership` at limited, and put each zone into a partition.",
-    docs="opensm makes everybody a full member when it has no partition file, and the SM alone when the file has no"
-    " rule for the default partition. The file written here always has that rule. Limited members reach full ones only:"
-    " the subnet managers. A fabric without `partitions` is one network, and its default membership is full.",
-)
+@rule("CW509", Severity.ERROR)
 def open_default(subject: Subject) -> Iterator[Problem]:
     """Full default membership on fabrics that have partitions, or nodes of more than one zone."""
     for fabric in subject.spec.fabrics:
@@ -55,16 +46,7 @@ def open_default(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule(
-    code="CW510",
-    severity=Severity.ERROR,
-    title="partition that joins zones which no flow joins",
-    why="Members of a partition reach each other with no packet filter between them.",
-    mend="Put the zones into partitions of their own, list one under `limited`, or add the flow that allows it.",
-    docs="Two members of a partition reach each other when at least one is a full member. Partitions are all the"
-    " isolation there is on InfiniBand: packet filters on nodes see IP, and RDMA passes them by. Two limited"
-    " zones in one partition, such as tenants that share a storage zone, do not reach each other.",
-)
+@rule("CW510", Severity.ERROR)
 def joined_without_flow(subject: Subject) -> Iterator[Problem]:
     """Pairs of zones that a partition lets reach each other, and between which no flow is allowed."""
     flows = {frozenset((flow.source, flow.target)) for flow in subject.spec.flows}
@@ -80,13 +62,7 @@ def joined_without_flow(subject: Subject) -> Iterator[Problem]:
                     )
 
 
-@rule(
-    code="CW511",
-    severity=Severity.ERROR,
-    title="partition whose members cannot reach each other",
-    why="Limited members reach full members only; without one, the partition carries nothing.",
-    mend="Make one zone a full member, or take the partition away.",
-)
+@rule("CW511", Severity.ERROR)
 def nobody_full(subject: Subject) -> Iterator[Problem]:
     """Partitions with limited members alone, and `limited` zones that are in no partition."""
     for fabric in subject.spec.fabrics:
@@ -101,13 +77,7 @@ def nobody_full(subject: Subject) -> Iterator[Problem]:
                     yield Problem((*partition.path, "limited", at), message, "List it under `zones` as well.")
 
 
-@rule(
-    code="CW512",
-    severity=Severity.WARNING,
-    title="nodes in no partition",
-    why="They are limited members of the default partition, and reach the subnet manager and nobody else.",
-    mend="Add their zone to a partition, or detach them.",
-)
+@rule("CW512", Severity.WARNING)
 def outside_partitions(subject: Subject) -> Iterator[Problem]:
     """Node groups on a fabric with limited default membership that no partition of it takes in."""
     spec = subject.spec

@@ -17,16 +17,7 @@ from clusterwright.spec.zone_reach import lives_on, members_of
 MOST_PORTS = 64
 
 
-@rule(
-    code="CW513",
-    severity=Severity.ERROR,
-    title="range of ports that a switch opens whole",
-    why="The switch's filter knows single ports only and passes every port of the flow, and the host has no filter.",
-    mend="Give the hosts an `image`, whose filter narrows it, or write ranges of at most 64 ports.",
-    docs="FBOSS's access lists match one port an entry. Ranges of up to 64 ports are listed one by one; a longer one"
-    " passes with every port of its protocol, and the replies from every port, which the filter of a node with an image"
-    " narrows down. `clusterwright verify` refutes isolation where nothing does.",
-)
+@rule("CW513", Severity.ERROR)
 def opened_whole(subject: Subject) -> Iterator[Problem]:
     """Flows with a long range over an edge without ranges, to or from hosts without an image."""
     spec = subject.spec

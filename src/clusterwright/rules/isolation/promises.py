@@ -18,22 +18,7 @@ from clusterwright.spec.zone_reach import is_outside
 Lack = tuple[str, str]  # what is missing, what to do
 
 
-@rule(
-    code="CW533",
-    severity=Severity.ERROR,
-    title="promise that nothing keeps",
-    why="A promise without a check behind it is broken unnoticed.",
-    mend="Add what the promise is about, so that its checks have something to judge; or do not make it.",
-    docs="| promise | what must be there | checks |\n| --- | --- | --- |\n"
-    "| `no-internet` | every zone inside is `isolated` | CW501, CW520, CW528, CW537, `verify --check isolation` |\n"
-    "| `owner-only` | the same, and a zone of kind `production` that sends | CW521; `verify --check isolation` |\n"
-    "| `encrypted-path` | mounts, each with a protection | CW540 to CW544, CW546 to CW548 |\n"
-    "| `verified-always` | an image on every node group that runs jobs, which carries the checks | CW507;"
-    " `verify --continuous` |\n"
-    "| `reviewed-import` | datasets | CW551 |\n"
-    "| `keys-deleted` | keys with a rotation and a deadline | CW549, CW550; `clusterwright keys audit` |\n"
-    "| `memory-only` | mounts that are decrypted by the node that reads them | CW541, CW545 |",
-)
+@rule("CW533", Severity.ERROR)
 def unkept(subject: Subject) -> Iterator[Problem]:
     """Promises whose ground is missing in the spec."""
     spec = subject.spec

@@ -37,17 +37,7 @@ _ACCOUNTS = ("LOCAL_USER", "USER", "USERS", "USER_TABLE")
 _WORDS = "SNMP_COMMUNITY"
 
 
-@rule(
-    code="CW175",
-    severity=Severity.ERROR,
-    title="patch that opens a switch",
-    why="Whoever reaches the switch is in, and may change what is proven of it.",
-    mend="Say under `site` who may do what: `operators`, `aaa`, `snmp`, `telemetry`.",
-    docs="Looked at are patches of SONiC's `config_db.json`: what they take away from the tables of logins, servers,"
-    " SSH, SNMP, gNMI, REST and the VRF of management; the method `none`, `failthrough`, root and passwords over SSH;"
-    " clients without a certificate; accounts, keys and SNMP users without a password; and SNMP communities. FBOSS has"
-    " no accounts in its files; what a patch changes of filters is CW529.",
-)
+@rule("CW175", Severity.ERROR)
 def opening_patch(subject: Subject) -> Iterator[Problem]:
     """Patches that take away or loosen what stands between a switch and those who reach it."""
     mend = "Leave it out, and name people, servers and collectors under `site`."

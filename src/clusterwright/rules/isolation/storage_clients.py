@@ -10,16 +10,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.image import Image
 
 
-@rule(
-    code="CW559",
-    severity=Severity.ERROR,
-    title="mount whose client the image lacks",
-    why="The kernel does not know the file system, so the mount fails at boot and the node never becomes ready.",
-    mend="Add the vendor's package source and package to the image, or run its agent.",
-    docs="Lustre is mounted by `lustre-client` packages of the storage's vendor or of Whamcloud, WekaFS by WEKA's"
-    " agent, which its own installer brings: an image names it under `units.enable` (`weka-agent.service`). VAST speaks"
-    " NFS, which every distribution mounts; VAST's own NFS modules are a driver like others (`drivers`).",
-)
+@rule("CW559", Severity.ERROR)
 def client_of_storage(subject: Subject) -> Iterator[Problem]:
     """Mounts of a file system outside the kernel on nodes whose image does not bring its client."""
     spec = subject.spec
@@ -42,15 +33,7 @@ def _brings(image: Image, packages: tuple[str, ...], unit: str | None) -> bool:
     return has_package or (unit is not None and unit in image.enabled_units)
 
 
-@rule(
-    code="CW560",
-    severity=Severity.ERROR,
-    title="Lustre over InfiniBand",
-    why="Its network driver finds servers by addresses of IP on InfiniBand, which nodes are not given: mounts fail.",
-    mend="Mount it over Ethernet (`@tcp`), or give the adapters addresses by a way of your own and a type of your own.",
-    docs="A server of Lustre over RDMA is named `ADDRESS@o2ib`, an address of IP over InfiniBand or RoCE. On InfiniBand"
-    " fabrics clusterwright renders no addresses, and no proof follows what passes there past the kernel's filter.",
-)
+@rule("CW560", Severity.ERROR)
 def lustre_over_infiniband(subject: Subject) -> Iterator[Problem]:
     """Mounts of Lustre whose servers are named on o2ib."""
     for mount in subject.spec.mounts:

@@ -15,27 +15,11 @@ from clusterwright.spec.distribution import distribution_of, known_distributions
 from clusterwright.spec.isolation import Network
 from clusterwright.spec.zone_reach import covers
 
-NOT_A_MAC = LintRule(
-    "CW149",
-    Severity.ERROR,
-    "a line that holds no MAC address",
-    "The node would never be given its address, or another machine would be given it.",
-    "Read the label again; the finding names the file and the line.",
-    "A file of MAC addresses is CSV with the columns `device`, `port` and `mac`: `gpu-p00r00n0,fe0,0c:42:a1:5b:00:0c`."
-    " Colons, dashes, dots or nothing may stand between the digits. Group addresses and zeros are refused, and so is an"
-    " address that stands in two lines. Adapters that the file leaves out keep a planned, locally administered address"
-    " that no delivered adapter can bear: a node that nobody has noted is offered nothing.",
-)
+NOT_A_MAC = LintRule("CW149", Severity.ERROR)
 MOST_UNKNOWN = 20
 
 
-@rule(
-    code="CW605",
-    severity=Severity.ERROR,
-    title="distribution that no image can be built from",
-    why="Release names, package names and installers differ; a guess would fail while building.",
-    mend="Write one of the distributions that are known, with its release.",
-)
+@rule("CW605", Severity.ERROR)
 def unknown_distribution(subject: Subject) -> Iterator[Problem]:
     """Distributions that the builders do not know."""
     for image in subject.spec.images:
@@ -47,15 +31,7 @@ def unknown_distribution(subject: Subject) -> Iterator[Problem]:
             yield Problem((*image.path, "distribution"), message, hint)
 
 
-@rule(
-    code="CW606",
-    severity=Severity.ERROR,
-    title="boot servers that nodes cannot ask",
-    why="DHCP, boot scripts and images come over one Ethernet fabric; both the servers and the nodes have to be on it.",
-    mend="Name an Ethernet fabric that the boot servers and every node group with an image are attached to.",
-    docs="Nodes boot over the addresses that the plan gives them on `boot.fabric`, through their rack switches' DHCP"
-    " relays. A node group with an image that has no NIC there would wait for an answer at every boot.",
-)
+@rule("CW606", Severity.ERROR)
 def boot_fabric(subject: Subject) -> Iterator[Problem]:
     """The boot fabric, and who is attached to it."""
     spec, boot = subject.spec, subject.spec.boot
@@ -82,17 +58,7 @@ def boot_fabric(subject: Subject) -> Iterator[Problem]:
             yield Problem(path, message, f"Attach {group.name} to {fabric.name}, or boot over another fabric.")
 
 
-@rule(
-    code="CW627",
-    severity=Severity.ERROR,
-    title="machines that boot without a gateway",
-    why="A machine that boots needs a relay and a router on its own link, before anybody knows its address.",
-    mend="Write `host_links: shared` in the addressing of the boot fabric.",
-    docs="Switches relay DHCP, and advertise themselves over IPv6, on the interface of the hosts' VLAN. Where every"
-    " host has a link of its own to the switch there is none. (Over IPv6 DHCP names no router: advertisements of the"
-    " rack switch do, with the managed flag that sends machines to DHCPv6. `clusterwright verify` reads both back.)"
-    " SONiC advertises itself on switches of type `ToRRouter` alone, and takes that type from the seed of its hash.",
-)
+@rule("CW627", Severity.ERROR)
 def boot_gateway(subject: Subject) -> Iterator[Problem]:
     """A boot fabric whose switches have no gateway for hosts."""
     boot, network = subject.spec.boot, subject.spec.boot_network
@@ -106,17 +72,7 @@ def boot_gateway(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule(
-    code="CW628",
-    severity=Severity.ERROR,
-    title="machines that boot over IPv6 beside others' hosts",
-    why="What they boot with has an address that belongs to no zone yet, and the rack switch drops it.",
-    mend="Give the hosts behind a switch one zone, attach them to switches of their own, or boot over IPv4.",
-    docs="Over IPv6 firmware, iPXE and installer are clients of their own, each with another identity: the server lends"
-    " those after the first an address from the upper half of the subnet. Filters name a subnet as a whole where all"
-    " hosts in it are of one zone; where several zones share it they name the planned addresses one by one, and such an"
-    " address is in none of them. Over IPv4 the adapter is the identity, and keeps the planned address.",
-)
+@rule("CW628", Severity.ERROR)
 def boot_beside_others(subject: Subject) -> Iterator[Problem]:
     """Switches that relay over IPv6 whose host subnet is not one zone's as a whole."""
     spec, boot, network = subject.spec, subject.spec.boot, subject.spec.boot_network
@@ -148,13 +104,7 @@ def _holds(outer: Network, inner: Network) -> bool:
     return outer.version == inner.version and outer.overlaps(inner) and outer.prefixlen <= inner.prefixlen
 
 
-@rule(
-    code="CW607",
-    severity=Severity.ERROR,
-    title="MAC address of an adapter that is not planned",
-    why="The node that the address belongs to keeps its placeholder and is offered nothing at boot.",
-    mend="Write the planned name of the node, and of one of its adapters on the boot fabric.",
-)
+@rule("CW607", Severity.ERROR)
 def unknown_adapter(subject: Subject) -> Iterator[Problem]:
     """Rows of the MAC file whose device or port does not boot."""
     spec, boot = subject.spec, subject.spec.boot
@@ -174,13 +124,7 @@ def unknown_adapter(subject: Subject) -> Iterator[Problem]:
         yield Problem((*boot.path, "macs"), message, "Write the planned name of the node and of its interface.")
 
 
-@rule(
-    code="CW608",
-    severity=Severity.ERROR,
-    title="login that opens for nobody, or for two",
-    why="A user without known keys cannot log in; two users with one number own each other's files.",
-    mend="Name operators of the site, and give every user a number of its own.",
-)
+@rule("CW608", Severity.ERROR)
 def users(subject: Subject) -> Iterator[Problem]:
     """Users of images against the site's operators, and against each other."""
     known = {operator.name for operator in subject.spec.site.operators}
@@ -196,16 +140,7 @@ def users(subject: Subject) -> Iterator[Problem]:
             owner.setdefault(user.uid, user.name)
 
 
-@rule(
-    code="CW336",
-    severity=Severity.WARNING,
-    title="image whose nodes nobody can administer",
-    why="A node that was built from it lets nobody become root: no deployment over SSH enters it, not even the first.",
-    mend="Give the image a user with an operator's key in the group `sudo` or `wheel`.",
-    docs="Images have no passwords and root has no key. A user whose groups hold `sudo` or `wheel` becomes root by sudo"
-    " without a password, on every distribution, which is what `--target ansible` does. Where hosts are entered"
-    " another way, from packages of the site for example, suppress this with what that way is.",
-)
+@rule("CW336", Severity.WARNING)
 def nobody_administers(subject: Subject) -> Iterator[Problem]:
     """Images in use without a user that becomes root."""
     used = {group.image for group in subject.spec.node_groups}

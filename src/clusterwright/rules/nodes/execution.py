@@ -12,15 +12,7 @@ from clusterwright.spec.execution import ExecutionMesh
 from clusterwright.spec.text.document import Path
 
 
-@rule(
-    code="CW620",
-    severity=Severity.ERROR,
-    title="execution node that cannot be given work",
-    why="A share of the hosts would have nobody who brings them their files, or two who do.",
-    mend="Name machines of the plan that are attached to the fabric, each once, and every pod at most once.",
-    docs="`execution` names one machine that gives work, the controller, and the ones that do it. All of them speak"
-    " over `fabric`, an Ethernet fabric with addresses. `pods` are names of pods as `inventory` shows them.",
-)
+@rule("CW620", Severity.ERROR)
 def execution_nodes(subject: Subject) -> Iterator[Problem]:
     """Names of the section ``execution`` that mean nothing, or the same thing twice."""
     spec, mesh = subject.spec, subject.spec.execution

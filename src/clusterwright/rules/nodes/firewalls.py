@@ -10,19 +10,7 @@ from clusterwright.spec.firewalls import FIREWALL_UNITS, FIREWALLS
 from clusterwright.spec.text.document import Path
 
 
-@rule(
-    code="CW683",
-    severity=Severity.ERROR,
-    title="packet filter beside the rendered one",
-    why="It denies what flows allow, or takes the rendered rules away when it starts; no proof reads any of it.",
-    mend="Take it out of the image, or mask its units under `units.mask`.",
-    docs="A node's filter is `/etc/nftables.conf`, rendered from zones and flows and loaded by `nftables.service`."
-    " firewalld, ufw, the services and persistent rules of iptables, shorewall, ferm and their like load rules of"
-    " their own; so do fail2ban and sshguard, which close ports to hosts as they see fit. A package whose units are all"
-    " masked is no fault. nftables itself is installed in any case. Known are packages of the Debian and Red Hat"
-    " families; a filter under another name, or one that a program of its own loads, is not recognised:"
-    " `clusterwright verify --continuous` finds what it changes on the running node.",
-)
+@rule("CW683", Severity.ERROR)
 def other_filters(subject: Subject) -> Iterator[Problem]:
     """Packages and enabled units of images that bring a packet filter of their own."""
     for image in subject.spec.images:

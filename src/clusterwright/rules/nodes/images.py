@@ -21,15 +21,7 @@ DEAD_SYSCTLS = {
 }
 
 
-@rule(
-    code="CW601",
-    severity=Severity.WARNING,
-    title="sysctl without effect",
-    why="A setting that the kernel ignores gives a false sense of tuning.",
-    mend="Take it away.",
-    docs="net.ipv4.tcp_low_latency stands in many tuning guides; since Linux 4.14 it is kept so that scripts do"
-    " not fail, and read by nothing.",
-)
+@rule("CW601", Severity.WARNING)
 def dead_sysctl(subject: Subject) -> Iterator[Problem]:
     """Settings that do nothing on the kernels that GPU nodes run."""
     for image in subject.spec.images:
@@ -39,16 +31,7 @@ def dead_sysctl(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*image.path, "sysctl", name), f"{name} {dead}.", "Take it away.", key=True)
 
 
-@rule(
-    code="CW602",
-    severity=Severity.ERROR,
-    title="block sizes that Slurm refuses",
-    why="Slurm's block plugin wants every size to be the first one times a power of two; slurmctld stops otherwise.",
-    mend="Use sizes such as [32, 64, 128].",
-    docs="topology/block: each entry of BlockSizes after the first must be the first one times 1, 2, 4, 8 and so"
-    " on, and each block must have at least as many nodes as the first entry. `leaf` is the level whose"
-    " instances become blocks; when the nodes do not fill the last one, that block is short.",
-)
+@rule("CW602", Severity.ERROR)
 def block_sizes(subject: Subject) -> Iterator[Problem]:
     """Block sizes of the scheduler against Slurm's rule, and against the base block."""
     for slurm, nodes in ((each.slurm, each.nodes) for each in subject.spec.schedulers):
@@ -92,13 +75,7 @@ def _blocks_that_fill(slurm: SlurmTopology, group: NodeGroup) -> Iterator[Proble
         yield Problem(path, message, f"Begin with {last}, or fill the last {slurm.leaf}.")
 
 
-@rule(
-    code="CW603",
-    severity=Severity.ERROR,
-    title="nodes that run jobs without an image",
-    why="NCCL and Slurm files are part of an image; nodes without one would get neither.",
-    mend="Give the node group an `image`.",
-)
+@rule("CW603", Severity.ERROR)
 def jobs_without_image(subject: Subject) -> Iterator[Problem]:
     """Node groups that NCCL or the scheduler name, without an image."""
     spec = subject.spec
@@ -116,13 +93,7 @@ def jobs_without_image(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule(
-    code="CW604",
-    severity=Severity.ERROR,
-    title="mount on nodes without an image",
-    why="Mounts are part of an image; on nodes without one the file system would never appear.",
-    mend="Give the node group an `image`, or take it out of the mount.",
-)
+@rule("CW604", Severity.ERROR)
 def mount_without_image(subject: Subject) -> Iterator[Problem]:
     """Node groups that a mount names, without an image."""
     bare = {group.name for group in subject.spec.node_groups if group.image is None}
@@ -133,16 +104,7 @@ def mount_without_image(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*mount.path, "nodes", at), message, f"Give {name} an `image`, or take it out of here.")
 
 
-@rule(
-    code="CW339",
-    severity=Severity.ERROR,
-    title="driver that was never built for the distribution",
-    why="No repository has its packages: the image is not built, or a driver is left out of it.",
-    mend="Take a release that is published for the distribution, or a distribution that the release is published for.",
-    docs="Known are NVIDIA's GPU driver and OFED, by the modules `nvidia` and `mlx5_core`: the first release that was"
-    " seen for a distribution in NVIDIA's installation guide and DOCA's repositories, and that no release is older than"
-    " the distribution. What lies between the two was not found either way; CW348 names it.",
-)
+@rule("CW339", Severity.ERROR)
 def driver_without_packages(subject: Subject) -> Iterator[Problem]:
     """Drivers of images that are older than the distribution they are to be installed on."""
     for image, driver, missing in _drivers(subject):
@@ -151,13 +113,7 @@ def driver_without_packages(subject: Subject) -> Iterator[Problem]:
             yield Problem((*driver.path, "version"), message, "Take a release that is published for it.")
 
 
-@rule(
-    code="CW348",
-    severity=Severity.NOTE,
-    title="driver that may not exist for the distribution",
-    why="Whether a repository has it was not found: an image that names it may not be built.",
-    mend="Look into the repository, and say under `source` where its packages are.",
-)
+@rule("CW348", Severity.NOTE)
 def driver_not_looked_up(subject: Subject) -> Iterator[Problem]:
     """Drivers of which it is not known whether they are published for their distribution, and that cite nothing."""
     for image, driver, missing in _drivers(subject):

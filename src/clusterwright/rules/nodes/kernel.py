@@ -13,18 +13,7 @@ from clusterwright.spec.text.document import Path
 _PARAMETER = "sysctl."  # Linux, Documentation/admin-guide/kernel-parameters.txt: a setting at boot
 
 
-@rule(
-    code="CW680",
-    severity=Severity.ERROR,
-    title="kernel setting that is not the image's to change",
-    why="A node that forwards, takes routes from the network or answers for others is no longer the node that isolation"
-    " is proven for.",
-    mend="Take the setting away.",
-    docs="Nodes forward nothing, take no routes from the network, check where packets come from and answer for their"
-    " own addresses alone; sizes of neighbour tables and the spreading over several adapters follow from the plan. A"
-    " name counts in each of its spellings (`net.ipv4.ip_forward`, `net/ipv4/ip_forward`), for `all`, `default` and"
-    " single interfaces, and as a kernel parameter `sysctl.NAME=VALUE`.",
-)
+@rule("CW680", Severity.ERROR)
 def decided_setting(subject: Subject) -> Iterator[Problem]:
     """Settings of images, and those among their kernel parameters, that say other than what is decided."""
     for image in subject.spec.images:
@@ -35,13 +24,7 @@ def decided_setting(subject: Subject) -> Iterator[Problem]:
                 yield Problem(path, message, "Take it away.", key=isinstance(path[-1], str))
 
 
-@rule(
-    code="CW681",
-    severity=Severity.ERROR,
-    title="kernel setting given twice",
-    why="Two spellings mean one setting, and which value it gets depends on the order of lines.",
-    mend="Keep one of them.",
-)
+@rule("CW681", Severity.ERROR)
 def setting_twice(subject: Subject) -> Iterator[Problem]:
     """Settings of one image that are one setting."""
     for image in subject.spec.images:

@@ -36,17 +36,7 @@ def _has_verbs(spec: ClusterSpec, group: NodeGroup) -> bool:
     )
 
 
-@rule(
-    code="CW610",
-    severity=Severity.ERROR,
-    title="IOMMU that translates what GPUs and adapters send each other",
-    why="GPUDirect RDMA then crosses the processor, at a fraction of its rate, or fails.",
-    mend="Add `iommu=pt` to the kernel parameters, and take what turns translation on away.",
-    docs="GPUs and adapters below one PCIe switch reach each other directly only when nothing between them translates"
-    " or redirects: the IOMMU passes through (`iommu=pt`) or is off, and Access Control Services are off on every"
-    " bridge (NCCL user guide, troubleshooting). The image of nodes with GPUs and RDMA adapters turns ACS off"
-    " at every boot by itself.",
-)
+@rule("CW610", Severity.ERROR)
 def translating_iommu(subject: Subject) -> Iterator[Problem]:
     """Kernel parameters of nodes that have both GPUs and RDMA adapters."""
     spec = subject.spec
@@ -67,13 +57,7 @@ def translating_iommu(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*image.path, "kernel_parameters", at), message, "Take it away.")
 
 
-@rule(
-    code="CW611",
-    severity=Severity.ERROR,
-    title="RDMA without memory to lock",
-    why="Verbs lock the memory that they register; above the limit, registration fails and jobs with it.",
-    mend="Write `memlock: unlimited`.",
-)
+@rule("CW611", Severity.ERROR)
 def locked_memory(subject: Subject) -> Iterator[Problem]:
     """The memlock limit of nodes with RDMA adapters."""
     spec = subject.spec
@@ -86,16 +70,7 @@ def locked_memory(subject: Subject) -> Iterator[Problem]:
             yield Problem(path, f"{image.name} {said}, and its nodes use RDMA.", "Write `memlock: unlimited`.")
 
 
-@rule(
-    code="CW612",
-    severity=Severity.ERROR,
-    title="containers with less than their node",
-    why="A job that runs on the bare node then fails in its container, or falls back to TCP without a word.",
-    mend="Give containers the locked memory, the devices and the shared memory that NCCL needs.",
-    docs="Containers need what the host has: locked memory without limit, `/dev/infiniband`, and shared memory, either"
-    ' the host\'s (`ipc: host`) or a gigabyte and more of their own (NCCL user guide, "Sharing Data"; Docker gives'
-    " 64 MB).",
-)
+@rule("CW612", Severity.ERROR)
 def containers(subject: Subject) -> Iterator[Problem]:
     """What containers get, against what RDMA and NCCL need of them."""
     spec = subject.spec
@@ -114,15 +89,7 @@ def containers(subject: Subject) -> Iterator[Problem]:
             yield Problem((*given.path, "shm_size_gb"), message, "Give them 1 GB or more, or write `ipc: host`.")
 
 
-@rule(
-    code="CW613",
-    severity=Severity.ERROR,
-    title="NCCL listener that others can reach",
-    why="NCCL's status service answers anybody who connects, and tells which jobs run where.",
-    mend="Leave NCCL_RAS_ADDR at localhost, or turn the service off with NCCL_RAS_ENABLE=0.",
-    docs="Since NCCL 2.24 every rank listens for status queries (RAS), by default on localhost:28028, without any"
-    " credentials. An address that other machines reach is a listener on every node of an isolated cluster.",
-)
+@rule("CW613", Severity.ERROR)
 def status_listener(subject: Subject) -> Iterator[Problem]:
     """NCCL_RAS_ADDR among the variables of the profile."""
     for nccl in subject.spec.nccl_profiles:
@@ -137,15 +104,7 @@ def status_listener(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule(
-    code="CW615",
-    severity=Severity.WARNING,
-    title="PCIe relaxed ordering switched off",
-    why="Every write of an adapter to memory then waits for the one before it, and fast adapters lose throughput.",
-    mend="Take the variable away: NCCL uses relaxed ordering where the adapter can (2, its default), or set 1.",
-    docs="NCCL_IB_PCI_RELAXED_ORDERING is 0 (off), 1 (on, or fail) or 2 (on where it can be; NCCL's user guide)."
-    " Adapters in virtual machines need it most.",
-)
+@rule("CW615", Severity.WARNING)
 def strict_ordering(subject: Subject) -> Iterator[Problem]:
     """NCCL profiles that switch relaxed ordering off on nodes with RDMA."""
     for nccl in subject.spec.nccl_profiles:
@@ -154,16 +113,7 @@ def strict_ordering(subject: Subject) -> Iterator[Problem]:
             yield Problem((*nccl.path, "variables", _RELAXED_ORDERING), message, "Take it away, or set 1 or 2.")
 
 
-@rule(
-    code="CW337",
-    severity=Severity.ERROR,
-    title="image without the tools that set up its lossless NICs",
-    why="The NICs then keep their vendor's classes: the switches pause one class, and the nodes send in another.",
-    mend="Add `mlnx-tools` to the packages, with a repository that has it.",
-    docs="A RoCE fabric with a PFC priority has nodes run `roce-qos`, which calls `mlnx_qos` and `cma_roce_tos` and"
-    " writes where only NVIDIA's own driver (MLNX_OFED, DOCA) has files. Debian, Ubuntu and the Red Hat family have"
-    " neither: they come with DOCA's repository, or from one of the site.",
-)
+@rule("CW337", Severity.ERROR)
 def lossless_without_tools(subject: Subject) -> Iterator[Problem]:
     """Images of nodes with NICs on a lossless fabric, against the packages that hold the vendor's tools."""
     spec = subject.spec

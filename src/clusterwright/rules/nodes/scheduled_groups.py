@@ -12,28 +12,14 @@ from clusterwright.spec.job import Scheduler
 from clusterwright.spec.model import ClusterSpec
 
 
-@rule(
-    code="CW268",
-    severity=Severity.ERROR,
-    title="nodes of two schedulers",
-    why="Each would place jobs on the nodes as if they were its own alone, and a node asks one controller.",
-    mend="Name each node group in one scheduler; for Kueue beside Slurm, write `kueue` into Slurm's entry.",
-)
+@rule("CW268", Severity.ERROR)
 def nodes_of_two(subject: Subject) -> Iterator[Problem]:
     """Node groups that two schedulers name."""
     for name, path in named_twice(subject.spec, subject.spec.schedulers):
         yield Problem(path, f"Another scheduler places jobs on {name} already.", "Name it in one of them.")
 
 
-@rule(
-    code="CW269",
-    severity=Severity.ERROR,
-    title="machines of two schedulers' controllers",
-    why="A machine has one slurm.conf, one key of munge and one port for slurmctld: one of the two would not be there.",
-    mend="Give each scheduler `controllers: {nodes: ...}` with a node group of its own.",
-    docs="A Slurm's controllers are the first machines of a node group, and slurmdbd the first of one. Two Slurms share"
-    " none of these groups, nor do two Kueues; a Slurm and a Kueue may.",
-)
+@rule("CW269", Severity.ERROR)
 def shared_controllers(subject: Subject) -> Iterator[Problem]:
     """Node groups whose machines would run daemons of two schedulers of a kind."""
     spec = subject.spec
@@ -56,15 +42,7 @@ def _hosts(spec: ClusterSpec, scheduler: Scheduler, *, with_records: bool) -> It
         yield scheduler.slurm.accounting.nodes
 
 
-@rule(
-    code="CW270",
-    severity=Severity.ERROR,
-    title="partitions that miss their scheduler's nodes",
-    why="A node in no partition never runs a job, and a partition of nodes that Slurm does not have stops slurmctld.",
-    mend="Put every node group of `nodes` into a partition, and no other.",
-    docs="Without `partitions` each node group makes one, of its own name; the first is the default. Nodes of groups"
-    " that share no partition need no flow between each other: slurmd then passes no messages on to them (TreeWidth).",
-)
+@rule("CW270", Severity.ERROR)
 def partitions_and_nodes(subject: Subject) -> Iterator[Problem]:
     """The node groups of written partitions against those of their scheduler."""
     spec = subject.spec
@@ -80,16 +58,7 @@ def partitions_and_nodes(subject: Subject) -> Iterator[Problem]:
                 yield Problem(path, f"{name} is in no partition.", "Put it into one, or take it out of `nodes`.")
 
 
-@rule(
-    code="CW271",
-    severity=Severity.ERROR,
-    title="controllers that do not share their state",
-    why="A backup that takes over without the state of the first one knows no job, and ends all that run.",
-    mend="Put `state` below the mountpoint of a mount of these machines, or say with `shared_by` who shares it.",
-    docs="Slurm's controllers take over from each other by files in StateSaveLocation, which all of them must see, and"
-    " which belongs to the user slurm. A mount needs an image on the machines; where they have none, `shared_by` says"
-    " who does it otherwise.",
-)
+@rule("CW271", Severity.ERROR)
 def state_not_shared(subject: Subject) -> Iterator[Problem]:
     """Slurms with several controllers whose `state` lies on no mount, and of which nobody says how it is shared."""
     spec = subject.spec
@@ -102,13 +71,7 @@ def state_not_shared(subject: Subject) -> Iterator[Problem]:
             yield Problem((*wanted.path, "count"), message, "Put `state` on a mount, or write `shared_by`.")
 
 
-@rule(
-    code="CW272",
-    severity=Severity.ERROR,
-    title="accounts that nobody keeps",
-    why="Without slurmdbd Slurm knows no account, and lets nobody into the partition.",
-    mend="Add `accounting` to the scheduler, or take `allow_accounts` away.",
-)
+@rule("CW272", Severity.ERROR)
 def accounts_without_records(subject: Subject) -> Iterator[Problem]:
     """`allow_accounts` of partitions whose Slurm has no accounting."""
     for slurm in (each.slurm for each in subject.spec.schedulers):
@@ -118,13 +81,7 @@ def accounts_without_records(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*part.path, "allow_accounts"), message, "Add `accounting`.", key=True)
 
 
-@rule(
-    code="CW273",
-    severity=Severity.ERROR,
-    title="controller on nodes that run jobs",
-    why="The machine would run the controller and no slurmd: Slurm waits for it, and its jobs share the controller.",
-    mend="Name a node group under `controllers` and `accounting` that runs no jobs.",
-)
+@rule("CW273", Severity.ERROR)
 def controller_among_workers(subject: Subject) -> Iterator[Problem]:
     """Groups that run a scheduler's controller or slurmdbd and are scheduled as well."""
     spec = subject.spec

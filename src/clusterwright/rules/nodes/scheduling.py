@@ -14,15 +14,7 @@ _SLURM_KEYS: tuple[Path, ...] = (
 )
 
 
-@rule(
-    code="CW616",
-    severity=Severity.ERROR,
-    title="key of another scheduler",
-    why="Nothing would read it: Kueue has no topology plugin, and takes its levels from the fabric.",
-    mend="Take it away, or write `kind: slurm`.",
-    docs="With `kind: slurm` the controller gets slurm.conf and its topology, and Kueue's objects where `kueue` stands"
-    " beside it; with `kind: kueue` it gets Kueue's alone, and nodes neither slurmd nor its packages.",
-)
+@rule("CW616", Severity.ERROR)
 def key_of_another_scheduler(subject: Subject) -> Iterator[Problem]:
     """Slurm's keys where Kueue alone places jobs."""
     for scheduler in (each for each in subject.spec.schedulers if each.slurm is None):
@@ -32,14 +24,7 @@ def key_of_another_scheduler(subject: Subject) -> Iterator[Problem]:
                 yield Problem(path, f"Kueue has no `{key[-1]}`, which is Slurm's.", subject.take_away(path), key=True)
 
 
-@rule(
-    code="CW617",
-    severity=Severity.ERROR,
-    title="scheduler without a controller",
-    why="The scheduler's files go to the first machines of the group that `controllers` names, or of role `service`;"
-    " without as many as it asks for nobody runs it, or nobody takes over.",
-    mend="Add a node group with `role: service`, or machines to the one that is named.",
-)
+@rule("CW617", Severity.ERROR)
 def scheduler_without_a_controller(subject: Subject) -> Iterator[Problem]:
     """A scheduler in a spec that has no service machine."""
     spec = subject.spec
@@ -55,13 +40,7 @@ def scheduler_without_a_controller(subject: Subject) -> Iterator[Problem]:
             yield Problem((*wanted.path, "count"), message, f"Write {group.count}, or add machines to {group.name}.")
 
 
-@rule(
-    code="CW618",
-    severity=Severity.ERROR,
-    title="boots without Slurm",
-    why="Slurm drains nodes, boots them and gives them back; where it does not place jobs nobody would.",
-    mend="Add `scheduler: {kind: slurm, ...}`, or take `boots` away.",
-)
+@rule("CW618", Severity.ERROR)
 def boots_without_slurm(subject: Subject) -> Iterator[Problem]:
     """`rollout.boots` where Slurm places no jobs."""
     spec = subject.spec
@@ -72,17 +51,7 @@ def boots_without_slurm(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule(
-    code="CW338",
-    severity=Severity.ERROR,
-    title="Slurm whose daemons have no key in common",
-    why="No image holds munge's key: slurmd and slurmctld believe each other only where somebody brings both the same.",
-    mend="Write `munge: {secret: NAME}`, or say with `by_site` who brings the key.",
-    docs="With a secret the deployment writes the key to the controller and to every node, and munge, slurmd and"
-    " slurmctld start when it comes: also on a node that was booted into memory and has forgotten it. A key that each"
-    " machine makes for itself, as packages do, lets no node register. A TPM that seals the key, and a fetch by the"
-    " booting machine, are not rendered: nothing here could try them.",
-)
+@rule("CW338", Severity.ERROR)
 def daemons_without_a_key(subject: Subject) -> Iterator[Problem]:
     """Slurm without a word on where munge's key comes from."""
     for scheduler in subject.spec.schedulers:

@@ -50,17 +50,7 @@ _GATE = "dataset-gate@"
 _KEY_UNITS = ("munge-key.path", "munge-key.service")
 
 
-@rule(
-    code="CW682",
-    severity=Severity.ERROR,
-    title="masked unit that the node relies on",
-    why="A masked unit never starts: the file that it was to load lies there, and nothing of it holds.",
-    mend="Take it out of `units.mask`.",
-    docs="Refused are the units that are rendered for a node, those that these want or require, and services that read"
-    " rendered files: the packet filter, the network, kernel settings, accounts and SSH always; time, names, log"
-    " forwarding, mounts, Slurm, opensm and huge pages or kernel parameters of the Red Hat family where the spec has"
-    " them. What TLS and Kerberos of a mount need besides is CW543 and CW544.",
-)
+@rule("CW682", Severity.ERROR)
 def masked_need(subject: Subject) -> Iterator[Problem]:
     """Entries of `units.mask` that something rendered needs."""
     for image in subject.spec.images:

@@ -10,18 +10,7 @@ from clusterwright.spec.fabric import Tier
 from clusterwright.spec.hardware.systems import system_of
 
 
-@rule(
-    code="CW434",
-    severity=Severity.NOTE,
-    title="switches without their vendor's chip settings",
-    why="The switch agent does not start with the rendered file alone: lane maps and SDK settings are missing.",
-    mend="Name the vendor's file under `chip_settings`, or say there why it comes another way.",
-    docs="FBOSS reads lane maps and SDK settings of the chip from `platform.chip` of its `agent.conf` and stops without"
-    " them (`SaiBcmPlatform::getHwConfig`). Nothing in a plan decides them and no source may be copied here: they come"
-    " from the vendor, or from the platform's `agent.conf` in FBOSS's own tests. With `chip_settings: [{name: MODEL,"
-    " file: FILE}]` the file's `platform` goes into the `agent.conf` of every switch of the model. Whoever adds them"
-    " on the way to the switch says so with `assumed:` instead of `file:`.",
-)
+@rule("CW434", Severity.NOTE)
 def without_chip_settings(subject: Subject) -> Iterator[Problem]:
     """Tiers whose system needs chip settings, where neither `chip_settings` nor `extra_config` has them."""
     spec = subject.spec
@@ -52,13 +41,7 @@ def _added(subject: Subject, fabric: str, tier: Tier) -> bool:
     )
 
 
-@rule(
-    code="CW435",
-    severity=Severity.WARNING,
-    title="chip settings for a model that takes none",
-    why="The file is read and goes nowhere.",
-    mend="Take the entry away, or name the model that it is for.",
-)
+@rule("CW435", Severity.WARNING)
 def idle_chip_settings(subject: Subject) -> Iterator[Problem]:
     """Entries of `chip_settings` for models whose system brings its own."""
     for entry in subject.spec.chip_settings:

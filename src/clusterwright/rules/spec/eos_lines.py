@@ -44,17 +44,7 @@ def _any(word: str, commands: tuple[str, ...]) -> str | None:
     return next((command for command in commands if _means(word, command)), None)
 
 
-@rule(
-    code="CW173",
-    severity=Severity.ERROR,
-    title="added line that changes what the lines around it mean",
-    why="EOS reads a configuration as if it were typed: a banner swallows what follows, `exit` leaves a section, and"
-    " what is proven of the file is not what the switch does.",
-    mend="Write whole commands in the section that they belong to, as `show running-config` shows them.",
-    docs="Refused are: `banner`, comments and other commands that take the lines behind them as text up to `EOF`;"
-    " `exit`, `end` and commands that are no configuration; `default` in front of anything, and `no` in front of what"
-    " begins a section; a command of the margin that is indented; lines below a `!`; and commands that are cut short.",
-)
+@rule("CW173", Severity.ERROR)
 def misleading_line(subject: Subject) -> Iterator[Problem]:
     """Lines that EOS reads as something else than a command in the section that they stand in."""
     for item in subject.spec.extra_config:
@@ -113,16 +103,7 @@ def _is_section(words: list[str]) -> bool:
     return _any(words[0], _SECTIONS) is not None and words != ["aaa", "root"]
 
 
-@rule(
-    code="CW174",
-    severity=Severity.ERROR,
-    title="added account or method that asks for no password",
-    why="Whoever reaches the switch is in, and may change what is proven of it.",
-    mend="Name operators under `site.operators`, or give the account a `secret`.",
-    docs="Looked at are `username` without `secret` or with `nopassword`, whatever privilege it has; `aaa root"
-    " nopassword`; methods of `aaa` that end in `none`; and empty passwords for SSH. A line that adds an SSH key to an"
-    " account is none of these.",
-)
+@rule("CW174", Severity.ERROR)
 def open_account(subject: Subject) -> Iterator[Problem]:
     """Accounts of `extra_config` that nothing guards."""
     for item in subject.spec.extra_config:

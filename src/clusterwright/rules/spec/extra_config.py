@@ -11,13 +11,7 @@ from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.hardware.systems import systems
 
 
-@rule(
-    code="CW170",
-    severity=Severity.ERROR,
-    title="added configuration for nobody",
-    why="Lines for a switch that does not exist are written nowhere, and somebody relies on them.",
-    mend="Name a planned switch, the role of a tier, or an Ethernet fabric.",
-)
+@rule("CW170", Severity.ERROR)
 def added_for_nobody(subject: Subject) -> Iterator[Problem]:
     """Devices, roles and fabrics of `extra_config` that are not planned."""
     for item in subject.spec.extra_config:
@@ -32,16 +26,7 @@ def added_for_nobody(subject: Subject) -> Iterator[Problem]:
             yield unknown(f"switch with the {key}" if key != "device" else "switch", wanted, known, (*item.path, key))
 
 
-@rule(
-    code="CW171",
-    severity=Severity.ERROR,
-    title="added configuration in another system's form",
-    why="EOS takes lines, the other systems patches of their files, none both; what is in another form is not written.",
-    mend="Use `lines` for EOS; `merge` and `file` for the others.",
-    docs="Lines are written as EOS shows them, a section with its indented lines; they join the section where it exists"
-    " already. A merge patch (RFC 7396) replaces lists as a whole and takes away what it sets to null. Both show in"
-    " `clusterwright diff` and are read by `clusterwright verify` like everything else.",
-)
+@rule("CW171", Severity.ERROR)
 def added_in_another_form(subject: Subject) -> Iterator[Problem]:
     """Lines for JSON files, and patches for text or for files that are not rendered."""
     for item in subject.spec.extra_config:
@@ -77,15 +62,7 @@ def _systems(subject: Subject, item: ExtraConfig) -> set[str]:
     }
 
 
-@rule(
-    code="CW177",
-    severity=Severity.ERROR,
-    title="word given for a line that is not added",
-    why="Somebody vouches for a line that stands elsewhere or nowhere: what is added instead nobody vouched for.",
-    mend="Copy the line from `lines`, or name the keys of `merge` from the outermost, as `PORT / Ethernet0 / novelty`.",
-    docs="`clusterwright verify` proves nothing of a switch that says what no reader knows. `unread` names those of the"
-    " added lines for which an engineer answers; every verdict that they could touch repeats line and reason.",
-)
+@rule("CW177", Severity.ERROR)
 def vouched_for_nothing(subject: Subject) -> Iterator[Problem]:
     """Lines and keys under `unread` that the same entry does not add."""
     for item in subject.spec.extra_config:

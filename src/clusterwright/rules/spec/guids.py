@@ -14,17 +14,7 @@ from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 MOST_UNKNOWN = 20
 _PREFIX_SHIFT = 40
 
-NOT_A_LABEL = LintRule(
-    "CW143",
-    Severity.ERROR,
-    "a line that holds no GUID",
-    "The subnet manager would give rights to, or route towards, an adapter that does not exist.",
-    "Scan the label again; the finding names the file, line and column.",
-    "A file of labels is CSV with the columns `device`, `port` and `guid`, in any order, beside any others. `port` is"
-    " the interface of a node's adapter, and empty for a switch or a chip of a director. Scanners write a GUID in"
-    " several ways (`0x0c42a10300b2e41c`, `0c:42:a1:03:00:b2:e4:1c`), and all are read; a MAC address, a label of"
-    " zeros and a group address are refused.",
-)
+NOT_A_LABEL = LintRule("CW143", Severity.ERROR)
 
 
 def _ends(subject: Subject, skeleton: FabricSkeleton) -> dict[tuple[str, str], None]:
@@ -47,13 +37,7 @@ def _ends(subject: Subject, skeleton: FabricSkeleton) -> dict[tuple[str, str], N
     return found
 
 
-@rule(
-    code="CW144",
-    severity=Severity.ERROR,
-    title="label of a device that is not planned",
-    why="The device that the label belongs to keeps its placeholder, and the subnet manager never admits it.",
-    mend="Write the planned name of the device, and of the adapter's interface.",
-)
+@rule("CW144", Severity.ERROR)
 def unknown_end(subject: Subject) -> Iterator[Problem]:
     """Labels whose device or port the fabric does not have."""
     for skeleton in subject.skeleton.fabrics:
@@ -81,15 +65,7 @@ def unknown_end(subject: Subject) -> Iterator[Problem]:
             yield Problem(labels.path, message, hint, position=row.position)
 
 
-@rule(
-    code="CW145",
-    severity=Severity.ERROR,
-    title="GUID or port that is labelled twice",
-    why="Two ports of one GUID take each other's address, and the subnet comes up with one of them missing.",
-    mend="Scan both labels again; each GUID stands once, and each port.",
-    docs="Placeholders lie below a locally administered prefix (`guid_prefix`, 0x02c1a5 when left out). One that"
-    " stands among the labels was exported from a plan rather than scanned, and is refused as well.",
-)
+@rule("CW145", Severity.ERROR)
 def labelled_twice(subject: Subject) -> Iterator[Problem]:
     """GUIDs and ports that two labels share, and placeholders among the labels."""
     for fabric in subject.spec.fabrics:
@@ -113,13 +89,7 @@ def labelled_twice(subject: Subject) -> Iterator[Problem]:
             seen.setdefault(end, row.position.line)
 
 
-@rule(
-    code="CW146",
-    severity=Severity.NOTE,
-    title="GUIDs that nobody has scanned yet",
-    why="What is left out keeps its placeholder: files for the subnet manager name adapters that do not exist yet.",
-    mend="Scan the rest before the fabric is brought up.",
-)
+@rule("CW146", Severity.NOTE)
 def not_scanned(subject: Subject) -> Iterator[Problem]:
     """How many ports and switches of a fabric with a file of labels are missing in it."""
     for skeleton in subject.skeleton.fabrics:

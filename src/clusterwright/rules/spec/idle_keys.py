@@ -23,16 +23,7 @@ _BY_KEY = ("environment", "pulumi", "ansible-vault", "keys")
 Idle = tuple[Path, str, str]  # a section or item, the key in it, why nothing reads it
 
 
-@rule(
-    code="CW690",
-    severity=Severity.ERROR,
-    title="key that nothing reads where it stands",
-    why="What is written and not done is found out when it was needed.",
-    mend="Take the key away, or change what keeps it from counting.",
-    docs="Some keys count only beside certain values of others: `key_id` beside `method: tcp-ao`, `arbitration` on"
-    " InfiniBand, `weight` where a class is not `strict`, `file` where a secret lies in one. Elsewhere they would be"
-    " ignored, so they are refused. In a spec that extends another, `key: null` takes a key of the base away.",
-)
+@rule("CW690", Severity.ERROR)
 def idle_key(subject: Subject) -> Iterator[Problem]:
     """Every key of the spec that another value keeps from counting."""
     spec = subject.spec
@@ -43,16 +34,7 @@ def idle_key(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*path, key), message, subject.take_away((*path, key)), key=True)
 
 
-@rule(
-    code="CW691",
-    severity=Severity.ERROR,
-    title="`remove` that removes nothing",
-    why="`remove: true` takes an item of the base away; in a spec without a base, or in a list that is not merged item"
-    " by item, the item would stay as if nothing were written.",
-    mend="Take the whole item out.",
-    docs="Lists merge item by item where every item has a `name`, `role`, `figure`, `level` or `device`, each of them"
-    " once; other lists are replaced whole.",
-)
+@rule("CW691", Severity.ERROR)
 def idle_removal(subject: Subject) -> Iterator[Problem]:
     """`remove` that is still there once a spec has been laid on its base."""
     for path in _removals(subject.spec.document.data, ()):

@@ -12,14 +12,7 @@ from clusterwright.spec.text.document import Path
 LONGEST_LABEL = 63  # RFC 1035, 2.3.4
 
 
-@rule(
-    code="CW158",
-    severity=Severity.ERROR,
-    title="name used twice",
-    why="Two things of one name cannot be told apart by what refers to them, nor by an operator.",
-    mend="Give each its own name.",
-    relied_on=True,
-)
+@rule("CW158", Severity.ERROR, relied_on=True)
 def duplicate_name(subject: Subject) -> Iterator[Problem]:
     """Items of one list, or switch roles, that share a name."""
     spec = subject.spec
@@ -61,15 +54,7 @@ def _lists(spec: ClusterSpec) -> Iterator[tuple[str, list[tuple[str, Path]]]]:
     yield "promises", [(item.name, (*item.path, "name")) for item in spec.promises]
 
 
-@rule(
-    code="CW159",
-    severity=Severity.WARNING,
-    title="two levels with one letter",
-    why="Racks and rows that are both called r00, r01, ... share one count, and a name no longer says where to walk.",
-    mend="Give one of the levels another `code`.",
-    docs="A group is named by the letter of its level and its number in a larger group: p03r017 is rack 17 of pod 3."
-    " The letter is the first one of the level's name unless `code` says otherwise, so `rack` and `row` collide.",
-)
+@rule("CW159", Severity.WARNING)
 def shared_letter(subject: Subject) -> Iterator[Problem]:
     """Levels of a node group whose instances are counted in the same place under the same letter."""
     for group in subject.spec.node_groups:
@@ -81,16 +66,7 @@ def shared_letter(subject: Subject) -> Iterator[Problem]:
             seen.setdefault(level.code, level.name)
 
 
-@rule(
-    code="CW165",
-    severity=Severity.ERROR,
-    title="device name that is taken or too long",
-    why="Two devices of one name would get each other's configuration; DNS takes no label of more than 63 characters.",
-    mend="Choose another role for the switches, or another `prefix` for the nodes.",
-    docs="A switch is called by its role, the group it serves and its number (leaf-p03-07), a node by its prefix, its"
-    " group and its place in it. A role such as `leaf-00` beside a role `leaf`, or a level with the letter n, can make"
-    " two such names equal.",
-)
+@rule("CW165", Severity.ERROR)
 def planned_name(subject: Subject) -> Iterator[Problem]:
     """Planned names of nodes and switches that come twice, or that are no DNS label; the first one of each tier."""
     skeleton = subject.skeleton

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import Severity
 from clusterwright.placeholder import LIKE_ONE, MARK
 from clusterwright.rules.isolation.keys import secrets_named
@@ -36,16 +35,7 @@ _PLACEHOLDERS = re.compile(LIKE_ONE)
 _HINT = "Name it under `secrets`, write `<secret NAME>` in its place, and choose another value: this one is known."
 
 
-@rule(
-    code="CW555",
-    severity=Severity.ERROR,
-    title="secret in plain text",
-    why="A spec is read by everybody who reviews it, and stays in the history of its repository for good.",
-    mend="Write the name of a secret, say under `secrets` where it comes from, and change the secret itself.",
-    docs="Looked at are the lines and patches of `extra_config`, and names of secrets that look like a value. A"
-    " placeholder such as `<secret NAME>` is resolved there as everywhere, also in EOS's forms: `<secret NAME as"
-    f" eos-type-7>`; {DOCS_SITE}/secrets.html lists them. The line is not printed.",
-)
+@rule("CW555", Severity.ERROR)
 def plain_secrets(subject: Subject) -> Iterator[Problem]:
     """Secrets in added configuration, and values where a name is expected."""
     for item in subject.spec.extra_config:

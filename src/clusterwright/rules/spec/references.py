@@ -84,14 +84,7 @@ def named_twice(spec: ClusterSpec, owners: Iterable[NamesGroups]) -> Iterator[tu
         seen.update(owner.nodes)
 
 
-@rule(
-    code="CW150",
-    severity=Severity.ERROR,
-    title="unknown node group",
-    why="A fabric, mount, zone, NCCL profile, scheduler or job that names no existing nodes would serve nobody.",
-    mend="Name one of the groups under `nodes:`.",
-    relied_on=True,
-)
+@rule("CW150", Severity.ERROR, relied_on=True)
 def unknown_node_group(subject: Subject) -> Iterator[Problem]:
     """Node groups that are named but not described."""
     known = {group.name for group in subject.spec.node_groups}
@@ -100,14 +93,7 @@ def unknown_node_group(subject: Subject) -> Iterator[Problem]:
             yield unknown("node group", name, known, path)
 
 
-@rule(
-    code="CW151",
-    severity=Severity.ERROR,
-    title="unknown fabric",
-    why="NCCL settings and zones are derived from the fabric they name.",
-    mend="Name one of the fabrics under `fabrics:`.",
-    relied_on=True,
-)
+@rule("CW151", Severity.ERROR, relied_on=True)
 def unknown_fabric(subject: Subject) -> Iterator[Problem]:
     """Fabrics that are named but not described."""
     spec = subject.spec
@@ -120,14 +106,7 @@ def unknown_fabric(subject: Subject) -> Iterator[Problem]:
     yield from (unknown("fabric", name, known, path) for name, path in named if name not in known)
 
 
-@rule(
-    code="CW152",
-    severity=Severity.ERROR,
-    title="unknown zone",
-    why="A flow or a partition between zones that do not exist opens nothing, and nobody notices until a job hangs.",
-    mend="Name one of the zones under `zones:`.",
-    relied_on=True,
-)
+@rule("CW152", Severity.ERROR, relied_on=True)
 def unknown_zone(subject: Subject) -> Iterator[Problem]:
     """Zones that are named but not described."""
     spec = subject.spec
@@ -142,14 +121,7 @@ def unknown_zone(subject: Subject) -> Iterator[Problem]:
     yield from (unknown("zone", name, known, path) for name, path in named if name not in known)
 
 
-@rule(
-    code="CW153",
-    severity=Severity.ERROR,
-    title="unknown image",
-    why="Nodes cannot boot an image that nobody describes.",
-    mend="Name one of the images under `images:`.",
-    relied_on=True,
-)
+@rule("CW153", Severity.ERROR, relied_on=True)
 def unknown_image(subject: Subject) -> Iterator[Problem]:
     """Images that are named but not described."""
     spec = subject.spec
@@ -159,14 +131,7 @@ def unknown_image(subject: Subject) -> Iterator[Problem]:
     yield from (unknown("image", name, known, path) for name, path in named if name not in known)
 
 
-@rule(
-    code="CW154",
-    severity=Severity.ERROR,
-    title="unknown NIC group",
-    why="The NICs that a fabric serves are those that the node's hardware model lists.",
-    mend="Name a NIC group of the node's model.",
-    relied_on=True,
-)
+@rule("CW154", Severity.ERROR, relied_on=True)
 def unknown_nic_group(subject: Subject) -> Iterator[Problem]:
     """NIC groups that the attached node's model does not have."""
     for fabric in subject.spec.fabrics:
@@ -177,18 +142,7 @@ def unknown_nic_group(subject: Subject) -> Iterator[Problem]:
                 yield unknown("NIC group", attach.nics, known, (*attach.path, "nics"), group.model.name)
 
 
-@rule(
-    code="CW155",
-    severity=Severity.ERROR,
-    title="unknown level",
-    why="Switches, names and scheduler blocks belong to a level (rack, pod, ...) that the nodes are grouped by.",
-    mend="Name a level of the attached nodes, or `cluster`.",
-    docs="A tier stands in each instance of a level that the attached nodes are grouped by, or once in the"
-    " `cluster`; a level is counted `within` a larger one; Slurm's leaves are a level of the scheduled nodes."
-    " Two node groups on one fabric may have different levels: a node is cabled to the lowest tier that stands"
-    " around it.",
-    relied_on=True,
-)
+@rule("CW155", Severity.ERROR, relied_on=True)
 def unknown_level(subject: Subject) -> Iterator[Problem]:
     """Levels that none of the nodes concerned has."""
     spec = subject.spec
@@ -213,14 +167,7 @@ def unknown_level(subject: Subject) -> Iterator[Problem]:
                 yield unknown("level", slurm.leaf, known, (*slurm.path, "leaf"), scheduled.name)
 
 
-@rule(
-    code="CW156",
-    severity=Severity.ERROR,
-    title="unknown port block or mode",
-    why="Ports are taken from the blocks that the switch's hardware model lists.",
-    mend="Name blocks and modes of the switch's model.",
-    relied_on=True,
-)
+@rule("CW156", Severity.ERROR, relied_on=True)
 def unknown_block(subject: Subject) -> Iterator[Problem]:
     """Port blocks and modes that the tier's model does not have."""
     for fabric in subject.spec.fabrics:
@@ -235,17 +182,7 @@ def unknown_block(subject: Subject) -> Iterator[Problem]:
                     yield unknown("port mode", side.mode, modes, (*side.path, "mode"), tier.model.name)
 
 
-@rule(
-    code="CW157",
-    severity=Severity.ERROR,
-    title="exception for something that does not exist",
-    why="An exception that matches nothing leaves the switch in service that somebody meant to drain.",
-    mend="Use the planned name, as `clusterwright inventory` prints it.",
-    docs="A group is named by letters and numbers from the outside in: p01r003 is rack 3 of pod 1. A node adds its"
-    " prefix and its place in the rack (gpu-p01r003n0), a switch its role and, where several stand together,"
-    " its number (ctsw-p01-00). Numbers have as many digits as the largest of them needs, at least two. Ports"
-    " are named as the network OS names them, NICs by their interface.",
-)
+@rule("CW157", Severity.ERROR)
 def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
     """Devices and groups that exceptions name but the plan lacks."""
     spec, skeleton = subject.spec, subject.skeleton

@@ -16,14 +16,7 @@ _MESSAGE = "nobody has said yet where this comes from."
 _HINT = "Write the source, or why it is assumed, in the place of TODO; and correct the figures beside it."
 
 
-@rule(
-    code="CW195",
-    severity=Severity.WARNING,
-    title="an origin that nobody has stated yet",
-    why="`init` and `lint --fix` write `TODO` where only somebody who knows can say where a figure comes from.",
-    mend="Look the figures up, and write where they stand as `source:`, or why they are assumed as `assumed:`.",
-    docs="It is told for the spec, and for the hardware files that it names.",
-)
+@rule("CW195", Severity.WARNING)
 def unstated_origins(subject: Subject) -> Iterator[Problem]:
     """Origins that begin with TODO, in the spec and in the files under ``hardware:``."""
     document = subject.spec.document

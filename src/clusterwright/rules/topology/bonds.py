@@ -12,16 +12,7 @@ from clusterwright.spec.hardware.systems import System, system_of
 from clusterwright.spec.model import NodeGroup
 
 
-@rule(
-    code="CW225",
-    severity=Severity.ERROR,
-    title="bond whose ports end at several switches",
-    why="LACP joins ports of one switch alone: of those that end elsewhere the node uses none.",
-    mend="Give the node one switch (`count: 1` in its tier), or leave `bond` out: each NIC has its own address then.",
-    docs="A pair of switches that pretends to be one (MLAG, ESI) is not rendered. Without `bond` NICs at two rack"
-    " switches each have a subnet, and routes lead over both: a node loses half of its bandwidth with a switch, and no"
-    " more. One NIC alone is no bond either.",
-)
+@rule("CW225", Severity.ERROR)
 def bond_over_switches(subject: Subject) -> Iterator[Problem]:
     """Bonds of NICs at several switches, and of a single NIC; once for each attachment."""
     groups = subject.spec.node_groups
@@ -44,16 +35,7 @@ def bond_over_switches(subject: Subject) -> Iterator[Problem]:
                     break
 
 
-@rule(
-    code="CW226",
-    severity=Severity.ERROR,
-    title="bond where none can be",
-    why="Nothing is rendered for it there, and half of a link would look like a whole one.",
-    mend="Leave `bond` out, or write it for a plain Ethernet fabric whose hosts share a subnet.",
-    docs="A bond is rendered on fabrics of `technology: ethernet` with `host_links: shared` whose classes all may lose"
-    " packets: ports of the bond are then in the VLAN of the hosts. RDMA over a bond, lossless priorities on its parts"
-    " and bonds with a subnet of their own are not. The switches' system has to have bonds (`inventory/systems`).",
-)
+@rule("CW226", Severity.ERROR)
 def bond_nowhere(subject: Subject) -> Iterator[Problem]:
     """Bonds on fabrics and switches that have none."""
     for fabric, attach, _ in _bonds(subject):
@@ -75,13 +57,7 @@ def _why_not(fabric: Fabric, system: System | None) -> str:
     return ""
 
 
-@rule(
-    code="CW227",
-    severity=Severity.ERROR,
-    title="bond with the name of another interface",
-    why="A node has one interface of a name: the other one would get its addresses, or none.",
-    mend="Give the bond a name that nothing else on the node has, such as bond1.",
-)
+@rule("CW227", Severity.ERROR)
 def bond_name_taken(subject: Subject) -> Iterator[Problem]:
     """Bonds that are called as another bond of the same nodes, or as a NIC of their model."""
     taken: dict[tuple[str, str], str] = {}
@@ -99,15 +75,7 @@ def _model(group: NodeGroup | None) -> str:
     return group.model.name if group is not None else ""
 
 
-@rule(
-    code="CW228",
-    severity=Severity.ERROR,
-    title="machines that boot over a bond that waits for LACP",
-    why="Firmware speaks no LACP, and a port of the bond carries nothing before its host does.",
-    mend="Boot over another fabric, use switches that serve such a host, or leave `bond` out.",
-    docs="EOS, SONiC and Cumulus Linux serve a host that does not speak LACP by one port of its bond; what a system can"
-    " be told stands in `inventory/systems`. The node's first NIC of the bond is the one that asks for an address.",
-)
+@rule("CW228", Severity.ERROR)
 def boot_over_bond(subject: Subject) -> Iterator[Problem]:
     """Bonds on the boot fabric whose switches do not fall back."""
     boot = subject.spec.boot

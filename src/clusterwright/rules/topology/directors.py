@@ -12,17 +12,7 @@ from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
 
 
-@rule(
-    code="CW246",
-    severity=Severity.WARNING,
-    title="uplinks that straddle the chips of a director",
-    why="Routing sees the chips and not the chassis: switches with uplinks to more of them get more paths than others.",
-    mend="Choose uplinks to each director of which a whole number fills a leaf chip's front ports.",
-    docs="A director is a Clos of chips: the front ports of a CS8500 belong to leaf chips, 20 to each. Its ports are"
-    " given out in order, so that of switches with 8 uplinks the first two end on one chip, and the third half on the"
-    " next. All get through, for the director does not block, but not by equally many paths; `ib-path-balance` then"
-    " names these switches and is refuted, because paths are uneven. 1, 2, 4, 5, 10 and 20 uplinks fill such chips.",
-)
+@rule("CW246", Severity.WARNING)
 def straddling_uplinks(subject: Subject) -> Iterator[Problem]:
     """Tiers below directors of InfiniBand whose switches have uplinks to different numbers of leaf chips."""
     directors = {
@@ -47,15 +37,7 @@ def straddling_uplinks(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-@rule(
-    code="CW248",
-    severity=Severity.ERROR,
-    title="director below other switches",
-    why="Its idle leaf chips look like roots that nobody listed, and its ways to what lies above are not alike.",
-    mend="Let the director be the highest tier, or take a model of one chip for this tier.",
-    docs="Looked at on InfiniBand, where a subnet manager routes between the chips inside a director: its uplinks leave"
-    " by leaf chips, which lie above the others then. `ib-up-down` and `ib-path-balance` would be refuted.",
-)
+@rule("CW248", Severity.ERROR)
 def director_below(subject: Subject) -> Iterator[Problem]:
     """Tiers of directors with switches above."""
     for fabric in subject.spec.fabrics:

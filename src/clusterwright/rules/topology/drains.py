@@ -19,29 +19,7 @@ UP_DOWN = (*AVOIDING, "ar_ftree", "ar_updn")
 _HINT = "Write `state: out-of-service` and take its links down, or leave it in service."
 
 
-@rule(
-    code="CW216",
-    severity=Severity.ERROR,
-    title="drained, and still routed through",
-    why="A subnet manager routes over every link that is up; whoever works on a switch believed empty cuts off jobs.",
-    mend="Take the switch out of service instead, with its links, or drain one that the routing can avoid.",
-    docs="An InfiniBand switch announces nothing that it could withdraw: what leads through it is decided by the subnet"
-    " manager alone, from what is cabled. opensm's `ftree` and `updn` take every path up to a switch of"
-    " `root_guids.conf` and down again, so a drained switch of the uppermost tier is left out of that file: its links"
-    " stay"
-    " up, it stays managed, and no other switch's forwarding table has an entry that leads through it.\n\n"
-    "Nothing of the kind holds elsewhere. Tried with opensm 3.3.23: a switch between leaves and roots keeps its paths"
-    " with either engine; `dfsssp`, `sssp`, `nue` and `dnup` take no notice of roots or `hop_weights_file`; `minhop`"
-    " heeds"
-    " weights, but nothing keeps its paths free of credit loops. Adapters at a drained leaf have no other way. An"
-    " option"
-    " for a single port does not exist. For NVIDIA's subnet manager (UFM, MLNX_SM) no such behaviour could be tried, so"
-    " none is promised. There, take the links down: `state: out-of-service` in the spec, and the ports disabled or"
-    " unplugged.\n\n"
-    "A switch may be drained anywhere when everything below it is drained or gone too, such as a whole scalable unit."
-    " It then carries what its drained nodes send and are sent, and nothing else: a subnet manager routes to a drained"
-    " node as to any other, and only that no job is placed there keeps it quiet.",
-)
+@rule("CW216", Severity.ERROR)
 def drained_and_routed(subject: Subject) -> Iterator[Problem]:
     """Exceptions that drain a switch, or a port of one, which the subnet manager would still use."""
     spec, skeleton = subject.spec, subject.skeleton

@@ -15,17 +15,7 @@ from clusterwright.spec.model import SpecException
 _SHOWN = 5
 
 
-@rule(
-    code="CW240",
-    severity=Severity.ERROR,
-    title="exception that cuts a fabric",
-    why="What the spec takes out of service was the last way between devices that stay in service.",
-    mend="Leave a way in service, or take the devices behind it out of service too.",
-    docs="Judged with all exceptions together, in the order in which they stand: the finding is at the first one that"
-    " leaves two devices without a way, each of which still has a cable in service; or two ports of them that met while"
-    " all was in service. NICs of one rail talk with each other: where each plane has switches of its own, other planes"
-    " are no way for them.",
-)
+@rule("CW240", Severity.ERROR)
 def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
     """Exceptions after which two active devices of a fabric, or two of their ports in one plane, never meet."""
     plan = _plan_with_exceptions(subject)
@@ -61,17 +51,7 @@ def _cut(left: Wiring, whole: Wiring, *, is_whole: bool) -> tuple[AttachedEnd, A
     return left.apart() if pair is None and is_whole and left.piece_count > 1 else pair
 
 
-@rule(
-    code="CW245",
-    severity=Severity.NOTE,
-    title="exception that leaves less bandwidth than promised",
-    why="Jobs that cross the tier run slower than its figure says, for as long as the exception stands.",
-    mend="Keep it short, or drain the nodes too that are not to share what is left.",
-    docs="The ratio is that of `oversubscription.FABRIC.ROLE` under `expect:`, counted over the cables in service;"
-    " without an expectation, a fabric that carries RDMA is held to 1. The finding is at the first exception with which"
-    " a tier has more NICs for its uplinks than that. `expect:` stays what the design has, and `clusterwright verify`"
-    " says that `ethernet-bisection` is refuted for a promised tier, because for now it is.",
-)
+@rule("CW245", Severity.NOTE)
 def narrowed_by_exceptions(subject: Subject) -> Iterator[Problem]:
     """Tiers whose uplinks in service carry less of the NICs in service than is promised."""
     plan = _plan_with_exceptions(subject)
@@ -118,15 +98,7 @@ def _concerns(plan: Plan, item: SpecException, cable: Cable) -> bool:
     return False
 
 
-@rule(
-    code="CW241",
-    severity=Severity.WARNING,
-    title="nodes behind a switch that is out of service",
-    why="The nodes are active, so that jobs start on them, and have no way into a fabric.",
-    mend="Drain the nodes too, for as long as the switch is.",
-    docs="Told where a switch or its port is taken out of service that a node has its only cables of a fabric at."
-    " A node whose own port is out of service is meant to be without it.",
-)
+@rule("CW241", Severity.WARNING)
 def behind_an_exception(subject: Subject) -> Iterator[Problem]:
     """Active nodes all of whose cables into a fabric end in vain at switches that are not in service."""
     plan = _plan_with_exceptions(subject)

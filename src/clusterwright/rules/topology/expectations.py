@@ -11,21 +11,7 @@ from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 
 
-@rule(
-    code="CW203",
-    severity=Severity.ERROR,
-    title="published figure not met",
-    why="The spec claims to describe a cluster of which something else is known.",
-    mend="Correct the spec, or the expectation and its source.",
-    docs="Each entry of `expect` names a figure of the plan, the value that is published for it and where;"
-    " `tolerance` is relative. `oversubscription.FABRIC.ROLE` is the bandwidth of all NICs at or below a tier"
-    " over the bandwidth of that tier's uplinks: 1 is non-blocking, 7 is 1:7, and less than 1 means spare"
-    " uplinks. `links.FABRIC.ROLE` counts the cables that end at a tier from below, `groups.LEVEL.NODES` the"
-    " racks, pods and so on of a node group, `peak_petaflops.FORMAT` is what all GPUs compute at most by the"
-    " catalogue's figures (`tf32-sparse` is what makers print for TF32).\n\n"
-    "When the two differ, one of them is wrong: a count was changed and not the claim, or a published figure"
-    " counts something else (GPUs and not nodes, or only the racks that hold GPUs).",
-)
+@rule("CW203", Severity.ERROR)
 def expectation_missed(subject: Subject) -> Iterator[Problem]:
     """Expectations against the figures that the skeleton gives."""
     for item in subject.spec.expectations:
@@ -46,19 +32,7 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value == round(value) else f"{value:.4g}"
 
 
-@rule(
-    code="CW204",
-    severity=Severity.ERROR,
-    title="oversubscription that nobody declared",
-    why="A training fabric that narrows above a tier slows every job that crosses it; that must be a decision.",
-    mend="Add uplinks, or declare the ratio under `expect:` as `oversubscription.FABRIC.ROLE`.",
-    docs="The ratio is the bandwidth of all NICs at or below a tier over the bandwidth of that tier's uplinks, as"
-    " in `oversubscription.FABRIC.ROLE` under `expect:`. Where NICs are attached, each switch is looked at by"
-    " itself too: racks with few NICs must not hide those with many.\n\n"
-    "A narrow layer may be right: the 24,576-GPU RoCE cluster has full bandwidth inside a pod of 3,072 GPUs"
-    ' and 1:7 above it ("The Llama 3 Herd of Models", 3.3.1). But then the ratio is a figure that the design'
-    " is held to, so it is declared under `expect:` with its source.",
-)
+@rule("CW204", Severity.ERROR)
 def undeclared_oversubscription(subject: Subject) -> Iterator[Problem]:
     """RDMA fabrics with less bandwidth above a tier than NICs below it, without an expectation that says so."""
     declared = {item.figure for item in subject.spec.expectations}
@@ -103,13 +77,7 @@ def _narrowest(skeleton: FabricSkeleton) -> dict[int, tuple[str, float]]:
     return found
 
 
-@rule(
-    code="CW212",
-    severity=Severity.ERROR,
-    title="unknown figure",
-    why="An expectation of a figure that does not exist is never checked.",
-    mend="Use a figure that `clusterwright inventory` reports under totals.",
-)
+@rule("CW212", Severity.ERROR)
 def unknown_figure(subject: Subject) -> Iterator[Problem]:
     """Expectations whose name is no figure of this cluster."""
     for item in subject.spec.expectations:

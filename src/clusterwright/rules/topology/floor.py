@@ -13,16 +13,7 @@ from clusterwright.spec.fabric import Tier
 from clusterwright.spec.text.document import Path
 
 
-@rule(
-    code="CW704",
-    severity=Severity.ERROR,
-    title="rack that cannot stand there",
-    why="Lengths would be counted from a place where nothing stands, or from one of two.",
-    mend="Name each rack of the plan once, in the row in which it stands.",
-    docs="`site.floor.rows` lists racks by the names that the plan gives them (`clusterwright inventory` lists them),"
-    " one by one or as ranges (`p00r00..03`). A name that no rack has, one that stands twice, a row's name that stands"
-    " twice and a range that counts backwards are refused.",
-)
+@rule("CW704", Severity.ERROR)
 def impossible_place(subject: Subject) -> Iterator[Problem]:
     """Words of the floor's rows that are no racks of the plan, or stand twice."""
     floor = subject.spec.site.floor
@@ -51,15 +42,7 @@ def impossible_place(subject: Subject) -> Iterator[Problem]:
             first.setdefault(name, row.name)
 
 
-@rule(
-    code="CW705",
-    severity=Severity.WARNING,
-    title="rack without a place on the floor",
-    why="Its cables to other racks are planned as long as the tier says, beside others that are measured.",
-    mend="Add it to the row in which it stands.",
-    docs="Where `site.floor` says where racks stand, the length of a cable between two of them is counted from that. A"
-    " rack in no row has no place; its cables keep the `length_m` of their tier.",
-)
+@rule("CW705", Severity.WARNING)
 def rack_without_place(subject: Subject) -> Iterator[Problem]:
     """Racks of the plan that the floor does not name."""
     floor = subject.spec.site.floor
@@ -72,15 +55,7 @@ def rack_without_place(subject: Subject) -> Iterator[Problem]:
         yield Problem((*floor.path, "rows"), f"{and_more(left, 5)} {who} on the floor.", "Add them to their rows.")
 
 
-@rule(
-    code="CW706",
-    severity=Severity.ERROR,
-    title="copper too long for where the racks stand",
-    why="Passive copper does not carry the signal that far; the link stays down.",
-    mend="Use aoc, mmf or smf, or stand the racks closer together.",
-    docs="A cable is as long as the way between its ends: within a rack by their units, between racks by `site.floor`."
-    " The reach of passive copper is that of [CW702](CW702.md), which judges the lengths that tiers state.",
-)
+@rule("CW706", Severity.ERROR)
 def copper_too_long_on_the_floor(subject: Subject) -> Iterator[Problem]:
     """Direct-attach cables whose measured way is longer than copper reaches at their speed."""
     spec = subject.spec

@@ -8,16 +8,7 @@ from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 
 
-@rule(
-    code="CW220",
-    severity=Severity.ERROR,
-    title="job that its nodes cannot hold",
-    why="No scheduler could ever start it.",
-    mend="Change an axis, or name other nodes.",
-    docs="A job has as many ranks as the product of its axes, one on each GPU, on whole nodes: a node that two jobs"
-    " share has its NICs and its NVLink shared too. Nodes that exceptions take out of service are counted here;"
-    " `clusterwright place` leaves them out.",
-)
+@rule("CW220", Severity.ERROR)
 def oversized_job(subject: Subject) -> Iterator[Problem]:
     """Each job's ranks against the GPUs of its node group."""
     for job in subject.spec.jobs:

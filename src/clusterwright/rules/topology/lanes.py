@@ -28,18 +28,7 @@ class _Lanes:
         return block.lanes(mode), mode.name
 
 
-@rule(
-    code="CW223",
-    severity=Severity.ERROR,
-    title="ends with different numbers of lanes",
-    why="A port that sends over four lanes and one that listens on two have no link, though both run at 100G.",
-    mend="Name modes at both ends that have as many lanes, under `down.mode` and `up.mode`.",
-    docs="100G is four lanes of 25G where a cage is not broken out, and two of 50G where a cage of eight lanes"
-    " serves four"
-    " ports. A model uses its first mode at a speed unless `mode` names one: on an Arista 7800R3 that is"
-    " `4x100`, so that"
-    " uplinks of a switch with four lanes need `down: {mode: 1x100}` there.",
-)
+@rule("CW223", Severity.ERROR)
 def unequal_lanes(subject: Subject) -> Iterator[Problem]:
     """Uplinks whose port has another number of lanes than the one above it, once for each tier."""
     for fabric, ports in subject.allocations:

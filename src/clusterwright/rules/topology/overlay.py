@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import MOST_TOLD, Position, Severity
 from clusterwright.plan.chips import chip_names
 from clusterwright.plan.model import Device, format_guid
@@ -15,34 +14,14 @@ from clusterwright.spec.labels.overlay import Noted
 
 _PREFIX_SHIFT = 40
 _ALONE = (("serial", "serial number"), ("asset_tag", "asset tag"), ("mac", "MAC address"), ("guid", "GUID"))
-_FILE = (
-    "The overlay file lies beside the spec: `cluster.overlay.csv` beside `cluster.yaml`, CSV with the columns `device`,"
-    " `port`, `serial`, `asset_tag`, `rack`, `unit`, `mac`, `guid` and `cable`, any but the first left out"
-    f" ({DOCS_SITE}/overlay.html)."
-)
-
-NOT_NOTED = LintRule(
-    "CW280",
-    Severity.ERROR,
-    "a line of the overlay file that cannot be understood",
-    "What was scanned there would be missing in every list, or stand at another device.",
-    "Scan the label again, or mend the line that the finding names.",
-    _FILE + " Serial number, asset tag and place are of a device, the others of a port; a switch's GUID is its own.",
-)
+NOT_NOTED = LintRule("CW280", Severity.ERROR)
 
 
 def _at(subject: Subject, row: Noted) -> Position:
     return Position(subject.spec.overlay.file, row.line, 1)
 
 
-@rule(
-    code="CW281",
-    severity=Severity.ERROR,
-    title="the overlay file names what is not planned",
-    why="What was scanned there belongs to a device or port that goes by another name, and is missing there.",
-    mend="Write the planned name of the device, and the port's name in the hardware catalogue.",
-    docs=_FILE,
-)
+@rule("CW281", Severity.ERROR)
 def noted_elsewhere(subject: Subject) -> Iterator[Problem]:
     """Rows whose device or port the plan does not have."""
     overlay = subject.spec.overlay
@@ -79,15 +58,7 @@ def _ports(model: HardwareModel) -> frozenset[str]:
     return frozenset(found if model.management is None else found | {model.management.name})
 
 
-@rule(
-    code="CW282",
-    severity=Severity.ERROR,
-    title="noted twice, or otherwise than in the spec's own files",
-    why="A serial number, an address and a cable belong to one thing: one label was scanned at the wrong place.",
-    mend="Look at both labels again, and keep the row that is true.",
-    docs="Compared are the rows with each other, with the spec's files of MAC addresses (`boot.macs`) and of GUIDs"
-    " (`guids` of a fabric), and with the prefix of planned GUIDs. A cable's number may stand at both of its ends.",
-)
+@rule("CW282", Severity.ERROR)
 def noted_twice(subject: Subject) -> Iterator[Problem]:
     """Rows that share what only one thing can have."""
     overlay = subject.spec.overlay
@@ -151,15 +122,7 @@ def _cables_twice(subject: Subject) -> Iterator[tuple[Noted, str]]:
             yield row, f"{message} and {other.cable}."
 
 
-@rule(
-    code="CW283",
-    severity=Severity.WARNING,
-    title="a device stands elsewhere than it is planned",
-    why="Its cables are cut for the planned place, and whoever looks for it there does not find it.",
-    mend="Move it; or pin the place where it stands in the allocation file.",
-    docs=_FILE + " What stands in another unit of its rack can stay there: `clusterwright import` writes its place into"
-    f" the allocation file ({DOCS_SITE}/sources-of-truth.html).",
-)
+@rule("CW283", Severity.WARNING)
 def stands_elsewhere(subject: Subject) -> Iterator[Problem]:
     """Rows with a rack or unit that is not the planned one."""
     overlay = subject.spec.overlay

@@ -11,22 +11,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.text.document import Path
 
 
-@rule(
-    code="CW214",
-    severity=Severity.ERROR,
-    title="fabric in pieces",
-    why="Nodes of one piece have no path to those of another: a job over both hangs, and no flow passes between them.",
-    mend="Add a tier with `per: cluster` and uplinks to it, describe the pieces as fabrics of their own, or declare"
-    " planes.",
-    docs="A fabric promises that every port attached to it reaches every other one. Ways climb and then descend,"
-    " so that two switches meet where one lies above both. Pieces come about by switches without a tier above them,"
-    " and by uplinks that are too few to reach a switch in common: four leaves of two uplinks each under eight spines"
-    " are four pieces.\n\n"
-    "Planes are pieces that are meant: `join: rail` at every tier gives each rail a network of its own, which meets the"
-    " others in the nodes alone (a rail-only network, such as one switch for each rail), and `join: position` at the"
-    " uppermost tier keeps the switches apart that have different places in their groups. Then `clusterwright verify`"
-    " proves each plane by itself and says so. Every two nodes have to share a plane.",
-)
+@rule("CW214", Severity.ERROR)
 def fabric_in_pieces(subject: Subject) -> Iterator[Problem]:
     """Fabrics in which two devices never meet, and those in pieces that nobody declared to be planes."""
     for skeleton, wiring in subject.wirings:
@@ -84,16 +69,7 @@ def _cause(skeleton: FabricSkeleton, wiring: Wiring) -> tuple[Path, str]:
     )
 
 
-@rule(
-    code="CW243",
-    severity=Severity.WARNING,
-    title="devices that are attached side by side on top",
-    why="Ways never climb after they descended, so that devices at two uppermost switches do not reach each other.",
-    mend="Attach them to one switch, to a lower tier, or add a tier above.",
-    docs="A device is attached to the lowest tier around it, or to the one that `to` names: two subnet managers at two"
-    " spines are a case. All of them reach everything that is attached further down. Management ports are not meant,"
-    " which never speak with each other; `verify` notes them.",
-)
+@rule("CW243", Severity.WARNING)
 def side_by_side(subject: Subject) -> Iterator[Problem]:
     """Fabrics with devices at several uppermost switches."""
     for skeleton, wiring in subject.wirings:
@@ -107,17 +83,7 @@ def side_by_side(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule(
-    code="CW244",
-    severity=Severity.ERROR,
-    title="planes without a subnet manager",
-    why="Each plane of an InfiniBand fabric is a subnet of its own, and one without a manager never comes up.",
-    mend="Join the planes in a tier above them.",
-    docs="A subnet manager configures the subnet that its port is on, and no other. The spec names one manager and its"
-    " standbys for a fabric, each at one port: an InfiniBand fabric is one subnet here, and rail-only is for Ethernet."
-    " Rail-only InfiniBand needs a manager, standbys and partitions for each rail; a spec would have to name them rail"
-    " by rail, which none can yet.",
-)
+@rule("CW244", Severity.ERROR)
 def planes_without_manager(subject: Subject) -> Iterator[Problem]:
     """InfiniBand fabrics whose planes no tier joins."""
     for skeleton, wiring in subject.wirings:
@@ -130,15 +96,7 @@ def planes_without_manager(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule(
-    code="CW242",
-    severity=Severity.ERROR,
-    title="NIC in different planes",
-    why="Software pairs NICs by their names: two of one name in different planes never meet.",
-    mend="Make the NICs of a node a multiple of the switches of a group, or use `join: rail`.",
-    docs="In a fabric in planes, a NIC of a name has to be in the same plane on every node of its group. `join: rail`"
-    " sees to that; where switches of one group share NICs in turn, their number has to divide that of the NICs.",
-)
+@rule("CW242", Severity.ERROR)
 def nic_in_different_planes(subject: Subject) -> Iterator[Problem]:
     """Fabrics in planes where a NIC's plane differs from node to node."""
     group_of = {node.name: node.node_group for node in subject.skeleton.layout.nodes}

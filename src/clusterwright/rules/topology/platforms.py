@@ -9,19 +9,7 @@ from clusterwright.plan.platforms import platform_faults
 from clusterwright.rules.rule import Problem, Subject, rule
 
 
-@rule(
-    code="CW692",
-    severity=Severity.ERROR,
-    title="model whose platform lacks its ports",
-    why="Nothing can be written for the switch: its system knows ports by more than their names, and not these.",
-    mend="Name a model of a platform that is known, or list in the model the ports and speeds that its platform has.",
-    docs="FBOSS wants an id and a speed profile for each port, SONiC its lanes. Which there are is a fact of the"
-    " platform that the model names with `platform`: FBOSS's PlatformType (`PLATFORM_FUJI`), SONiC's hardware SKU"
-    " (`ACS-SN5600`). inventory/hardware/platforms has those that are known, and for SONiC `platform_file` names the"
-    " vendor's own `platform.json` or `port_config.ini` of any other. The catalogue's models keep to them; a model of"
-    " one's own may not. FBOSS is asked about the ports that have cables, at their speed; SONiC about all ports of the"
-    " model, since the others are written too.",
-)
+@rule("CW692", Severity.ERROR)
 def platform_lacks_ports(subject: Subject) -> Iterator[Problem]:
     """Tiers with a switch whose ports its platform does not have, or not at their speed; one problem for each tier."""
     for skeleton, allocations in subject.allocations:

@@ -23,19 +23,7 @@ class AttachedSpeed(NamedTuple):
     path: Path
 
 
-@rule(
-    code="CW201",
-    severity=Severity.ERROR,
-    title="too few ports",
-    why="The links that the spec asks for do not fit on the switch that it names.",
-    mend="Take a larger model, more switches in the tier, or fewer links.",
-    docs="Ports are handed out as they will be cabled: first the links from below, then the uplinks from what is left,"
-    " each in the blocks and the mode that `down` and `up` name. A mode may cost more than its own cage: on a Minipack2"
-    " a cage at 400G takes the lanes of its neighbour, so that it has 64 ports of 400G or 128 of 200G.\n\n"
-    "Usual causes: uplinks added without a look at the radix, more nodes to a rack after a copy from another cluster,"
-    " an upper tier that is one chassis short, or blocks that hold fewer cages than the whole model.",
-    leaves_no_plan=True,
-)
+@rule("CW201", Severity.ERROR, leaves_no_plan=True)
 def too_few_ports(subject: Subject) -> Iterator[Problem]:
     """Tiers whose switches lack ports, at the speed and in the blocks they are meant to use."""
     for skeleton, error in subject.allotted:
@@ -66,19 +54,7 @@ def _in_blocks(side: Side) -> str:
     return f" in {', '.join(side.blocks)}" if side.blocks else ""
 
 
-@rule(
-    code="CW205",
-    severity=Severity.ERROR,
-    title="speed that the other end does not have",
-    why="A link comes up only at a speed and in a mode that both ends offer.",
-    mend="Choose a speed that the switch model lists, or another model.",
-    docs="A NIC has the speed that its model states; the switch it is cabled to, which is the lowest tier that stands"
-    " around the node, must offer that speed on the blocks of its `down` side, in the mode named there. An uplink has"
-    " the speed of `up`, and needs it on its own switch and on the `down` side of the tier above.\n\n"
-    "Usual causes: the next generation of switches with the speeds of the last one, a block that is copper or SFP28"
-    " only, and a breakout mode named for another speed.",
-    leaves_no_plan=True,
-)
+@rule("CW205", Severity.ERROR, leaves_no_plan=True)
 def speed_mismatch(subject: Subject) -> Iterator[Problem]:
     """NIC, management port and uplink speeds that the model at the other end offers on none of the ports it may use."""
     spec = subject.spec
@@ -140,14 +116,7 @@ def _speeds(model: HardwareModel, side: Side) -> str:
     return ", ".join(f"{speed}G" for speed in sorted(speeds)) or "nothing"
 
 
-@rule(
-    code="CW208",
-    severity=Severity.ERROR,
-    title="switch of another technology",
-    why="An InfiniBand switch does not carry Ethernet, nor the other way round.",
-    mend="Choose a model whose technology is the fabric's.",
-    leaves_no_plan=True,
-)
+@rule("CW208", Severity.ERROR, leaves_no_plan=True)
 def wrong_technology(subject: Subject) -> Iterator[Problem]:
     """Tiers whose model, and attached nodes whose model, does not speak the fabric's technology."""
     spec = subject.spec
@@ -179,14 +148,7 @@ def _models(spec: ClusterSpec, technology: str) -> str:
     )
 
 
-@rule(
-    code="CW211",
-    severity=Severity.ERROR,
-    title="NICs attached twice",
-    why="A NIC has one cable.",
-    mend="Attach each NIC group to one fabric, and each node group once to a fabric.",
-    leaves_no_plan=True,
-)
+@rule("CW211", Severity.ERROR, leaves_no_plan=True)
 def attached_twice(subject: Subject) -> Iterator[Problem]:
     """NIC groups that two fabrics serve, node groups that one fabric serves twice, two management networks."""
     seen: dict[tuple[str | None, str | None], str] = {}

@@ -87,19 +87,7 @@ def _needed_for(ways: UpwardPaths, tops: int) -> Mapping[int, int]:
     return found
 
 
-@rule(
-    code="CW221",
-    severity=Severity.ERROR,
-    title="nodes that one failure cuts off",
-    why="When that switch or cable fails, all nodes below it stop, and with them every job that has one of them.",
-    mend="Give the tier above a second switch, and its lower neighbours uplinks to both; or say why it may be so.",
-    docs="Every way up from a switch with nodes must not lead through one and the same other switch. The nodes of a"
-    " switch that fails itself are lost with it, which is not counted here.\n\n"
-    "A small cluster may be built so on purpose. Its fabric then says why: `accepts_single_failures: Jobs run on while"
-    " the management network is away.` The finding is a note (CW251) from then on, and `verify` proves"
-    " `ethernet-failures` or `ib-failures` of everything else and notes what was accepted. A comment that suppresses"
-    " this finding quietens lint alone: the proof stays refuted. What only exceptions bring about is CW250.",
-)
+@rule("CW221", Severity.ERROR)
 def single_failures(subject: Subject) -> Iterator[Problem]:
     """Fabrics, with everything in service, in which one failure cuts off nodes, and that do not accept it."""
     for fabric in _judged(subject):
@@ -109,15 +97,7 @@ def single_failures(subject: Subject) -> Iterator[Problem]:
                 yield Problem(path, message, f"{hint} {accept}")
 
 
-@rule(
-    code="CW250",
-    severity=Severity.WARNING,
-    title="exception that leaves one way",
-    why="While it stands, one failure more cuts off all nodes below a switch, and ends every job that has one of them.",
-    mend="Keep it short, leave a second way in service, or drain the nodes behind the last one.",
-    docs="With everything in service a second way is there; switches that are drained or out of service lead nowhere."
-    " `verify` says that `ethernet-failures` is refuted or `ib-failures` not proven for as long, because it is so.",
-)
+@rule("CW250", Severity.WARNING)
 def single_failures_left(subject: Subject) -> Iterator[Problem]:
     """Fabrics in which one failure cuts off nodes because of exceptions alone, and that do not accept it."""
     stopped = [item for item in subject.spec.exceptions if item.state is not None and item.port is None]
@@ -127,14 +107,7 @@ def single_failures_left(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*stopped[0].path, "state"), message, "Keep it short, or drain the nodes behind it too.")
 
 
-@rule(
-    code="CW251",
-    severity=Severity.NOTE,
-    title="single failure that the spec accepts",
-    why="Whoever reads the findings should meet it before the switch fails.",
-    mend="Nothing, as long as the reason holds.",
-    docs="`accepts_single_failures` of the fabric gives the reason (CW221).",
-)
+@rule("CW251", Severity.NOTE)
 def accepted_failures(subject: Subject) -> Iterator[Problem]:
     """Single failures in fabrics that accept them, with the reason."""
     for fabric in _judged(subject):
@@ -143,13 +116,7 @@ def accepted_failures(subject: Subject) -> Iterator[Problem]:
             yield Problem((*fabric.fabric.path, "accepts_single_failures"), f"{message} Accepted: {reason}", hint)
 
 
-@rule(
-    code="CW252",
-    severity=Severity.WARNING,
-    title="accepted failure that cannot happen",
-    why="The acceptance would keep the next change that leaves a single way from being told.",
-    mend="Take `accepts_single_failures` away.",
-)
+@rule("CW252", Severity.WARNING)
 def idle_acceptance(subject: Subject) -> Iterator[Problem]:
     """Fabrics that accept single failures though none cuts off nodes."""
     for fabric in _judged(subject):

@@ -14,20 +14,7 @@ _DEVICE_BYTES, _CABLE_BYTES = 1_000, 500
 _MOST_BYTES = 500_000_000
 
 
-@rule(
-    code="CW200",
-    severity=Severity.ERROR,
-    title="cluster whose plan fills the memory",
-    why="A slip in a count asks for millions of switches or links; the plan is refused before it fills the memory.",
-    mend="Check the counts of nodes, switches and links.",
-    docs="Counted by multiplication, before anything is expanded: a plan keeps about 1 kB for each device and 0.5 kB"
-    " for each cable, and more than 0.5 GB of nodes, of switches or of links between them is refused. 131,072 GPUs on"
-    " RoCE with their storage and management take 0.3 GB. Usual causes are a count of GPUs where nodes are meant,"
-    " `of` and `count` exchanged, or a zero too many.\n\n"
-    "No other limit is a number of this program's: a cluster ends where its address pools do ([CW303](CW303.md)), its"
-    " subnet's LIDs ([CW307](CW307.md)), its switches' ports ([CW201](CW201.md)) or its names ([CW165](CW165.md)).",
-    relied_on=True,
-)
+@rule("CW200", Severity.ERROR, relied_on=True)
 def too_large(subject: Subject) -> Iterator[Problem]:
     """Nodes, switches and links counted by multiplication, before anything is expanded."""
     spec = subject.spec

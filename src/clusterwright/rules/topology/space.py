@@ -17,17 +17,7 @@ RACK = "rack"
 DAC_REACH_M = ((10, 7.0), (100, 5.0), (400, 3.0), (1600, 2.0))
 
 
-@rule(
-    code="CW701",
-    severity=Severity.ERROR,
-    title="rack overfull",
-    why="What does not fit cannot be delivered.",
-    mend="Put fewer nodes into a rack, or choose higher racks.",
-    docs="Height of the nodes in a full rack, each rounded up to whole units, and of all switches that stand in"
-    " each rack, of every fabric that serves these nodes; against `site.rack_units` (42 when left out). Power"
-    " and weight are not looked at. Switches of rows and pods are left out: they find a rack with room, or get"
-    " one of their own.",
-)
+@rule("CW701", Severity.ERROR)
 def overfull_rack(subject: Subject) -> Iterator[Problem]:
     """Heights of a rack's nodes and rack switches against the rack."""
     spec = subject.spec
@@ -58,17 +48,7 @@ def overfull_rack(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule(
-    code="CW702",
-    severity=Severity.ERROR,
-    title="copper too long",
-    why="Passive copper does not carry the signal that far; the link stays down.",
-    mend="Use aoc, mmf or smf.",
-    docs="Passive copper reaches 7 m at 10G, 5 m with lanes of 25G, 3 m with lanes of 50G and 2 m with lanes of"
-    " 100G (IEEE 802.3by, bj, cd and ck). 400G is taken as eight lanes of 50G, so that the rule objects to"
-    " nothing that some cable could do. Usual cause: rack switches moved to the end of the row, and the"
-    " lengths not.",
-)
+@rule("CW702", Severity.ERROR)
 def copper_too_long(subject: Subject) -> Iterator[Problem]:
     """Direct-attach cables longer than copper reaches at their speed."""
     spec = subject.spec
@@ -103,15 +83,7 @@ def _too_long(side: Side, speed_gbps: int, what: str) -> Iterator[Problem]:
         )
 
 
-@rule(
-    code="CW703",
-    severity=Severity.WARNING,
-    title="cable described twice, differently",
-    why="The cable list follows the lower tier; what the upper one says is ordered by somebody else, and does not fit.",
-    mend="Say the same at both ends, or leave it out of the upper tier's `down`.",
-    docs="A cable between two tiers is the `up` of the lower tier. What the `down` of the upper tier says of medium and"
-    " length counts for nodes that attach to it directly; it may repeat what the lower tier says.",
-)
+@rule("CW703", Severity.WARNING)
 def cable_described_twice(subject: Subject) -> Iterator[Problem]:
     """Media and lengths that a tier's `up` and the `down` of the tier above both state, and not alike."""
     spec = subject.spec

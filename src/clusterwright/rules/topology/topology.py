@@ -14,14 +14,7 @@ from clusterwright.spec.model import CLUSTER
 from clusterwright.spec.text.document import Path
 
 
-@rule(
-    code="CW202",
-    severity=Severity.ERROR,
-    title="uplinks that lead nowhere",
-    why="A switch whose uplinks meet no tier above it cuts its nodes off from the rest.",
-    mend="Add a tier whose level lies around these switches, or take `up` away.",
-    leaves_no_plan=True,
-)
+@rule("CW202", Severity.ERROR, leaves_no_plan=True)
 def loose_uplinks(subject: Subject) -> Iterator[Problem]:
     """Tiers with uplinks but nothing above, and tiers below another that have none."""
     for skeleton in subject.skeleton.fabrics:
@@ -48,17 +41,7 @@ def loose_uplinks(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-@rule(
-    code="CW206",
-    severity=Severity.ERROR,
-    title="nodes without a switch",
-    why="NICs that no switch lies around stay dark.",
-    mend="Give the nodes the level that the fabric's switches stand in, or add a tier for the cluster.",
-    docs="A NIC is cabled to the lowest tier that stands around its node, a management port to the lowest tier"
-    " around its device. Services and storage often stand in racks of their own, outside the pods; they need a"
-    " tier of theirs, or one for the cluster.",
-    leaves_no_plan=True,
-)
+@rule("CW206", Severity.ERROR, leaves_no_plan=True)
 def unattached_nodes(subject: Subject) -> Iterator[Problem]:
     """Node groups and management ports that find no switch around them."""
     for skeleton in subject.skeleton.fabrics:
@@ -81,17 +64,7 @@ def unattached_nodes(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule(
-    code="CW218",
-    severity=Severity.ERROR,
-    title="no free port on the tier",
-    why="A NIC that is sent to a tier whose ports are all taken stays dark.",
-    mend="Attach fewer nodes to the tier, take a larger model or more switches, or lower what the tier keeps spare.",
-    docs="`attach: {to: leaf}` puts NICs into the ports that are left on a tier once the others have theirs: the nodes"
-    " that its switches stand around, the uplinks, and what `down: {spare: ...}` keeps free. NVIDIA's reference designs"
-    " leave a node out for it: 127 in four scalable units, so that each of the eight leaves of a unit has a port for a"
-    " manager. A port counts as free only at the speed of the NIC.",
-)
+@rule("CW218", Severity.ERROR)
 def crowded_tiers(subject: Subject) -> Iterator[Problem]:
     """Node groups with `to:` for whose NICs the tier has too few free ports."""
     for skeleton in subject.skeleton.fabrics:
@@ -108,16 +81,7 @@ def crowded_tiers(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule(
-    code="CW207",
-    severity=Severity.ERROR,
-    title="dark switches",
-    why="A switch that no link from below reaches carries nothing and hides a mistake in the counts.",
-    mend="Use fewer upper switches, or more uplinks.",
-    docs="A group of lower switches spreads its links over the upper ones in turn, so with fewer links than upper"
-    " switches the last ones stay dark. At the lowest tier the links are NICs: a group of eight switches for"
-    " nodes with four NICs leaves four without any.",
-)
+@rule("CW207", Severity.ERROR)
 def dark_switches(subject: Subject) -> Iterator[Problem]:
     """Upper switches that nothing below is joined to."""
     for skeleton in subject.skeleton.fabrics:
@@ -142,14 +106,7 @@ def _dark(skeleton: FabricSkeleton) -> Counter[int]:
     return Counter(seat.tier for number, seat in enumerate(skeleton.seats) if number not in lit)
 
 
-@rule(
-    code="CW209",
-    severity=Severity.ERROR,
-    title="tiers out of order",
-    why="Tiers are read from the nodes upwards: a tier above another one stands in the same level or a larger one.",
-    mend="List the tiers from the smallest level to the largest.",
-    leaves_no_plan=True,
-)
+@rule("CW209", Severity.ERROR, leaves_no_plan=True)
 def tiers_out_of_order(subject: Subject) -> Iterator[Problem]:
     """Tiers that stand in a smaller level than the tier below them."""
     spec = subject.spec
@@ -172,18 +129,7 @@ def tiers_out_of_order(subject: Subject) -> Iterator[Problem]:
                     )
 
 
-@rule(
-    code="CW210",
-    severity=Severity.ERROR,
-    title="planes that nothing below has",
-    why="A tier joined by rail needs rails below it, one joined by position needs a tier below it.",
-    mend="Use `join: all`, or give the tier below the same planes.",
-    docs="With `join: rail` each rail has switches of its own: NIC n of every node goes to plane n, and the planes"
-    " meet only in a tier above that joins all of them. With `join: position` the switches that have the same"
-    " place in their groups are joined: switch n of each pod goes to plane n of the tier above, as in a fabric"
-    " of four parallel planes.",
-    relied_on=True,
-)
+@rule("CW210", Severity.ERROR, relied_on=True)
 def planes_without_source(subject: Subject) -> Iterator[Problem]:
     """`join: rail` above a tier without rails, `join: position` at the bottom, rails on a management network."""
     for fabric in subject.spec.fabrics:
@@ -204,16 +150,7 @@ def planes_without_source(subject: Subject) -> Iterator[Problem]:
             railed = tier.join == "rail"
 
 
-@rule(
-    code="CW213",
-    severity=Severity.WARNING,
-    title="uneven spread",
-    why="Where uplinks do not divide evenly over the switches above, some links of a job are busier than others.",
-    mend="Make the uplinks of a group a multiple of the switches above it.",
-    docs="Link j of the i-th lower switch goes to upper switch (i * links + j) modulo their number, so totals"
-    " differ by one at most. ECMP sends equal shares over all next hops, and collective operations run at the"
-    " pace of the slowest link. On InfiniBand `ib-path-balance` may be refuted by it.",
-)
+@rule("CW213", Severity.WARNING)
 def uneven_spread(subject: Subject) -> Iterator[Problem]:
     """RDMA fabrics in which upper switches get different numbers of links."""
     for skeleton in subject.skeleton.fabrics:

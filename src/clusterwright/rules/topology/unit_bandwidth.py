@@ -14,19 +14,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 _ROUNDING = 1e-9
 
 
-@rule(
-    code="CW224",
-    severity=Severity.ERROR,
-    title="units with less bandwidth than is promised",
-    why="A collective goes at the pace of its narrowest unit, which the ratio of the whole tier does not show.",
-    mend="Fill the units alike, give all of them the bandwidth of their NICs, or promise what the narrowest has.",
-    docs="On InfiniBand each unit should reach all others with the bandwidth that the spec promises: of the ratios in"
-    " `expect` (`oversubscription.FABRIC.TIER`, with their tolerances) the widest is what every unit must have. These"
-    " figures are of a whole tier. Where its leaves, or the groups of a tier above them, have different numbers of"
-    " adapters, as with a last unit that is not full or groups of several models, the fullest has less than the figure"
-    " says. A `tolerance` that covers it promises that much less. `ib-bisection` proves the same from the cables, and"
-    " names the narrow cuts. Without any promise all units must have the same share.",
-)
+@rule("CW224", Severity.ERROR)
 def unequal_units(subject: Subject) -> Iterator[Problem]:
     """InfiniBand fabrics with a unit at some tier whose uplinks carry less of its adapters than is promised."""
     shares = promised_shares(subject.spec)
@@ -52,17 +40,7 @@ def unequal_units(subject: Subject) -> Iterator[Problem]:
             yield Problem((*tier.up.path, "links"), message, hint)
 
 
-@rule(
-    code="CW219",
-    severity=Severity.ERROR,
-    title="promise that an uneven spread breaks",
-    why="Where one unit has more links to some switches above and the others fewer, not every link meets a partner.",
-    mend="Make the uplinks of each unit a multiple of the switches above it, or promise a tolerance.",
-    docs="On InfiniBand a unit whose uplinks do not divide evenly over the switches above has one link more to some of"
-    " them. Two units of 64 links under three spines have 22, 21, 21 and 21, 22, 21: of 64 links 63 meet a partner."
-    " Judged is what the spec promises in `expect` (`oversubscription.FABRIC.TIER`, with its `tolerance`), between"
-    " each unit and all others and between two halves of the units; `ib-bisection` does so from the cables.",
-)
+@rule("CW219", Severity.ERROR)
 def uneven_promise(subject: Subject) -> Iterator[Problem]:
     """InfiniBand tiers where the links that units have in common carry less of their adapters than is promised."""
     shares = promised_shares(subject.spec)

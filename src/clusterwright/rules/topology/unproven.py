@@ -10,19 +10,7 @@ from clusterwright.rules.topology.drains import UP_DOWN
 from clusterwright.spec.encryption import MUTUAL_TLS
 
 
-@rule(
-    code="CW323",
-    severity=Severity.WARNING,
-    title="routing engine whose paths nothing proves",
-    why="Whether its routes can lock up is decided by opensm at run time; `verify` cannot tell beforehand and says so.",
-    mend="Use ftree, updn, ar_ftree or ar_updn, which climb and then descend.",
-    docs="Up-down routing is free of credit loops on any cabling, which `ib-up-down` proves from the planned"
-    " one. `minhop`"
-    " and `sssp` take no care of loops; `dfsssp`, `lash` and `nue` break them with virtual lanes that opensm"
-    " assigns when"
-    " it runs. `verify` says that `ib-up-down` is not proven, because nobody knows those paths"
-    " before they are taken.",
-)
+@rule("CW323", Severity.WARNING)
 def unproven_engine(subject: Subject) -> Iterator[Problem]:
     """Routing engines other than those that keep to up-down paths."""
     for fabric in subject.spec.fabrics:
@@ -35,13 +23,7 @@ def unproven_engine(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule(
-    code="CW325",
-    severity=Severity.ERROR,
-    title="certificates that nobody can withdraw",
-    why="Without a list of withdrawn certificates a node that was stolen mounts on until its certificate expires.",
-    mend="Name the list under `encryption.tls.crl`.",
-)
+@rule("CW325", Severity.ERROR)
 def without_withdrawal(subject: Subject) -> Iterator[Problem]:
     """Mounts with certificates on both sides, and no list of withdrawn ones."""
     spec = subject.spec
@@ -54,17 +36,7 @@ def without_withdrawal(subject: Subject) -> Iterator[Problem]:
         yield Problem(tls.path, message, "Add `crl: /path/on/the/node.pem`.")
 
 
-@rule(
-    code="CW253",
-    severity=Severity.ERROR,
-    title="GPU nodes at two tiers of an InfiniBand fabric",
-    why="Fat-tree routing counts ranks from the nodes: with some at a spine, paths between spines climb again.",
-    mend="Give all GPU nodes of the fabric switches of its lowest tier, or fabrics of their own.",
-    docs="A node is cabled to the lowest tier that stands around it: one without the level that the leaves stand in is"
-    " cabled to the spines. opensm's `ftree` wants all compute nodes at one rank; the failure of a leaf parts nodes at"
-    " different spines; and a spine carries all rails, of which it is to have nodes of one. `ib-up-down`,"
-    " `ib-rail-purity` and `ib-failures` would be refuted. Storage and managers may hang higher up.",
-)
+@rule("CW253", Severity.ERROR)
 def nodes_at_two_tiers(subject: Subject) -> Iterator[Problem]:
     """InfiniBand fabrics with GPU nodes at more than one tier."""
     layout = subject.skeleton.layout

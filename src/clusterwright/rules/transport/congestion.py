@@ -8,16 +8,7 @@ from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 
 
-@rule(
-    code="CW415",
-    severity=Severity.ERROR,
-    title="marking without thresholds, or thresholds without marking",
-    why="A switch marks between two queue lengths; without them, or with the lower one above, it marks nothing or all.",
-    mend="Give a class with `ecn: mark` a `marking` whose lower threshold is the smaller, and no other class one.",
-    docs="`ecn: mark` turns DCQCN on: switches mark packets between the thresholds, receivers answer with congestion"
-    " notifications, senders slow down. `ecn: count` leaves DCQCN off and only counts; Meta ran its 400G fabric so,"
-    " with PFC alone (SIGCOMM 2024, 6.2).",
-)
+@rule("CW415", Severity.ERROR)
 def marking_thresholds(subject: Subject) -> Iterator[Problem]:
     """Classes whose `ecn` and `marking` do not belong together."""
     for fabric in subject.spec.fabrics:
@@ -34,13 +25,7 @@ def marking_thresholds(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*item.path, "marking", "min_kbytes"), message, f"Use less than {high}.")
 
 
-@rule(
-    code="CW416",
-    severity=Severity.ERROR,
-    title="strict class that is lossless",
-    why="A class that is served first and may pause its senders can starve every other class for good.",
-    mend="Take `strict` or `priority` away.",
-)
+@rule("CW416", Severity.ERROR)
 def strict_and_lossless(subject: Subject) -> Iterator[Problem]:
     """Classes with strict priority and a PFC priority."""
     for fabric in subject.spec.fabrics:
@@ -50,15 +35,7 @@ def strict_and_lossless(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*item.path, "strict"), message, "Give it a `weight` instead.")
 
 
-@rule(
-    code="CW417",
-    severity=Severity.ERROR,
-    title="strict class below one with a weight",
-    why="A switch that shares bandwidth by weight in one queue does so in all lower ones too, strict or not.",
-    mend="Give strict classes the highest queues.",
-    docs="EOS takes every queue below one with `no priority` for one without priority (EOS user manual, quality of"
-    " service). The other systems serve strict queues from the highest number down.",
-)
+@rule("CW417", Severity.ERROR)
 def strict_below_weighted(subject: Subject) -> Iterator[Problem]:
     """Strict classes whose queue is below that of a weighted class."""
     for fabric in subject.spec.fabrics:

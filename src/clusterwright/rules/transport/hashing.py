@@ -10,17 +10,7 @@ from clusterwright.intent.traffic_classes import lossless_numbers
 from clusterwright.rules.rule import Problem, Subject, rule
 
 
-@rule(
-    code="CW431",
-    severity=Severity.ERROR,
-    title="tier without a hash of its own",
-    why="A tier that hashes as the one below it finds only packets that were sorted already, and leaves links empty.",
-    mend="Give one of the tiers a model whose system takes other seeds, or plan fewer tiers.",
-    docs="Every tier gets a hash function whose algorithm and seed differ from those of the tiers below. Which"
-    " functions a system takes stands in `inventory/systems/`, with its source: EOS has three seeds on Jericho and six"
-    " on Trident, SONiC takes its seed from the device's type, of which three count, FBOSS takes any. In a fabric"
-    " without a lossless class nothing is asked of tiers that have no equal paths to choose from.",
-)
+@rule("CW431", Severity.ERROR)
 def hash_of_its_own(subject: Subject) -> Iterator[Problem]:
     """Tiers of a lossless fabric, or of another where it matters, for which no hash function is left or known."""
     for skeleton in subject.skeleton.fabrics:

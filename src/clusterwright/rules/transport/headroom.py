@@ -13,18 +13,7 @@ from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import system_of
 
 
-@rule(
-    code="CW432",
-    severity=Severity.ERROR,
-    title="headroom that the chip does not have",
-    why="A pool that holds less than its ports are promised drops lossless packets when many of them pause at once.",
-    mend="Use fewer or slower ports, shorter cables or fewer lossless classes, or another model.",
-    docs="Every port of a lossless class is promised what still arrives after a pause (IEEE 802.1Q, Annex N): by its"
-    " speed, the length of its cable and the MTU. FBOSS and SONiC take all of it from one pool, which is made as large"
-    " as the sum of the promises: nothing is promised twice. The rest of the pool is shared, and must hold at least a"
-    " frame for each port. How large the pool is stands in the hardware catalogue (`buffer`), with its source. EOS is"
-    " told nothing: its chips set headroom by the speed of the port.",
-)
+@rule("CW432", Severity.ERROR)
 def headroom_fits(subject: Subject) -> Iterator[Problem]:
     """Tiers of a lossless fabric whose busiest switch promises more than its pool holds, or whose pool nobody knows."""
     for skeleton in subject.skeleton.fabrics:

@@ -40,18 +40,7 @@ DERIVED_VARIABLES = {
 }
 
 
-@rule(
-    code="CW404",
-    severity=Severity.ERROR,
-    title="control messages that may be lost or wait",
-    why="A lost clear-to-send stops its receiver until a timeout of seconds.",
-    mend="Choose a DSCP of a lossless class, or of a class with strict priority.",
-    docs="NCCL's receiver tells the sender with a small RDMA write that its buffer is free (clear-to-send). It may"
-    " have a DSCP of its own (NCCL_IB_FIFO_TC, since NCCL 2.22.3; the traffic class is the DSCP times four),"
-    " but it is RDMA like the data and must not be dropped either. A lossless class keeps it, behind the data; a"
-    " `strict` class is served before all others, so that messages this small never fill its queue, and waits for no"
-    " data. Meta gives them a queue of high priority (SIGCOMM 2024, 6.3.2).",
-)
+@rule("CW404", Severity.ERROR)
 def control_dscp(subject: Subject) -> Iterator[Problem]:
     """NCCL's control DSCP against the classes of its fabric."""
     for nccl in subject.spec.nccl_profiles:
@@ -82,13 +71,7 @@ def _spans(codes: set[int]) -> str:
     return ", ".join(f"{low}-{high}" if low < high else str(low) for low, high in spans) or "none"
 
 
-@rule(
-    code="CW406",
-    severity=Severity.ERROR,
-    title="NCCL on nodes or NICs that the fabric does not serve",
-    why="NCCL would find no RDMA device, or bootstrap over a network that its nodes are not on.",
-    mend="Attach the nodes to both fabrics, or name others.",
-)
+@rule("CW406", Severity.ERROR)
 def nccl_fabric(subject: Subject) -> Iterator[Problem]:
     """NCCL's nodes against what its two fabrics attach."""
     spec = subject.spec
@@ -114,16 +97,7 @@ def _serving(spec: ClusterSpec, nodes: str) -> str:
     return f"{nodes} is attached to {' and '.join(names)}." if names else f"Attach {nodes} to a fabric."
 
 
-@rule(
-    code="CW407",
-    severity=Severity.ERROR,
-    title="NCCL value that NCCL would misread",
-    why="NCCL takes the rest of the line as the value: blanks, quotes and comments become part of it.",
-    mend="Write the bare value.",
-    docs="NCCL reads /etc/nccl.conf itself: `NAME=VALUE`, no quotes, no blanks, a `#` only as the first character of a"
-    " line, at most 1,023 characters (NCCL, src/misc/param.cc). A number such as `16 # QPs` still reads as 16 and `on`"
-    " as 0; text such as the name of an adapter no longer matches anything.",
-)
+@rule("CW407", Severity.ERROR)
 def misread_value(subject: Subject) -> Iterator[Problem]:
     """NCCL variables whose value has blanks around it, quotes or a comment, or is too long."""
     written = ((nccl, *each) for nccl in subject.spec.nccl_profiles for each in nccl.variables.items())
@@ -146,16 +120,7 @@ def _misread(value: str) -> str | None:
     return f"is longer than {LONGEST_VALUE:,} characters" if len(value) > LONGEST_VALUE else None
 
 
-@rule(
-    code="CW408",
-    severity=Severity.WARNING,
-    title="NCCL variable that has a key of its own",
-    why="A variable written by hand overrides what the spec says, and nothing checks it against the fabric any more.",
-    mend="Set the key, or take the variable away: it is derived.",
-    docs="Traffic classes follow from the DSCPs of `data_class` and `control_dscp`, adapters and interfaces from the"
-    " cabling, the address family from the pools. A hand-written `NCCL_IB_TC` survives the day on which the class gets"
-    " other DSCPs, and RDMA then travels in a lossy queue.",
-)
+@rule("CW408", Severity.WARNING)
 def variable_by_hand(subject: Subject) -> Iterator[Problem]:
     """Entries of `variables` that the plan or another key of the profile already gives."""
     for nccl, name in ((each, name) for each in subject.spec.nccl_profiles for name in each.variables):

@@ -13,17 +13,7 @@ from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.zone_reach import memberships_of
 
 
-@rule(
-    code="CW418",
-    severity=Severity.ERROR,
-    title="NCCL variable that contradicts its InfiniBand fabric",
-    why="The hand-written value wins: a rail stays idle, or queue pairs open in a partition that reaches no node.",
-    mend="Take the variable away: it is derived from the plan.",
-    docs="NCCL_IB_HCA has to choose the adapters that are cabled to `nccl.fabric`, all of them and no others: NCCL"
-    " reads it as prefixes, with `=` in front as whole names, with `^` as what to leave out. NCCL_IB_PKEY is an index"
-    " into the port's P_Key table, where 0 is the default partition and the node's partitions follow by number; it must"
-    " be one with full membership. NCCL_IB_SL must be the service level of a class.",
-)
+@rule("CW418", Severity.ERROR)
 def contradicting_variable(subject: Subject) -> Iterator[Problem]:
     """NCCL_IB_HCA, NCCL_IB_PKEY and NCCL_IB_SL among the variables of a profile on InfiniBand."""
     for nccl in subject.spec.nccl_profiles:

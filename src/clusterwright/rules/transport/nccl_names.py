@@ -11,16 +11,7 @@ from clusterwright.spec.job import NcclProfile
 from clusterwright.spec.runtime_names import known_names, known_versions, minor_of
 
 
-@rule(
-    code="CW419",
-    severity=Severity.ERROR,
-    title="variable that neither NCCL nor PyTorch reads",
-    why="A name that no program asks for is silence: the setting that somebody relied on was never made.",
-    mend="Write the name as the release has it, or take it away.",
-    docs="Names come and go: `NCCL_MAX_NCHANNELS` became `NCCL_MAX_CTAS`, PyTorch's `NCCL_DESYNC_DEBUG` became"
-    " `TORCH_NCCL_DESYNC_DEBUG`. The names of a release are read from its library: the tables under inventory/nccl list"
-    " the strings of libnccl.so.2 and libtorch_cuda.so, `tools/runtime_names.py` writes them.",
-)
+@rule("CW419", Severity.ERROR)
 def unknown_variable(subject: Subject) -> Iterator[Problem]:
     """Entries of `variables` that are in no table of the profile's releases."""
     for nccl in subject.spec.nccl_profiles:
@@ -32,15 +23,7 @@ def unknown_variable(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*nccl.path, "variables", name), f"{_programs(nccl)} {name}.", hint, key=True)
 
 
-@rule(
-    code="CW420",
-    severity=Severity.WARNING,
-    title="release whose variables are not known",
-    why="Nothing can tell a misspelt variable from a new one, nor which defaults have moved since.",
-    mend="Name a release that has a table, or add its table.",
-    docs="Tables lie under inventory/nccl, one for each minor release; `python tools/runtime_names.py nccl 2.27.5`"
-    " reads the names of a release from its published wheel.",
-)
+@rule("CW420", Severity.WARNING)
 def unknown_release(subject: Subject) -> Iterator[Problem]:
     """`version` and `pytorch` of the profile without a table."""
     for nccl in subject.spec.nccl_profiles:
@@ -53,15 +36,7 @@ def unknown_release(subject: Subject) -> Iterator[Problem]:
             yield Problem((*nccl.path, key), message, "Name one of these, or add a table.")
 
 
-@rule(
-    code="CW421",
-    severity=Severity.ERROR,
-    title="release too old for what the profile asks",
-    why="The setting has no name in this release: it would be left out in silence.",
-    mend="Name a newer release, or leave the key out.",
-    docs="Old releases lack variables that keys of the profile set: the range of GIDs on RoCE, the traffic class of"
-    " clear-to-send, the tuner, the flight recorder. Which release has which is in the tables under inventory/nccl.",
-)
+@rule("CW421", Severity.ERROR)
 def too_old(subject: Subject) -> Iterator[Problem]:
     """Keys of the profile, and the technology of its fabric, against the variables that they would have to set."""
     for nccl in subject.spec.nccl_profiles:

@@ -10,16 +10,7 @@ from clusterwright.spec.job import NcclProfile, TunerRow
 from clusterwright.spec.model import ClusterSpec
 
 
-@rule(
-    code="CW422",
-    severity=Severity.ERROR,
-    title="tuner row that never applies",
-    why="The tuner takes the first row that fits: this one is silence, and NCCL chooses by itself.",
-    mend="Mend the sizes, or take the row away.",
-    docs="A row fits collectives of its kind whose bytes, nodes and ranks it names. It never does where its smallest"
-    " message is larger than its largest, where an earlier row fits all that it fits, where it asks for more nodes"
-    " than there are, or where it asks switches to reduce (collnet) on a fabric without SHARP.",
-)
+@rule("CW422", Severity.ERROR)
 def idle_row(subject: Subject) -> Iterator[Problem]:
     """Rows of the tuner's table that no collective can reach."""
     for nccl in subject.spec.nccl_profiles:

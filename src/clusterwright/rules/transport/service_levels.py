@@ -15,13 +15,7 @@ INFINIBAND = "infiniband"
 MANAGEMENT_LEVEL = 0
 
 
-@rule(
-    code="CW409",
-    severity=Severity.ERROR,
-    title="service level on Ethernet",
-    why="Ethernet packets carry a DSCP and no service level; the class would take no packet.",
-    mend="Give the class its `dscp`.",
-)
+@rule("CW409", Severity.ERROR)
 def level_on_ethernet(subject: Subject) -> Iterator[Problem]:
     """Classes with a service level on fabrics that are not InfiniBand."""
     for fabric in subject.spec.fabrics:
@@ -31,17 +25,7 @@ def level_on_ethernet(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*item.path, "service_level"), message, "Write `dscp: [...]` instead.", key=True)
 
 
-@rule(
-    code="CW410",
-    severity=Severity.ERROR,
-    title="service level in two classes, or 0 in none",
-    why="A level maps to one lane, and what nobody names travels with level 0, the subnet administrator's own.",
-    mend="Give each class a level of its own, and one of them level 0.",
-    docs="A service level (SL) travels in the packet; each hop maps it to a virtual lane (the class's `queue`), whose"
-    " share of the link `weight` and `arbitration` give. Levels that no class names go to the lane of level 0, which"
-    " queries to the subnet administrator and IPoIB use as well. A PFC `priority` has no meaning here: InfiniBand is"
-    " lossless on every lane.",
-)
+@rule("CW410", Severity.ERROR)
 def levels(subject: Subject) -> Iterator[Problem]:
     """Service levels that two classes share, fabrics whose classes leave level 0 out, and PFC priorities."""
     for fabric in subject.spec.fabrics:
@@ -74,13 +58,7 @@ def _targets(subject: Subject) -> Iterator[tuple[NcclProfile, Fabric]]:
             yield nccl, fabric
 
 
-@rule(
-    code="CW411",
-    severity=Severity.ERROR,
-    title="NCCL in a service level that the fabric does not have",
-    why="Its data would travel with whatever nobody named, without the share that its class has.",
-    mend="Name a class as `data_class`, or the service level of one.",
-)
+@rule("CW411", Severity.ERROR)
 def nccl_level(subject: Subject) -> Iterator[Problem]:
     """NCCL's service level and data class against the classes of its InfiniBand fabric."""
     for nccl, fabric in _targets(subject):
@@ -110,15 +88,7 @@ def _level_faults(nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
         yield Problem(path, message, "Describe `classes`, or use service level 0.")
 
 
-@rule(
-    code="CW412",
-    severity=Severity.ERROR,
-    title="NCCL without a partition to talk in",
-    why="NCCL opens its queue pairs with one entry of the port's P_Key table; a limited one reaches no other node.",
-    mend="Put the zone of NCCL's nodes into a partition with full membership.",
-    docs="NCCL_IB_PKEY is an index into the port's P_Key table, not a key. Index 0 is the default partition; the others"
-    " follow as the subnet manager writes them, by number. The index is derived here from the partitions.",
-)
+@rule("CW412", Severity.ERROR)
 def nccl_partition(subject: Subject) -> Iterator[Problem]:
     """NCCL's nodes in no partition of its fabric as full members, while the default membership is limited."""
     for nccl, fabric in _targets(subject):
@@ -136,16 +106,7 @@ def nccl_partition(subject: Subject) -> Iterator[Problem]:
                 yield Problem(path, message, "Add its zone to a partition with `membership: full`.")
 
 
-@rule(
-    code="CW413",
-    severity=Severity.ERROR,
-    title="NCCL told to use what the fabric does not do",
-    why="NCCL waits for switches that never add up, or sprays over paths that deliver out of order and drop.",
-    mend="Turn the feature on in `subnet_manager`, or take the variable away.",
-    docs="CollNet needs SHARP in the switches, which NVIDIA's aggregation manager sets up (`sharp: true`); adaptive"
-    " routing needs NVIDIA's subnet manager (`adaptive_routing: true`). Both variables are derived from there:"
-    " NCCL's own default for adaptive routing on InfiniBand is 1, so that 0 is written where the fabric has none.",
-)
+@rule("CW413", Severity.ERROR)
 def nccl_features(subject: Subject) -> Iterator[Problem]:
     """CollNet and adaptive routing among NCCL's variables, on fabrics without SHARP or adaptive routing."""
     for nccl, fabric in _targets(subject):
@@ -163,15 +124,7 @@ def nccl_features(subject: Subject) -> Iterator[Problem]:
                 yield Problem(path, f"{fabric.name} has no adaptive routing, which {name} asks for.", "Take it away.")
 
 
-@rule(
-    code="CW414",
-    severity=Severity.WARNING,
-    title="NCCL rings that cross rails",
-    why="On a rail-optimised fabric a ring that changes NICs leaves its leaf and crosses the spines at every hop.",
-    mend="Take `cross_nic` away: it follows from the cabling.",
-    docs="NCCL_CROSS_NIC 0 keeps a ring on one NIC index on every node, which is one rail and one leaf; 1 suits nodes"
-    " whose NICs all share a switch; 2 lets NCCL choose.",
-)
+@rule("CW414", Severity.WARNING)
 def crossing_rails(subject: Subject) -> Iterator[Problem]:
     """`cross_nic: 1`, or its variable, on an InfiniBand fabric whose lowest tier is joined by rail."""
     for nccl, fabric in _targets(subject):

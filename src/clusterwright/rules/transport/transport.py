@@ -14,15 +14,7 @@ from clusterwright.spec.job import NcclProfile
 ROCE_MTU = 4200
 
 
-@rule(
-    code="CW401",
-    severity=Severity.ERROR,
-    title="DSCP in two classes",
-    why="Two hops that read one code point differently drop RDMA packets that one of them meant to keep.",
-    mend="Put each DSCP into one class.",
-    docs="Switches and NICs map a packet to a queue and a PFC priority by its DSCP alone. The class without code"
-    " points takes all that no other class names (CW430).",
-)
+@rule("CW401", Severity.ERROR)
 def dscp_twice(subject: Subject) -> Iterator[Problem]:
     """Code points that two classes of a fabric claim."""
     for fabric in subject.spec.fabrics:
@@ -38,13 +30,7 @@ def dscp_twice(subject: Subject) -> Iterator[Problem]:
             owner.update(dict.fromkeys(item.dscp, item.name))
 
 
-@rule(
-    code="CW402",
-    severity=Severity.ERROR,
-    title="queue or priority used twice",
-    why="Lossless and lossy traffic in one queue pause each other.",
-    mend="Give each class its own queue, and each lossless class its own priority.",
-)
+@rule("CW402", Severity.ERROR)
 def queue_twice(subject: Subject) -> Iterator[Problem]:
     """Queues and PFC priorities that two classes of a fabric share."""
     for fabric in subject.spec.fabrics:
@@ -68,16 +54,7 @@ def _free(taken: Iterable[int | None]) -> str:
     return ", ".join(str(number) for number in sorted(set(range(8)) - set(taken))) or "none"
 
 
-@rule(
-    code="CW430",
-    severity=Severity.ERROR,
-    title="DSCPs that no class takes",
-    why="What no class takes is treated by each system in its own way, and by some as lossless.",
-    mend="Add a lossy class without code points, or name every DSCP.",
-    docs="The lossy class without code points takes all DSCPs that no class names; without one it is the lossy class in"
-    " the lowest queue. Where every class is lossless nothing takes them: EOS and NICs then go by the upper three bits"
-    " of the DSCP, which may be the number of a lossless class, while FBOSS and SONiC take class 0.",
-)
+@rule("CW430", Severity.ERROR)
 def dscp_in_no_class(subject: Subject) -> Iterator[Problem]:
     """Ethernet fabrics whose classes are all lossless and leave DSCPs out."""
     for fabric in subject.spec.fabrics:
@@ -104,17 +81,7 @@ def spans(codes: Iterable[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-@rule(
-    code="CW403",
-    severity=Severity.ERROR,
-    title="RoCE without a lossless class for its data",
-    why="RDMA over a lossy class falls to go-back-N retransmission and stalls whole jobs.",
-    mend="Give the fabric a class with a `priority`, and name it as `nccl.data_class`.",
-    docs="RoCE has no retransmission worth the name: a NIC that misses one packet sends all since then again (go-"
-    " back-N), so the fabric must not drop. PFC pauses the sender of one priority instead; NICs and every"
-    " switch on the way need the same priority for the same DSCPs. Meta runs one lossless queue from end to"
-    ' end (Gangidi et al., "RDMA over Ethernet for Distributed AI Training at Meta Scale", SIGCOMM 2024, 6.2).',
-)
+@rule("CW403", Severity.ERROR)
 def lossless_data(subject: Subject) -> Iterator[Problem]:
     """RoCE fabrics without a lossless class, and NCCL data that travels in a lossy or unknown one."""
     spec = subject.spec
@@ -149,18 +116,7 @@ def _data_class(nccl: NcclProfile, target: Fabric) -> Iterator[Problem]:
         )
 
 
-@rule(
-    code="CW423",
-    severity=Severity.ERROR,
-    title="second lossless class",
-    why="Every lossless class takes headroom on every port, and neither chips nor proofs here set any aside for two.",
-    mend="Keep `priority` on one class, put the other's DSCPs into it, or leave the other lossy.",
-    docs="A port keeps headroom for each priority that it pauses: at 400 Gb/s some 180 kB that arrive after a pause."
-    " Chips share one pool of it among all ports, so a second class halves what the first can count on, and two classes"
-    " that wait for each other's buffers are harder to prove free of deadlock. Meta runs one lossless queue from end to"
-    " end (SIGCOMM 2024, 6.2). Whoever has proven on the hardware that its headroom holds two"
-    " writes `# clusterwright: ignore[CW423]` and that proof as the reason on the class's `priority`.",
-)
+@rule("CW423", Severity.ERROR)
 def second_lossless(subject: Subject) -> Iterator[Problem]:
     """Classes of an Ethernet fabric that pause a second priority; one that shares the first's is CW402's."""
     for fabric in subject.spec.fabrics:
@@ -174,15 +130,7 @@ def second_lossless(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*item.path, "priority"), message, hint)
 
 
-@rule(
-    code="CW405",
-    severity=Severity.ERROR,
-    title="MTU too small for RoCE",
-    why="Below 4,200 bytes the NIC falls back to RDMA packets of 2,048 bytes or fewer, and loses bandwidth.",
-    mend="Use 9000.",
-    docs="RDMA packets carry 256, 512, 1024, 2048 or 4096 bytes; the NIC takes the largest that its Ethernet MTU"
-    " holds with the headers of IPv6, UDP and RoCE. 1500 leaves 1024.",
-)
+@rule("CW405", Severity.ERROR)
 def roce_mtu(subject: Subject) -> Iterator[Problem]:
     """RoCE fabrics whose Ethernet MTU does not carry RDMA packets of 4,096 bytes."""
     for fabric in subject.spec.fabrics:
