@@ -12,7 +12,9 @@ from pygments.lexers import get_lexer_by_name
 from tests.golden_files import REFRESH
 from tests.pages.command_reference import command_page, status_table
 
+import clusterwright
 from clusterwright.cli.main import cli
+from clusterwright.data_files import pages
 
 REPOSITORY = Path(__file__).parent.parent
 GUIDES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -56,6 +58,54 @@ def test_commands_have_the_options_that_are_named(guide: Path) -> None:
     assert not [problem for problem in problems if problem is not None]
 
 
+SAID = [
+    *sorted((REPOSITORY / "src").rglob("*.py")),
+    *sorted((REPOSITORY / "inventory/schema").glob("*.json")),
+    *sorted(file for room in ("templates", "roles") for file in (REPOSITORY / room).rglob("*.[jyp]*[2lsy]")),
+    *sorted((REPOSITORY / "docs").rglob("*.md")),
+    *(REPOSITORY / name for name in ("README.md", "action.yml", ".pre-commit-hooks.yaml", "pyproject.toml")),
+]
+HOST = re.compile(r"\bhttps?://(?:[\w-]+@)?([A-Za-z0-9.-]*[A-Za-z0-9])(?![\w.-]*\{)")  # no name that is made
+# Who may stand in what we say: hosts of standards, of distributions' packages, of programs that we speak of, and names
+# that RFC 2606 reserves. One of ours that we do not hold could be somebody else's tomorrow, and we sent people there.
+OWNED = re.compile(
+    r"(www\.w3\.org|json-schema\.org|docs\.oasis-open\.org|semver\.org|no-color\.org"
+    r"|(deb|security)\.debian\.org|archive\.ubuntu\.com"
+    r"|docs\.nvidia\.com|pre-commit\.com|www\.batfish\.org"
+    r"|(.+\.)?example\.(com|net|org)|(.+\.)?example|HOST|localhost|[\d.]+)"
+)
+EXPLAINED = re.compile(r"clusterwright explain ([\w-]+)(?=[`\s])")
+
+
+def test_no_host_is_named_that_is_not_its_owners() -> None:
+    named = {(host, file.name) for file in SAID for host in HOST.findall(file.read_text("utf-8", "replace"))}
+    assert not [each for each in sorted(named) if not OWNED.fullmatch(each[0])]
+
+
+@pytest.mark.parametrize("spec", ["lab-roce", "lab-ib", "lab-tenants"])
+def test_no_rendered_file_names_a_host_but_the_specs(spec: str) -> None:
+    text = (REPOSITORY / f"inventory/{spec}.yaml").read_text(encoding="utf-8")
+    rendered = clusterwright.render(clusterwright.plan(clusterwright.load(REPOSITORY / f"inventory/{spec}.yaml")))
+    named = {
+        (host, artifact.path)
+        for artifact in rendered
+        for host in HOST.findall(artifact.content.decode("utf-8", "replace"))
+        if host not in text and not OWNED.fullmatch(host)
+    }
+    assert not sorted(named)
+
+
+def test_what_is_to_be_explained_has_a_page() -> None:
+    """Pages travel with the package, and are named by the command that prints them."""
+    wrong = [
+        (file.name, page)
+        for file in SAID
+        for page in EXPLAINED.findall(file.read_text("utf-8", "replace"))
+        if page not in pages() and page not in {"CODE", "PAGE"}
+    ]
+    assert not wrong
+
+
 def test_messages_name_no_page_that_an_installed_package_has_not() -> None:
     """But for the head of allocation files, which stays: it would change every one that people have."""
     wrong = []
@@ -70,7 +120,7 @@ def test_messages_name_no_page_that_an_installed_package_has_not() -> None:
         ]
     for file in sorted((REPOSITORY / "inventory/schema").glob("*.json")):
         wrong += [f"{file.name}: {name}" for name in re.findall(r"\bdocs/[\w-]+\.md", file.read_text())]
-    assert not wrong, "link it: DOCS_SITE says where its pages are read"
+    assert not wrong, "name the command that prints it: `clusterwright explain PAGE`"
 
 
 def test_help_names_no_page_that_an_installed_package_has_not() -> None:

@@ -1,14 +1,13 @@
-"""Where the files that travel with the package are: templates, roles, the hardware catalogue, the JSON Schemas.
+"""Where the files that travel with the package are: templates, roles, the hardware catalogue, schemas, pages.
 
-In a checkout they are the top-level folders; in an installed wheel they lie in ``clusterwright/data``.
+In a checkout they are the top-level folders; in an installed wheel they lie in ``clusterwright/data``. Messages name a
+page by the command that prints it, `clusterwright explain PAGE`: no address that could be somebody else's tomorrow.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-
-DOCS_SITE = "https://clusterwright.readthedocs.io/en/stable"  # where the pages of docs/ are read
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -24,3 +23,10 @@ def folder(name: str) -> Path:
         if candidate.is_dir():
             return candidate
     raise FileNotFoundError(f"this installation of clusterwright lacks its {name}/ folder; reinstall the package")
+
+
+@cache
+def pages() -> dict[str, Path]:
+    """Every page of docs/ by what ``explain`` calls it: its file's name, or the code of its rule."""
+    docs = folder("docs")
+    return {path.stem: path for path in (*sorted(docs.glob("*.md")), *sorted(docs.glob("rules/CW*.md")))}

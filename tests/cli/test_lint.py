@@ -110,7 +110,10 @@ def test_explain_prints_a_page_and_lists_all_rules() -> None:
     page = run("explain", "cw110")
     assert page.returncode == 0
     assert page.stdout.startswith("# CW110: ")
+    other = run("explain", "Isolation.md")
+    assert (other.returncode, other.stdout.partition(":")[0]) == (0, "# Isolation")
     listing = run("explain")
+    assert "\n  isolation          Isolation: zones" in listing.stdout
     assert listing.returncode == 0
     assert "CW203" in listing.stdout
     assert "\ntopology and capacity\n" in listing.stdout

@@ -1,4 +1,4 @@
-"""``clusterwright explain``: a rule's page, or the list of all rules."""
+"""``clusterwright explain``: a rule's page or another one of the docs, or the list of all of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 import click
 
-from clusterwright import data_files
+from clusterwright.data_files import pages
 from clusterwright.finding import ClusterwrightError
 
 # Letters that are typed, or read from a screen, where a code has a digit.
@@ -14,30 +14,39 @@ _LOOKALIKES = str.maketrans("OIL", "011")
 
 
 @click.command()
-@click.argument("code", required=False)
-def explain(code: str | None) -> int:
-    """Prints the page of the rule CODE (CW203): what is wrong, why it matters, how to mend it, with examples.
+@click.argument("page", required=False)
+def explain(page: str | None) -> int:
+    """Prints the page of a rule (CW203): what is wrong, why it matters, how to mend it, with examples.
 
-    Without CODE it lists all rules.
+    PAGE is a rule's code, or the name of another page of the docs, such as isolation. Without it, all are listed.
 
-    Exit status: 0 printed, 2 there is no such rule.
+    Exit status: 0 printed, 2 there is no such page.
     """
+    if page is None:
+        _list()
+        return 0
+    known = pages()
+    found = known.get(page.upper()) or known.get(page.lower().removesuffix(".md"))
+    if found is None:
+        close = get_close_matches(page.upper().translate(_LOOKALIKES), known, 1) or get_close_matches(
+            page.lower(), known, 1
+        )
+        hint = f'Did you mean "{close[0]}"?' if close else "`clusterwright explain` lists all."
+        raise ClusterwrightError(f'There is no rule and no page "{page}". {hint}')
+    click.echo(found.read_text(encoding="utf-8"), nl=False)
+    return 0
+
+
+def _list() -> None:
     from clusterwright.rules.registry import all_rules
 
-    rules = all_rules()
-    if code is None:
-        family = ""
-        for rule in rules.values():
-            if rule.family != family:
-                click.echo(f"{'' if not family else chr(10)}{rule.family}")
-                family = rule.family
-            click.echo(f"  {rule.code}  {rule.severity.label:7}  {rule.text.title}")
-        return 0
-    wanted = code.upper()
-    if wanted not in rules:
-        close = get_close_matches(wanted.translate(_LOOKALIKES), rules, n=1)
-        hint = f'Did you mean "{close[0]}"?' if close else "`clusterwright explain` lists all rules."
-        raise ClusterwrightError(f'There is no rule "{code}". {hint}')
-    page = data_files.folder("docs") / "rules" / f"{wanted}.md"
-    click.echo(page.read_text(encoding="utf-8"), nl=False)
-    return 0
+    family = ""
+    for rule in all_rules().values():
+        if rule.family != family:
+            click.echo(f"{chr(10) if family else ''}{rule.family}")
+            family = rule.family
+        click.echo(f"  {rule.code}  {rule.severity.label:7}  {rule.text.title}")
+    click.echo("\nPages")
+    for name, path in pages().items():
+        if not name.startswith("CW"):
+            click.echo(f"  {name:18} {path.read_text(encoding='utf-8').partition(chr(10))[0].removeprefix('# ')}")

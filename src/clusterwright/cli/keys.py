@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clusterwright.cli.command_group import CommandGroup
-from clusterwright.data_files import DOCS_SITE
 from clusterwright.durable import only_one
 from clusterwright.finding import ClusterwrightError
 
@@ -169,7 +168,7 @@ def _schedule(path: Path) -> tuple[KeySchedule, ...] | None:
     if spec is None:
         return None
     if not spec.keys:
-        raise ClusterwrightError(f"{path} has no key schedule. Add `keys:`; {DOCS_SITE}/keys.html shows one.")
+        raise ClusterwrightError(f"{path} has no key schedule. Add `keys:`; `clusterwright explain keys` shows one.")
     return spec.keys
 
 

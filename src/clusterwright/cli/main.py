@@ -42,7 +42,7 @@ COMMANDS = {
     ),
     "explain": (
         "clusterwright.cli.explain:explain",
-        "Prints the page of the rule CODE (CW203): what is wrong, why it matters, how to mend it, with examples.",
+        "Prints the page of a rule (CW203): what is wrong, why it matters, how to mend it, with examples.",
     ),
     "import": (
         "clusterwright.cli.servers.import_from:import_from",

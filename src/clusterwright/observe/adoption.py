@@ -7,7 +7,6 @@ from typing import Any
 
 import yaml
 
-from clusterwright.data_files import DOCS_SITE
 from clusterwright.known_secrets import SHOWN
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.drift import Difference, Drift
@@ -16,7 +15,7 @@ from clusterwright.platforms.eos.reader.sections import PATH as STARTUP
 _REASON = "found running; say why, and who decided"
 _NO_LESS = "no line of the spec takes it away on one device; change what it comes from, or revert"
 _PINNED = "to adopt it would pin the whole list of this device; change what it comes from, or revert"
-_HELD = f"it holds a secret: name it in the spec, as {DOCS_SITE}/secrets.html says, or revert"
+_HELD = "it holds a secret: name it in the spec, as `clusterwright explain secrets` says, or revert"
 _FILTER = "packet filters follow from zones and flows alone: declare the flow there, or revert"
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from clusterwright import __version__
 from clusterwright.cli.formats.fingerprint import fingerprints
 from clusterwright.cli.formats.unjudged import unjudged_text
-from clusterwright.data_files import DOCS_SITE
+from clusterwright.data_files import pages
 from clusterwright.finding import Finding, Severity
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from clusterwright.rules.suppression import Suppressed
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+# A package URL (ECMA-427) names the page in the package itself: no host that could be somebody else's tomorrow.
+_PACKAGE = f"pkg:pypi/clusterwright@{__version__}"
 _LEVELS = {Severity.NOTE: "note", Severity.WARNING: "warning", Severity.ERROR: "error"}
 
 
@@ -43,7 +45,7 @@ def render_sarif(result: LintResult, rules: Mapping[str, LintRule]) -> str:
                     "driver": {
                         "name": "clusterwright",
                         "semanticVersion": __version__,
-                        "informationUri": DOCS_SITE,
+                        "informationUri": _PACKAGE,
                         "rules": [_rule(code, rules.get(code)) for code in named],
                     }
                 },
@@ -70,9 +72,19 @@ def _rule(code: str, rule: LintRule | None) -> dict[str, Any]:
         "id": code,
         "shortDescription": {"text": rule.text.title},
         "fullDescription": {"text": rule.text.why},
-        "help": {"text": rule.text.mend},
-        **({"helpUri": f"{DOCS_SITE}/rules/{code}.html"} if code.startswith("CW") else {}),
+        **_help(code, rule),
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+    }
+
+
+def _help(code: str, rule: LintRule) -> dict[str, Any]:
+    """How to mend it; for a rule of ours with its whole page, which services show beside it."""
+    page = pages().get(code)
+    if page is None:
+        return {"help": {"text": rule.text.mend}}
+    return {
+        "help": {"text": rule.text.mend, "markdown": page.read_text(encoding="utf-8")},
+        "helpUri": f"{_PACKAGE}#clusterwright/data/docs/rules/{code}.md",
     }
 
 

@@ -9,7 +9,6 @@ from functools import lru_cache, reduce
 from ipaddress import IPv4Network, IPv6Network
 from operator import or_
 
-from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import VerifyError
 from clusterwright.packets.boxes import EVERYTHING, Packet, PacketSet, merged
 from clusterwright.packets.filters import Ruleset
@@ -188,7 +187,7 @@ def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:
     """The error for text whose meaning is not known."""
     return VerifyError(
         f"{device}:/{file}:{error.line}: {error}, so what passes cannot be said. Write it with what "
-        f"{DOCS_SITE}/isolation.html names."
+        f"`clusterwright explain isolation` names."
     )
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from clusterwright.data_files import DOCS_SITE
 from clusterwright.finding import VerifyError
 from clusterwright.packets.boxes import NOTHING, Packet, PacketSet
 from clusterwright.packets.filters import InterfaceNumbers, Ruleset
@@ -76,7 +75,7 @@ def node_filters(
                 except Unreadable as error:
                     raise VerifyError(
                         f"{device}:/{file}:{error.line}: {error}, so what passes cannot be said. Write it with "
-                        f"expressions that {DOCS_SITE}/isolation.html names."
+                        f"expressions that `clusterwright explain isolation` names."
                     ) from None
             key = (file, digest, declared.zones_of.get(device, ()), nics_of.get(device, ()))
             alike.setdefault(key, []).append(device)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from clusterwright.data_files import DOCS_SITE
 from clusterwright.report.page import Block, Card, Cell, PageTable, Section, code, number
 
 _NOT_ASKED = (
@@ -54,7 +53,7 @@ def proofs_section(claims: tuple[ProvenClaim, ...] | None) -> Section:
             )
             for claim in claims
         ),
-        note=f"What a proof reads and what it does not cover: {DOCS_SITE}/verify.html.",
+        note="What a proof reads and what it does not cover: `clusterwright explain verify`.",
     )
     text = ", ".join(f"{counts[word]:,} {word}" for word in ("proven", "refuted", "neither") if counts[word])
     return Section("proofs", "Proofs", (Block("", f"{text}.", (), (table,)),))
