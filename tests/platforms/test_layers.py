@@ -1,4 +1,4 @@
-"""A tree that tells once what nodes have in common: what a node has alone lies over it, and nothing is lost."""
+"""A tree that tells once what devices have in common: what one has alone lies over it, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.platforms.plans import plan_of, plan_with
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.cli.main import cli
-from clusterwright.intent.node_kind import kind_of
+from clusterwright.intent.device_kind import SwitchKind, device_kind, kind_of
 from clusterwright.output.engine import render_device, render_devices
 from clusterwright.output.layers import GroupImage, group_images, own_files
 from clusterwright.output.tree import TreeError, write_tree
@@ -59,11 +59,23 @@ def test_a_node_has_what_is_its_own_and_its_image_the_rest(name: str) -> None:
     assert {file.path for file in own} >= {"etc/hostname", "etc/hosts", "etc/clusterwright/health-node.json"}
 
 
+@pytest.mark.parametrize(("name", "system", "most"), [("lab-roce", "fboss", 5), ("lab-sonic", "sonic", 1)])
+def test_a_switch_has_what_is_its_own_and_its_system_the_rest(name: str, system: str, most: int) -> None:
+    plan = plan_of(name)
+    image = next(image for image in group_images(plan) if image.owner == f"switch/{system}")
+    every = [device.name for device in plan.devices if plan.spec.catalogue[device.model].network_os == system]
+    assert list(image.members) == every
+    for member in image.members:
+        own = own_files(plan, plan.by_name[member])
+        assert len(own) <= most < len(image.files)
+        assert not {file.path for file in own} & {file.path for file in image.files}
+
+
 def test_what_one_node_has_otherwise_is_its_own(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", other_image(sysctl={"vm.zone_reclaim_mode": 0}) + TRIED)
     usual = {file.path: file.content for image in group_images(plan_of("lab-roce")) for file in image.files}
-    (image,) = group_images(plan)
-    assert {file.path: file.content for file in image.files} == usual
+    image, switches = group_images(plan)
+    assert {file.path: file.content for file in (*image.files, *switches.files)} == usual
     for device in ("gpu-p00r00n0", "gpu-p00r00n1"):
         whole = {file.path: (file.content, file.mode, file.kind) for file in render_device(plan, device)}
         assert merged(plan, device, (image,)) == whole
@@ -74,7 +86,7 @@ def test_what_one_node_has_otherwise_is_its_own(tmp_path: Path) -> None:
 
 def test_a_node_without_some_file_of_its_group_takes_no_image(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", other_image(users=[]) + TRIED)
-    (image,) = group_images(plan)
+    image, _ = group_images(plan)
     assert "gpu-p00r00n1" not in image.members
     assert own_files(plan, plan.by_name["gpu-p00r00n1"]) == render_device(plan, "gpu-p00r00n1")
 
@@ -107,9 +119,10 @@ def test_the_manifest_says_who_takes_what_is_shared(tmp_path: Path) -> None:
     render_tree(plan, [device.name for device in plan.devices], tmp_path / "out")
     manifest = json.loads((tmp_path / "out/manifest.json").read_bytes())
     nodes = [device.name for device in plan.devices if device.node_group == "compute"]
-    assert manifest["groups"] == {"image/compute": nodes}
-    shared = [row for row in manifest["artifacts"] if row["device"] == "image/compute"]
-    assert len(shared) > 60
+    switches = [device.name for device in plan.devices if device.name.startswith(("rtsw-", "rsw-"))]
+    assert manifest["groups"] == {"image/compute": nodes, "switch/fboss": switches}
+    shared = [row for row in manifest["artifacts"] if row["device"] in manifest["groups"]]
+    assert len(shared) > 70
     for row in shared:
         assert (tmp_path / "out" / row["device"] / row["path"]).stat().st_size == row["size"]
 
@@ -128,7 +141,7 @@ def test_a_pod_can_be_rendered_alone(tmp_path: Path) -> None:
         cli, ["render", str(spec), "--out", str(tmp_path / "out"), "--pod", "p01"], standalone_mode=False
     )
     assert run.return_value == 0, run.output
-    names = {path.name for path in (tmp_path / "out").iterdir()} - {"image", "manifest.json"}
+    names = {path.name for path in (tmp_path / "out").iterdir()} - {"image", "switch", "manifest.json"}
     assert names == {device.name for device in plan_of("lab-roce").devices if device.pod == "p01"}
     run = CliRunner().invoke(
         cli, ["render", str(spec), "--out", str(tmp_path / "out"), "--pod", "p07"], standalone_mode=False
@@ -136,7 +149,7 @@ def test_a_pod_can_be_rendered_alone(tmp_path: Path) -> None:
     assert "there is no layer 'p07'; this cluster has upper, pod0, pod1" in str(run.exception)
 
 
-@pytest.mark.parametrize("device", ["image", "image/..", "image/a/b", "other/a", "image/"])
+@pytest.mark.parametrize("device", ["image", "switch", "image/..", "switch/a/b", "other/a", "image/"])
 def test_no_device_can_stand_in_the_place_of_an_image(tmp_path: Path, device: str) -> None:
     with pytest.raises(TreeError, match="outside the device's folder"):
         write_tree((Artifact(device, "etc/a", b"", "test"),), tmp_path / "out", "lab")
@@ -146,5 +159,7 @@ def test_nodes_of_a_kind_are_cabled_alike_whatever_their_switches_are_called() -
     plan = plan_of("lab-roce")
     kinds = {kind_of(plan, device) for device in plan.devices if device.node_group == "compute"}
     assert len(kinds) == 1
+    (switches,) = {device_kind(plan, device) for device in plan.devices if device.name.startswith("rtsw")}
+    assert switches == SwitchKind("fboss", "management")
     with pytest.raises(ValueError, match="runs no image"):
         kind_of(plan, plan.by_name["rtsw-p00r00"])

@@ -16,8 +16,8 @@ from tests.platforms.nccl_reader import Element, read_parameters, read_topology,
 from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright import data_files
+from clusterwright.intent.device_kind import kind_of
 from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment, settings, wiring_of
-from clusterwright.intent.node_kind import kind_of
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.kueue import writer as kueue
 from clusterwright.platforms.nccl import files as nccl

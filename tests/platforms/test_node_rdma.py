@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.platforms.plans import plan_of
 
-from clusterwright.intent.node_kind import kind_of
+from clusterwright.intent.device_kind import kind_of
 from clusterwright.platforms.linux.writer import rdma as node_rdma
 
 # Renames a device below $ROOT, and refuses a name that is taken: what the kernel does for `rdma dev set OLD name NEW`.

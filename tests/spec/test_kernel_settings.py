@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clusterwright import data_files
-from clusterwright.intent.node_kind import kind_of
+from clusterwright.intent.device_kind import kind_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.plan.build import build_plan
 from clusterwright.platforms.linux.writer.system import required_sysctl, shape_of

@@ -24,13 +24,14 @@ _EXIT_FINDINGS = 1
 )
 @click.option("--only", multiple=True, metavar="GLOB", help="Only devices whose name matches; may be repeated.")
 @click.option("--pod", "pods", multiple=True, metavar="POD", help="Only this layer (pod0, ...); may be repeated.")
-@click.option("--merged", is_flag=True, help="Write each node's whole tree into its folder, and no images.")
+@click.option("--merged", is_flag=True, help="Write each device's whole tree into its folder, and no images.")
 def render(spec: Path, out: Path, only: tuple[str, ...], pods: tuple[str, ...], *, merged: bool) -> int:
     """Writes DIR/<device>/<path on the device> for every device of SPEC, and DIR/manifest.json with their digests.
 
-    What all nodes of a group have in common is written once, as DIR/image/<group>/<path on the device>; the manifest's
-    "groups" say which devices take it, beside the files in their own folders, of which one of equal path counts. With
-    --merged every folder has all files of its device.
+    What all nodes of a group have in common is written once, as DIR/image/<group>/<path on the device>, and what all
+    switches of a system have, as DIR/switch/<system>/<path on the device>; the manifest's "groups" say which devices
+    take it, beside the files in their own folders, of which one of equal path counts. With --merged every folder has
+    all files of its device.
 
     SPEC is linted first; errors stop it. DIR is replaced in one step at the end, and left alone when anything fails.
     Equal files in DIR are hard links of each other: copy one before you edit it.

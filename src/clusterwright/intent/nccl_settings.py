@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.nccl_torch import OF_JOB, torch_settings
-from clusterwright.intent.node_kind import NodeKind
 from clusterwright.intent.partitions import partition_indexes
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.traffic_classes import data_class_of, traffic_class_byte

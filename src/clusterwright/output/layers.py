@@ -1,8 +1,9 @@
-"""What nodes have in common, told once: a group's image, with the names of those that take its files.
+"""What devices have in common, told once: a group's image, with the names of those that take its files.
 
-Nobody compares files to find them: a writer says what all nodes of a kind have (``intent.node_kind``). The kinds of two
-and more nodes have an image each. A node that is alone of its kind, an exception, takes the image of most nodes of its
-node group, with own files in the place of those that it has otherwise.
+Nobody compares files to find them: a writer says what all devices of a kind have (``intent.device_kind``). A group is
+the nodes of a node group, or the switches of a system. Its kinds of two and more devices have an image each. A device
+that is alone of its kind, an exception, takes the image of most of its group, with own files in the place of those that
+it has otherwise.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from clusterwright.intent.node_kind import NodeKind, kind_of
-from clusterwright.intent.node_nics import is_managed
+from clusterwright.intent.device_kind import Kind, NodeKind, device_kind
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.platforms import registry
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from clusterwright.artifact import Artifact
     from clusterwright.plan.model import Device, Plan
 
-IMAGE = "image"
-"""The folder of all images in a tree."""
+FOLDERS = NODES, SWITCHES = "image", "switch"
+"""The folders of all images in a tree: those of nodes and those of switches."""
 _path = attrgetter("path")
 
 
@@ -32,12 +32,12 @@ class GroupImage:
     """What the devices ``members`` have in common, in the plan's order: ``files`` by path, whose device is ``owner``.
     ``kind`` is that of most members.
 
-    ``owner`` is ``image/<node group>``; where a group has nodes of several kinds, the smaller ones are called after
-    their first node: ``image/<node group>.<node>``.
+    ``owner`` is ``image/<node group>`` or ``switch/<system>``; where a group has devices of several kinds, the smaller
+    ones are called after their first device: ``image/<node group>.<node>``.
     """
 
     owner: str
-    kind: NodeKind
+    kind: Kind
     members: tuple[str, ...]
     files: tuple[Artifact, ...]
 
@@ -79,7 +79,7 @@ def _own_of_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
 def _beside(plan: Plan, device: Device) -> tuple[Artifact, ...]:
     """What of the files that a device shares with its kind is not in its group's image."""
     image = _image_of(plan).get(device.name)
-    if image is not None and kind_of(plan, device) == image.kind:
+    if image is not None and device_kind(plan, device) == image.kind:
         return ()
     taken = frozenset(map(_content, image.files)) if image is not None else frozenset()
     return tuple(each for each in registry.NODE_FILES.shared_with(plan, device) if _content(each) not in taken)
@@ -87,21 +87,24 @@ def _beside(plan: Plan, device: Device) -> tuple[Artifact, ...]:
 
 @per_plan
 def _all_images(plan: Plan) -> tuple[GroupImage, ...]:
-    groups: dict[str, dict[NodeKind, list[Device]]] = {}
+    groups: dict[str, dict[Kind, list[Device]]] = {}
     for device in plan.devices:
-        if is_managed(device):
-            kinds = groups.setdefault(device.node_group, {})
-            kinds.setdefault(kind_of(plan, device), []).append(device)
+        kind = device_kind(plan, device)
+        if kind is not None:
+            group = f"{NODES}/{kind.node_group}" if isinstance(kind, NodeKind) else f"{SWITCHES}/{kind.system}"
+            groups.setdefault(group, {}).setdefault(kind, []).append(device)
     return tuple(image for group, kinds in groups.items() for image in _of_group(plan, group, kinds))
 
 
-def _of_group(plan: Plan, group: str, kinds: Mapping[NodeKind, list[Device]]) -> Iterable[GroupImage]:
+def _of_group(plan: Plan, group: str, kinds: Mapping[Kind, list[Device]]) -> Iterable[GroupImage]:
     largest = max(kinds, key=lambda kind: len(kinds[kind]))
     for kind, devices in kinds.items():
         if len(devices) < 2:
             continue
-        owner = f"{IMAGE}/{group}" if kind is largest else f"{IMAGE}/{group}.{devices[0].name}"
+        owner = group if kind is largest else f"{group}.{devices[0].name}"
         files = registry.shared_files(plan, kind, owner)
+        if not files:
+            continue
         members = [device.name for device in devices]
         if kind is largest:
             paths = {artifact.path for artifact in files}

@@ -1,6 +1,7 @@
 """Writing artifacts as a folder: ``DIR/<device>/<path on the device>`` and ``DIR/manifest.json``.
 
-What nodes have in common stands once, as ``DIR/image/<group>/<path on the device>``; the manifest says who takes it.
+What devices have in common stands once, as ``DIR/image/<node group>/<path on the device>`` or, of switches, as
+``DIR/switch/<system>/<path on the device>``; the manifest says who takes it.
 
 Everything is written aside, in a sibling of DIR, and takes DIR's place in one rename at the end: whoever looks at DIR
 sees the old tree or the new one, whatever happens in between.
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from clusterwright.durable import took_lock
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.forked import fan_out
-from clusterwright.output.layers import IMAGE
+from clusterwright.output.layers import FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -205,8 +206,9 @@ def _cannot_write(out: Path, error: OSError) -> TreeError:
 
 
 def _refuse_unsafe(artifact: Artifact) -> None:
-    owner = artifact.device.removeprefix(f"{IMAGE}/")
-    if "/" in owner or owner == IMAGE or not (_is_inside(owner) and _is_inside(artifact.path)):
+    folder, _, owner = artifact.device.rpartition("/")
+    is_apart = folder in FOLDERS if folder else owner not in FOLDERS
+    if not (is_apart and _is_inside(owner) and _is_inside(artifact.path)):
         raise TreeError(f"{artifact.device}: {artifact.path!r} would be written outside the device's folder")
 
 

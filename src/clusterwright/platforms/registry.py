@@ -7,7 +7,7 @@ from functools import partial
 from operator import attrgetter, itemgetter
 
 from clusterwright.artifact import Artifact
-from clusterwright.intent.node_kind import NodeKind
+from clusterwright.intent.device_kind import Kind, NodeKind
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.boot import server as boot_server
@@ -71,14 +71,15 @@ def _own(entries: tuple[Writer, ...], plan: Plan, device: Device) -> tuple[Artif
     return tuple(sorted(found, key=_path))
 
 
-def shared_files(plan: Plan, kind: NodeKind, owner: str) -> tuple[Artifact, ...]:
-    """What every node of a kind has, by path, as files of ``owner``."""
+def shared_files(plan: Plan, kind: Kind, owner: str) -> tuple[Artifact, ...]:
+    """What every device of a kind has, by path, as files of ``owner``."""
     return tuple(Artifact(owner, path, content, writer, mode) for path, content, mode, writer in _of_kind(plan, kind))
 
 
 @per_plan
-def _of_kind(plan: Plan, kind: NodeKind) -> tuple[tuple[str, bytes, int, str], ...]:
-    found = [(*file, entry.kind) for entry in DEVICE_RENDERERS for file in entry.shared(plan, kind)]
+def _of_kind(plan: Plan, kind: Kind) -> tuple[tuple[str, bytes, int, str], ...]:
+    entries = DEVICE_RENDERERS if isinstance(kind, NodeKind) else (PLATFORMS[kind.system].writer,)
+    found = [(*file, entry.kind) for entry in entries for file in entry.of_kind(plan, kind)]
     return tuple(sorted(found, key=itemgetter(0)))
 
 
@@ -96,7 +97,7 @@ def all_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
 
 
 def own_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
-    """What a device has alone, by path: without what it has as every node of its kind has it."""
+    """What a device has alone, by path: without what it has as every device of its kind has it."""
     own = NODE_FILES.own(plan, device)
     boot_server.keep_overlay(plan, device, own, NODE_FILES)
     return tuple(sorted((*own, *_own(SERVER_RENDERERS, plan, device)), key=_path))

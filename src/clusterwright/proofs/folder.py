@@ -21,7 +21,8 @@ from clusterwright.proofs.tree import RenderedFile, RenderedTree, Rendering, lay
 
 MANIFEST = "manifest.json"
 MOST_BYTES = 64 << 20  # of one file: no configuration is that large
-_IMAGE = re.compile(r"image/[^/]+")  # the folder of what the devices of a group have in common
+_IMAGES = ("image", "switch")  # the folders of what nodes, and switches, have in common
+_IMAGE = re.compile(rf"(?:{'|'.join(_IMAGES)})/[^/]+")
 _OWN_FOLDER = ".clusterwright"  # what deploying keeps on a device beside its files
 # systemd takes a link in these folders for a wish, by its name alone.
 _WISHES = re.compile(r"\.(?:wants|requires)/[^/]+$")
@@ -135,8 +136,8 @@ def _listing(folder: Path) -> Iterator[tuple[tuple[str, str], tuple[Path, bool]]
 
 
 def _owned(device: str, path: str) -> tuple[str, str]:
-    """The owner of a file in a rendered tree, and the path on devices: what lies under ``image/`` is an image's."""
-    if device != "image":
+    """The owner of a file in a rendered tree, and the path on devices: images lie one folder deeper than devices."""
+    if device not in _IMAGES:
         return device, path
     image, _, below = path.partition("/")
     return f"{device}/{image}", below

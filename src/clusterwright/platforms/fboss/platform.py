@@ -9,6 +9,7 @@ from typing import Any
 from clusterwright.platforms.fboss import effects
 from clusterwright.platforms.fboss.reader.system import READER
 from clusterwright.platforms.fboss.writer import configuration
+from clusterwright.platforms.fboss.writer.services import shared_files
 from clusterwright.platforms.json_drift import compare_json
 from clusterwright.platforms.platform import Platform, Probes, SessionsProbe, Writer
 
@@ -26,7 +27,7 @@ def session_states(answer: Any) -> Iterator[tuple[str, str]]:
 
 PLATFORM = Platform(
     reader=READER,
-    writer=Writer(configuration.KIND, configuration.applies, configuration.render),
+    writer=Writer(configuration.KIND, configuration.applies, configuration.own, on_switches=shared_files),
     drift={"etc/coop/*.conf": compare_json},
     effects=effects.effect,
     probes=Probes(

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from clusterwright.artifact import Artifact
-from clusterwright.intent.node_kind import NodeKind, kind_of
+from clusterwright.intent.device_kind import Kind, NodeKind, device_kind, kind_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
@@ -22,14 +22,15 @@ from clusterwright.platforms.linux.writer.secrets import KIND as SECRETS
 
 
 class NodeFiles(NamedTuple):
-    """Renders the files of a node by path: its ``own``, and as files of somebody those that its kind has ``shared``."""
+    """Renders a device's files by path: its ``own``, and as files of somebody those that its kind has ``shared``."""
 
     own: Callable[[Plan, Device], tuple[Artifact, ...]]
-    shared: Callable[[Plan, NodeKind, str], tuple[Artifact, ...]]
+    shared: Callable[[Plan, Kind, str], tuple[Artifact, ...]]
 
     def shared_with(self, plan: Plan, device: Device) -> tuple[Artifact, ...]:
-        """What a device has as every node of its kind has it."""
-        return self.shared(plan, kind_of(plan, device), device.name) if is_managed(device) else ()
+        """What a device has as every device of its kind has it."""
+        kind = device_kind(plan, device)
+        return self.shared(plan, kind, device.name) if kind is not None else ()
 
     def all_of(self, plan: Plan, device: Device) -> tuple[Artifact, ...]:
         """All files of a device."""

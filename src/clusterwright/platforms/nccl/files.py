@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterwright.intent.device_kind import NodeKind, kind_of
 from clusterwright.intent.nccl_settings import (
     FOLDER,
     TASK_ENVIRONMENT,
@@ -20,7 +21,6 @@ from clusterwright.intent.nccl_settings import (
     settings,
     wiring_of,
 )
-from clusterwright.intent.node_kind import NodeKind, kind_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from math import cbrt, ceil
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment
 from clusterwright.intent.needs.jobs import SLURMCTLD_PORT, SRUN_PORTS
-from clusterwright.intent.node_kind import NodeKind
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import (
     ACCOUNTING,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clusterwright.platforms import frr
+from clusterwright.platforms.linux.writer.switch_accounts import account_files
 from clusterwright.platforms.platform import Platform, Probes, Writer
 from clusterwright.platforms.sonic import effects
 from clusterwright.platforms.sonic.drift import compare_sonic
@@ -11,7 +12,7 @@ from clusterwright.platforms.sonic.writer import configuration
 
 PLATFORM = Platform(
     reader=READER,
-    writer=Writer(configuration.KIND, configuration.applies, configuration.render),
+    writer=Writer(configuration.KIND, configuration.applies, configuration.own, on_switches=account_files),
     drift={READER.file: compare_sonic},
     effects=effects.effect,
     probes=Probes(

@@ -17,7 +17,7 @@ from clusterwright.platforms.fboss.writer import host as fboss_host
 from clusterwright.platforms.fboss.writer.agent import agent_config
 from clusterwright.platforms.fboss.writer.bgp import bgp_config
 from clusterwright.platforms.fboss.writer.filters import fboss_filters
-from clusterwright.platforms.fboss.writer.services import PUBLISHING, firewall_zone, host_files
+from clusterwright.platforms.fboss.writer.services import PUBLISHING, SECRET_MODE, SNMPD, firewall_zone, snmpd_conf
 from clusterwright.platforms.json_lines import dump_lines
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def applies(plan: Plan, device: Device) -> bool:
     return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == "fboss"
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The agent's configuration, where the switch routes the BGP daemon's, and what the Linux under them needs."""
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The agent's configuration, where the switch routes the BGP daemon's, and what the Linux under them alone has."""
     view = view_switch(plan, device)
     yield Artifact(device.name, fboss_host.HOSTNAME_PATH, f"{device.name}\n".encode(), KIND)
     site, port = plan.spec.site, None if view.management is None else management_port(plan, view.management)
@@ -46,8 +46,8 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
         zone = firewall_zone(plan, view)
         profile = fboss_host.connection(port, site.management.dns, site.domain, reach, zone)
         yield Artifact(device.name, fboss_host.connection_path(port), profile, KIND, fboss_host.CONNECTION_MODE)
-    for file in host_files(plan, view, port):
-        yield Artifact(device.name, file.path, file.content, KIND, file.mode)
+    if site.snmp is not None:
+        yield Artifact(device.name, SNMPD, snmpd_conf(site.snmp, device.name, port), KIND, SECRET_MODE)
     flags = {} if site.telemetry is None else PUBLISHING
     agent = with_patches(plan, device, AGENT_PATH, agent_config(view, fboss_filters(plan, view, HOST_VLAN), flags))
     yield Artifact(device.name, AGENT_PATH, dump_lines(agent, depth=3), KIND)

@@ -16,17 +16,19 @@ from clusterwright.intent.edge import management_permits
 from clusterwright.intent.edge_filters import REPLIES
 from clusterwright.intent.filter_entries import ANY, ECHO_REQUEST, ICMP
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.platforms.linux.writer.switch_accounts import HostFile, account_files
+from clusterwright.platforms.linux.writer.switch_accounts import PLAIN, account_files
 from clusterwright.platforms.templates import template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clusterwright.intent.device_kind import SwitchKind
     from clusterwright.intent.filter_entries import Permit
     from clusterwright.intent.management_port import ManagementPort
     from clusterwright.intent.switch import SwitchView
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.site import Telemetry
+    from clusterwright.platforms.platform import SharedFile
+    from clusterwright.spec.site import SnmpAccess, Telemetry
 
 CHRONY, RSYSLOG = "etc/chrony.conf", "etc/rsyslog.d/90-clusterwright.conf"
 SNMPD, PAM, RADIUS = "etc/snmp/snmpd.conf", "etc/pam.d/sshd", "etc/pam_radius.conf"
@@ -52,38 +54,33 @@ class FirewallRule(NamedTuple):
     element: Element | None
 
 
-def host_files(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Iterator[HostFile]:
-    """The files of one switch's Linux, beside its name and its management port's profile."""
-    yield from account_files(plan)
-    yield from _shared_files(plan, None if view.management is None else view.management.port.fabric)
-    snmp = plan.spec.site.snmp
-    if snmp is not None:
-        address = None if port is None or port.address is None else port.address.partition("/")[0]
-        text = template("fboss/snmpd.conf.j2").render(snmp=snmp, name=view.device.name, address=address)
-        yield HostFile(SNMPD, text.encode(), SECRET_MODE)
+def snmpd_conf(snmp: SnmpAccess, name: str, port: ManagementPort | None) -> bytes:
+    """net-snmp's configuration on the switch ``name``, which answers at its management port alone."""
+    address = None if port is None or port.address is None else port.address.partition("/")[0]
+    return template("fboss/snmpd.conf.j2").render(snmp=snmp, name=name, address=address).encode()
 
 
 @per_plan
-def _shared_files(plan: Plan, fabric: str | None) -> tuple[HostFile, ...]:
-    """What is the same on every switch whose management port is in ``fabric``."""
-    site = plan.spec.site
+def shared_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
+    """What every switch of a kind has of its Linux."""
+    site, fabric = plan.spec.site, kind.management
     servers = site.management
-    found = []
+    found = [*account_files(plan, kind)]
     if servers.ntp:
-        found.append(HostFile(CHRONY, template("node/chrony.conf.j2").render(servers=servers.ntp).encode()))
+        found.append((CHRONY, template("node/chrony.conf.j2").render(servers=servers.ntp).encode(), PLAIN))
     if servers.syslog:
         text = template("fboss/rsyslog.conf.j2").render(servers=servers.syslog, port=SYSLOG_PORT)
-        found.append(HostFile(RSYSLOG, text.encode()))
+        found.append((RSYSLOG, text.encode(), PLAIN))
     if site.aaa is not None:
-        found.append(HostFile(PAM, template("fboss/pam-sshd.j2").render(aaa=site.aaa).encode(), SECRET_MODE))
+        found.append((PAM, template("fboss/pam-sshd.j2").render(aaa=site.aaa).encode(), SECRET_MODE))
     if site.aaa is not None and site.aaa.protocol == "radius":
         text = template("fboss/pam-radius.conf.j2").render(aaa=site.aaa)
-        found.append(HostFile(RADIUS, text.encode(), SECRET_MODE))
+        found.append((RADIUS, text.encode(), SECRET_MODE))
     permits = None if fabric is None else management_permits(plan, fabric)
     if permits is not None:
         rules = tuple(dict.fromkeys(_firewall_rules(permits, site.telemetry)))
-        found.append(HostFile(ZONE_FILE, template("fboss/firewalld-zone.xml.j2").render(rules=rules).encode()))
-        found.append(HostFile(FIREWALL, template("fboss/firewalld.conf.j2").render().encode()))
+        found.append((ZONE_FILE, template("fboss/firewalld-zone.xml.j2").render(rules=rules).encode(), PLAIN))
+        found.append((FIREWALL, template("fboss/firewalld.conf.j2").render().encode(), PLAIN))
     return tuple(found)
 
 

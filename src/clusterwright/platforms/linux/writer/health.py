@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from clusterwright.artifact import Artifact
-from clusterwright.intent.node_kind import KindNic, NodeKind, kind_of
+from clusterwright.intent.device_kind import KindNic, NodeKind, kind_of
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.traffic_classes import (

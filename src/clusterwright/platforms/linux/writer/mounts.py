@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.device_kind import NodeKind, kind_of
 from clusterwright.intent.needs.file_systems import FILE_SYSTEMS
-from clusterwright.intent.node_kind import NodeKind, kind_of
 from clusterwright.intent.node_nics import is_managed, nics_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan, format_address

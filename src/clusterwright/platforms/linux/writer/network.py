@@ -13,7 +13,7 @@ from ipaddress import ip_network
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.borders import learnt_at
-from clusterwright.intent.node_kind import NodeKind
+from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_by_fabric, nics_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import collapse, contacts_of, peers_over

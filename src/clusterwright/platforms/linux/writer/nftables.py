@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from clusterwright.intent.boot_relays import dhcp_port, unnamed_relays
+from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.filter_cover import ALL_ADDRESSES, ALL_PORTS, Box, box_of, needed, span
 from clusterwright.intent.filter_entries import judged
-from clusterwright.intent.node_kind import NodeKind
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import Contact, ZoneNetwork, contacts_of, peers_over, zone_networks

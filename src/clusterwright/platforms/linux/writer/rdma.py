@@ -7,7 +7,7 @@ that swap names cannot be renamed one after the other.
 
 from __future__ import annotations
 
-from clusterwright.intent.node_kind import NodeKind, kind_of
+from clusterwright.intent.device_kind import NodeKind, kind_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan, fabric_of

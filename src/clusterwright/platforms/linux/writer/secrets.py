@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
-from clusterwright.intent.node_kind import NodeKind
+from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.scheduling import WORKER_UNITS, munge_secret, slurm_run_by
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.passwords import PASSWORDS, PASSWORDS_MODE, password_lines

@@ -6,7 +6,6 @@ file to an operator, so that a session cannot add to its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.per_plan import per_plan
@@ -16,7 +15,9 @@ from clusterwright.platforms.templates import template
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clusterwright.intent.device_kind import SwitchKind
     from clusterwright.plan.model import Plan
+    from clusterwright.platforms.platform import SharedFile
     from clusterwright.spec.site import Site
 
 KEYS = "etc/ssh/authorized_keys.d"
@@ -24,17 +25,8 @@ PLAIN, SUDOERS = 0o644, 0o440
 ADMINS = "netadmin"
 
 
-@dataclass(frozen=True, slots=True)
-class HostFile:
-    """A file of the host by its path on the device."""
-
-    path: str
-    content: bytes
-    mode: int = PLAIN
-
-
 @per_plan
-def account_files(plan: Plan) -> tuple[HostFile, ...]:
+def account_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
     """Accounts, their homes and keys, sshd's rules and sudo's; nothing where the spec names no operator.
 
     sysusers.d and tmpfiles.d are read at every boot, and by ``systemd-sysusers`` and ``systemd-tmpfiles --create``.
@@ -42,7 +34,7 @@ def account_files(plan: Plan) -> tuple[HostFile, ...]:
     return tuple(_files(plan.spec.site))
 
 
-def _files(site: Site) -> Iterator[HostFile]:
+def _files(site: Site) -> Iterator[SharedFile]:
     if not site.operators:
         return
     yield _file("etc/sysusers.d/clusterwright.conf", "sysusers.conf.j2", site)
@@ -51,12 +43,12 @@ def _files(site: Site) -> Iterator[HostFile]:
     yield _file("etc/sudoers.d/clusterwright", "sudoers.j2", site, SUDOERS)
     for operator in site.operators:
         keys = "".join(f"{key}\n" for key in operator.keys)
-        yield HostFile(f"{KEYS}/{operator.name}", keys.encode())
+        yield f"{KEYS}/{operator.name}", keys.encode(), PLAIN
     passwords = password_lines((operator.name, operator.password) for operator in site.operators)
     if passwords:
-        yield HostFile(PASSWORDS, passwords.encode(), PASSWORDS_MODE)
+        yield PASSWORDS, passwords.encode(), PASSWORDS_MODE
 
 
-def _file(path: str, name: str, site: Site, mode: int = PLAIN) -> HostFile:
+def _file(path: str, name: str, site: Site, mode: int = PLAIN) -> SharedFile:
     text = template(f"switch/{name}").render(site=site, keys=f"/{KEYS}", admins=ADMINS)
-    return HostFile(path, text.encode(), mode)
+    return path, text.encode(), mode

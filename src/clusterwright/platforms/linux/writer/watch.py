@@ -6,7 +6,7 @@ what it knows of packet filters and routes.
 
 from __future__ import annotations
 
-from clusterwright.intent.node_kind import NodeKind
+from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan

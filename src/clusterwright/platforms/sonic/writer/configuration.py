@@ -13,7 +13,6 @@ from clusterwright.intent.management_port import management_port
 from clusterwright.intent.switch import view_switch
 from clusterwright.platforms.extra_config import with_patches
 from clusterwright.platforms.json_lines import dump_lines
-from clusterwright.platforms.linux.writer.switch_accounts import account_files
 from clusterwright.platforms.sonic.writer.access import access_tables
 from clusterwright.platforms.sonic.writer.bgp import bgp_tables
 from clusterwright.platforms.sonic.writer.filters import filter_tables
@@ -37,12 +36,10 @@ def applies(plan: Plan, device: Device) -> bool:
     return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == "sonic"
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The whole configuration of one switch. Raises PlatformPortError for a platform or port that is not known."""
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The configuration of one switch. Raises PlatformPortError for a platform or port that is not known."""
     document = with_patches(plan, device, PATH, config_db(plan, view_switch(plan, device)))
     yield Artifact(device.name, PATH, dump_lines(document, depth=2), KIND)
-    for file in account_files(plan):
-        yield Artifact(device.name, file.path, file.content, KIND, file.mode)
 
 
 def config_db(plan: Plan, view: SwitchView) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Of which kind a node is: all that the files which nodes have in common depend on.
+"""Of which kind a device is: all that the files which nodes, or switches, have in common depend on.
 
-What is written from a kind cannot depend on anything else that a node has: its name, its addresses, its place. So nodes
-of one kind share what is written so, and nobody has to compare their files to know it.
+What is written from a kind cannot depend on anything else that a device has: its name, its addresses, its place. So
+devices of one kind share what is written so, and nobody has to compare their files to know it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import slurm_units
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.fabric import Bond
+from clusterwright.spec.hardware.systems import UNMANAGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,29 @@ class NodeKind:
         for nic in self.nics:
             found.setdefault(nic.fabric, []).append(nic)
         return {name: tuple(nics) for name, nics in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchKind:
+    """Switches that run one system, with their management ports in one fabric, or in none (None)."""
+
+    system: str
+    management: str | None
+
+
+Kind = NodeKind | SwitchKind
+
+
+@per_plan
+def device_kind(plan: Plan, device: Device) -> Kind | None:
+    """The kind of a device; None for one that gets no files from here: an appliance, a switch without a CPU."""
+    if is_managed(device):
+        return kind_of(plan, device)
+    system = plan.spec.catalogue[device.model].network_os if device.kind == "switch" else None
+    if system is None or system == UNMANAGED:
+        return None
+    ports = (end for cable in plan.cables_of[device.name] for end in (cable.a, cable.b) if end.device == device.name)
+    return SwitchKind(system, next((port.fabric for port in ports if port.side == "management"), None))
 
 
 @per_plan
