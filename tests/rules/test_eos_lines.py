@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clusterwright.rules.spec.eos_lines import misleading, opens
+from clusterwright.rules.spec.extra_config import misleading, opens
 
 SOUND = [
     ["interface Ethernet3/1/1", "   load-interval 30", "no logging console"],

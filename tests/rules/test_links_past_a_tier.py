@@ -8,7 +8,7 @@ from clusterwright import data_files
 from clusterwright.intent.hashing import hashing_of
 from clusterwright.intent.headroom import headroom_cells
 from clusterwright.plan.skeleton import FabricSkeleton, build_skeleton
-from clusterwright.rules.transport import headroom
+from clusterwright.rules.transport.transport import promised as promised_headroom
 from clusterwright.spec.load import load_spec
 
 OVERLAY = """version: 1
@@ -49,7 +49,7 @@ def test_a_tier_above_chooses_among_several_cables_to_a_rack(skeleton: FabricSke
 def test_headroom_at_the_top_is_for_the_longest_cable_that_ends_there(skeleton: FabricSkeleton) -> None:
     top = len(skeleton.fabric.tiers) - 1
     longest = {(skeleton.fabric.name, top, "down"): 500.0}
-    ports, promised = headroom.promised(skeleton.fabric, skeleton, top, longest)
+    ports, promised = promised_headroom(skeleton.fabric, skeleton, top, longest)
     lengths = {tier.role: tier.up.side.length_m for tier in skeleton.fabric.tiers if tier.up is not None}
     assert lengths["rtsw"] > lengths["ctsw"]
     least = headroom_cells(400, lengths["rtsw"], skeleton.fabric.mtu)

@@ -1,4 +1,4 @@
-"""CW322 and CW334: settings beyond what systems of the spec's switches take, and those that they have no word for."""
+"""CW321, CW322 and CW334: settings beyond what systems of the spec's switches take, and those they have no word for."""
 
 from __future__ import annotations
 
@@ -90,3 +90,19 @@ def _classes_beyond(fabric: Fabric, system: System) -> Iterator[Problem]:
             f" after 1 to {looks.most:,} looks; {times.detection_ms} ms is no such time.",
             "Write a multiple of recovery_ms.",
         )
+
+
+@rule("CW321", Severity.ERROR)
+def too_many_keys(subject: Subject) -> Iterator[Problem]:
+    """Operators with more keys than the smallest switch keeps."""
+    spec = subject.spec
+    run = systems_of(spec)
+    for operator in spec.site.operators:
+        for system in run:
+            most = system.limits.operator_keys
+            if most is not None and len(operator.keys) > most:
+                yield Problem(
+                    (*operator.path, "keys", most),
+                    f"{operator.name} has {len(operator.keys)} keys, and {system.title} keeps {most} of an account.",
+                    f"Leave {most} keys, or write another operator for the others.",
+                )

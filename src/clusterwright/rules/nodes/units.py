@@ -1,4 +1,4 @@
-"""CW682: masked units that what is rendered for a node cannot do without."""
+"""CW680 to CW683: what an image masks, sets or brings along, against what is rendered for its nodes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from clusterwright.intent.needs.jobs import controller_group
 from clusterwright.intent.scheduling import ACCOUNTING, AUTHENTICATION, CONTROLLER_UNITS, WORKER_UNITS
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.encryption import KRB5P
+from clusterwright.spec.firewalls import FIREWALL_UNITS, FIREWALLS
 from clusterwright.spec.image import Image
 from clusterwright.spec.infiniband import OPENSM
+from clusterwright.spec.kernel_settings import decided, dotted
 from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.text.document import Path
 
 # What any node relies on, with what it is for.
 _ALWAYS = {
@@ -106,3 +109,64 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
 def _mount_unit(mountpoint: str) -> str:
     """The unit of a mount point whose name needs no escapes; no name with one can stand under ``mask``."""
     return "-".join(part for part in mountpoint.split("/") if part) + ".mount"
+
+
+_PARAMETER = "sysctl."  # Linux, Documentation/admin-guide/kernel-parameters.txt: a setting at boot
+
+
+@rule("CW680", Severity.ERROR)
+def decided_setting(subject: Subject) -> Iterator[Problem]:
+    """Settings of images, and those among their kernel parameters, that say other than what is decided."""
+    for image in subject.spec.images:
+        for name, value, path in _settings(image):
+            found = decided(name)
+            if found is not None and (found.value is None or value.strip() != found.value):
+                message = f"{dotted(name)} is not the image's to set: {found.because}."
+                yield Problem(path, message, "Take it away.", key=isinstance(path[-1], str))
+
+
+@rule("CW681", Severity.ERROR)
+def setting_twice(subject: Subject) -> Iterator[Problem]:
+    """Settings of one image that are one setting."""
+    for image in subject.spec.images:
+        seen: dict[str, str] = {}
+        for name, _, path in _settings(image):
+            first = seen.setdefault(dotted(name), name)
+            if first != name:
+                message = f"{name} and {first} are one setting."
+                yield Problem(path, message, "Keep one of them.", key=isinstance(path[-1], str))
+
+
+def _settings(image: Image) -> Iterator[tuple[str, str, Path]]:
+    """Every setting of an image: its name as spelled, its value, and where it stands."""
+    for name, value in image.sysctl.items():
+        yield name, value, (*image.path, "sysctl", name)
+    for at, parameter in enumerate(image.kernel_parameters):
+        name, _, value = parameter.partition("=")
+        if name.startswith(_PARAMETER):
+            yield name.removeprefix(_PARAMETER), value, (*image.path, "kernel_parameters", at)
+
+
+@rule("CW683", Severity.ERROR)
+def other_filters(subject: Subject) -> Iterator[Problem]:
+    """Packages and enabled units of images that bring a packet filter of their own."""
+    for image in subject.spec.images:
+        masked = frozenset(image.masked_units)
+        listed: list[tuple[str, Path]] = [
+            (package.name, (*image.path, "packages", at)) for at, package in enumerate(image.packages)
+        ]
+        listed += [
+            (package.name, (*driver.path, "packages", at))
+            for driver in image.drivers
+            for at, package in enumerate(driver.packages)
+        ]
+        for name, path in listed:
+            units = FIREWALLS.get(name.partition(":")[0], ())
+            running = [unit for unit in units if unit not in masked]
+            if running:
+                message = f"{image.name} installs {name}, a packet filter beside the rendered one."
+                yield Problem(path, message, f"Take it out, or mask {' and '.join(running)}.")
+        for at, unit in enumerate(image.enabled_units):
+            if unit in FIREWALL_UNITS and unit not in masked:
+                message = f"{image.name} starts {unit}, a packet filter beside the rendered one."
+                yield Problem((*image.path, "units", "enable", at), message, "Take it out of `enable`.")

@@ -1,4 +1,4 @@
-"""CW203, CW204, CW212: figures that the plan must meet, that ought to be declared, or that do not exist."""
+"""CW200, CW203, CW204, CW212 and CW220: figures that a plan or a job must meet, and a plan too large to be made."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from clusterwright.finding import Severity
+from clusterwright.plan.size import cabled_port_count, node_count, switch_counts, uplink_counts
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 
@@ -85,3 +86,58 @@ def unknown_figure(subject: Subject) -> Iterator[Problem]:
             close = get_close_matches(item.figure, subject.figures, n=1)
             hint = f'Did you mean "{close[0]}"?' if close else "See the totals of `clusterwright inventory`."
             yield Problem((*item.path, "figure"), f'This cluster has no figure "{item.figure}".', hint)
+
+
+@rule("CW220", Severity.ERROR)
+def oversized_job(subject: Subject) -> Iterator[Problem]:
+    """Each job's ranks against the GPUs of its node group."""
+    for job in subject.spec.jobs:
+        group = subject.spec.node_group(job.nodes)
+        if group is None:
+            continue
+        gpus = group.model.gpus.count if group.model.gpus is not None else 0
+        if not gpus:
+            yield Problem((*job.path, "nodes"), f"{job.nodes} have no GPUs.", "Name nodes with GPUs.")
+        elif job.ranks > gpus * group.count:
+            message = f"{job.name} has {job.ranks:,} ranks, but {job.nodes} have {gpus * group.count:,} GPUs."
+            yield Problem((*job.path, "axes"), message, "Shorten an axis.", key=True)
+        elif job.ranks % gpus:
+            message = f"{job.name} has {job.ranks:,} ranks, which are not whole nodes of {gpus} GPUs."
+            yield Problem((*job.path, "axes"), message, f"Make the product of its axes a multiple of {gpus}.", key=True)
+
+
+# Bytes that a plan keeps for a device and for a cable with both its ends; 131,072 GPUs on RoCE with their storage and
+# management (76,376 devices, 497,820 cables) take 0.3 GB. A slip in a count takes as much as there is.
+_DEVICE_BYTES, _CABLE_BYTES = 1_000, 500
+_MOST_BYTES = 500_000_000
+
+
+@rule("CW200", Severity.ERROR, relied_on=True)
+def too_large(subject: Subject) -> Iterator[Problem]:
+    """Nodes, switches and links counted by multiplication, before anything is expanded."""
+    spec = subject.spec
+    total = node_count(spec)
+    if too_much := _too_much(total, cabled_port_count(spec)):
+        largest = max(spec.node_groups, key=lambda group: group.count)
+        message = f"{total:,} nodes and their cables {too_much}; {largest.name} alone has {largest.count:,} nodes."
+        yield Problem((*largest.path, "count"), message, "Count nodes here, not GPUs.")
+        return
+    counted = switch_counts(spec)
+    total = sum(switches for _, switches in counted)
+    if too_much := _too_much(total, 0):
+        tier, most = max(counted, key=lambda item: item[1])
+        message = f"{total:,} switches {too_much}; tier {tier.role} alone has {most:,}."
+        yield Problem((*tier.path, "count"), message, f"{tier.count:,} stand in each plane of each {tier.per}.")
+    links = uplink_counts(spec)
+    total = sum(count for _, count in links)
+    if too_much := _too_much(0, total):
+        tier, most = max(links, key=lambda item: item[1])
+        message = f"{total:,} links between switches {too_much}; {most:,} of them begin here."
+        yield Problem((*(tier.up or tier).path, "links"), message, "Check the number of uplinks.")
+
+
+def _too_much(devices: int, cables: int) -> str:
+    """What a plan of these takes of the memory, where it is too much; otherwise ""."""
+    size = devices * _DEVICE_BYTES + cables * _CABLE_BYTES
+    most = f"and a plan may take {_MOST_BYTES / 1e9:g} GB"
+    return f"would take {size / 1e9:,.1f} GB of memory, {most}" if size > _MOST_BYTES else ""

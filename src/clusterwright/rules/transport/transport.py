@@ -1,13 +1,17 @@
-"""CW4xx: lossless classes, which must agree on every hop. NCCL's own settings are in nccl.py."""
+"""CW4xx: lossless classes, which must agree on every hop, their marking, headroom, and the choice among paths."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from clusterwright.finding import Severity
-from clusterwright.intent.traffic_classes import DSCPS, default_class
+from clusterwright.intent.hashing import hashing_of
+from clusterwright.intent.headroom import divide_pool, headroom_cells, reserved_cells, smallest_share_cells
+from clusterwright.intent.traffic_classes import DSCPS, default_class, lossless_numbers
+from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.job import NcclProfile
 
 # RoCE MTU 4096 plus Ethernet, IPv6, UDP, BTH, RETH and ICRC fit an Ethernet MTU of 4,200 bytes with room to spare.
@@ -140,3 +144,111 @@ def roce_mtu(subject: Subject) -> Iterator[Problem]:
                 f"MTU {fabric.mtu} of {fabric.name} does not carry RDMA packets of 4,096 bytes.",
                 f"Use 9000, or at least {ROCE_MTU}.",
             )
+
+
+@rule("CW415", Severity.ERROR)
+def marking_thresholds(subject: Subject) -> Iterator[Problem]:
+    """Classes whose `ecn` and `marking` do not belong together."""
+    for fabric in subject.spec.fabrics:
+        for item in fabric.classes:
+            if item.ecn == "mark" and item.marking is None:
+                message = f"{item.name} marks packets and has no thresholds."
+                yield Problem((*item.path, "ecn"), message, "Add `marking: {min_kbytes, max_kbytes, percent}`.")
+            elif item.ecn != "mark" and item.marking is not None:
+                message = f"{item.name} has thresholds and does not mark."
+                yield Problem((*item.path, "marking"), message, "Write `ecn: mark`, or take `marking` away.", key=True)
+            elif item.marking is not None and item.marking.min_kbytes >= item.marking.max_kbytes:
+                low, high = item.marking.min_kbytes, item.marking.max_kbytes
+                message = f"{item.name} marks from {low} kB and fully from {high} kB, which is not later."
+                yield Problem((*item.path, "marking", "min_kbytes"), message, f"Use less than {high}.")
+
+
+@rule("CW416", Severity.ERROR)
+def strict_and_lossless(subject: Subject) -> Iterator[Problem]:
+    """Classes with strict priority and a PFC priority."""
+    for fabric in subject.spec.fabrics:
+        for item in fabric.classes:
+            if item.strict and item.priority is not None:
+                message = f"{item.name} is served before all others and is lossless too."
+                yield Problem((*item.path, "strict"), message, "Give it a `weight` instead.")
+
+
+@rule("CW417", Severity.ERROR)
+def strict_below_weighted(subject: Subject) -> Iterator[Problem]:
+    """Strict classes whose queue is below that of a weighted class."""
+    for fabric in subject.spec.fabrics:
+        weighted = max((item.queue for item in fabric.classes if not item.strict), default=-1)
+        for item in fabric.classes:
+            if item.strict and item.queue < weighted:
+                message = f"{item.name} is strict in queue {item.queue}, and queue {weighted} has a weight."
+                yield Problem((*item.path, "queue"), message, f"Use a queue above {weighted}.")
+
+
+@rule("CW432", Severity.ERROR)
+def headroom_fits(subject: Subject) -> Iterator[Problem]:
+    """Tiers of a lossless fabric whose busiest switch promises more than its pool holds, or whose pool nobody knows."""
+    for skeleton in subject.skeleton.fabrics:
+        fabric = skeleton.fabric
+        if fabric.technology == "infiniband" or not lossless_numbers(fabric):
+            continue
+        for depth, tier in enumerate(fabric.tiers):
+            system = system_of(tier.model)
+            if system is None or not system.sizes_headroom:
+                continue
+            buffer = tier.model.buffer
+            if buffer is None:
+                yield Problem(
+                    (*tier.path, "model"),
+                    f"The catalogue does not say how large the packet buffer of {tier.model.name} is, so nothing can be"
+                    f" promised to the lossless class of {fabric.name} on {tier.role}.",
+                    "Add `buffer:` with its source to the model.",
+                )
+                continue
+            ports, wanted = promised(fabric, skeleton, depth, subject.longest_cables)
+            lossless = len(lossless_numbers(fabric))
+            reserved = reserved_cells(lossless, len(fabric.classes) - lossless, ports)
+            shared = divide_pool(buffer, wanted).shared_cells - reserved
+            if shared < smallest_share_cells(buffer, ports, fabric.mtu):
+                ratio = wanted / buffer.pool_cells
+                yield Problem(
+                    (*tier.path, "model"),
+                    f"{tier.role} promises {wanted:,} cells of headroom on {ports} ports, {ratio:.2f} of the"
+                    f" {buffer.pool_cells:,} that a pool of {tier.model.name} has: too little is left to share.",
+                    "Use fewer or slower ports, shorter cables or fewer lossless classes, or another model.",
+                )
+
+
+def promised(
+    fabric: Fabric, skeleton: FabricSkeleton, depth: int, longest: Mapping[tuple[str, int, str], float]
+) -> tuple[int, int]:
+    """Ports of the tier's busiest switch, and the cells that they are promised: on each side by its neediest cable.
+
+    ``longest`` is that of each fabric, tier and side.
+    """
+    tier = fabric.tiers[depth]
+    links = skeleton.links_down
+    down = max((links[at] for at, seat in enumerate(skeleton.seats) if seat.tier == depth), key=len, default=[])
+    cells = len(down) * headroom_cells(max(down, default=0), longest.get((fabric.name, depth, "down"), 0), fabric.mtu)
+    up = tier.up
+    uplinks = 0 if up is None else up.links
+    if up is not None:
+        cells += up.links * headroom_cells(up.speed_gbps, longest.get((fabric.name, depth, "up"), 0), fabric.mtu)
+    return len(down) + uplinks, cells * len(lossless_numbers(fabric))
+
+
+@rule("CW431", Severity.ERROR)
+def hash_of_its_own(subject: Subject) -> Iterator[Problem]:
+    """Tiers of a lossless fabric, or of another where it matters, for which no hash function is left or known."""
+    for skeleton in subject.skeleton.fabrics:
+        fabric, joined = skeleton.fabric, skeleton.joined_tiers()
+        if fabric.technology == "infiniband":
+            continue
+        tiers = hashing_of(fabric, joined)
+        chooses = {tier.tier.role for tier in tiers if tier.chooses or lossless_numbers(fabric)}
+        beside = {end.role for pair in joined if {low.role for low in pair} <= chooses for end in pair}
+        for tier in tiers:
+            if tier.function is None and tier.tier.role in beside:
+                role = tier.tier.role
+                message = f"{role} cannot choose among equal paths otherwise than the tiers beside it: {tier.reason}."
+                hint = "Take a model whose system takes other seeds, or plan fewer tiers."
+                yield Problem((*tier.tier.path, "model"), message, hint)
