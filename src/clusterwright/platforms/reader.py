@@ -42,6 +42,12 @@ class Planned(Protocol):
     def knows(self, text: str) -> bool:
         """True for an address or prefix that begins on a planned network. Raises ValueError for what is none."""
 
+    def misplaced(self, switch: str, port: str, text: str) -> str:
+        """What is wrong with an address of a switch's interface, with or without its length; "" where it is planned.
+
+        Raises ValueError for what is no address.
+        """
+
     def meets(self, switch: str, neighbour: str) -> bool:
         """True where a border of the switch has a session with this address."""
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from tests.golden_files import assert_golden
-from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, tree, verdict
+from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, artifacts_of, tree, verdict
 
 from clusterwright.finding import VerifyError
+from clusterwright.platforms.eos.reader.configuration import read_eos
+from clusterwright.platforms.eos.reader.unread import unread
 from clusterwright.platforms.fboss.reader.configuration import BGP as SESSIONS
 
 SSW, MGMT, RTSW, BORDER = "ssw-00", "mgmt-00", "rtsw-p00r00", "ssw-00"
@@ -19,6 +21,7 @@ HOST_LIST = "   ip access-group HOSTS in\n"
 ACCESS = "   switchport mode access\n"
 SVI = "   description hosts\n"
 LINK = "   ipv6 enable\n"
+MANAGED = re.compile(r"(interface Management1/1\n(?:   .*\n)*?   ip address )(\S+)/\d+")
 
 
 def put(old: str, new: str) -> Edit:
@@ -70,6 +73,10 @@ EOS_CASES: dict[str, tuple[str, Edit]] = {
     "SSH in both VRFs": (SSW, put("   shutdown\n   !\n   vrf MGMT\n", "   no shutdown\n   !\n   vrf MGMT\n")),
     "eAPI in both VRFs": (SSW, put("   vrf default\n      shutdown\n", "   vrf default\n      no shutdown\n")),
     "SNMP in both VRFs": (SSW, put("no snmp-server vrf default", "snmp-server vrf default")),
+    "SNMP in both VRFs, as EOS has it by itself": (SSW, put("no snmp-server vrf default\n", "")),
+    "a management address of another switch": (SSW, lambda text: MANAGED.sub(r"\g<1>10.99.0.17/25", text)),
+    "a management address that is no planned one": (SSW, lambda text: MANAGED.sub(r"\g<1>10.99.0.99/25", text)),
+    "a management network that is no planned one": (SSW, lambda text: MANAGED.sub(r"\g<1>\2/26", text)),
     "SNMP without keys": (SSW, added("snmp-server community public ro")),
     "gNMI without TLS": (SSW, put("      ssl profile gnmi-server\n", "")),
     "gNMI in the other VRF": (SSW, put("      vrf MGMT\n      ip access-group GNMI", "      ip access-group GNMI")),
@@ -130,6 +137,7 @@ SONIC_CASES: dict[str, Edit] = {
         )
     ),
     "an address of nobody": patched(lambda file: file["INTERFACE"].update({"Ethernet0|198.51.100.1/24": {}})),
+    "a management address of another switch": lambda text: re.sub(r'"eth0\|[0-9.]+/', '"eth0|10.99.0.17/', text),
     "a port that joins another": patched(lambda file: file.update(PORTCHANNEL_MEMBER={"PortChannel1|Ethernet0": {}})),
     "a trunk to a host": patched(lambda file: file.update(VLAN_MEMBER={"Vlan9|Ethernet0": {"tagging_mode": "tagged"}})),
 }
@@ -142,7 +150,7 @@ CASES: dict[str, tuple[str, str, str, Edit]] = (
 # What only the plan can tell: whose cable, address or neighbour it is.
 BY_PLAN = re.compile(
     "nobody planned|stranger|of nobody|elsewhere|everything announced|EOS: a tunnel|of the neighbour alone"
-    "|within the port"
+    "|within the port|of another switch|no planned one"
 )
 
 
@@ -186,3 +194,41 @@ def test_a_table_of_sonic_on_a_vlan_is_refused() -> None:
     edit = put('"ACL_TABLE": {', '"ACL_TABLE": {"OWN": {"type": "L3V6", "stage": "ingress", "ports": ["Vlan100"]},')
     with pytest.raises(VerifyError, match="only front ports are read"):
         verdict(tree("lab-sonic", "rtsw-p00r00", edits={("rtsw-p00r00", SONIC): edit}))
+
+
+SPINE_TEXT = next(each.content.decode() for each in artifacts_of("lab-roce", "ctsw-p00-00") if each.path == EOS)
+
+
+def test_lengths_that_no_prefix_has_are_refused() -> None:
+    """EOS refuses the line at its start, and a list without it passes something else."""
+    assert " eq 128" in SPINE_TEXT
+    for words in ("eq 129", "eq 63", "ge 120 le 90"):
+        with pytest.raises(VerifyError, match="lengths that no prefix in it has"):
+            read_eos("ctsw-p00-00", SPINE_TEXT.replace("eq 128", words))
+
+
+def empty(text: str) -> str:
+    return re.sub(r"(ip access-list standard SSH-SOURCES\n)(?:   .*\n)+", r"\1", text, count=1)
+
+
+def test_a_list_without_an_entry_is_not_proven() -> None:
+    """Whether it passes nothing or everything no manual of EOS says."""
+    with pytest.raises(VerifyError, match="access list SSH-SOURCES has no entry"):
+        verdict(tree("lab-roce", SSW, edits={(SSW, EOS): empty}))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("aaa group server tacacs+ CENTRAL", "aaa group server tacac+ CENTRAL"),
+        ("ntp server vrf MGMT", "ntp server vrv MGMT"),
+        ("ntp local-interface vrf MGMT", "ntp local-interface vrv MGMT"),
+        ("ip load-sharing arad ", "ip load-sharing arat "),
+        ("password 7 <secret", "password 8 <secret"),
+    ],
+)
+def test_words_that_eos_does_not_have_are_unread(old: str, new: str) -> None:
+    text = SPINE_TEXT
+    assert old in text
+    assert any(new in each.text for each in unread(text.replace(old, new)))
+    assert not unread(text)

@@ -175,13 +175,33 @@ class DeclaredIsolation:
 
         Raises ValueError for what is no address.
         """
-        version = 6 if ":" in text else 4
-        first, _, length = text.partition("/")
-        try:
-            number = int.from_bytes(socket.inet_pton(socket.AF_INET6 if version == 6 else socket.AF_INET, first), "big")
-        except OSError as error:
-            raise ValueError(f'"{text}" is no IPv{version} address') from error
+        version, number, length = _begins(text)
         return length != "0" and number in self.known[version]
+
+    def misplaced(self, switch: str, port: str, text: str) -> str:
+        """What is wrong with an address of a switch's interface, with or without its length; "" where it is planned.
+
+        A management port has the address that the plan gives it, in a network as large as that behind the switch where
+        it enters, and no interface has that of another device. Raises ValueError for what is no address.
+        """
+        version, number, length = _begins(text)
+        planned = self._management.get((switch, port))
+        if planned is not None and planned[0] == version and (number, length or planned[2]) != planned[1:]:
+            return f"{port} has the address {text}, and the plan gives it {address(*planned[:2])}/{planned[2]}"
+        owner, _ = self.addresses.get((version, number), (switch, ""))
+        if owner != switch:
+            return f"{port} has the address {text}, which is that of {owner}"
+        return "" if self.knows(text) else f"{port} has the address {text}, which is on no planned network"
+
+    @cached_property
+    def _management(self) -> Mapping[tuple[str, str], tuple[int, int, str]]:
+        """By management port of a switch the version, address and length of prefix that the plan gives it."""
+        sizes = {end: edge.subnet.size() for edge in self.edges for end in edge.ports.values()}
+        return {
+            end: (version, number, str((32 if version == 4 else 128) - (sizes[end] - 1).bit_length()))
+            for (version, number), end in self.addresses.items()
+            if end[0] in self.management
+        }
 
     @cached_property
     def zone(self) -> Mapping[str, DeclaredZone]:
@@ -222,3 +242,14 @@ class DeclaredIsolation:
             if part.version == version and address in part.addresses
         ]
         return min(found)[-1] if found else "the internet"
+
+
+def _begins(text: str) -> tuple[int, int, str]:
+    """The version and number of an address or prefix, and its length, "" where none is said. Raises ValueError."""
+    version = 6 if ":" in text else 4
+    first, _, length = text.partition("/")
+    try:
+        number = int.from_bytes(socket.inet_pton(socket.AF_INET6 if version == 6 else socket.AF_INET, first), "big")
+    except OSError as error:
+        raise ValueError(f'"{text}" is no IPv{version} address') from error
+    return version, number, length

@@ -275,6 +275,8 @@ def _rules(body: str) -> PrefixRules:
         top = 8 * len(within[0])
         low = bounds.get("eq", bounds.get("ge", within[1]))
         high = bounds.get("eq", bounds.get("le", top if "ge" in bounds else within[1]))
+        if not within[1] <= low <= high <= top:
+            raise ValueError(f'"{text}{rest}" names lengths that no prefix in it has; EOS refuses the line')
         rules.append((int(number or 0), PrefixRule(action == "permit", within, low, high)))
     return tuple(rule for _, rule in sorted(rules, key=lambda each: each[0]))
 

@@ -102,7 +102,7 @@ graceful-restart(?: restart-time \d+)?
 {_NEIGHBOUR} shutdown
 {_NEIGHBOUR} timers \d+ \d+
 {_NEIGHBOUR} bfd
-{_NEIGHBOUR} password (?:\d <secret [^>]+>|shared-secret profile \S+ algorithm \S+)
+{_NEIGHBOUR} password (?:[07] <secret [^>]+>|shared-secret profile \S+ algorithm \S+)
 {_NEIGHBOUR} maximum-routes \d+(?: warning-limit \d+(?: percent)?)?(?: warning-only)?
 address-family ipv[46]
    {_NEIGHBOUR} activate
@@ -117,7 +117,7 @@ load-balance sand profile \S+
       payload bytes \d+-\d+
 """,
     ),
-    (r"port-channel load-balance sand profile \S+|ip load-sharing \S+ \S+", ""),
+    (r"port-channel load-balance sand profile \S+|ip load-sharing (?:arad|fm6000|petraA|sand|trident) \S+", ""),
     (r"qos map dscp \d+(?: \d+)* to traffic-class [0-7]|qos map traffic-class [0-7] to (?:uc-)?tx-queue [0-7]", ""),
     (r"qos profile \S+", QOS),
     (r"priority-flow-control pause watchdog default (?:timeout|recovery-time|polling-interval) [\d.]+", ""),
@@ -195,7 +195,8 @@ IDLE: tuple[tuple[str, str, str], ...] = (
     (r"lldp run|lldp (?:timer|hold-time) \d+", "", _SAID),
     (r"vlan \d+", r"name \S+", _SAID),
     (r"end", "", "ends the file"),
-    (r"ip name-server vrf \S+ \S+|ntp (?:server|local-interface) .*|clock timezone \S+", "", _ASKED),
+    (r"ip name-server vrf \S+ \S+|ntp local-interface (?:vrf \S+ )?\S+|clock timezone \S+", "", _ASKED),
+    (r"ntp server (?:vrf \S+ )?\S+(?: (?:prefer|iburst|version \d|local-interface \S+))*", "", _ASKED),
     (
         r"logging (?:vrf \S+ )?host \S+|(?:no )?logging (?:console|monitor|buffered|trap|format|facility)(?: .*)?",
         "",
@@ -203,7 +204,7 @@ IDLE: tuple[tuple[str, str, str], ...] = (
     ),
     (r"no logging event .*|logging event .*", "", _SHOWN),
     (r"(?:tacacs|radius)-server host \S+ (?:vrf \S+ )?key \d \S.*", "", _ASKED),
-    (r"aaa group server \S+ \S+", r"server \S+(?: vrf \S+)?", _ASKED),
+    (r"aaa group server (?:tacacs\+|radius) \S+", r"server \S+(?: vrf \S+)?", _ASKED),
     (r"aaa accounting (?:exec|commands all) default start-stop group \S+", "", _ASKED),
     (r"ip (?:tacacs|radius) (?:vrf \S+ )?source-interface \S+", "", _ASKED),
     (r"snmp-server vrf MGMT local-interface \S+", "", _ASKED),

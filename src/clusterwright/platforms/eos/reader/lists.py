@@ -110,6 +110,12 @@ def read_eos_lists(text: str) -> EosLists:
                 raise Unreadable(section.line, "an access list is there twice, or has no name")
             key, is_standard = (found[1], found[3]), bool(found[2])
             rules = _rules(found[1], section.body, is_standard=is_standard)
+            if not rules:
+                raise Unreadable(
+                    section.line,
+                    f"access list {found[3]} has no entry: whether it then passes nothing or "
+                    "everything is not documented. End it with a `deny`",
+                )
             (sources if is_standard else lists)[key] = tuple(
                 Rule(section.line + 1 + rule.line, rule.matches, rule.verdict) for rule in rules
             )

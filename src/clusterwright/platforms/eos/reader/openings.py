@@ -122,13 +122,12 @@ def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Faul
     """Ports in service where the plan has no cable, and addresses of nobody."""
     planned = declared.linked.get(device, frozenset())
     for name, own in lists.live.items():
-        if name in planned:
-            continue
-        if not name.startswith(("Loopback", "Vlan", "Management", CHANNEL)):
+        is_fabric = name in planned and not name.startswith("Management")  # whose addresses sessions are judged by
+        if name not in planned and not name.startswith(("Loopback", "Vlan", "Management", CHANNEL)):
             yield own.start, f"{name} is in service, and the plan has no cable there"
-        for address in _ADDRESS.findall(own.body):
-            if address != "dhcp" and not declared.knows(address):
-                yield own.start, f"{name} has the address {address}, which is on no planned network"
+        for address in _ADDRESS.findall(own.body) if not is_fabric else ():
+            if address != "dhcp" and (what := declared.misplaced(device, name, address)):
+                yield own.start, what
 
 
 def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
@@ -145,6 +144,9 @@ def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
 
 def _services(text: str) -> Iterator[Fault]:
     """Services that answer outside the management VRF, where no list is asked, or without TLS."""
+    answers = re.search(r"^snmp-server (?!ipv[46] access-list ).*", text, re.M)
+    if answers is not None and not re.search(r"^(?:no )?snmp-server vrf default$", text, re.M):  # it is on by itself
+        yield answers.start(), "SNMP answers in the default VRF too, where its lists are not asked"
     for name, header, closed in (
         ("SSH", "management ssh", "\n   shutdown\n"),
         ("eAPI", "management api http-commands", "\n   vrf default\n      shutdown\n"),

@@ -67,7 +67,6 @@ def unread(text: str) -> tuple[Unread, ...]:
 
 def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
     """What lets the switch be reached in clear, takes routes from others, or asks servers of nobody."""
-    del device
     said = [(found.start(), found[0]) for found in re.finditer(r"^(?!##)\S.*$", text, re.M)]
     last = {line.removeprefix("no "): (at, line) for at, line in said}
     for wanted, what in _MUST_STAND.items():
@@ -78,8 +77,8 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
         if last.get(f"interface {port} dhcp", (0, ""))[1] != f"no interface {port} dhcp":
             yield place, f"{port} takes an address and routes from whoever offers them"
     for found in _PORT.finditer(text) if planned is not None else ():
-        if planned is not None and not planned.knows(found[2]):
-            yield found.start(), f"{found[1]} has the address {found[2]}, which is on no planned network"
+        if planned is not None and (what := planned.misplaced(device, found[1], found[2])):
+            yield found.start(), what
     for found in _SERVER.finditer(text):
         if planned is not None and (what := stranger(found[1], planned)):
             yield found.start(), what

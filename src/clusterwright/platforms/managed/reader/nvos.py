@@ -71,8 +71,8 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
             line = client.line or own.line
             yield begins(text, line), f"{name} takes an address and routes from whoever offers them"
         for each, at in own.items("ip", "address"):
-            if planned is not None and not planned.knows(each):
-                yield begins(text, at.line), f"{name} has the address {each}, which is on no planned network"
+            if planned is not None and (what := planned.misplaced(device, name, each)):
+                yield begins(text, at.line), what
     for service in ("dns", "ntp", "syslog"):
         for server, own in root.items("system", service, "server"):
             if planned is not None and (what := stranger(server, planned)):

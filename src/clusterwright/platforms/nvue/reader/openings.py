@@ -59,8 +59,8 @@ def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
     yield from _unlinked(root, linked)
     for name, own in root.items("interface"):
         for address, at in own.items("ip", "address"):
-            if _ADDRESS.match(address) and not planned.knows(address):
-                yield at.line, f"{name} has the address {address}, which is on no planned network"
+            if _ADDRESS.match(address) and (what := planned.misplaced(device, name, address)):
+                yield at.line, what
     for peer, own in root.items("vrf", VRF, "router", "bgp", "neighbor"):
         if _ADDRESS.fullmatch(peer) and not planned.knows(peer) and not planned.meets(device, peer):
             yield own.line, f"a BGP session with {peer}, which is on no planned link"

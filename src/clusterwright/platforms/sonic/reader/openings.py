@@ -82,8 +82,8 @@ def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: P
     for table in ("INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "MGMT_INTERFACE"):
         for key in document.get(table, {}):
             port, bar, own = key.partition("|")
-            if bar and not declared.knows(own):
-                yield text.find(f'"{key}"'), f"{port} has the address {own}, which is on no planned network"
+            if bar and (what := declared.misplaced(device, port, own)):
+                yield text.find(f'"{key}"'), what
     for key in document.get("BGP_NEIGHBOR", {}):
         peer = key.rpartition("|")[2]
         if (":" in peer or "." in peer) and not declared.knows(peer):
