@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 
 import click
 import pytest
 from pygments.lexers import get_lexer_by_name
 from tests.golden_files import REFRESH
-from tests.pages.command_reference import command_page, status_table
+from tests.pages.command_reference import command_page, commands, manual_page, status_table
 
 import clusterwright
 from clusterwright.cli.main import cli
@@ -193,7 +194,11 @@ def test_the_reference_of_commands_is_what_the_parser_makes() -> None:
         "wrong arguments, a file that cannot be read, a spec with errors where a plan is needed.\n"
         "130 is for what was interrupted.\n\n"
     )
-    made = {"cli.md": command_page(cli, introduction), "exit-status.md": f"{statuses}{status_table(cli)}\n"}
+    made = {
+        "cli.md": command_page(cli, introduction),
+        "exit-status.md": f"{statuses}{status_table(cli)}\n",
+        "clusterwright.1": manual_page(cli, clusterwright.__version__),
+    }
     for name, text in made.items():
         page = REPOSITORY / "docs" / name
         if REFRESH:
@@ -201,6 +206,18 @@ def test_the_reference_of_commands_is_what_the_parser_makes() -> None:
         assert page.read_text(encoding="utf-8") == text, (
             f"{name} is stale: CLUSTERWRIGHT_GOLDEN=write pytest {__file__}"
         )
+
+
+def test_the_manual_page_is_one_that_man_shows() -> None:
+    page = REPOSITORY / "docs/clusterwright.1"
+    judged = subprocess.run(
+        ["mandoc", "-Tlint", "-Wwarning", page], capture_output=True, text=True, check=False, timeout=60
+    )
+    # Without a date: the same sources make the same bytes.
+    assert not [line for line in judged.stdout.splitlines() if "missing date" not in line]
+    shown = subprocess.run(["mandoc", "-Tascii", page], capture_output=True, text=True, check=True, timeout=60).stdout
+    text = re.sub(".\b", "", shown)  # a letter over itself is bold
+    assert all(re.search(rf"^   {name} ", text, re.MULTILINE) for name, _ in commands(cli))
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)

@@ -76,6 +76,12 @@ def test_the_pages_that_messages_cite_travel(built: Path) -> None:
     assert not {page for page in cited if f"clusterwright/data/{page}" not in carried}
 
 
+def test_man_finds_the_manual_page(installed: Path) -> None:
+    """Beside the programs on the PATH, without a MANPATH."""
+    found = run("env", f"PATH={installed}:/usr/bin:/bin", "man", "--where", "clusterwright", cwd=installed)
+    assert found.stdout.strip() == str(installed.parent / "share/man/man1/clusterwright.1"), found.stderr
+
+
 def test_the_files_about_the_project_agree() -> None:
     citation = yaml.safe_load((CHECKOUT / "CITATION.cff").read_text())
     assert citation["version"] == __version__

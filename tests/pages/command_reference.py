@@ -1,4 +1,4 @@
-"""The reference of the command line, and of its exit statuses, made from the parser that reads the arguments."""
+"""The references of the command line, as a page, as a manual page and by exit status, made from the parser itself."""
 
 from __future__ import annotations
 
@@ -47,13 +47,46 @@ def _section(name: str, command: click.Command) -> str:
     context = click.Context(command, info_name=name)
     lines = [f"## {name}", "", "```text", *command.get_usage(context).removeprefix("Usage: ").splitlines(), "```", ""]
     lines += [_prose(_help(command))]
-    options = []
+    options = [f"| `{_cell(name)}` | {_cell(meaning)} |" for name, meaning in _options(command, context)]
+    return "\n".join([*lines, *(["", "| option | meaning |", "| --- | --- |", *options] if options else [])])
+
+
+def manual_page(group: click.Group, version: str) -> str:
+    """The same as a manual page, in the macros of man(7)."""
+    about = " ".join(_help(group).split())
+    parts = [
+        f'.TH CLUSTERWRIGHT 1 "" "clusterwright {version}" "User Commands"',
+        f".SH NAME\nclusterwright {_roff('-')} {_roff(about.rstrip('.'))}",
+        ".SH SYNOPSIS\n.B clusterwright\n.I COMMAND\n[\\fIOPTIONS\\fP] [\\fIARGUMENTS\\fP]",
+        ".SH DESCRIPTION\nEach command with its options;\n.B clusterwright explain\nprints other pages of the docs.",
+        ".SH COMMANDS",
+        *(_manual_section(name, command) for name, command in commands(group)),
+        ".SH EXIT STATUS\nStands with each command.",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _manual_section(name: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=name)
+    usage = " ".join(command.get_usage(context).removeprefix(f"Usage: {name}").split())
+    paragraphs = [_roff(" ".join(each.split())) for each in _help(command).split("\n\n")]
+    options = [f".TP\n.B {_roff(option)}\n{_roff(meaning)}" for option, meaning in _options(command, context)]
+    return "\n".join([f".SS {_roff(name)} {_roff(usage)}", "\n.PP\n".join(paragraphs), *options])
+
+
+def _roff(text: str) -> str:
+    """``text`` for man(7): names between backticks in bold, every other character as it is."""
+    plain = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-")
+    bold = re.sub(r"`([^`]+)`", r"\\fB\1\\fP", plain)
+    return f"\\&{bold}" if bold.startswith((".", "'")) else bold
+
+
+def _options(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
+    """Options and arguments with a word of their own, with their meaning. Every command has --help."""
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
-        # An argument without a word of its own is told in the text above; every command has --help.
         if record is not None and record[1] and "--help" not in record[0]:
-            options.append(f"| `{_cell(record[0])}` | {_cell(record[1])} |")
-    return "\n".join([*lines, *(["", "| option | meaning |", "| --- | --- |", *options] if options else [])])
+            yield record
 
 
 def _help(command: click.Command) -> str:
