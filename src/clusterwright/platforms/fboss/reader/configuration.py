@@ -5,13 +5,11 @@ Numbers of enumerations are those of facebook/fboss, switch_config.thrift and th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
-from typing import Any
 
 from clusterwright.finding import VerifyError
 from clusterwright.platforms.fboss.reader.classes import headroom_pools, port_qos, qos_map
+from clusterwright.platforms.fboss.reader.document import Json, Layout, document_of
 from clusterwright.platforms.reader import IN
 from clusterwright.platforms.router import (
     Aggregate,
@@ -31,6 +29,10 @@ from clusterwright.platforms.router import (
 )
 
 AGENT, BGP = "etc/coop/agent.conf", "etc/coop/bgpcpp.conf"
+LAYOUTS = {
+    AGENT: Layout("sw", '\n  "sw": {\n    "', "\n  }", ',\n    "'),
+    BGP: Layout("", '{\n  "', "\n}", ',\n  "'),
+}
 _ENABLED, _FORWARDING = 2, 2
 _LACP_ACTIVE, _LACP_FAST = 1, 1
 _DEFAULT_MTU = 1500  # of an interface without one, in bytes
@@ -67,7 +69,6 @@ _PROFILES = {
 _ALGORITHMS = {1: "CRC-16-CCITT", 3: "CRC-32, low half", 4: "CRC-32, high half", 9: "CRC"}
 _ACL_DENY = 0  # AclActionType
 _EQUAL, _AT_LEAST, _AT_MOST = 1, 2, 3
-Json = Mapping[str, Any]
 # a switch that has no other to speak with gets no file
 _NO_BGP: Json = {
     "router_id": "",
@@ -80,25 +81,16 @@ _NO_BGP: Json = {
 }
 
 
-@lru_cache(maxsize=2)
-def document_of(text: str) -> Json:
-    """What is written in one of a switch's files: who reads a file right after another need not parse it once more.
-
-    Raises ValueError or RecursionError for text that is no JSON.
-    """
-    document: Json = json.loads(text)
-    return document
-
-
 def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
     """The router that both files make. Raises VerifyError for text that is no such file."""
     file = AGENT
     try:
-        switch = document_of(agent_text)["sw"]
-        ports, own_addresses = _ports(switch)
+        agent = document_of(agent_text, LAYOUTS[AGENT])
+        switch = agent.value["sw"]
+        ports, own_addresses = _ports(switch, frozenset(_denied(agent.outline["sw"])))
         qos = qos_map(switch)
         file = BGP
-        bgp = document_of(bgp_text) if bgp_text else _NO_BGP
+        bgp = document_of(bgp_text, LAYOUTS[BGP]).value if bgp_text else _NO_BGP
         return Router(
             device=device,
             ports_file=AGENT,
@@ -134,7 +126,9 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
         raise VerifyError(f"{device}:/{file}: this does not read ({error!r}). Render the spec again.") from None
 
 
-def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], ...]]:
+def _ports(
+    switch: Json, denied: frozenset[tuple[int | None, int | None]]
+) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], ...]]:
     vlan_of = {
         row["logicalPort"]: row["vlanID"]
         for row in switch["vlanPorts"]
@@ -155,7 +149,6 @@ def _ports(switch: Json) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], 
             own_addresses.append((network_of(found[0], found[1]), found[0]))
             address_of[interface["vlanID"]] = found
     qos_of = port_qos(switch)
-    denied = frozenset(_denied(switch))
     joined = dict(_aggregates(switch))
     ports = []
     for row in switch["ports"]:
@@ -327,9 +320,9 @@ def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[st
 
 
 def _defaults(switch: Json) -> Iterator[Mark]:
-    for key, rows in switch.items():
+    for key in switch:
         if key.startswith("staticRoutes"):
-            for row in rows:
+            for row in switch[key]:
                 if row["prefix"] in {"0.0.0.0/0", "::/0"}:
                     yield (f'"{key}"', f'"{row["prefix"]}"')
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
-from clusterwright.platforms.fboss.reader.configuration import AGENT, BGP, document_of
+from clusterwright.platforms.fboss.reader.configuration import AGENT, BGP, LAYOUTS
+from clusterwright.platforms.fboss.reader.document import document_of, fields_of
 from clusterwright.platforms.fboss.reader.known_fields import (
     AGENT_IDLE,
     AGENT_READ,
@@ -33,23 +34,21 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 def agent_unread(text: str) -> tuple[Unread, ...]:
     """Every field of an agent.conf that is neither understood nor known to be without influence."""
-    return _unread(AGENT, text, _agent())
+    return _unread(AGENT, text)
 
 
 def bgp_unread(text: str) -> tuple[Unread, ...]:
     """Every such field of a bgpcpp.conf."""
-    return _unread(BGP, text, _bgp())
+    return _unread(BGP, text)
 
 
 @cache
-def _agent() -> _Node:
-    tables = (AGENT_READ, AGENT_IDLE, "\n".join(f"sw {name}{_WHATEVER}" for name in AGENT_REFUTED.split()))
-    return _known(tables, EMPTY_LISTS)
-
-
-@cache
-def _bgp() -> _Node:
-    return _known((BGP_READ, BGP_IDLE), BGP_EMPTY_LISTS)
+def _tables(file: str) -> tuple[_Node, _Shapes]:
+    """What is known of a file's fields, and the shapes that this took so far."""
+    if file == BGP:
+        return _known((BGP_READ, BGP_IDLE), BGP_EMPTY_LISTS), {}
+    refuted = "\n".join(f"sw {name}{_WHATEVER}" for name in AGENT_REFUTED.split())
+    return _known((AGENT_READ, AGENT_IDLE, refuted), EMPTY_LISTS), {}
 
 
 def _known(tables: Iterable[str], empty: str) -> _Node:
@@ -74,15 +73,15 @@ def _known(tables: Iterable[str], empty: str) -> _Node:
     return root
 
 
-def _unread(file: str, text: str, known: _Node) -> tuple[Unread, ...]:
-    if _is_read(text, known):
+def _unread(file: str, text: str) -> tuple[Unread, ...]:
+    if _is_read(file, text):
         return ()
     twice: list[str] = []
     try:
         document = json.loads(text, object_pairs_hook=partial(_once, twice))
     except (ValueError, RecursionError):
         return (Unread(file, 0, "text that is no JSON"),)
-    found = list(_unknown(document, known, ()))
+    found = list(_unknown(document, _tables(file)[0], ()))
     if not found and not twice:
         return ()
     lines, doubled = _lines(text) if found or twice else ({}, {})
@@ -92,52 +91,86 @@ def _unread(file: str, text: str, known: _Node) -> tuple[Unread, ...]:
     )
 
 
-def _is_read(text: str, known: _Node) -> bool:
+def _is_read(file: str, text: str) -> bool:
     """Whether every field is surely accounted for and none stands twice: most files have nothing to tell of."""
+    try:
+        document = document_of(text, LAYOUTS[file])
+    except (ValueError, RecursionError):
+        return False
+    key = LAYOUTS[file].key
+    return _is_accounted(file, "", document.around) and all(
+        _is_accounted(file, key, part, is_part=True) for part in document.parts
+    )
+
+
+@lru_cache(maxsize=1024)
+def _is_accounted(file: str, key: str, text: str, *, is_part: bool = False) -> bool:
+    """Whether that is so of an object of JSON in the place of ``key``, or of the whole where that is "".
+
+    Of a part, the first quote is left out.
+    """
     if any(f"{blank}:" in text for blank in " \t\r\n"):
         return False  # such keys are not counted below
+    known, shapes = _tables(file)
     try:
         colons = text.count('":') - text.count('"::')  # behind a key, or at the start of an address
-        return _fields(document_of(text), known, {}) == colons
+        fields = fields_of(text) if is_part else json.loads(text)
+        return _fields(fields, known[key] if key else known, shapes) == colons
     except (KeyError, ValueError, RecursionError):
         return False
 
 
 def _fields(value: Any, known: Any, shapes: _Shapes) -> int:
-    """How many fields ``value`` has, all of which are accounted for. Raises KeyError or ValueError where one is not.
-
-    ``shapes`` are what is known of the fields of mappings, which are the same for all rows of a table: first those that
-    need a look at their values, then those that may have any.
-    """
+    """How many fields ``value`` has, all of which are accounted for. Raises KeyError or ValueError where one is not."""
     if isinstance(value, dict):
-        if known != _WHATEVER and (not isinstance(known, dict) or _LIST in known):
-            raise ValueError
-        shape = id(known), *value
-        if shape not in shapes:
-            nodes = [(key, _beneath(known, key)) for key in value]
-            shapes[shape] = (
-                [each for each in nodes if each[1] is not None],
-                [key for key, node in nodes if node is None],
-            )
-        judged, free = shapes[shape]
-        found = len(value)
-        for key, node in judged:
-            each = value[key]
-            if node.__class__ is not frozenset:
-                found += _fields(each, node, shapes)
-            elif each is not None and _written(each) not in node:
-                raise ValueError
-        if not _MANIFOLD.isdisjoint(map(type, value.values())):
-            found += sum([_fields(value[key], None, shapes) for key in free if type(value[key]) in _MANIFOLD])
-        return found
+        return _fields_of_rows([value], known, shapes)
     if isinstance(value, list):
         entry = _beneath(known, _LIST) if value else None
+        if set(map(type, value)) == {dict}:
+            return _fields_of_rows(value, entry, shapes)
         return sum([_fields(each, entry, shapes) for each in value])
     if value is None or known is None or known == _WHATEVER:
         return 0
     if isinstance(known, dict) or _written(value) not in known:
         raise ValueError
     return 0
+
+
+def _fields_of_rows(rows: list[dict[str, Any]], known: Any, shapes: _Shapes) -> int:
+    """The same of mappings, field by field: rows of a table have the same fields, and often the same values there.
+
+    ``shapes`` are what is known of the fields of mappings: first those that need a look at their values, then those
+    that may have any.
+    """
+    if known != _WHATEVER and (not isinstance(known, dict) or _LIST in known):
+        raise ValueError
+    alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        alike.setdefault((*row,), []).append(row)
+    found = 0
+    for names, own in alike.items():
+        shape = id(known), names
+        if shape not in shapes:
+            nodes = [(key, _beneath(known, key)) for key in names]
+            shapes[shape] = (
+                [each for each in nodes if each[1] is not None],
+                [key for key, node in nodes if node is None],
+            )
+        judged, free = shapes[shape]
+        found += len(names) * len(own)
+        for key, node in judged:
+            column = [row[key] for row in own]
+            types = set(map(type, column))
+            if types == {dict}:
+                found += _fields_of_rows(column, node, shapes)
+            elif len(column) == 1 or not _MANIFOLD.isdisjoint(types) or len(types) > 1:
+                found += sum([_fields(each, node, shapes) for each in column])
+            else:  # of one type without parts, equal values are the same
+                found += sum([_fields(each, node, shapes) for each in set(column)])
+        for key in free:
+            if not _MANIFOLD.isdisjoint([type(row[key]) for row in own]):
+                found += sum([_fields(row[key], None, shapes) for row in own if type(row[key]) in _MANIFOLD])
+    return found
 
 
 def _beneath(known: Any, key: str) -> Any:
