@@ -33,7 +33,7 @@ class Layout(NamedTuple):
     between: str
 
 
-class Document(NamedTuple):
+class FileInParts(NamedTuple):
     """What a file says: its ``value``, its text ``around`` the parts, and the texts of these.
 
     In ``parts``, and in the ``outline`` that they make, the most frequent address of a long part is a word instead:
@@ -63,7 +63,7 @@ class _Parts(Mapping[str, Any]):
 
 
 @lru_cache(maxsize=4)
-def document_of(text: str, layout: Layout) -> Document:
+def document_of(text: str, layout: Layout) -> FileInParts:
     """What is written in one of a switch's files: who reads a file right after another need not parse it once more.
 
     Raises ValueError or RecursionError for text that is no JSON.
@@ -82,10 +82,10 @@ def document_of(text: str, layout: Layout) -> Document:
             whole = json.loads(around)
             value, outline = (_Parts(dict(zip(names, each, strict=True))) for each in (texts, parts))
             if not layout.key:
-                return Document(value, outline, around, parts)
-            return Document({**whole, layout.key: value}, {**whole, layout.key: outline}, around, parts)
+                return FileInParts(value, outline, around, parts)
+            return FileInParts({**whole, layout.key: value}, {**whole, layout.key: outline}, around, parts)
     whole = json.loads(text)
-    return Document(whole, whole, text, ())
+    return FileInParts(whole, whole, text, ())
 
 
 @lru_cache(maxsize=1024)
