@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from clusterwright.finding import VerifyError
 from clusterwright.platforms.fboss.reader.classes import headroom_pools, port_qos, qos_map
-from clusterwright.platforms.fboss.reader.document import Json, Layout, document_of
+from clusterwright.platforms.fboss.reader.document import Json, WrittenAs, document_of
 from clusterwright.platforms.reader import IN
 from clusterwright.platforms.router import (
     Aggregate,
@@ -30,8 +30,8 @@ from clusterwright.platforms.router import (
 
 AGENT, BGP = "etc/coop/agent.conf", "etc/coop/bgpcpp.conf"
 LAYOUTS = {
-    AGENT: Layout("sw", '\n  "sw": {\n    "', "\n  }", ',\n    "'),
-    BGP: Layout("", '{\n  "', "\n}", ',\n  "'),
+    AGENT: WrittenAs("sw", '\n  "sw": {\n    "', "\n  }", ',\n    "'),
+    BGP: WrittenAs("", '{\n  "', "\n}", ',\n  "'),
 }
 _ENABLED, _FORWARDING = 2, 2
 _LACP_ACTIVE, _LACP_FAST = 1, 1

@@ -20,7 +20,7 @@ _LOOKED_AT = 24  # addresses of a part
 _LONG = 2048  # characters of a part
 
 
-class Layout(NamedTuple):
+class WrittenAs(NamedTuple):
     """How a file is written: the field ``key``, or the whole where it is "", has the parts as its fields.
 
     ``opening`` ends with the first quote of the first one's name, ``between`` with that of the next one's; ``closing``
@@ -63,7 +63,7 @@ class _Parts(Mapping[str, Any]):
 
 
 @lru_cache(maxsize=4)
-def document_of(text: str, layout: Layout) -> FileInParts:
+def document_of(text: str, layout: WrittenAs) -> FileInParts:
     """What is written in one of a switch's files: who reads a file right after another need not parse it once more.
 
     Raises ValueError or RecursionError for text that is no JSON.
