@@ -13,10 +13,8 @@ from tests.golden_files import assert_golden
 from tests.platforms.plans import plan_of
 
 from clusterwright.bringup.acceptance import acceptance_plans
-from clusterwright.bringup.counters import counter_limits
-from clusterwright.bringup.rates import payload_rate
-from clusterwright.bringup.schedule import tournament
-from clusterwright.bringup.steps import AcceptanceLimits
+from clusterwright.bringup.rates import counter_limits, payload_rate
+from clusterwright.bringup.steps import AcceptanceLimits, tournament
 from clusterwright.bringup.text import text_lines
 from clusterwright.bringup.unit import unit_of
 from clusterwright.cli.bringup import bringup

@@ -13,9 +13,8 @@ from tests.platforms.plans import plan_of
 from clusterwright import data_files
 from clusterwright.compare.changes import AccessChange, FieldChange, TermsChange
 from clusterwright.compare.configuration import config_changes
-from clusterwright.compare.devices import device_changes
 from clusterwright.compare.isolation import isolation_changes, subtract
-from clusterwright.compare.plans import compare_plans
+from clusterwright.compare.plans import compare_plans, device_changes
 from clusterwright.compare.text import text_lines
 from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.ansible.bundle import bundle
+from clusterwright.deploy.ansible.ssh import bundle
 from clusterwright.deploy.ansible.transcript import MODULE, Transcript, holding_of, outcome_of
 from clusterwright.deploy.target import Holding, Status, Unreachable, tree_digest
 

@@ -7,11 +7,11 @@ from tests.lab.shortest_paths import widths
 from tests.lab.twins import twin_of
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.lab.bringup import node_commands
 from clusterwright.lab.cut import Cut
 from clusterwright.lab.expected import expected_routes
 from clusterwright.lab.faults import Fault, faulty, parse_link
 from clusterwright.lab.frr import bgpd_config
-from clusterwright.lab.networkd import node_commands
 from clusterwright.lab.twin import Twin
 
 CUTS = [

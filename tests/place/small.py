@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 from hypothesis import strategies as st
 
-from clusterwright.place.crossing import cost, crossing
 from clusterwright.place.grid import Ints, edges
+from clusterwright.place.placement import cost, crossing
 from clusterwright.place.room import Room
 from clusterwright.place.volumes import streams
 from clusterwright.spec.workload import AXES, Job

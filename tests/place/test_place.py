@@ -14,10 +14,9 @@ from tests.place.small import best_cost, cases, job, room, uneven
 from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.place import refine
-from clusterwright.place.crossing import cost, crossing
+from clusterwright.place import placement as placing
 from clusterwright.place.grid import edges
-from clusterwright.place.placement import Placement, linear, place, shuffled
+from clusterwright.place.placement import Placement, cost, crossing, linear, place, shuffled
 from clusterwright.place.room import Room, room_for
 from clusterwright.place.volumes import streams
 from clusterwright.plan.model import Plan
@@ -79,7 +78,7 @@ def test_boxes_alone_are_within_twice_the_best(case: tuple[Room, Job]) -> None:
     """Large jobs are not refined: what boxes give before any exchange, in the outermost layer."""
     space, work = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(refine, "MOST_RANKS", 0)
+        patch.setattr(placing, "MOST_RANKS", 0)
         found = place(space, work)
     assume(found.bytes_by_axis)
     assert cost(found.bytes_by_axis)[0] <= 2 * best_cost(space, work)[0] + 1e-9

@@ -17,7 +17,7 @@ from clusterwright import data_files
 from clusterwright.output.engine import render_device
 from clusterwright.platforms.effect import Effect
 from clusterwright.platforms.sonic.effects import KNOWN_SKUS, PATCHED, PATCHED_ON_KNOWN_SKUS, changes
-from clusterwright.rollout.effects import effect_of
+from clusterwright.rollout.prepare import effect_of
 
 sys.path.insert(0, str(data_files.folder("roles") / "device_tree" / "module_utils"))
 from clusterwright_patch import patch_of  # type: ignore[import-not-found]

@@ -7,7 +7,7 @@ from tests.proofs.isolation.trees import tree
 from tests.report.handmade import handmade_plan
 from tests.report.specs import plan_of
 
-from clusterwright.plan.enforcement import zone_enforcement
+from clusterwright.plan.zone_addresses import zone_enforcement
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.enforcement import enforcement_notes
 from clusterwright.report.html import report_files

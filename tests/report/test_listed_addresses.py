@@ -12,7 +12,7 @@ import yaml
 from tests.report.specs import plan_of
 
 from clusterwright.artifact import Artifact
-from clusterwright.compare.addresses import address_changes
+from clusterwright.compare.plans import address_changes
 from clusterwright.output.engine import render_kinds
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.fboss.reader.configuration import read_fboss

@@ -14,7 +14,7 @@ from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.effect import Effect
-from clusterwright.rollout.effects import effect_of
+from clusterwright.rollout.prepare import effect_of
 from clusterwright.spec.load import load_spec
 
 

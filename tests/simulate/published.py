@@ -14,10 +14,9 @@ import numpy as np
 
 from clusterwright.plan.model import Plan
 from clusterwright.simulate.collective import SeedResult, Simulation, simulate
-from clusterwright.simulate.flows import FlowTransport, flow_maker
+from clusterwright.simulate.flows import FlowTransport, flow_maker, source_ports
 from clusterwright.simulate.loads import Flows, flows_on_links
 from clusterwright.simulate.network import HOST, FabricGraph, build_network, fabric_to_simulate
-from clusterwright.simulate.queue_pairs import source_ports
 from clusterwright.simulate.routing import build_routes
 from clusterwright.simulate.scramble import scrambled
 from clusterwright.simulate.summary import range_of

@@ -13,9 +13,8 @@ from clusterwright.simulate.choices import HASHES, PLACEMENTS
 from clusterwright.simulate.collective import SeedResult, Simulation, simulate
 from clusterwright.simulate.flows import FlowTransport
 from clusterwright.simulate.network import HOST, FabricGraph
-from clusterwright.simulate.placement import place
 from clusterwright.simulate.summary import summarise
-from clusterwright.simulate.traffic import Traffic, algorithm_for, phases
+from clusterwright.simulate.traffic import Traffic, algorithm_for, phases, place
 
 RING = Traffic("all-gather", "ring")
 RACKS = ("rtsw-p00r00", "rtsw-p00r01")

@@ -14,11 +14,10 @@ from tests.simulate.published import spread_over_uplinks
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.engine import render_device
-from clusterwright.simulate.flows import FlowMaker, FlowTransport
+from clusterwright.simulate.flows import FlowMaker, FlowTransport, occurrence, queue_pair_numbers, source_ports
 from clusterwright.simulate.hashing import crc, field_hashes, layers_of, switch_chooser
 from clusterwright.simulate.loads import Flows, flows_on_links
 from clusterwright.simulate.network import FabricGraph, build_network
-from clusterwright.simulate.queue_pairs import occurrence, queue_pair_numbers, source_ports
 from clusterwright.simulate.routing import build_routes
 from clusterwright.simulate.scramble import scrambled
 from clusterwright.spec.hardware.systems import Crc

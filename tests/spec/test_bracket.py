@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clusterwright.spec.hardware.bracket import MAX_NAMES, expand
+from clusterwright.spec.hardware.cages import MAX_NAMES, expand
 
 if TYPE_CHECKING:
     pass

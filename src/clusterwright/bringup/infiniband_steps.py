@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from clusterwright.bringup.counters import NEVER, OF_BIT_ERRORS, SIDE_EFFECTS, by_speed
+from clusterwright.bringup.rates import NEVER, OF_BIT_ERRORS, SIDE_EFFECTS, by_speed
 from clusterwright.bringup.steps import AcceptanceLimits, Command, Step, Threshold
 from clusterwright.bringup.unit import BringupUnit
 from clusterwright.plan.chips import chips_of

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from clusterwright.bringup.counters import SIDE_EFFECTS, CounterLimit, by_speed
+from clusterwright.bringup.rates import SIDE_EFFECTS, CounterLimit, by_speed
 from clusterwright.bringup.steps import AcceptanceLimits
 from clusterwright.bringup.verdict import Judgement, Measurement, UnreadableReportError
 from clusterwright.plan.chips import chip_ports, chips_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from clusterwright.bringup.schedule import Round, tournament
+from clusterwright.bringup.steps import Round, tournament
 from clusterwright.bringup.unit import BringupUnit
 from clusterwright.bringup.ways import CabledPaths, Way
 from clusterwright.intent.node_nics import HostNic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from clusterwright.bringup.counters import bit_errors
+from clusterwright.bringup.rates import bit_errors
 from clusterwright.bringup.steps import AcceptanceLimits, Command, Step, Threshold
 from clusterwright.bringup.unit import BringupUnit
 from clusterwright.plan.model import Plan

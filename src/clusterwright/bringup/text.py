@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from clusterwright.bringup.schedule import Round
-from clusterwright.bringup.steps import Acceptance, Step, Threshold
+from clusterwright.bringup.steps import Acceptance, Round, Step, Threshold
 
 SHOWN_COMMANDS = 8  # of a step; JSON has all
 SHOWN_ROUNDS = 32

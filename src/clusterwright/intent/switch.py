@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.intent.bonds import SwitchBond, bonds_of
 from clusterwright.intent.borders import outside_prefixes
 from clusterwright.intent.hashing import planned_hashing
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.intent.switch_links import Link, links_of
+from clusterwright.intent.switch_links import Link, SwitchBond, bonds_of, links_of
 from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
 from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import fabric_of, format_address

@@ -1,4 +1,4 @@
-"""The cables of a switch as the switch sees them, and which of them it keeps up.
+"""A switch's cables as it sees them, and which it keeps up; its bonds, its management port, its error correction.
 
 A drained switch carries nothing and stays ready: its links to other switches and their BGP sessions stay up, and its
 policies withdraw every route (RFC 8326 has the same aim by another attribute), so that no packet is lost on the way out
@@ -8,15 +8,20 @@ or back. Ports are shut only where a port or a device is out of service, or a no
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import format_address
 from clusterwright.plan.service import service_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from clusterwright.plan.model import Cable, Device, Interface, Plan
     from clusterwright.plan.service import Service
-    from clusterwright.spec.fabric import Tier
+    from clusterwright.spec.fabric import Bond, Tier
+    from clusterwright.spec.hardware.models import HardwareModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +82,90 @@ def _is_up(plan: Plan, cable: Cable) -> bool:
         and end.device not in service.gone
         and (end.device not in service.idle or plan.by_name[end.device].kind == "switch")
         for end in (cable.a, cable.b)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchBond:
+    """The ``links`` of a switch to one host's ``bond``, by a ``number`` that follows from the first one's port: it is
+    the same whatever comes and goes beside it.
+    """
+
+    number: int
+    bond: Bond
+    links: tuple[Link, ...]
+
+    @property
+    def description(self) -> str:
+        """Where it leads, as people read it on the switch."""
+        return f"to {self.links[0].peer.device} {self.bond.interface}"
+
+    @property
+    def ports(self) -> tuple[str, ...]:
+        """The names of its ports."""
+        return tuple(link.port.port for link in self.links)
+
+
+def bonds_of(model: HardwareModel, links: Iterable[Link]) -> tuple[SwitchBond, ...]:
+    """What the ``links`` of a switch are joined to, in the order of their first ones."""
+    members: dict[tuple[str, str], list[Link]] = {}
+    for link in links:
+        if link.cable.bond is not None:
+            members.setdefault((link.peer.device, link.cable.bond.interface), []).append(link)
+    numbers = _numbers(model) if members else {}
+    return tuple(
+        SwitchBond(numbers[own[0].port.port], bond, tuple(own))
+        for own in members.values()
+        if (bond := own[0].cable.bond) is not None
+    )
+
+
+@lru_cache(maxsize=64)
+def _numbers(model: HardwareModel) -> dict[str, int]:
+    """Every port that a model may have in some mode, counted from 1."""
+    cages = ((cage, mode) for block in model.blocks for cage in block.cages for mode in block.modes)
+    names = dict.fromkeys(port for cage, mode in cages for port in mode.ports(cage))
+    return {port: number for number, port in enumerate(names, 1)}
+
+
+# The longest 25G copper cable that runs with the short-latency code (25GBASE-CR-S).
+FIRE_CODE_M = 3.0
+
+
+def error_correction(speed_gbps: int, medium: str, length_m: float) -> str | None:
+    """The forward error correction of a link, the same at both ends; None where the standard has none.
+
+    IEEE 802.3: every lane of 50 Gb/s or more needs Reed-Solomon, 100G over four lanes as well (but for 100GBASE-LR4,
+    which reaches further than any cable here); 25G over short copper takes the fire code, which is faster.
+    """
+    if speed_gbps >= 50 and speed_gbps != 40:
+        return "reed-solomon"
+    if speed_gbps == 25:
+        return "fire-code" if medium == "dac" and length_m <= FIRE_CODE_M else "reed-solomon"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ManagementPort:
+    """The port's name, where its cable goes, its IP version, its address with length, and its gateway, all as text."""
+
+    port: str
+    description: str
+    version: int
+    address: str | None
+    gateway: str | None
+
+
+def management_port(plan: Plan, link: Link) -> ManagementPort:
+    """The out-of-band port at this end of ``link``; the gateway is the management switch's address on it."""
+    version = plan.address_version(link.port.fabric)
+    subnet = plan.host_subnet_of.get((link.port.fabric, link.peer.device))
+    gateway = subnet.gateway if subnet is not None and subnet.gateway is not None else link.peer.address
+    address = link.port.address
+    return ManagementPort(
+        port=link.port.port,
+        description=f"to {link.far_end}",
+        version=version,
+        address=None if address is None else f"{format_address(address, version)}/{link.port.prefix_length}",
+        gateway=None if gateway is None else format_address(gateway, version),
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from clusterwright.intent.switch_links import Link
     from clusterwright.plan.model import Device, Plan
-    from clusterwright.spec.authentication import SessionAuthentication
+    from clusterwright.spec.ethernet import SessionAuthentication
 
 # A session between two ports of one cable ends with the link too: BFD adds the case of light without packets.
 BFD_INTERVAL_MS = 300

@@ -10,7 +10,7 @@ import numpy as np
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.place.grid import Ints
-from clusterwright.plan.domains import data_fabric, domain_levels
+from clusterwright.plan.bandwidth import data_fabric, domain_levels
 from clusterwright.plan.model import Plan
 from clusterwright.spec.model import CLUSTER
 from clusterwright.spec.workload import Job

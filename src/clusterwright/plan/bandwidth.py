@@ -1,4 +1,10 @@
-"""What a tier carries, counted cable by cable: the one meaning of oversubscription for lint, reports and promises."""
+"""What a tier carries, counted cable by cable: the one meaning of oversubscription for lint, reports and promises.
+
+Domains: the groups of nodes between which a fabric's bandwidth may change, from the smallest to the cluster.
+
+A rack with a switch of its own is one, a pod with a tier of switches another; a row of racks that no tier ends at is
+none. On a rail-optimised fabric the domain is the group whose nodes share their leaf on each rail.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from clusterwright.plan.model import Cable, Plan
+from clusterwright.spec.fabric import Fabric
 
 
 def oversubscription(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[str, str], float]:
@@ -31,3 +38,24 @@ def oversubscription(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[str, 
                 gbps = up[fabric.name, tier.role]
                 found[fabric.name, tier.role] = below / gbps if gbps else inf if below else 0.0
     return found
+
+
+def data_fabric(plan: Plan, node_group: str) -> Fabric | None:
+    """The fabric that jobs on a node group use: its NCCL profile's, else the first that carries RDMA to it."""
+    attached = [fabric for fabric in plan.spec.fabrics if any(attach.nodes == node_group for attach in fabric.attach)]
+    nccl = plan.spec.nccl(node_group)
+    if nccl is not None:
+        chosen = next((fabric for fabric in attached if fabric.name == nccl.fabric), None)
+        if chosen is not None:
+            return chosen
+    return next((fabric for fabric in attached if fabric.technology != "ethernet"), None)
+
+
+def domain_levels(plan: Plan, node_group: str) -> tuple[str, ...]:
+    """The levels of a node group at which a tier of its data fabric stands, the smallest first; never the cluster."""
+    group = plan.spec.node_group(node_group)
+    fabric = data_fabric(plan, node_group)
+    if group is None or fabric is None:
+        return ()
+    tiers = {tier.per for tier in fabric.tiers}
+    return tuple(level.name for level in group.levels if level.name in tiers)

@@ -14,7 +14,7 @@ from clusterwright.plan.addressing import FabricAddresses, fabric_addresses
 from clusterwright.plan.allocation.given_addresses import GivenAddresses
 from clusterwright.plan.allocation.kept_ports import CagePlaces, allocate_beside
 from clusterwright.plan.attaching import nic_ports
-from clusterwright.plan.guids import hca_guid
+from clusterwright.plan.chips import hca_guid
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.model import Cable, Device, Interface, Subnet
 from clusterwright.plan.ports import Allocation, PortShortage, allocate, moved

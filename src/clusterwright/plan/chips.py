@@ -2,6 +2,8 @@
 
 A fixed switch is one chip. A director is a two-level Clos of chips (``HardwareModel.chips``): its front ports belong to
 leaf chips, and every leaf chip has one link to every spine chip.
+
+GUIDs that stand in for labels nobody has scanned yet lie below a locally administered prefix, by kind and number.
 """
 
 from __future__ import annotations
@@ -10,10 +12,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from clusterwright.plan.guids import switch_guid
 from clusterwright.plan.model import Device, Plan, fabric_of
 from clusterwright.spec.hardware.models import Chips, HardwareModel
 from clusterwright.spec.schema.check import default_at
+
+# Planned GUIDs below the 24-bit prefix: 8 bits of kind and tier, then 32 bits of number (switches keep 8 of them for
+# chips).
+SWITCH_KIND = 0x10
+HCA_KIND = 0x80
+CHIP_BITS = 8
+
+
+def switch_guid(prefix: int, tier: int, index: int) -> int:
+    """Planned node GUID of a switch; its chips, if it is a director, take the numbers that follow."""
+    return (prefix << 40) | ((SWITCH_KIND + tier) << 32) | (index << CHIP_BITS)
+
+
+def hca_guid(prefix: int, node: int, nic: int) -> int:
+    """Planned port GUID (and node GUID) of a NIC."""
+    return (prefix << 40) | (HCA_KIND << 32) | (node << CHIP_BITS) | nic
+
 
 _GUID_PREFIX = ("fabrics", "subnet_manager", "guid_prefix")  # what planned GUIDs begin with
 

@@ -6,10 +6,10 @@ each system names by itself (inventory/systems).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from clusterwright.plan.model import Plan
+from clusterwright.plan.model import Plan, format_address
 from clusterwright.spec.hardware.systems import systems
 
 HOST_VLAN = 100  # of the hosts that share a subnet behind a switch
@@ -66,3 +66,17 @@ def own_addresses(plan: Plan) -> Iterator[OwnAddress]:
             fabric_name, own = plan.by_name[border.device].fabric, border.address
             length = own.network.prefixlen
             yield OwnAddress(border.device, border.port, "border", fabric_name, own.version, int(own.ip), length)
+
+
+def mesh_addresses(plan: Plan) -> Mapping[str, str]:
+    """The address of every machine of the mesh: that of its first NIC on the mesh's fabric."""
+    mesh = plan.spec.execution
+    if mesh is None:
+        return {}
+    version, members = plan.address_version(mesh.fabric), set(mesh.devices)
+    found: dict[str, str] = {}
+    for cable in plan.cables:
+        near = cable.a
+        if cable.fabric == mesh.fabric and near.device in members and near.side == "host" and near.address is not None:
+            found.setdefault(near.device, format_address(near.address, version))
+    return found

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from clusterwright.plan.addressing import fabric_addresses
 from clusterwright.plan.allocation.standing import Numbers
-from clusterwright.plan.guids import switch_guid
+from clusterwright.plan.chips import switch_guid
 from clusterwright.plan.layout import NodeSlot
 from clusterwright.plan.model import Device
 from clusterwright.plan.racks.filling import Racks

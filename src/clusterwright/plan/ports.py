@@ -2,6 +2,9 @@
 
 A cage in one mode offers its subports in order; a mode may disable a cage of another block. Ports are handed out in the
 order of the blocks, so that equal switches use equal ports and a technician finds link n at the same place everywhere.
+
+Some systems know ports by more than their names: by ids and speed profiles, by lanes. Where a platform lacks them for
+ports that the model lists and a plan uses, nothing can be written for the switch.
 """
 
 from __future__ import annotations
@@ -10,9 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from clusterwright.spec.fabric import Side
+from clusterwright.spec.fabric import Side, Tier
 from clusterwright.spec.hardware.cages import PortBlock, PortMode
 from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.hardware.platform_ports import PlatformPortError
+from clusterwright.spec.hardware.systems import system_of
 
 
 class PortShortage(Exception):
@@ -201,3 +206,38 @@ def _free_cages(
                 lost.add((mode.disables, index))
             lost.add((block.name, index))
             yield cage, mode
+
+
+LANES = 4  # of a port whose model lists no mode at its speed
+
+
+def platform_faults(tier: Tier, allocation: Allocation, down_speeds: Sequence[int]) -> Iterator[str]:
+    """What stands in the way of writing the ports of a switch of this tier: a sentence for each port and reason.
+
+    ``down_speeds`` are those of ``allocation.down`` in Gb/s. A system that knows ports by name alone has no faults.
+    """
+    system = system_of(tier.model)
+    if system is None or not system.ports_of_platform:
+        return
+    sides = [(port, speed, tier.down) for port, speed in zip(allocation.down, down_speeds, strict=True)]
+    if tier.up is not None:
+        sides += [(port, tier.up.speed_gbps, tier.up.side) for port in allocation.up]
+    modes = {(id(side), speed): modes_at(tier.model, side, speed) for _, speed, side in sides}
+    found = [(port, speed, modes[id(side), speed].get(port)) for port, speed, side in sides]
+    asked: list[tuple[str, PortMode | None, int, int]] = [
+        (port, None, speed, LANES) if each is None else (port, each[1], speed, each[0].lanes(each[1]))
+        for port, speed, each in found
+    ]
+    if system.writes_spare_ports:
+        used = {port: mode for port, mode, _, _ in asked}
+        asked += [(port, mode, 0, 0) for port, mode in spare_ports(tier.model, used)]  # never in service, at no speed
+    faults: dict[str, None] = {}
+    for port, mode, speed, lanes in asked:
+        try:
+            known = tier.model.platform_port(port, mode)
+            if known.profiles and speed:
+                # Which media a speed has profiles for decides which is taken, never whether there is one.
+                known.profile(port, speed, "dac", lanes)
+        except PlatformPortError as error:
+            faults[str(error)] = None
+    yield from faults

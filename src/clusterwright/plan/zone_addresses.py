@@ -1,10 +1,12 @@
-"""Which addresses of a fabric belong to a zone.
+"""Which addresses of a fabric belong to a zone, and who enforces its matrix: hosts with an image, and all hosts' edges.
 
 Who is in a zone is the meaning of the spec, decided once. Writers make prefixes of these addresses and proofs make
 sets, each by its own means: a filter whose prefixes hold other addresses than its zone's is refuted.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan
 from clusterwright.spec.fabric import Fabric
@@ -32,3 +34,27 @@ def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ..
         else:
             found += [(each, each) for group, those in own.items() if group in members for each in those]
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneEnforcement:
+    """The hosts of a zone by name: those that filter besides the ports they hang on, and those that do not."""
+
+    zone: str
+    filtering: tuple[str, ...]
+    trusting: tuple[str, ...]
+
+
+def zone_enforcement(plan: Plan) -> tuple[ZoneEnforcement, ...]:
+    """Every zone in the spec's order, hosts sorted; a zone outside of the cluster has none.
+
+    A node is in the zones of its group. Only an image carries a packet filter.
+    """
+    found: dict[tuple[str, bool], list[str]] = {}
+    for device in sorted((each for each in plan.devices if each.kind == "node"), key=lambda each: each.name):
+        for zone in device.zones:
+            found.setdefault((zone, device.image is not None), []).append(device.name)
+    return tuple(
+        ZoneEnforcement(zone.name, tuple(found.get((zone.name, True), ())), tuple(found.get((zone.name, False), ())))
+        for zone in plan.spec.zones
+    )

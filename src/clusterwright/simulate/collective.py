@@ -16,9 +16,8 @@ import numpy as np
 from clusterwright.simulate.flows import FlowMaker, FlowTransport, flow_maker
 from clusterwright.simulate.loads import flows_on_links, slowest_on_path, spread_evenly
 from clusterwright.simulate.network import HOST, FabricGraph, Floats
-from clusterwright.simulate.placement import NicPlacement, place
 from clusterwright.simulate.routing import EqualCostGroups, build_routes
-from clusterwright.simulate.traffic import Phase, Traffic, phases
+from clusterwright.simulate.traffic import NicPlacement, Phase, Traffic, phases, place
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from clusterwright.spec.authentication import SessionAuthentication
-from clusterwright.spec.ethernet import Marking, PfcWatchdog
+from clusterwright.spec.ethernet import Marking, PfcWatchdog, SessionAuthentication
 from clusterwright.spec.infiniband import GuidFile, Partition, SubnetManager
 from clusterwright.spec.isolation import Prefix
 from clusterwright.spec.labels.guids import labels_named

@@ -8,7 +8,7 @@ from datetime import date
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from typing import Annotated, Any
 
-from clusterwright.spec.authentication import SessionAuthentication
+from clusterwright.spec.ethernet import SessionAuthentication
 from clusterwright.spec.reading import BAD_PREFIX, NO_ADDRESS, NO_NEIGHBOUR, Reading
 from clusterwright.spec.structuring import By, Key
 from clusterwright.spec.text.document import Path

@@ -1,13 +1,19 @@
-"""Devices over SSH: by key only, and only where the host key is the one that is known."""
+"""Devices over SSH: by key only, and only where the host key is the one that is known.
+
+A bundle is a device's tree as one file on the control node: what a single Ansible task sends along with the module.
+"""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import io
+import tarfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clusterwright.deploy.ansible.bundle import bundle
 from clusterwright.deploy.ansible.eapi import EapiAccess
 from clusterwright.deploy.ansible.execution import ConnectedMesh
 from clusterwright.deploy.ansible.transport import PlaybookPlaces
@@ -132,3 +138,17 @@ def ssh_options(access: Access, connect_timeout_s: int) -> Mapping[str, str]:
         "UserKnownHostsFile": str(access.known_hosts.resolve()),
         "GlobalKnownHostsFile": "/dev/null",
     }
+
+
+def bundle(tree: DeviceTree) -> bytes:
+    """Base64 of a gzipped tar with the tree's files and modes, the same bytes for the same tree.
+
+    Base64, because it travels as an argument in JSON; a tar, because people can look into it.
+    """
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for artifact in sorted(tree, key=lambda artifact: artifact.path):
+            member = tarfile.TarInfo(artifact.path)
+            member.mode, member.size = artifact.mode, len(artifact.content)
+            archive.addfile(member, io.BytesIO(artifact.content))
+    return base64.b64encode(gzip.compress(buffer.getvalue(), mtime=0))

@@ -2,6 +2,10 @@
 
 A resource's inputs and state name each device's tree by digest; the bytes come from the object store. What a device
 held before and what it is to hold are therefore known whatever the target is, and a preview shows the lines between.
+
+What the engine asks for one resource at a time is joined into the batches that targets are good at: one run of Ansible
+costs seconds whatever it does, and the engine updates racks independently of each other. Whatever arrives while a run
+is under way, or within a moment of the first request, becomes the next run.
 """
 
 from __future__ import annotations
@@ -32,12 +36,11 @@ from pulumi.provider.experimental.provider import (
     UpdateResponse,
 )
 
-from clusterwright.deploy.pulumi.batches import BatchingTarget
 from clusterwright.deploy.pulumi.changes import bounded, changed_lines, drift_lines
 from clusterwright.deploy.pulumi.serving import EngineLog, PartialFailure
 from clusterwright.deploy.secrets.versions import version_changes
 from clusterwright.deploy.store import MissingObject, Store
-from clusterwright.deploy.target import Holding, Outcome, Target, Unreachable, holding_digest
+from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Target, Unreachable, holding_digest
 from clusterwright.deploy.targets import Chosen
 from clusterwright.finding import ClusterwrightError
 
@@ -244,3 +247,39 @@ def _kind(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> Property
 
 def _complaint(outcome: Outcome) -> str:
     return f"{outcome.status.value}, {outcome.message}" if outcome.message else outcome.status.value
+
+
+MOMENT_S = 0.05
+"""Long enough for the engine's parallel requests to arrive, short beside any deployment."""
+
+
+class BatchingTarget:
+    """``Target.apply`` for many callers at once, none of which names a device that another one names."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._waiting: list[tuple[Mapping[str, DeviceTree], asyncio.Future[Mapping[str, Outcome]]]] = []
+        self._worker: asyncio.Task[None] | None = None
+
+    async def apply(self, batch: Mapping[str, DeviceTree]) -> Mapping[str, Outcome]:
+        """The outcomes of ``batch``, perhaps carried out together with others. Raises what the target raises."""
+        answer: asyncio.Future[Mapping[str, Outcome]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((batch, answer))
+        if self._worker is None:
+            self._worker = asyncio.create_task(self._work())
+        return await answer
+
+    async def _work(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(MOMENT_S)
+            taken, self._waiting = self._waiting, []
+            together = {device: tree for batch, _ in taken for device, tree in batch.items()}
+            try:
+                outcomes = await asyncio.to_thread(self._target.apply, together)
+            except Exception as error:  # each caller gets it; the worker lives on for the next batch
+                for _, answer in taken:
+                    answer.set_exception(error)
+            else:
+                for batch, answer in taken:
+                    answer.set_result({device: outcomes[device] for device in batch})
+        self._worker = None

@@ -14,7 +14,7 @@ from clusterwright.intent.nccl_settings import job_environment, job_paths
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import controllers
-from clusterwright.plan.domains import domain_levels
+from clusterwright.plan.bandwidth import domain_levels
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.system import is_red_hat_family
 from clusterwright.platforms.templates import template

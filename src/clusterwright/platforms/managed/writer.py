@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.edge import management_reach
-from clusterwright.intent.management_port import ManagementPort, management_port
-from clusterwright.intent.switch_links import links_of
+from clusterwright.intent.switch_links import ManagementPort, links_of, management_port
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.managed.filters import Acl, mlnxos_filter, nvos_acls
 from clusterwright.platforms.templates import template

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.plan.execution import mesh_addresses
 from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.own_addresses import mesh_addresses
 from clusterwright.platforms.json_lines import dump_lines
 from clusterwright.platforms.templates import template
 from clusterwright.spec.execution import MESH_TLS, WORK_TYPE, ExecutionMesh

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clusterwright.plan.domains import domain_levels
+from clusterwright.plan.bandwidth import domain_levels
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.spec.job import Scheduler

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.needs.table import needs_of
-from clusterwright.plan.enforcement import ZoneEnforcement, zone_enforcement
+from clusterwright.plan.zone_addresses import ZoneEnforcement, zone_enforcement
 from clusterwright.report.page import Block, Cell, PageTable, Section, bandwidth, code, number, plural
 from clusterwright.report.topology_svg import links_text, topology_drawing
 from clusterwright.spec.zone_reach import members_of

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from clusterwright.deploy.ansible.query import Devices
 from clusterwright.deploy.secrets.secrets import left_in
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.target import DeviceTree, Target, Unreachable, tree_digest
 from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.model import Plan
 from clusterwright.rollout.waves import Wave
+from clusterwright.spec.rollout import GatePolicy
 
 PROBE_LIMIT_S = 900
 POLL_S = 2.0
@@ -220,3 +223,22 @@ def until_well(
         time.sleep(poll_s)
         wrong = complaints([name for name in names if name in wrong])
     return wrong
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceGate:
+    """A ``Gate``: the plan says what to expect, ``devices`` answers, ``policy`` is what the spec allows it."""
+
+    plan: Plan
+    devices: Devices
+    policy: GatePolicy
+
+    @property
+    def budget(self) -> int | None:
+        """See ``Gate``."""
+        return self.policy.budget
+
+    @property
+    def deadline_s(self) -> int:
+        """See ``Gate``."""
+        return self.policy.deadline_s

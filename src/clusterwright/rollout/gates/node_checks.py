@@ -17,8 +17,7 @@ from clusterwright.plan.model import Plan
 from clusterwright.platforms.linux.writer.health import PACKAGE as NODE_HEALTH
 from clusterwright.platforms.linux.writer.program_archive import archive_path
 from clusterwright.platforms.linux.writer.watch import PACKAGE as NODE_WATCH
-from clusterwright.rollout.gates.device_gate import DeviceGate
-from clusterwright.rollout.gates.health import GateAnswer, until_well
+from clusterwright.rollout.gates.health import DeviceGate, GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
 
 _VERDICT_LIMIT_S, _LOOK_LIMIT_S = 60, 120  # as the units that start the same programs on a timer have it

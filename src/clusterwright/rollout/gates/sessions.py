@@ -20,8 +20,7 @@ from clusterwright.intent.switch_sessions import sessions_of
 from clusterwright.platforms.platform import SessionsProbe
 from clusterwright.platforms.reader import Unsupported
 from clusterwright.platforms.registry import PLATFORMS
-from clusterwright.rollout.gates.device_gate import DeviceGate
-from clusterwright.rollout.gates.health import GateAnswer, until_well
+from clusterwright.rollout.gates.health import DeviceGate, GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
 
 _LIMIT_S = 30

@@ -19,8 +19,7 @@ from clusterwright.observe.compare import compare
 from clusterwright.observe.difference import ObservedDifference
 from clusterwright.observe.ibnetdiscover import parse
 from clusterwright.platforms.opensm.writer.configuration import managed_fabric
-from clusterwright.rollout.gates.device_gate import DeviceGate
-from clusterwright.rollout.gates.health import GateAnswer, until_well
+from clusterwright.rollout.gates.health import DeviceGate, GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
 
 _LIMIT_S = 120  # a scan of 26,500 nodes takes half a minute

@@ -11,8 +11,8 @@ from typing import Any
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.authentication import AO, SessionAuthentication
 from clusterwright.spec.encryption import CERTIFICATE, CLEAR, DATA, MACSEC
+from clusterwright.spec.ethernet import AO, SessionAuthentication
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
 

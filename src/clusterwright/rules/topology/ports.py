@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from clusterwright.finding import Severity
-from clusterwright.plan.platforms import platform_faults
-from clusterwright.plan.ports import PortShortage, capacity, modes_at
+from clusterwright.plan.ports import PortShortage, capacity, modes_at, platform_faults
 from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.attachment import attached_tier

@@ -8,8 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
-from clusterwright.spec.hardware.bracket import expand
-from clusterwright.spec.hardware.cages import PortBlock, PortMode
+from clusterwright.spec.hardware.cages import PortBlock, PortMode, expand
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.hardware.platform_files import read_platform
 from clusterwright.spec.hardware.platform_ports import MachinePorts

@@ -15,8 +15,7 @@ from typing import Any
 
 from clusterwright import data_files
 from clusterwright.finding import ClusterwrightError, SpecError
-from clusterwright.spec.hardware.bracket import expand
-from clusterwright.spec.hardware.cages import PortBlock, PortMode
+from clusterwright.spec.hardware.cages import PortBlock, PortMode, expand
 from clusterwright.spec.hardware.platform_ports import MachinePorts, PlatformPort, Ports, SpeedProfile
 from clusterwright.spec.schema.check import check
 from clusterwright.spec.text.reader import read_document

@@ -3,6 +3,8 @@
 The dialect is a strict subset of YAML 1.2's core schema. ``yes``, ``no``, ``on``, ``off``, dates and ``12:30`` are
 strings; what two YAML versions read differently (``010``, ``1_000``) is refused rather than guessed. Codes given
 out here: CW101 (cannot be read), CW102 (duplicate key), CW103 (a YAML feature that specs do not use).
+
+Comments are read line by line: a parser drops them, and suppressions of findings live in them.
 """
 
 from __future__ import annotations
@@ -25,12 +27,44 @@ from yaml.events import (
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
 from clusterwright.spec.text import scalars
-from clusterwright.spec.text.comments import comments
 from clusterwright.spec.text.document import Document, Path, format_path
 from clusterwright.spec.text.source import FORBIDDEN_CHARACTER, read_text, refuse_characters, unreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from yaml.error import Mark
+
+
+def comments(text: str, opaque: Sequence[tuple[int, int]]) -> Iterator[tuple[int, str]]:
+    """Line number, from 1, and text (without the #) of every comment in ``text``.
+
+    ``opaque`` are the spans of quoted and block texts that hold a #, as character offsets in the order of the text.
+    """
+    if "#" not in text:
+        return
+    spans = iter([*opaque, (len(text), len(text))])
+    start, end = next(spans)
+    offset = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        at = line.find("#")
+        while at >= 0:
+            while end <= offset + at:
+                start, end = next(spans)
+            if start <= offset + at and not _in_block_header(text, start, offset + at):
+                at = line.find("#", end - offset) if end < offset + len(line) else -1
+            elif at == 0 or line[at - 1] in " \t":
+                yield number, line[at + 1 :].strip()
+                break
+            else:
+                at = line.find("#", at + 1)
+        offset += len(line) + 1
+
+
+def _in_block_header(text: str, start: int, at: int) -> bool:
+    """Whether ``at`` lies on the line of the ``|`` or ``>`` that opens a block text: a comment may follow there."""
+    return text[start] in "|>" and "\n" not in text[start:at]
+
 
 MAX_DEPTH = 32
 MAX_NODES = 100_000

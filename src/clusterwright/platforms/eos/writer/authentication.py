@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clusterwright.spec.authentication import AO
+from clusterwright.spec.ethernet import AO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from clusterwright.spec.authentication import SessionAuthentication
+    from clusterwright.spec.ethernet import SessionAuthentication
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from clusterwright.platforms.eos.writer.filters import AccessList, applied, both
 if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.authentication import SessionAuthentication
+    from clusterwright.spec.ethernet import SessionAuthentication
     from clusterwright.spec.isolation import Border
 
 IN, OUT = "BORDER-IN-", "BORDER-OUT-"

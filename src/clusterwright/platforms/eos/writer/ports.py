@@ -6,17 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.edge import is_host_port
-from clusterwright.intent.error_correction import error_correction
 from clusterwright.intent.switch import in_port_order
+from clusterwright.intent.switch_links import error_correction
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.plan.ports import spare_ports
 from clusterwright.platforms.eos.writer.macsec import profile_of
 
 if TYPE_CHECKING:
-    from clusterwright.intent.bonds import SwitchBond
     from clusterwright.intent.switch import SwitchView
-    from clusterwright.intent.switch_links import Link
+    from clusterwright.intent.switch_links import Link, SwitchBond
     from clusterwright.platforms.eos.writer.borders import EosBorder
     from clusterwright.spec.hardware.cages import PortBlock, PortMode
 

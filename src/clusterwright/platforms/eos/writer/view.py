@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.edge import management_reach
-from clusterwright.intent.management_port import management_port
 from clusterwright.intent.switch import SwitchView, view_switch
+from clusterwright.intent.switch_links import management_port
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.platforms.eos.writer.access import EosAccess, eos_access

@@ -17,16 +17,15 @@ from clusterwright.intent.switch import in_port_order
 from clusterwright.intent.traffic_classes import traffic_classes
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import FBOSS_LOOPBACK_VLAN, HOST_VLAN
-from clusterwright.plan.platforms import LANES
+from clusterwright.plan.ports import LANES
 from clusterwright.platforms.fboss.writer import classes as fboss_classes
 from clusterwright.platforms.fboss.writer.filters import COMMAND_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clusterwright.intent.bonds import SwitchBond
     from clusterwright.intent.switch import SwitchView
-    from clusterwright.intent.switch_links import Link
+    from clusterwright.intent.switch_links import Link, SwitchBond
     from clusterwright.intent.traffic_classes import NumberedClass
     from clusterwright.platforms.fboss.writer.filters import FbossFilters
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.edge import management_reach
-from clusterwright.intent.management_port import management_port
 from clusterwright.intent.switch import view_switch
+from clusterwright.intent.switch_links import management_port
 from clusterwright.platforms.extra_config import with_patches
 from clusterwright.platforms.fboss.writer import host as fboss_host
 from clusterwright.platforms.fboss.writer.agent import agent_config

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clusterwright.intent.management_port import ManagementPort
+    from clusterwright.intent.switch_links import ManagementPort
 
 HOSTNAME_PATH = "etc/hostname"
 CONNECTION_FOLDER = "etc/NetworkManager/system-connections"

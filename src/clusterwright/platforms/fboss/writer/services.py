@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from clusterwright.intent.device_kind import SwitchKind
     from clusterwright.intent.filter_entries import Permit
-    from clusterwright.intent.management_port import ManagementPort
     from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch_links import ManagementPort
     from clusterwright.plan.model import Plan
     from clusterwright.platforms.platform import SharedFile
     from clusterwright.spec.site import SnmpAccess, Telemetry

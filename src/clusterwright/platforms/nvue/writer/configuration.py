@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.edge import management_reach
-from clusterwright.intent.management_port import management_port
 from clusterwright.intent.switch import view_switch
+from clusterwright.intent.switch_links import management_port
 from clusterwright.platforms.extra_config import with_patches
 from clusterwright.platforms.nvue.writer.bgp import default_vrf, router
 from clusterwright.platforms.nvue.writer.filters import host_filters, management_filters
@@ -23,8 +23,8 @@ from clusterwright.platforms.nvue.writer.yaml_lines import dump
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clusterwright.intent.management_port import ManagementPort
     from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch_links import ManagementPort
     from clusterwright.plan.model import Device, Plan
 
 KIND = "nvue"

@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.edge import is_host_port
-from clusterwright.intent.error_correction import error_correction
 from clusterwright.intent.switch import in_port_order
+from clusterwright.intent.switch_links import error_correction
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.platforms.nvue.writer.services import SYSTEM
@@ -20,10 +20,8 @@ from clusterwright.spec.hardware.systems import systems
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from clusterwright.intent.bonds import SwitchBond
-    from clusterwright.intent.management_port import ManagementPort
     from clusterwright.intent.switch import SwitchView
-    from clusterwright.intent.switch_links import Link
+    from clusterwright.intent.switch_links import Link, ManagementPort, SwitchBond
 
 BRIDGE = "br_default"
 FEC = {"reed-solomon": "rs", "fire-code": "baser", None: "off"}

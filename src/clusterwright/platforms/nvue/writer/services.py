@@ -11,8 +11,8 @@ from clusterwright.intent.edge import is_host_port
 from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
-    from clusterwright.intent.management_port import ManagementPort
     from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch_links import ManagementPort
     from clusterwright.plan.model import Plan
     from clusterwright.spec.site import CentralAaa, Operator, Site, SnmpAccess
 

@@ -12,8 +12,8 @@ from clusterwright.intent.edge import service_sources
 from clusterwright.plan.model import fabric_of
 
 if TYPE_CHECKING:
-    from clusterwright.intent.management_port import ManagementPort
     from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch_links import ManagementPort
     from clusterwright.plan.model import Plan
     from clusterwright.spec.fabric import Fabric
     from clusterwright.spec.site import CentralAaa, Site, SnmpAccess, Telemetry

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.artifact import Artifact
-from clusterwright.intent.management_port import management_port
 from clusterwright.intent.switch import view_switch
+from clusterwright.intent.switch_links import management_port
 from clusterwright.platforms.extra_config import with_patches
 from clusterwright.platforms.json_lines import dump_lines
 from clusterwright.platforms.sonic.writer.access import access_tables

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from clusterwright.intent.edge import management_reach
 
 if TYPE_CHECKING:
-    from clusterwright.intent.management_port import ManagementPort
     from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch_links import ManagementPort
     from clusterwright.plan.model import Plan
 
 ANYWHERE = {4: "0.0.0.0/0", 6: "::/0"}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.intent.error_correction import error_correction
+from clusterwright.intent.switch_links import error_correction
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.plan.ports import spare_ports
 from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
-    from clusterwright.intent.bonds import SwitchBond
     from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch_links import SwitchBond
     from clusterwright.spec.hardware.platform_ports import PlatformPort
 
 RS_FROM_GBPS = 50

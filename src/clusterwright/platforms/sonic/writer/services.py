@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clusterwright.intent.management_port import ManagementPort
     from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch_links import ManagementPort
     from clusterwright.spec.site import Site
 
 RACK_SWITCH = "ToRRouter"
