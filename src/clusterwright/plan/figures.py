@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from clusterwright.plan.layout import group_counts
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
 from clusterwright.spec.hardware.models import Gpus
 from clusterwright.spec.model import ClusterSpec
@@ -28,9 +27,10 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
         "nodes": sum(group.count for group in spec.node_groups if group.model.gpus),
         "gpus": sum(group.count * group.model.gpus.count for group in spec.node_groups if group.model.gpus),
     }
+    counted = Counter((group.level, group.node_group) for group in skeleton.layout.groups)
     for group in spec.node_groups:
-        for level, count in group_counts(group).items():
-            found[f"groups.{level}.{group.name}"] = count
+        for level in group.levels:
+            found[f"groups.{level.name}.{group.name}"] = counted[level.name, group.name]
     found["racks"] = sum(value for name, value in found.items() if name.startswith("groups.rack."))
     for fabric in skeleton.fabrics:
         for name, value in _fabric_figures(fabric).items():
