@@ -33,12 +33,27 @@ def allocation_text(spec: ClusterSpec, stands: Allocated) -> str:
     for fabric, cables in stands.cables.items():
         if cables:
             lines.append(f"\n{CABLES}{fabric}:\n")
-            for _, own in groupby(cables.values(), key=lambda cable: cable.device):
+            # The ports of a bond share the address of the first: a line has one for each of its ports, or none.
+            for _, own in groupby(cables.values(), key=lambda cable: (cable.device, cable.address is None)):
                 lines.append(f"  {_cables(list(own), versions.get(fabric, 0))}\n")
     if stands.freed:
         lines.append("\nfreed:\n")
         lines += (f"  {line}\n" for line in _freed(stands, versions))
+    if stands.former:
+        lines.append("\nformerly:\n")
+        lines += (f"  {line}\n" for line in _former(stands.former))
     return "".join(lines)
+
+
+def _former(former: Mapping[str, str]) -> Iterator[str]:
+    """Names of today in runs that are one word, and so are those before."""
+    names = list(former)
+    start = 0
+    for word in fold(names).split():
+        own = names[start : start + len(expand(word))]
+        before = fold([former[name] for name in own])
+        yield from (f"{name}: {former[name]}" for name in own) if " " in before else (f"{word}: {before}",)
+        start += len(own)
 
 
 def _nodes(stands: Allocated) -> Iterator[str]:
