@@ -98,7 +98,11 @@ def left_out_in_vain(subject: Subject) -> Iterator[Problem]:
         if not group.left_out:
             continue
         subject.require_plan()
-        met = subject.skeleton.layout.left_out
+        stood = subject.spec.allocated
+        met = subject.skeleton.layout.left_out.union(
+            *(each.names for (name, _, _), each in stood.groups.items() if name == group.name),
+            (each.name for each in stood.nodes.values() if each.group == group.name),
+        )
         for at, name in enumerate(group.left_out):
             if name not in met:
                 message = f'"{name}" is no place of {group.name}.'
