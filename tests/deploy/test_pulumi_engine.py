@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.project import pulumi_environment
+from clusterwright.spec.text.extends import read_spec_document
 
 CHECKOUT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -138,6 +139,42 @@ def test_a_change_of_one_rack_previews_as_one_resource_with_its_lines_and_applie
 
     assert {"updated": 1, "unchanged": 7} in all_counts(done.stdout)
     assert changed_devices(before, site.flash()) == {"gpu-p00r01n0", "gpu-p00r01n1"}
+
+
+def test_what_is_renamed_is_renamed_in_the_state_and_on_its_device(site: Site) -> None:
+    """Nothing is destroyed and made: a machine under a new name is the same one."""
+    layers = ("--upper", "--pod", "pod0")
+    allocated = subprocess.run((BIN / "clusterwright", "allocate", site.spec), capture_output=True, check=False)
+    assert allocated.returncode == 0
+    site.up(*layers)
+    before = site.flash()
+    data = json.dumps(read_spec_document(site.spec).data)
+    for was, now in (("compute", "workers"), ("gpu", "wk"), ("rtsw", "torsw"), ("atsw", "topsw")):
+        data = re.sub(rf'"((?:[a-z._]+[.])?){was}"', rf'"\1{now}"', data)
+    renamed = [{"nodes": "workers", "was": "compute"}]
+    renamed += [{"fabric": "backend", "tier": now, "was": was} for was, now in (("rtsw", "torsw"), ("atsw", "topsw"))]
+    data = data.replace('"kind": "workers"', '"kind": "compute"')
+    site.spec.write_text(json.dumps({**json.loads(data), "renamed": renamed}))
+    subprocess.run((BIN / "clusterwright", "allocate", site.spec), capture_output=True, check=True)
+
+    preview = site.run("preview", *layers)
+
+    assert preview.returncode == 0, preview.stdout + preview.stderr
+    assert not {"to create", "to delete"} & {kind for found in all_counts(preview.stdout) for kind in found}
+    done = site.up(*layers)
+    assert not {"created", "deleted"} & {kind for found in all_counts(done.stdout) for kind in found}, done.stdout
+    flash = site.flash()
+    names = {"gpu-": "wk-", "rtsw-": "torsw-", "atsw-": "topsw-"}
+    assert not [path for path in flash if path.startswith(tuple(names))]
+    kept = {
+        now + path.removeprefix(was): file
+        for path, file in before.items()
+        for was, now in names.items()
+        if path.startswith(was)
+    }
+    same = [path for path, file in kept.items() if flash.get(path) == file]
+    assert len(same) > len(kept) / 2, "files that do not name the device are the same files as before"
+    assert "nothing changed" in site.up(*layers).stderr
 
 
 def test_a_device_that_refuses_keeps_its_configuration_and_the_same_command_picks_up(site: Site) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from clusterwright import chain
 from clusterwright.data_files import folder
-from clusterwright.deploy.pulumi.automation import Given, Ran
+from clusterwright.deploy.pulumi.automation import Ran
 from clusterwright.deploy.pulumi.events import Event, EventKind
+from clusterwright.deploy.pulumi.given import Given
 from clusterwright.rollout.stack_change import MOST_LINES, UnitReports, destroyed, refreshed
 
 COMMAND = str(Path(sys.executable).parent / "clusterwright")

@@ -16,9 +16,12 @@ from clusterwright.finding import SpecError
 from clusterwright.plan.allocation.disagreement import Comparison
 from clusterwright.plan.allocation.imported import pin
 from clusterwright.plan.allocation.record import record
+from clusterwright.plan.allocation.standing import Standing
 from clusterwright.plan.allocation.writing import allocation_text
 from clusterwright.plan.build import build_plan
+from clusterwright.plan.figures import figures as figures_of
 from clusterwright.plan.model import Plan
+from clusterwright.plan.skeleton import build_skeleton
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.allocated.facts import NOTHING_STANDS
 from clusterwright.spec.allocated.point_to_point import read_cables
@@ -72,6 +75,7 @@ def another_model(data: Data) -> None:
         pytest.param("lab-roce", a_rack_less, None, id="a rack left out"),
         pytest.param("lab-roce", lambda data: set_count(data, "compute", 6), None, id="fewer nodes"),
         pytest.param("lab-ib", lambda data: set_count(data, "compute", 14), None, id="more nodes on InfiniBand"),
+        pytest.param("lab-tenants", lambda data: set_count(data, "services", 5), None, id="more with bonds"),
         pytest.param("lab-nvue", lambda data: set_count(data, "compute", 10), None, id="half a unit more"),
     ],
 )
@@ -169,6 +173,27 @@ def test_a_tier_that_gains_switches_gives_them_their_links_and_no_others(
     assert build_plan(load_spec(path)).cables == grown.after.cables
 
 
+def test_figures_count_the_racks_and_pods_that_are_there(tmp_path: Path) -> None:
+    data = data_of("lab-roce")
+    item(data["nodes"], "compute").update(count=7, left_out=["gpu-p00r00n1", "gpu-p00r01n0", "p01r00"])
+    spec = load_spec(write(data, tmp_path / "cluster.yaml"))
+    found, plan = figures_of(spec, build_skeleton(spec)), build_plan(spec)
+    for level in ("rack", "pod"):
+        own = sum(group.level == level and group.node_group == "compute" for group in plan.groups)
+        assert found[f"groups.{level}.compute"] == own
+    assert found["groups.rack.compute"] == 5
+
+
+def test_the_last_rack_that_stands_may_be_left_out(tmp_path: Path) -> None:
+    def last(data: Data) -> None:
+        item(data["nodes"], "compute").update(count=6, left_out=["p01r01"])
+
+    grow(tmp_path, data_of("lab-roce"), last)
+    for name, told in (("cluster", []), ("unaided", ['"p01r01" is no place of compute.'])):
+        found = lint_path(tmp_path / f"{name}.yaml").findings
+        assert [each.message for each in found if each.code == "CW267"] == told
+
+
 def test_what_is_given_up_rests_until_its_quarantine_ends(tmp_path: Path) -> None:
     def other_servers(data: Data) -> None:
         set_count(data, "storage", 2)
@@ -197,6 +222,12 @@ def test_what_is_given_up_rests_until_its_quarantine_ends(tmp_path: Path) -> Non
     assert gone & {(c.b.device, c.b.port) for c in later.cables}
 
 
+def manifest_names(path: Path) -> dict[str, str]:
+    """What a deployment knows devices by that were renamed."""
+    spec = load_spec(path)
+    return dict(Standing(spec, spec.allocated).former)
+
+
 def test_a_group_under_a_new_name_stands_where_it_stood(tmp_path: Path) -> None:
     def rename(data: Data) -> None:
         text = json.dumps(data)
@@ -216,6 +247,15 @@ def test_a_group_under_a_new_name_stands_where_it_stood(tmp_path: Path) -> None:
     assert changes.devices.renamed["st-s00n0"] == "dk-s00n0"
     assert changes.devices.renamed["rtsw-p01r01"] == "torsw-p01r01"
     assert grown.moved() == NOTHING | {"names": 6}
+    path = tmp_path / "cluster.yaml"
+    former = {now: was for was, now in changes.devices.renamed.items()}
+    assert manifest_names(path) == former, "before the file is written anew"
+    allocate(path)
+    assert manifest_names(path) == former, "and afterwards, by the file itself"
+    assert "\nformerly:\n  dk-s00n0..1: st-s00n0..1\n" in allocation_file(path).read_text()
+    write({key: value for key, value in json.loads(path.read_text()).items() if key != "renamed"}, path)
+    allocate(path)
+    assert manifest_names(path) == {}
 
 
 def test_cables_laid_by_another_convention_are_where_they_are(tmp_path: Path) -> None:
@@ -310,7 +350,7 @@ def test_two_branches_that_took_the_same_are_told_with_both_lines(tmp_path: Path
 
 
 def test_a_file_says_the_same_however_often_it_is_written(tmp_path: Path) -> None:
-    for name in ("lab-roce", "lab-ib", "lab-nvue", "lab-sonic"):
+    for name in ("lab-roce", "lab-ib", "lab-nvue", "lab-sonic", "lab-tenants"):
         path = write(data_of(name), tmp_path / f"{name}.yaml")
         before = allocate(path)
         text = allocation_file(path).read_text()

@@ -24,6 +24,7 @@ from clusterwright.deploy.journal import Journal, JournalEntry, make_durable, re
 from clusterwright.deploy.pulumi.changes import changed_lines
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable, holding_digest, tree_digest
 from clusterwright.durable import took_lock
+from clusterwright.finding import ClusterwrightError
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -74,6 +75,16 @@ class DirectoryTarget:
         parts = [names[at : at + DEVICES_AT_ONCE] for at in range(0, len(names), DEVICES_AT_ONCE)]
         outcomes = {device: outcome for part in parts for device, outcome in self._together(part, batch).items()}
         return {device: outcomes[device] for device in batch}
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """See ``Target.rename``: the folder takes the new name."""
+        for was, now in names.items():
+            try:
+                before, after = home_of(self.root, was), home_of(self.root, now)
+                if before.is_dir() and not after.exists():
+                    before.rename(after)
+            except OSError as error:
+                raise ClusterwrightError(f"{was} could not be renamed to {now}: {_reason(error)}") from None
 
     def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
         """See ``Target.read``: the files are read and hashed now, the record says only which ones to look at."""

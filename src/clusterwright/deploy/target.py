@@ -88,6 +88,14 @@ class Target(Protocol):
         """
         ...
 
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Devices by the name that each has had so far: what was put on them is under its new one from now on.
+
+        Nothing is touched where the device itself keeps it, nor where nothing is there under the old name any more.
+        Raises ClusterwrightError.
+        """
+        ...
+
     def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
         """What each of ``devices`` holds now. Every device has an answer. Raises as ``apply`` does."""
         ...

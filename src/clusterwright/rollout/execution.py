@@ -15,8 +15,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from clusterwright.deploy.pulumi.automation import Engine, Given, Ran
+from clusterwright.deploy.pulumi.automation import Engine, Ran
 from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
+from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.order import drive_stacks
 from clusterwright.deploy.pulumi.units import UPPER, Stack
 from clusterwright.finding import ClusterwrightError

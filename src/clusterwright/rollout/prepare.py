@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clusterwright.artifact import Artifact
-from clusterwright.deploy.pulumi.automation import Engine, Given
+from clusterwright.deploy.pulumi.automation import Engine
+from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.manifest import Manifest, joint_digest
 from clusterwright.deploy.pulumi.rendering import Source, make_manifests
 from clusterwright.deploy.pulumi.units import Stack
@@ -94,7 +95,7 @@ def prepare_update(
     manifests = make_manifests(plan, target, stacks, source)
     known = engine.known()
     read = engine.all_given(stack for stack in stacks if stack.name in known)
-    given = {stack.name: read.get(stack.name, Given({}, {})) for stack in stacks}
+    given = {stack.name: read.get(stack.name, Given({}, {})).under(manifests[stack.name].former) for stack in stacks}
     first = tuple(
         stack.name
         for stack in stacks

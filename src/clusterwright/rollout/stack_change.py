@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clusterwright.deploy.pulumi.automation import Given, Ran
+from clusterwright.deploy.pulumi.automation import Ran
 from clusterwright.deploy.pulumi.events import Event, EventKind
+from clusterwright.deploy.pulumi.given import Given
 
 MOST_LINES = 400
 """Lines about one stack that the record keeps: what devices say themselves has no end."""

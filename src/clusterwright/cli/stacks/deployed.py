@@ -25,8 +25,9 @@ from clusterwright.cli.stacks.options import (
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
-    from clusterwright.deploy.pulumi.automation import Engine, Given, Ran
+    from clusterwright.deploy.pulumi.automation import Engine, Ran
     from clusterwright.deploy.pulumi.events import Event
+    from clusterwright.deploy.pulumi.given import Given
     from clusterwright.deploy.pulumi.units import Stack
     from clusterwright.rollout.audit import Approval
     from clusterwright.rollout.execution import Result

@@ -65,6 +65,9 @@ class AnsibleTarget:
         nowhere = Outcome(Status.UNREACHABLE, message=_NO_ADDRESS)
         return {device: found.get(device, nowhere) for device in batch}
 
+    def rename(self, names: Mapping[str, str]) -> None:
+        """See ``Target.rename``: a device itself keeps what was put on it, whatever it is called."""
+
     def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
         """See ``Target.read``."""
         heard = self._run(dict.fromkeys(devices))

@@ -29,6 +29,7 @@ from pulumi.automation.errors import create_command_error
 
 from clusterwright.deploy.locks import Busy, StackLocks, clear_way, owners_in
 from clusterwright.deploy.pulumi.events import Event, EventKind, Listener, for_people, translate
+from clusterwright.deploy.pulumi.given import Given, read_given
 from clusterwright.deploy.pulumi.manifest import VARIABLE
 from clusterwright.deploy.pulumi.project import (
     PROJECT,
@@ -62,20 +63,6 @@ class Ran:
     counts: Mapping[str, int]
     duration_s: float
     reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What devices were given last: the digest of each one's tree, "" where it is known to hold something else.
-
-    ``failed`` says why devices did not take what they were to have last; ``downlinks`` is what a stack of the upper
-    layer offers pods. ``manifest`` is the digest of what a stack was deployed from, "" where that is not known.
-    """
-
-    trees: Mapping[str, str]
-    failed: Mapping[str, str]
-    downlinks: Downlinks = field(default_factory=dict)
-    manifest: str = ""
 
 
 class OwnGroup(automation.PulumiCommand):
@@ -362,23 +349,6 @@ def unit_urn(stack: Stack, unit: Unit) -> str:
     """How Pulumi names a unit's resource."""
     parents = "clusterwright:index:Cluster$" + ("clusterwright:index:Pod$" if stack.pod else "")
     return f"urn:pulumi:{stack.name}::{PROJECT}::{parents}clusterwright:index:{KINDS[unit.kind]}::{unit.name}"
-
-
-def read_given(state: Mapping[str, Any]) -> Given:
-    """What a stack's state says of its devices; ``state`` is the deployment that Pulumi exports."""
-    trees: dict[str, str] = {}
-    failed: dict[str, str] = {}
-    downlinks: dict[str, Mapping[str, str]] = {}
-    manifest = ""
-    for resource in state.get("resources", []):
-        outputs = resource.get("outputs", {})
-        if resource["type"] == "pulumi:pulumi:Stack":
-            manifest = outputs.get("manifest", "")
-        if resource.get("custom") and isinstance(outputs.get("devices"), dict):
-            trees |= outputs["devices"]
-            failed |= outputs.get("failed", {})
-            downlinks |= dict.fromkeys(outputs["devices"], outputs.get("downlinks", {}))
-    return Given(trees, failed, downlinks, manifest)
 
 
 def _reason(error: automation.CommandError) -> str:

@@ -34,6 +34,7 @@ class Manifest:
     """What one stack is to bring about; units without devices are left out.
 
     ``downlinks`` are what the upper layer offers pods: in its own manifest to all, in a pod's what that leans on.
+    ``former`` are the names that devices had before they were renamed, which a state may know them by.
     """
 
     cluster: str
@@ -42,6 +43,7 @@ class Manifest:
     pod: str
     units: tuple[ManifestUnit, ...]
     downlinks: Downlinks = field(default_factory=dict)
+    former: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def trees(self) -> dict[str, str]:
@@ -58,15 +60,26 @@ class Manifest:
         return hashlib.sha256(self.content()).hexdigest()
 
 
-def manifest_of(cluster: str, stack: Stack, trees: Mapping[str, str], downlinks: Downlinks) -> Manifest:
-    """The manifest of ``stack`` when ``trees`` has the digest of each device that the target reaches."""
+def manifest_of(
+    cluster: str, stack: Stack, trees: Mapping[str, str], downlinks: Downlinks, former: Mapping[str, str]
+) -> Manifest:
+    """The manifest of ``stack`` when ``trees`` has the digest of each device that the target reaches.
+
+    ``former`` has the earlier names of the cluster's devices that were renamed.
+    """
     units = (
         ManifestUnit(unit.name, unit.kind, {name: trees[name] for name in unit.devices if name in trees})
         for unit in stack.units
     )
     # An unmanaged switch has no files of its own, and the target may not reach every device.
     return Manifest(
-        cluster, stack.name, stack.layer, stack.pod, tuple(unit for unit in units if unit.devices), downlinks
+        cluster,
+        stack.name,
+        stack.layer,
+        stack.pod,
+        tuple(unit for unit in units if unit.devices),
+        downlinks,
+        {name: former[name] for unit in stack.units for name in unit.devices if name in former},
     )
 
 
@@ -75,7 +88,13 @@ def load_manifest(store: Store, digest: str) -> Manifest:
     data = json.loads(store.get(digest))
     units = tuple(ManifestUnit(unit["name"], unit["kind"], unit["devices"]) for unit in data["units"])
     return Manifest(
-        data["cluster"], data["stack"], data["layer"], data["pod"], units, data.get("downlinks", {})
+        data["cluster"],
+        data["stack"],
+        data["layer"],
+        data["pod"],
+        units,
+        data.get("downlinks", {}),
+        data.get("former", {}),
     )  # earlier ones had none
 
 

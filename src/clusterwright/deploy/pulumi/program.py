@@ -62,7 +62,8 @@ class UnitResource(pulumi.CustomResource):
 
     ``downlinks`` is what the unit, a switch of the upper layer, offers each pod. Its output says what the switch holds:
     a switch that kept its previous configuration offers what it did before. ``about`` is for those who read inputs,
-    such as policy packs: nothing is compared by it.
+    such as policy packs: nothing is compared by it. ``former`` are the earlier names of devices that were renamed: the
+    state may know the unit, or what its devices hold, by these.
     """
 
     downlinks: pulumi.Output[Mapping[str, str]]
@@ -75,8 +76,14 @@ class UnitResource(pulumi.CustomResource):
         downlinks: Mapping[str, str],
         options: pulumi.ResourceOptions,
         about: Mapping[str, Any] | None = None,
+        former: Mapping[str, str] | None = None,
     ) -> None:
         properties = {"devices": dict(trees), **({"downlinks": dict(downlinks)} if downlinks else {})}
+        if own := {device: former[device] for device in trees if former and device in former}:
+            properties["former"] = own
+        if name in own:
+            alias = pulumi.ResourceOptions(aliases=[pulumi.Alias(name=own[name])])
+            options = pulumi.ResourceOptions.merge(options, alias)
         if about:
             properties["about"] = dict(about)
         super().__init__(f"clusterwright:index:{KINDS[kind]}", name, properties, options)
@@ -203,6 +210,7 @@ def units_of(
             {} if manifest.pod else manifest.downlinks.get(unit.name, {}),
             options,
             about.get(unit.name) if about else None,
+            manifest.former,
         )
         for unit in manifest.units
     }

@@ -105,8 +105,8 @@ class ClusterwrightProvider(Provider):
 
     async def diff(self, request: DiffRequest) -> DiffResponse:
         """Compares tree digests, and shows the lines that change."""
-        old, new = map_of(request.old_state, "devices"), map_of(request.new_inputs, "devices")
-        failed = map_of(request.old_state, "failed")
+        old, new = _held(request.old_state, request.new_inputs), map_of(request.new_inputs, "devices")
+        failed = _held(request.old_state, request.new_inputs, "failed")
         changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name) or name in failed]
         if not changed:
             downlinks = (map_of(properties, "downlinks") for properties in (request.old_state, request.new_inputs))
@@ -180,8 +180,10 @@ class ClusterwrightProvider(Provider):
             await self._log.warning(urn, notice)
 
     async def _bring_about(self, urn: str, news: Properties, olds: Properties) -> dict[str, PropertyValue]:
-        store, _, batching = self._opened()
-        wanted, before = map_of(news, "devices"), map_of(olds, "devices")
+        store, target, batching = self._opened()
+        wanted, before = map_of(news, "devices"), _held(olds, news)
+        known, former = map_of(olds, "devices"), map_of(news, "former")
+        await asyncio.to_thread(target.rename, {was: now for now, was in former.items() if was in known})
         batch = {name: store.get_tree(name, digest) for name, digest in wanted.items()}
         batch |= {name: () for name in before if name not in wanted}
         outcomes = await batching.apply(batch)
@@ -230,6 +232,12 @@ class ClusterwrightProvider(Provider):
         if self._store is None or self._target is None or self._batching is None:
             raise ClusterwrightError("the provider was not configured: the stack names no target")
         return self._store, self._target, self._batching
+
+
+def _held(olds: Properties, news: Properties, what: str = "devices") -> dict[str, str]:
+    """What a state says of devices, under the names that they have now."""
+    now = {was: name for name, was in map_of(news, "former").items()}
+    return {now.get(name, name): value for name, value in map_of(olds, what).items()}
 
 
 def _downlinks(properties: Properties) -> dict[str, PropertyValue]:

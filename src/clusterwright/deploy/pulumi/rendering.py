@@ -16,6 +16,7 @@ from clusterwright.deploy.pulumi.upper_layer import downlinks_of
 from clusterwright.deploy.secrets.versions import Versions, labelled
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import Chosen
+from clusterwright.plan.allocation.standing import Standing
 from clusterwright.plan.model import Plan
 
 FEW = 256
@@ -66,7 +67,8 @@ def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[str
         prepare(plan)
         trees = dict(fan_out(work, shares_of(plan, names, count)))
     downlinks = downlinks_of(plan, target, stacks)
-    found = {stack.name: manifest_of(plan.name, stack, trees, downlinks[stack.name]) for stack in stacks}
+    former = Standing(plan.spec, plan.spec.allocated).former
+    found = {stack.name: manifest_of(plan.name, stack, trees, downlinks[stack.name], former) for stack in stacks}
     for manifest in found.values():
         store.put(manifest.content())
     return found

@@ -155,6 +155,10 @@ class ResolvingTarget:
             self._scrub()
         return {device: self._cleaned(outcome, batch[device], resolved[device]) for device, outcome in outcomes.items()}
 
+    def rename(self, names: Mapping[str, str]) -> None:
+        """See ``Target.rename``."""
+        self.inner.rename(names)
+
     def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
         """See ``Target.read``."""
         return self.inner.read(devices)

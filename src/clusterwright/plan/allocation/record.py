@@ -54,6 +54,7 @@ def record(plan: Plan, day: date, before: Allocated | None = None) -> Allocated:
         cables=found.cables,
         freed_ports=ports,
         freed_addresses=addresses,
+        former={name: was for name, was in standing.former.items() if name in plan.by_name},
     )
 
 

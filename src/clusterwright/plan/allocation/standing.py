@@ -69,6 +69,12 @@ class Standing:
                 found[switch.name] = tier + switch.name.removeprefix(switch.tier)
         return found
 
+    @cached_property
+    def former(self) -> Mapping[str, str]:
+        """What devices of today were called before, as long as the spec says that something was renamed."""
+        known = self.allocated.former.items() if self.spec.renamed else ()
+        return {self.name(now): was for now, was in known} | {now: was for was, now in self.names.items()}
+
     def name(self, before: str) -> str:
         """What the device ``before`` of the file is called now."""
         return self.names.get(before, before)

@@ -79,7 +79,8 @@ Cables = Mapping[End, StandingCable]
 
 @dataclass(frozen=True, slots=True)
 class Allocated:
-    """An allocation file. ``cables`` and addresses are by fabric; ``freed`` is not handed out again.
+    """An allocation file. ``cables`` and addresses are by fabric; ``freed`` is not handed out again. ``former`` is what
+    devices that were renamed were called before.
 
     ``is_own`` says that the file is the spec's own, rather than that of the phase before.
     """
@@ -92,6 +93,7 @@ class Allocated:
     cables: Mapping[str, Cables] = field(default_factory=dict, repr=False)
     freed_ports: Mapping[End, Freed] = field(default_factory=dict, repr=False)
     freed_addresses: Mapping[tuple[str, int], Freed] = field(default_factory=dict, repr=False)
+    former: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __bool__(self) -> bool:
         return bool(self.groups or self.nodes or self.switches or self.cables or self.freed)

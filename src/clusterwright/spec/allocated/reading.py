@@ -61,6 +61,7 @@ class _FactReader:
     rows: dict[str, list[StandingCable]] = field(default_factory=dict)
     freed_ports: dict[End, Freed] = field(default_factory=dict)
     freed_addresses: dict[tuple[str, int], Freed] = field(default_factory=dict)
+    former: dict[str, str] = field(default_factory=dict)
     given: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     def problem(self, code: str, column: int, message: str, hint: str) -> None:
@@ -93,11 +94,12 @@ class _FactReader:
             return None
         name = line.removesuffix(":")
         known = {"groups": self.group, "nodes": self.node, "switches": self.switch, "freed": self.free}
+        known |= {"formerly": self.rename}
         if name.startswith(CABLES):
             own = self.rows.setdefault(name.removeprefix(CABLES), [])
             return lambda key, value: self.cable(own, key, value)
         if name not in known or name == line:
-            expected = "version: 1, groups:, nodes:, switches:, cables FABRIC: or freed:"
+            expected = "version: 1, groups:, nodes:, switches:, cables FABRIC:, freed: or formerly:"
             self.problem(NO_FACT, 1, f"`{line[:40]}` begins no section: {expected} do.", _AGAIN)
         return known.get(name)
 
@@ -220,6 +222,12 @@ class _FactReader:
                         self.once(f"the address of {cable.device} {cable.port}", "address", fabric, cable.address)
         return found
 
+    def rename(self, key: str, value: str) -> None:
+        now, before = expand(key), expand(value)
+        if len(now) != len(before):
+            raise _NoFactError(f"{len(now)} devices have {len(before)} former names", value)
+        self.former |= zip(map(_named, now), map(_named, before), strict=True)
+
     def free(self, key: str, value: str) -> None:
         kind, owner, *words = key.split()
         try:
@@ -258,6 +266,7 @@ def _read(text: str, file: str, is_own: bool) -> tuple[Allocated, tuple[Finding,
         reader.cables(),
         reader.freed_ports,
         reader.freed_addresses,
+        reader.former,
     )
     return found, tuple(reader.findings)
 

@@ -1,0 +1,53 @@
+"""What a stack's state says that its devices were given last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from clusterwright.deploy.pulumi.upper_layer import Downlinks
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What devices were given last: the digest of each one's tree, "" where it is known to hold something else.
+
+    ``failed`` says why devices did not take what they were to have last; ``downlinks`` is what a stack of the upper
+    layer offers pods. ``manifest`` is the digest of what a stack was deployed from, "" where that is not known.
+    """
+
+    trees: Mapping[str, str]
+    failed: Mapping[str, str]
+    downlinks: Downlinks = field(default_factory=dict)
+    manifest: str = ""
+
+    def under(self, former: Mapping[str, str]) -> Given:
+        """The same under the names that devices have now; ``former`` has those before, of the ones that were renamed.
+
+        A state that knows a device by its new name has been told already.
+        """
+        now = {was: name for name, was in former.items() if name not in self.trees}
+        return replace(
+            self,
+            trees={now.get(name, name): digest for name, digest in self.trees.items()},
+            failed={now.get(name, name): why for name, why in self.failed.items()},
+            downlinks={now.get(name, name): of for name, of in self.downlinks.items()},
+        )
+
+
+def read_given(state: Mapping[str, Any]) -> Given:
+    """What a stack's state says of its devices; ``state`` is the deployment that Pulumi exports."""
+    trees: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    downlinks: dict[str, Mapping[str, str]] = {}
+    manifest = ""
+    for resource in state.get("resources", []):
+        outputs = resource.get("outputs", {})
+        if resource["type"] == "pulumi:pulumi:Stack":
+            manifest = outputs.get("manifest", "")
+        if resource.get("custom") and isinstance(outputs.get("devices"), dict):
+            trees |= outputs["devices"]
+            failed |= outputs.get("failed", {})
+            downlinks |= dict.fromkeys(outputs["devices"], outputs.get("downlinks", {}))
+    return Given(trees, failed, downlinks, manifest)
