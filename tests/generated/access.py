@@ -9,7 +9,12 @@ from tests.generated.machines import chance
 
 Data = dict[str, Any]
 
-_KINDS = {"storage": "storage", "services": "scheduler", "fabric-managers": "services"}
+_KINDS = {"storage": "storage", "services": "scheduler", "controllers": "scheduler", "fabric-managers": "services"}
+
+_PORTS: dict[str, tuple[tuple[Any, ...], ...]] = {
+    "lustre": (("tcp", 988, "1018-1023"),),
+    "wekafs": (("tcp", "14000-14100"), ("udp", "14000-14100")),
+}
 
 
 def version_of(fabric: Data | None) -> int:
@@ -114,19 +119,21 @@ def _between_nodes(draw: st.DrawFn, spec: Data) -> None:
         if wide != "any" and name in on_roce:
             flows.append(flow(f"{name}-rdma", name, name, "udp", 4791))
     for mount in spec.get("mounts", ()):
-        flows += [flow(f"{name}-nfs", name, mount["system"], "tcp", 2049) for name in mount["nodes"]]
+        ports = _PORTS.get(mount["type"], (("tcp", 2049),))
+        ends = [(name, mount["system"]) for name in mount["nodes"]]
+        if mount["type"] in _PORTS:  # whose servers ask their clients
+            ends += [(mount["system"], name) for name in mount["nodes"]]
+        flows += [
+            flow(f"{a}-files-{b}-{at}", a, b, protocol, *numbers)
+            for a, b in ends
+            for at, (protocol, *numbers) in enumerate(ports)
+        ]
         if "kerberos" in spec.get("encryption", {}):
             flows += [flow(f"{name}-tickets", name, "site-services", "tcp", 88) for name in mount["nodes"]]
 
 
 def _services(spec: Data) -> None:
-    """What the service machines do for the others; the first of them run the scheduler."""
-    first = next((group["name"] for group in spec["nodes"] if group["role"] == "service"), "services")
-    if {first, "compute"} <= _addressed(spec):
-        spec["flows"].append(flow("slurmctld", "compute", first, "tcp", "6817-6819"))
-        spec["flows"].append(flow("slurmd", first, "compute", "tcp", 6818))
-        spec["flows"].append(flow("kubernetes", "compute", first, "tcp", 6443))
-        spec["flows"].append(flow("kubelet", first, "compute", "tcp", 10250))
+    """What the service machines do for the others but to give them jobs."""
     if not {"services", "compute"} <= _addressed(spec):
         return
     spec["flows"].append(flow("ssh", "services", "compute", "tcp", 22))
@@ -217,16 +224,17 @@ def partitions(draw: st.DrawFn, spec: Data) -> None:
 
 
 @st.composite
-def mounts(draw: st.DrawFn, spec: Data) -> None:
+def mounts(draw: st.DrawFn, spec: Data, rare: str) -> None:
     """Adds a mount of the storage, if there is one that nodes can reach."""
     systems = [group["name"] for group in spec["nodes"] if group["role"] == "storage"]
     front = next((fabric for fabric in spec["fabrics"] if fabric["name"] == "frontend"), None)
-    if not systems or front is None or chance(draw, 10):
+    of_others = rare == "storage of others" or chance(draw, 15)
+    if not systems or front is None or (not of_others and chance(draw, 10)):
         return
     clients = [group["name"] for group in spec["nodes"] if group.get("image") and group["role"] == "node"]
     if not clients or not set(clients + systems) <= _served(front):
         return
-    kind = draw(st.sampled_from(["rpc-with-mtls", "rpc-with-tls", "krb5p", "none"]))
+    kind = "none" if of_others else draw(st.sampled_from(["rpc-with-mtls", "rpc-with-tls", "krb5p", "none"]))
     option = {"rpc-with-mtls": "xprtsec=mtls", "rpc-with-tls": "xprtsec=tls", "krb5p": "sec=krb5p"}.get(kind)
     mount: Data = {
         "name": "home",
@@ -244,8 +252,19 @@ def mounts(draw: st.DrawFn, spec: Data) -> None:
             "nodev",
             "nosuid",
         ],
-        "protection": {"kind": kind, **({"reason": "public data"} if kind == "none" else {})},
+        "protection": {"kind": kind},
     }
+    if kind == "none":
+        mount["protection"] |= {"reason": "its servers speak no TLS", "owner": "storage"}
+    other = draw(st.sampled_from(["nfs4", "lustre", "wekafs"])) if of_others else ""
+    if other in _PORTS:
+        mount |= {"type": other, "options": ["nodev", "nosuid"]}
+        mount["export"] = "10.0.0.9@tcp:/data" if other == "lustre" else "weka-01/data"
+        for image in spec.get("images", ()):
+            if other == "lustre":
+                image["packages"] = [*image.get("packages", ()), "lustre-client-modules-dkms"]
+            else:
+                image.setdefault("units", {})["enable"] = ["weka-agent.service"]
     spec["mounts"] = [mount]
     if kind.startswith("rpc"):
         folder = "/etc/pki/clusterwright"

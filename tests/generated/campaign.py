@@ -17,9 +17,10 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from tests.generated.features import features
+from tests.generated.growth import grown
 from tests.generated.judge import Failed, judge
 from tests.generated.mended import mended, troubled
-from tests.generated.specs import Case, specs
+from tests.generated.specs import RARE, Case, specs
 
 from clusterwright.finding import Severity
 from clusterwright.rules.engine import lint_path
@@ -37,8 +38,11 @@ class Tally:
         self.features: Counter[str] = Counter()
 
     def draw(self, count: int, number: int) -> None:
-        """Judges ``count`` specs, the same ones for the same ``number``."""
+        """Judges ``count`` specs, the same ones for the same ``number``; as many of them with each of RARE."""
+        for at, rare in enumerate(RARE):
+            self._draw(count * (at + 1) // len(RARE) - count * at // len(RARE), number + at, rare)
 
+    def _draw(self, count: int, number: int, rare: str) -> None:
         @seed(number)
         @settings(
             max_examples=count,
@@ -48,12 +52,13 @@ class Tally:
             suppress_health_check=list(HealthCheck),
             phases=[Phase.generate],
         )
-        @given(specs())
+        @given(specs(rare))
         def run(case: Case) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 self.take(case, Path(folder))
 
-        run()
+        if count:
+            run()
 
     def take(self, case: Case, folder: Path) -> None:
         """Judges one spec and notes how that ended."""
@@ -65,6 +70,7 @@ class Tally:
         if not errors:
             self.clean += 1
             self.features.update(features(case))
+            self.features.update(f"grown by {name}" for name in case.grown)
 
     def _note(self, case: Case, failure: Failed) -> None:
         kind = kind_of(failure)
@@ -95,6 +101,10 @@ def judged(case: Case, folder: Path, *, thorough: bool) -> tuple[Case, set[str],
             if not any(finding.severity is Severity.ERROR for finding in told):
                 case, found = later, told
             case.write(folder)
+        if case.growth and not any(finding.severity is Severity.ERROR for finding in found):
+            case, found = grown(case, folder, found)
+    except Failed as broken:
+        return case, set(), [broken]
     except Exception as error:
         failure = Failed("lint", f"{type(error).__name__}: {error}")
         failure.__cause__ = error

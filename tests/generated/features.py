@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
 from tests.generated.ports import models
 from tests.generated.specs import Case, Data
@@ -63,6 +64,34 @@ def _of(case: Case) -> Iterator[str]:
         if "protocol" in flow:
             yield flow["protocol"]
     yield from _zones(parts)
+    yield from _rare(parts, groups, fabrics)
+
+
+def _rare(parts: list[Data], groups: list[Data], fabrics: list[Data]) -> Iterator[str]:
+    """What few would have if nothing but chance decided."""
+    if any(group.get("model") == "two-port-node" for group in groups):
+        yield "two-port NICs"
+    for attach in chain.from_iterable(fabric["attach"] for fabric in fabrics):
+        if "bond" in attach:
+            yield "bonds"
+    for mount in chain.from_iterable(part.get("mounts", ()) for part in parts):
+        if mount["protection"]["kind"] == "none":
+            yield "mount in clear"
+        yield f"mount of {mount['type']}"
+    for part in parts:
+        if len(_list(part.get("nccl"))) > 1:
+            yield "two NCCL profiles"
+        schedulers = _list(part.get("scheduler"))
+        if len(schedulers) > 1:
+            yield "two Slurms"
+        for each in schedulers:
+            yield from (key for key in ("controllers", "accounting") if key in each)
+            if len(_list(each["nodes"])) > 1:
+                yield "a Slurm of two groups"
+
+
+def _list(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else [] if found is None else [found]
 
 
 def _tier(tier: Data) -> Iterator[str]:

@@ -34,13 +34,16 @@ def levels(draw: st.DrawFn, depth: int, names: tuple[str, ...] = ("rack", "pod",
 
 
 @st.composite
-def compute_groups(draw: st.DrawFn, infiniband: bool) -> list[Data]:
+def compute_groups(draw: st.DrawFn, infiniband: bool, rare: str) -> list[Data]:
     """One group of GPU nodes, sometimes a second of another model."""
+    several = rare in {"two groups", "tenants", "two slurms"}
     depth = draw(st.sampled_from([1, 2, 2, 3]))
     second = "su" if infiniband and chance(draw, 60) else "pod"
     groups = []
-    for at in range(2 if chance(draw, 25) else 1):
+    for at in range(2 if several or chance(draw, 25) else 1):
         model = draw(st.sampled_from(COMPUTE if at == 0 else COMPUTE[1:]))
+        if rare == "two-port NICs" or not (infiniband or draw(st.integers(0, 9))):
+            model = "two-port-node"
         groups.append(
             {
                 "name": ("compute", "special")[at],
@@ -59,13 +62,17 @@ def compute_groups(draw: st.DrawFn, infiniband: bool) -> list[Data]:
 
 
 @st.composite
-def other_groups(draw: st.DrawFn, infiniband: bool) -> list[Data]:
+def other_groups(draw: st.DrawFn, infiniband: bool, rare: str) -> list[Data]:
     """Storage, service machines, and on InfiniBand perhaps its managers."""
     found: list[Data] = []
-    if chance(draw, 75):
+    if rare == "two groups":  # the two of GPU nodes
+        return found
+    if rare == "storage of others" or chance(draw, 75):
         found.append(_small(draw, "storage", draw(st.sampled_from(STORAGE)), "storage", "st", "s"))
-    if chance(draw, 80):
+    if rare in {"tenants", "two slurms", "bonds"} or chance(draw, 80):
         found.append(_small(draw, "services", "service-server", "service", "svc", "v"))
+    if rare == "two slurms" or chance(draw, 10):
+        found.append(_small(draw, "controllers", "service-server", "service", "ctl", "w"))
     if chance(draw, 35):
         found.append(_small(draw, "login", "service-server", "login", "log", "l"))
     if infiniband and chance(draw, 35):

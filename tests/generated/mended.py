@@ -59,20 +59,27 @@ def troubled(case: Case, folder: Path) -> Case:
     return case.changed(exceptions=exceptions)
 
 
+def promised(case: Case, errors: list[Finding], folder: Path) -> Case | None:
+    """The case, lying in ``folder``, that declares what it oversubscribes; None where that is not all that is asked."""
+    if not {error.code for error in errors} <= _UNDECLARED:
+        return None
+    spec = load_spec(folder / "cluster.yaml")
+    known = figures(spec, build_skeleton(spec))
+    over = [(name, value) for name, value in known.items() if name.startswith("oversubscription.")]
+    # Planned figures are promised as they are, or within what covers the narrowest unit.
+    tolerance = 0.5 if {error.code for error in errors} & _UNEVEN and case.cluster.get("expect") else 1e-9
+    if {each["tolerance"] for each in case.cluster.get("expect", ())} == {0.5}:
+        return None
+    expect = [
+        {"figure": name, "value": value, "tolerance": tolerance, "assumed": "It is drawn."} for name, value in over
+    ]
+    return case.changed(expect=expect)
+
+
 def _followed(case: Case, errors: list[Finding], folder: Path) -> Case | None:
     """The case with what is known to help done; None when nothing is."""
     if {error.code for error in errors} <= _UNDECLARED:
-        spec = load_spec(folder / "cluster.yaml")
-        known = figures(spec, build_skeleton(spec))
-        over = [(name, value) for name, value in known.items() if name.startswith("oversubscription.")]
-        # Planned figures are promised as they are, or within what covers the narrowest unit.
-        tolerance = 0.5 if {error.code for error in errors} & _UNEVEN and case.cluster.get("expect") else 1e-9
-        if {each["tolerance"] for each in case.cluster.get("expect", ())} == {0.5}:
-            return None
-        expect = [
-            {"figure": name, "value": value, "tolerance": tolerance, "assumed": "It is drawn."} for name, value in over
-        ]
-        return case.changed(expect=expect)
+        return promised(case, errors, folder)
     new = copy.deepcopy(case)
     done = [_mend(part, error) for error in errors for part in (new.base, new.cluster) if part is not None]
     return new if any(done) else None
@@ -115,7 +122,9 @@ def _mend(spec: Data, error: Finding) -> bool:
 
 
 def _watched(spec: Data, error: Finding) -> bool:
-    """Lets a fabric's watchdog look as often as any system can; False for another setting."""
+    """Lets a fabric's watchdog look as often as any system can, and no switch have telemetry."""
+    if (error.path or "").startswith("site.telemetry"):
+        return spec.get("site", {}).pop("telemetry", None) is not None
     named = re.match(r"fabrics\[([^]]+)\]\.pfc_watchdog", error.path or "")
     fabric = next((each for each in spec.get("fabrics", ()) if named and each["name"] == named[1]), None)
     if fabric is not None:
@@ -145,7 +154,49 @@ def _with_tools(spec: Data, _: Finding) -> bool:
     return bool(images)
 
 
-_OF_A_SECTION = {"CW334": _watched, "CW337": _with_tools, "CW509": _apart}
+def _unbonded(spec: Data, error: Finding) -> bool:
+    """Leaves NICs apart that can be no bond where they are."""
+    named = re.match(r"fabrics\[([^]]+)\]\.attach", error.path or "")
+    fabric = next((each for each in spec.get("fabrics", ()) if named and each["name"] == named[1]), None)
+    return fabric is not None and sum(each.pop("bond", None) is not None for each in fabric["attach"]) > 0
+
+
+def _of_today(spec: Data, _: Finding) -> bool:
+    """Gives images a kernel that has NFS over TLS."""
+    old = [each for each in spec.get("images", ()) if each["distribution"] != "Debian 13"]
+    for image in old:
+        image["distribution"] = "Debian 13"
+    return bool(old)
+
+
+def _in_a_tree(spec: Data, _: Finding) -> bool:
+    """Leaves blocks that are no blocks to a tree."""
+    slurm = spec.get("scheduler", {})
+    slurms = [each for each in (slurm if isinstance(slurm, list) else [slurm]) if each.pop("block_sizes", None)]
+    for each in slurms:
+        each["plugin"] = "tree"
+    return bool(slurms)
+
+
+def _not_booted(spec: Data, _: Finding) -> bool:
+    """Leaves booting over the network to the site, with its zone and the flows to it."""
+    for key, name in (("zones", "name"), ("flows", "to")):
+        if key in spec:
+            spec[key] = [each for each in spec[key] if each.get(name) != "boot"]
+    return spec.pop("boot", None) is not None
+
+
+_OF_A_SECTION = {
+    "CW628": _not_booted,
+    "CW543": _of_today,
+    "CW602": _in_a_tree,
+    "CW225": _unbonded,
+    "CW226": _unbonded,
+    "CW228": _unbonded,
+    "CW334": _watched,
+    "CW337": _with_tools,
+    "CW509": _apart,
+}
 
 
 def _fabric_mended(fabric: Data, error: Finding) -> bool:
@@ -165,15 +216,14 @@ def _mend_flow(spec: Data, error: Finding) -> bool:
 
 
 def _joined(tiers: list[Data]) -> bool:
-    """Whether something changed so that switches meet: no more of them above than links, at last one at the top."""
-    before = [(tier["count"], tier.get("join", "all")) for tier in tiers]
+    """Whether something changed so that switches meet: no more of them above than links, at last one for all."""
+    before = copy.deepcopy(tiers)
     for lower, upper in pairwise(tiers):
         upper["count"] = min(upper["count"], lower["up"]["links"])
         upper["join"] = "all"
-    if before == [(tier["count"], tier.get("join", "all")) for tier in tiers]:
-        tiers[-1]["count"] = 1
-        tiers[-1]["join"] = "all"
-    return before != [(tier["count"], tier.get("join", "all")) for tier in tiers]
+    if before == tiers:
+        tiers[-1] |= {"count": 1, "join": "all", "per": "cluster"}
+    return before != tiers
 
 
 def _in_modes(tiers: list[Data], hint: str) -> bool:

@@ -12,7 +12,7 @@ from tests.generated.ports import carries, models, nics, ports_at, switches
 
 Data = dict[str, Any]
 
-COPPER = ("dcs-7010tx-48", "dcs-7050sx3-48yc8")
+_NEVER = ("dcs-7010tx-48", "dcs-7050sx3-48yc8", "ds5000-sonic")  # of copper; and one whose lanes nobody publishes
 _ROLES = (("leaf", "spine", "core", "super"), ("rtsw", "ctsw", "atsw", "xtsw"), ("rsw", "fsw", "ssw", "bsw"))
 _SPEEDS = {"infiniband": (200, 400, 800, 100), "roce": (400, 200, 100), "ethernet": (100, 200, 400)}
 
@@ -55,8 +55,18 @@ class _Below:
 
 
 @st.composite
-def tiers(draw: st.DrawFn, name: str, technology: str, attached: Sequence[Attached], number: int) -> list[Data]:
-    """Tiers from the bottom up; the uppermost nearly always stands in the cluster."""
+def tiers(
+    draw: st.DrawFn,
+    name: str,
+    technology: str,
+    attached: Sequence[Attached],
+    number: int,
+    system: str = "",
+    *,
+    bonded: bool = False,
+) -> list[Data]:
+    """Tiers from the bottom up; the uppermost nearly always stands in the cluster. Their switches run ``system`` where
+    one is named; hosts that are ``bonded`` have one switch each."""
     names = [level["name"] for level in attached[0].group["levels"]]
     depth = draw(st.sampled_from([1, 2, 2, 2, 3, 3, 4]))
     places = sorted((draw(st.sampled_from([*names, "cluster"])) for _ in range(depth)), key=[*names, "cluster"].index)
@@ -77,7 +87,11 @@ def tiers(draw: st.DrawFn, name: str, technology: str, attached: Sequence[Attach
         if below is not None and chance(draw, 85):
             count = min(count, below.links)
         top = at == len(places) - 1
-        model, count = _model(draw, technology, loads, count, not top, place)
+        single = bonded and any(_home(each, places) == place for each in attached)
+        if single:
+            count = 1
+        own = system if (top if system == "eos" else at == 0) else ""
+        model, count = _model(draw, technology, loads, count, not top, place, own, 1 if single else 16)
         tier: Data = {"role": roles[at], "model": model, "per": place, "join": join, "count": count}
         down = {speed: -(-load // count) for speed, load in loads.items()}
         if chance(draw, 50):
@@ -96,6 +110,11 @@ def tiers(draw: st.DrawFn, name: str, technology: str, attached: Sequence[Attach
     return found
 
 
+def _home(attached: Attached, places: Sequence[str]) -> str | None:
+    """Where the lowest tier around a group's nodes stands."""
+    return next((name for name in places if attached.nodes_in(name) is not None), None)
+
+
 def _loads(
     attached: Sequence[Attached], places: Sequence[str], below: _Below | None, planes: int, join: str
 ) -> dict[int, int]:
@@ -103,7 +122,7 @@ def _loads(
     place = places[-1]
     loads: dict[int, int] = {}
     for each in attached:
-        home = next((name for name in places if each.nodes_in(name) is not None), None)
+        home = _home(each, places)
         nodes = each.nodes_in(place)
         if home != place or places.index(home) != len(places) - 1 or nodes is None:
             continue
@@ -125,12 +144,20 @@ def _loads(
 
 
 def _model(
-    draw: st.DrawFn, technology: str, loads: dict[int, int], count: int, goes_on: bool, place: str
+    draw: st.DrawFn,
+    technology: str,
+    loads: dict[int, int],
+    count: int,
+    goes_on: bool,
+    place: str,
+    system: str,
+    most: int,
 ) -> tuple[str, int]:
     """A switch that carries its share of the loads, with ports left for uplinks; and how many it takes."""
     tallest = 4 if place == "rack" else 60
-    usual = [name for name in switches(technology) if models()[name].units <= tallest and name not in COPPER]
-    for wanted in (count, 2 * count, 4 * count, 8 * count, 16 * count):
+    usual = [name for name in switches(technology) if models()[name].units <= tallest and name not in _NEVER]
+    usual = [name for name in usual if models()[name].network_os == system] or usual
+    for wanted in (count * times for times in (1, 2, 4, 8, 16) if times <= most):
         share = {speed: -(-load // wanted) + (1 if goes_on else 0) for speed, load in loads.items()}
         fitting = [name for name in usual if carries(name, share)]
         if fitting:
@@ -157,9 +184,9 @@ def _up(draw: st.DrawFn, technology: str, model: str, down: dict[int, int], atta
 
 
 @st.composite
-def addressing(draw: st.DrawFn, number: int, version: int) -> Data:
+def addressing(draw: st.DrawFn, number: int, version: int, *, shared: bool = False) -> Data:
     """Pools of one IP version that hold any cluster of this size; sometimes cut nearly to measure."""
-    host_links = draw(st.sampled_from(["shared", "point-to-point"]))
+    host_links = "shared" if shared else draw(st.sampled_from(["shared", "point-to-point"]))
     tight = chance(draw, 20)
     if version == 6:
         host_length = draw(st.sampled_from([64, 80, 112, 120])) if tight else 64
@@ -181,16 +208,28 @@ def addressing(draw: st.DrawFn, number: int, version: int) -> Data:
 
 
 @st.composite
-def ethernet(draw: st.DrawFn, name: str, number: int, technology: str, attached: Sequence[Attached]) -> Data:
-    """A routed fabric, with classes when it carries RDMA."""
+def ethernet(
+    draw: st.DrawFn,
+    name: str,
+    number: int,
+    technology: str,
+    attached: Sequence[Attached],
+    system: str = "",
+    *,
+    bonded: bool = False,
+) -> Data:
+    """A routed fabric, with classes when it carries RDMA; where hosts are ``bonded``, by all of their NICs."""
+    bond = {"bond": {"interface": "bond0", "rate": draw(st.sampled_from(["fast", "slow"]))}} if bonded else {}
     version = draw(st.sampled_from([4, 6, 6]))
     fabric: Data = {
         "name": name,
         "technology": technology,
         "mtu": draw(st.sampled_from([9000, 9000, 9214, 4200] if technology == "roce" else [9000, 1500, 9214])),
-        "attach": [{"nodes": each.group["name"], "nics": each.nics} for each in attached],
-        "tiers": draw(tiers(name, technology, attached, number)),
-        "addressing": draw(addressing(number, version)),
+        "attach": [
+            {"nodes": each.group["name"], "nics": each.nics, **(bond if each.count > 1 else {})} for each in attached
+        ],
+        "tiers": draw(tiers(name, technology, attached, number, system, bonded=bonded)),
+        "addressing": draw(addressing(number, version, shared=bonded)),
     }
     if technology == "roce":
         fabric["classes"] = draw(_classes())

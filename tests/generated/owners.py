@@ -17,13 +17,13 @@ _SECRETS = {"secret", "password", "authentication", "privacy"}
 
 
 @st.composite
-def owners(draw: st.DrawFn, spec: Data) -> None:
+def owners(draw: st.DrawFn, spec: Data, rare: str) -> None:
     """Adds them to a spec that has everything else."""
-    if chance(draw, 20):
+    if rare == "borders" or chance(draw, 20):
         _borders(spec)
-    if chance(draw, 15):
+    if rare == "macsec" or chance(draw, 15):
         _macsec(draw, spec)
-    if "mounts" in spec and chance(draw, 50):
+    if any(mount["protection"]["kind"] != "none" for mount in spec.get("mounts", ())) and chance(draw, 50):
         _datasets(spec)
     if chance(draw, 30):
         owned = ["owner-only"] if any(flow["from"] == "production" for flow in spec["flows"]) else []

@@ -5,19 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 from clusterwright.data_files import folder
 from clusterwright.spec.hardware.consistency import load_models
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.text.reader import read_document
 
+TWO_PORTS = Path(__file__).with_name("two-ports.yaml")
+"""A node whose GPUs have two ports each, which no model of the catalogue has."""
+
 
 @cache
 def models() -> Mapping[str, HardwareModel]:
-    """Every model of inventory/hardware by name."""
+    """Every model of inventory/hardware, and of TWO_PORTS, by name."""
     return {
         loaded.model.name: loaded.model
-        for path in sorted((folder("inventory") / "hardware").glob("*.yaml"))
+        for path in (*sorted((folder("inventory") / "hardware").glob("*.yaml")), TWO_PORTS)
         for loaded in load_models(read_document(path))[0]
     }
 

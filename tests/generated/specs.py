@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import dataclass
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,33 @@ from tests.generated.machines import (
     ASSUMED,
     chance,
     compute_groups,
-    instances,
     other_groups,
     server_image,
     training_image,
 )
 from tests.generated.networks import Attached, ethernet, infiniband, management
 from tests.generated.owners import owners
-from tests.generated.ports import models
+from tests.generated.ports import TWO_PORTS, models
+from tests.generated.work import work
+
+from clusterwright.spec.load import allocation_file
 
 Data = dict[str, Any]
+
+# What few specs would have if nothing but chance decided. A campaign asks for each of them in as many of its specs.
+RARE = (
+    "two groups",
+    "tenants",
+    "two slurms",
+    "bonds",
+    "two-port NICs",
+    "storage of others",
+    "borders",
+    "macsec",
+    "nvue",
+    "sonic",
+)
+GROWTH = ("nodes", "storage servers", "switches", "a rack left out", "a group before", "a model")
 
 
 @dataclass(frozen=True)
@@ -31,54 +49,68 @@ class Case:
     """A generated spec: ``cluster``, and the ``base`` that it extends, if it is split in two.
 
     ``trouble`` is what is to be drained or gone once there is a plan to choose from: a kind, and a number that chooses.
+    ``growth`` is in the same way what becomes of it once it is written down, ``allocated`` its allocation file then,
+    and ``grown`` what has become of it.
     """
 
     cluster: Data
     base: Data | None = None
     trouble: tuple[tuple[str, int], ...] = ()
+    growth: tuple[tuple[str, int], ...] = ()
+    allocated: str | None = None
+    grown: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> Path:
         """Writes it into ``folder`` as YAML (of which JSON is a part); returns the spec's path."""
         folder.mkdir(parents=True, exist_ok=True)
         if self.base is not None:
             (folder / "base.yaml").write_text(json.dumps(self.base, indent=1))
+        if any(TWO_PORTS.name in part.get("hardware", ()) for part in (self.cluster, self.base or {})):
+            shutil.copy(TWO_PORTS, folder)
         path = folder / "cluster.yaml"
         path.write_text(json.dumps(self.cluster, indent=1))
+        allocation_file(path).unlink(missing_ok=True)
+        if self.allocated is not None:
+            allocation_file(path).write_text(self.allocated)
         return path
 
     def changed(self, **sections: Any) -> Case:
         """The same with these sections of the spec itself replaced; None leaves one out."""
         data = {**self.cluster, **sections}
-        return Case({key: value for key, value in data.items() if value is not None}, self.base, self.trouble)
+        return replace(self, cluster={key: value for key, value in data.items() if value is not None})
 
 
 @st.composite
-def specs(draw: st.DrawFn) -> Case:
-    """A spec that most often lints clean once ``mended`` has declared what it oversubscribes."""
-    backend = draw(st.sampled_from(["roce", "roce", "roce", "infiniband", "infiniband", "none"]))
-    compute = draw(compute_groups(backend == "infiniband"))
-    others = draw(other_groups(backend == "infiniband"))
-    frontend = backend == "none" or chance(draw, 85)
+def specs(draw: st.DrawFn, rare: str) -> Case:
+    """A spec that most often lints clean once ``mended`` has declared what it oversubscribes; with ``rare``, one of
+    RARE, wherever its parts allow that."""
+    technologies = ["roce", "roce", "roce", "infiniband", "infiniband", "none"]
+    backend = "roce" if rare == "two-port NICs" else draw(st.sampled_from(technologies))
+    compute = draw(compute_groups(backend == "infiniband", rare))
+    others = draw(other_groups(backend == "infiniband", rare))
+    frontend = backend == "none" or rare not in {"", "two groups"} or chance(draw, 85)
     spec: Data = {
         "version": 1,
         "name": draw(st.sampled_from(["generated", "a", "c-1", "gpu-cluster-with-a-long-name"])),
         "site": {"domain": "example.net", "rack_units": draw(st.sampled_from([42, 48, 60]))},
         "nodes": [*compute, *others],
     }
-    spec["fabrics"] = draw(_fabrics(backend, compute, others, frontend))
+    spec["fabrics"] = draw(_fabrics(backend, compute, others, frontend, rare))
     if chance(draw, 80):
         draw(_management(spec))
     served = {attach.get("nodes") for fabric in spec["fabrics"] for attach in fabric["attach"]}
     spec["nodes"] = [group for group in spec["nodes"] if group["name"] in served]
+    if any(group["model"] == "two-port-node" for group in spec["nodes"]):
+        spec["hardware"] = [TWO_PORTS.name]
     draw(_software(spec))
-    draw(access.mounts(spec))
+    draw(access.mounts(spec, rare))
     draw(access.zones_and_flows(spec))
     draw(access.partitions(spec))
     draw(_site(spec))
-    draw(_work(spec))
-    draw(owners(spec))
+    draw(work(spec, rare))
+    draw(owners(spec, rare))
     draw(_extra_config(spec))
-    case = Case(spec, trouble=draw(_trouble()))
+    case = Case(spec, trouble=draw(_trouble()), growth=draw(_growth()))
     return draw(_split(case)) if chance(draw, 25) else case
 
 
@@ -88,6 +120,13 @@ def _trouble(draw: st.DrawFn) -> tuple[tuple[str, int], ...]:
         return ()
     kinds = st.sampled_from(["drained", "drained", "out-of-service", "port", "port", "group"])
     return tuple(draw(st.lists(st.tuples(kinds, st.integers(0, 9999)), min_size=1, max_size=3)))
+
+
+@st.composite
+def _growth(draw: st.DrawFn) -> tuple[tuple[str, int], ...]:
+    if not chance(draw, 50):
+        return ()
+    return tuple(draw(st.lists(st.tuples(st.sampled_from(GROWTH), st.integers(0, 999)), min_size=1, max_size=3)))
 
 
 @st.composite
@@ -123,12 +162,15 @@ def _extra_config(draw: st.DrawFn, spec: Data) -> None:
 
 
 @st.composite
-def _fabrics(draw: st.DrawFn, backend: str, compute: list[Data], others: list[Data], frontend: bool) -> list[Data]:
+def _fabrics(
+    draw: st.DrawFn, backend: str, compute: list[Data], others: list[Data], frontend: bool, rare: str
+) -> list[Data]:
     found = []
+    system = {"nvue": "nvue", "sonic": "sonic"}.get(rare, "eos" if rare == "borders" else "")
     # The rails of a fabric are those of the group that is named first.
     served = [Attached(group, "backend") for group in compute]
     if backend == "roce":
-        found.append(draw(ethernet("backend", 1, "roce", served[: 1 if chance(draw, 20) else None])))
+        found.append(draw(ethernet("backend", 1, "roce", served[: 1 if chance(draw, 20) else None], system)))
     if backend == "infiniband":
         hosts = [Attached(group, "fabric") for group in others if group["name"] == "fabric-managers"]
         managers = [each.group["name"] for each in hosts] or ["compute"]
@@ -139,9 +181,10 @@ def _fabrics(draw: st.DrawFn, backend: str, compute: list[Data], others: list[Da
             found[-1]["attach"] += [{"nodes": each.group["name"], "nics": each.nics, **to} for each in hosts]
     if frontend:
         everybody = [Attached(group, "frontend") for group in [*compute, *others]]
-        technology = "roce" if chance(draw, 15) else "ethernet"
+        technology = "roce" if rare not in {"bonds", "borders"} and chance(draw, 15) else "ethernet"
         able = [each for each in everybody if technology in models()[each.group["model"]].technology]
-        found.append(draw(ethernet("frontend", 2, technology, able)))
+        bonded = technology == "ethernet" and (rare == "bonds" or chance(draw, 15))
+        found.append(draw(ethernet("frontend", 2, technology, able, system, bonded=bonded)))
     return found
 
 
@@ -222,66 +265,6 @@ def _site(draw: st.DrawFn, spec: Data) -> None:
 
 
 @st.composite
-def _work(draw: st.DrawFn, spec: Data) -> None:
-    compute = spec["nodes"][0]
-    fabrics = {fabric["name"]: fabric for fabric in spec["fabrics"]}
-    rdma = next((f for f in spec["fabrics"] if f["technology"] != "ethernet"), None)
-    sockets = fabrics.get("frontend", rdma)
-    imaged = compute.get("image") is not None
-    if imaged and rdma and sockets and sockets["technology"] != "infiniband" and chance(draw, 85):
-        nccl: Data = {
-            "version": draw(
-                st.sampled_from(["2.27", "2.32", *(["2.18"] if rdma["technology"] == "infiniband" else [])])
-            ),
-            "fabric": rdma["name"],
-            "nodes": "compute",
-            "sockets": sockets["name"],
-        }
-        if rdma["technology"] == "roce":
-            nccl["data_class"] = "rdma"
-            if chance(draw, 30):
-                nccl["qps_per_connection"] = draw(st.sampled_from([1, 2, 4, 16]))
-            if any(item["name"] == "control" for item in rdma["classes"]) and nccl["version"] != "2.18":
-                nccl["control_dscp"] = 56
-        else:
-            nccl["service_level"] = 0
-        if chance(draw, 30):
-            nccl |= {"pytorch": "2.9", "heartbeat_timeout_s": 600, "topology_file": True}
-        spec["nccl"] = nccl
-    levels = [level["name"] for level in compute["levels"]]
-    # Jobs are given out by a daemon, which runs on a machine for services.
-    served = any(group["role"] == "service" for group in spec["nodes"])
-    if imaged and served and chance(draw, 70):
-        plugin = draw(st.sampled_from(["tree", "tree", "block"]))
-        spec["scheduler"] = {
-            "kind": "slurm",
-            "nodes": "compute",
-            "plugin": plugin,
-            "leaf": draw(st.sampled_from(levels)),
-            "munge": draw(st.sampled_from([{"secret": "munge"}, {"by_site": "Everybody makes their own."}])),
-        }
-        if plugin == "block":
-            leaf = next(nodes for name, _, nodes in instances(compute) if name == spec["scheduler"]["leaf"])
-            spec["scheduler"]["block_sizes"] = [leaf * 2**power for power in range(draw(st.integers(1, 3)))]
-        if chance(draw, 30):
-            spec["scheduler"]["kueue"] = {"label_prefix": "topology.example.net", "flavor": "gpus"}
-    if chance(draw, 50):
-        nodes = draw(st.integers(1, compute["count"]))
-        tensor = draw(st.sampled_from([1, 2, 4, 8]))
-        axes = {"tensor": tensor, "data": nodes * 8 // tensor}
-        sent = {"tensor": 4.0e10, "data": 8.0e9}
-        job = {"name": "small", "nodes": "compute", "axes": axes}
-        # An axis of one rank sends nothing.
-        spec["jobs"] = [{**job, "bytes_per_step": {axis: sent[axis] for axis in axes if axes[axis] > 1}}]
-    if chance(draw, 60):
-        spec["rollout"] = {
-            "min_bandwidth_percent": draw(st.sampled_from([0, 25, 50, 75])),
-            "racks_at_once": draw(st.integers(1, 4)),
-            "canaries": draw(st.integers(0, 2)),
-        }
-
-
-@st.composite
 def _split(draw: st.DrawFn, case: Case) -> Case:
     """The same cluster written as a base and what changes on it."""
     base, cluster = copy.deepcopy(case.cluster), {"extends": "base.yaml", "name": case.cluster["name"]}
@@ -298,4 +281,4 @@ def _split(draw: st.DrawFn, case: Case) -> Case:
             {"name": "gone", "from": "compute", "to": "compute", "protocol": "icmp", "reason": ASSUMED},
         ]
         cluster["flows"] = [*cluster.get("flows", []), {"name": "gone", "remove": True}]
-    return Case(cluster, base, case.trouble)
+    return replace(case, cluster=cluster, base=base)

@@ -290,7 +290,9 @@ def _bounds(network: Network) -> range:
 
 
 def check_addresses(plan: Plan) -> None:
-    """Addresses are unique in a fabric and lie in their pools; both ends of a link lie in one /127 or /31."""
+    """Addresses are unique in a fabric and lie in their pools; both ends of a link lie in one /127 or /31.
+
+    A bond has one."""
     for fabric in plan.spec.fabrics:
         pools = fabric.addressing
         cables = [cable for cable in plan.cables if cable.fabric == fabric.name]
@@ -311,6 +313,8 @@ def check_addresses(plan: Plan) -> None:
                 every.append(subnet.gateway)
         for cable in cables:
             low, high = cable.a.address, cable.b.address
+            if low is None and cable.bond is not None and high is None:
+                continue  # the address of a bond is its first cable's
             assert low is not None
             every.append(low)
             if high is not None:

@@ -9,8 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from clusterwright.deploy.pulumi.automation import Engine, Given, Ran
+from clusterwright.deploy.pulumi.automation import Engine, Ran
 from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
+from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.manifest import Manifest, ManifestUnit
 from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.finding import ClusterwrightError

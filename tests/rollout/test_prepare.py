@@ -9,7 +9,8 @@ from typing import cast
 import pytest
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.pulumi.automation import Engine, Given
+from clusterwright.deploy.pulumi.automation import Engine
+from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.units import Stack, choose, cut
 from clusterwright.deploy.targets import TARGETS, Chosen
 from clusterwright.plan.build import build_plan

@@ -15,7 +15,8 @@ from typing import cast
 import pytest
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.pulumi.automation import Engine, Given
+from clusterwright.deploy.pulumi.automation import Engine
+from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.manifest import Manifest, ManifestUnit
 from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.rollout.unchanged import unchanged
