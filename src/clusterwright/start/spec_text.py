@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from clusterwright.platforms.templates import template
 from clusterwright.start.sizing import needs_chip_settings
 from clusterwright.start.wish import SizedTier, Sizing, Wish
 
 _KEPT = ("gpus", "switches.", "oversubscription.")  # the figures that say what was wanted
+_ASNS_OF_TIER = 100_000  # apart: no tier has as many switches
 _SPARE = 0.75  # of what stays where one of a tier's switches is away: a rollout takes one after the other
+
+
+@dataclass(frozen=True, slots=True)
+class TierText:
+    """A tier with its cables, in metres, and the first of its AS numbers, 0 for none."""
+
+    sized: SizedTier
+    medium: str
+    length_m: int
+    asn: int
+
+    @property
+    def join(self) -> str:
+        """What is not said by leaving it out."""
+        return "" if self.sized.join == "all" else self.sized.join
+
+    @property
+    def asn_per(self) -> str:
+        """The uppermost tier has one number: what it hears of itself is a loop."""
+        return "switch" if self.sized.up_links else "tier"
 
 
 def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: str) -> str:
@@ -25,8 +47,7 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         if name.startswith(_KEPT)
     ]
     return template("start/cluster.yaml.j2").render(
-        title=f"{wish.nodes} {wish.node_model.name} on {wish.fabric}"
-        + (f", {wish.tenants} tenants" * (wish.tenants > 1)),
+        title=_title(wish),
         file=file,
         name=wish.name,
         hardware=wish.hardware,
@@ -39,6 +60,15 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         storage=wish.storage,
         scheduler=wish.scheduler,
         sizing=sizing,
+        mtu=4096 if wish.fabric == "infiniband" else 9000,
+        scheduled_below="pod" if wish.rails else "rack",
+        backend=_tiers(
+            sizing.backend,
+            0 if wish.fabric == "infiniband" else 4200100000,
+            *(("aoc", 15) if wish.rails else ("dac", 2)),
+        ),
+        frontend=_tiers(sizing.frontend, 4200500000, "dac", 2),
+        management=_tiers(sizing.management, 4200800000, "copper", 30),
         describe=_described(wish, sizing),
         engine="ftree" if len(sizing.backend) == 2 else "updn",
         percent=_percent(fabrics),
@@ -47,8 +77,16 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
     )
 
 
+def _tiers(stages: tuple[SizedTier, ...], asn: int, medium: str, length_m: int) -> list[TierText]:
+    """Nodes hang on the lowest tier by ``medium``; between switches there is multimode fibre across the room."""
+    return [
+        TierText(stage, *(("mmf", 30) if at else (medium, length_m)), asn + _ASNS_OF_TIER * (at + 1) if asn else 0)
+        for at, stage in enumerate(stages)
+    ]
+
+
 def _title(wish: Wish) -> str:
-    shared = f" for {wish.tenants} tenants" if wish.tenants > 1 else ""
+    shared = f", {wish.tenants} tenants" if wish.tenants > 1 else ""
     return f"{wish.nodes} {wish.node_model.name} on {wish.fabric}{shared}"
 
 
