@@ -99,7 +99,8 @@ golden: develop ## writes the tests' golden files anew; look at the diff before 
 
 lock: ## resolves pyproject.toml into the lock files; UPGRADE=--upgrade takes newer versions
 	@$(COMPILE) pyproject.toml -o requirements.lock
-	@$(COMPILE) pyproject.toml --group lint --group test --group docs -c requirements.lock -o requirements-dev.lock
+	@$(COMPILE) pyproject.toml --group lint --group test --group docs -c requirements.lock \
+		--override tools/overrides.txt -o requirements-dev.lock
 	@printf 'hatchling==1.27.0\neditables\n' | $(COMPILE) --no-annotate - -o requirements-build.lock
 
 clean: ## removes the environment, caches and what `make up` deployed

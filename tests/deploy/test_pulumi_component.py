@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import clusterwright
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.project import pulumi_environment
 
@@ -20,8 +21,9 @@ PAGE = Path(__file__).parents[2] / "docs/pulumi.md"
 pytestmark = pytest.mark.usefixtures("pulumi_on_the_path")
 
 
-def program() -> str:
-    (found,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+def program(word: str) -> str:
+    """The one program of the page that has ``word``."""
+    (found,) = (each for each in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if word in each)
     return str(found)
 
 
@@ -31,14 +33,14 @@ class Project:
     def __init__(self, place: Path) -> None:
         self.place = place
         shutil.copy(folder("inventory") / "lab-roce.yaml", place / "cluster.yaml")
-        (place / "__main__.py").write_text(program())
+        (place / "__main__.py").write_text(program("ClusterLayer"))
         runtime = f"{{name: python, options: {{virtualenv: {sys.prefix}}}}}"
         (place / "Pulumi.yaml").write_text(f"name: theirs\nruntime: {runtime}\nbackend: {{url: 'file://{place}'}}\n")
         self.run("stack", "init", "dev")
 
-    def run(self, *arguments: str, fails: bool = False) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, fails: bool = False, **more: str) -> subprocess.CompletedProcess[str]:
         environment = {**pulumi_environment(self.place), "PULUMI_CONFIG_PASSPHRASE": "", "PULUMI_HOME": str(self.place)}
-        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{more.get('PATH', os.environ['PATH'])}"
         done = subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
             cwd=self.place,
@@ -54,6 +56,36 @@ class Project:
         exported = json.loads(self.run("stack", "export").stdout)
         found: list[dict[str, Any]] = exported["deployment"]["resources"]
         return found
+
+
+# What Pulumi's distribution brings as its language host, which starts packs too; the one that is built here is older.
+HOST = """#!/bin/sh
+exec {python} "$2" "$1" "$2"
+"""
+
+
+def test_a_policy_pack_sees_what_each_device_is(tmp_path: Path) -> None:
+    (place := tmp_path / "program").mkdir()
+    project = Project(place)
+    (pack := tmp_path / "pack").mkdir()
+    (pack / "PulumiPolicy.yaml").write_text("runtime: test\n")
+    policy = program("PolicyPack")
+    (pack / "__main__.py").write_text(policy)
+    host = tmp_path / "pulumi-analyzer-policy-test"
+    host.write_text(HOST.format(python=sys.executable))
+    host.chmod(0o755)
+    on_path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    plan = clusterwright.plan(clusterwright.load(place / "cluster.yaml"))
+    models = {device.name: device.model for device in plan.devices}
+
+    refused = project.run("preview", "--policy-pack", str(pack), fails=True, PATH=on_path)
+    (pack / "__main__.py").write_text(re.sub("APPROVED = .*", f"APPROVED = {set(models.values())}", policy))
+    approved = project.run("preview", "--policy-pack", str(pack), PATH=on_path)
+
+    told = dict(re.findall(r"(\S+) is a (\S+), which nobody has approved", refused.stdout))
+    assert told.items() <= models.items()
+    assert set(told.values()) == {"wedge400-grand-teton", "dcs-7010tx-48"}, "those of the upper layer and of the pod"
+    assert "nobody has approved" not in approved.stdout
 
 
 def test_a_program_holds_layers_beside_its_own_resources(tmp_path: Path) -> None:
