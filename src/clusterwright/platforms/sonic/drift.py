@@ -17,101 +17,39 @@ from clusterwright.platforms.json_drift import compare_json
 
 Table = dict[str, Any]
 # Fields that say the same as being left out: defaults of the yang models, and of init_cfg.json.j2; "*" for any value.
+_DEFAULT_FIELDS = """
+PORT admin_status=down autoneg=off dhcp_rate_limit=300 fast_linkup=false mode=routed mtu=9100 pfc_asym=off role=Ext
+PORT subport=0 tpid=0x8100
+SYSLOG_SERVER format=standard port=514 protocol=udp severity=notice
+NTP admin_state=enabled authentication=disabled dhcp=enabled server_role=enabled
+NTP_SERVER admin_state=enabled association_type=server iburst=on resolve_as=* trusted=no version=4
+AAA failthrough=false
+TACPLUS auth_type=pap key_encrypt=* timeout=5
+TACPLUS_SERVER auth_type=pap priority=1 tcp_port=49 timeout=5
+RADIUS auth_type=pap key_encrypt=* timeout=5
+RADIUS_SERVER auth_port=1812 retransmit=3 timeout=5
+STATIC_ROUTE advertise=false bfd=false blackhole=false distance=0
+INTERFACE ipv6_use_link_local_only=disable nat_zone=0 mpls=disable
+LOOPBACK_INTERFACE admin_status=up nat_zone=0
+VLAN_INTERFACE ipv6_use_link_local_only=disable nat_zone=0 static_anycast_gateway=false
+MGMT_PORT admin_status=up mtu=1500
+LLDP enabled=true hello_time=30 multiplier=4 supp_mgmt_address_tlv=false supp_system_capabilities_tlv=false
+SCHEDULER meter_type=bytes type=WRR weight=1
+SSH_SERVER authentication_retries=6 inactivity_timeout=15 login_timeout=120 max_sessions=0 password_authentication=true
+SSH_SERVER ports=22
+BUFFER_POOL xoff=0
+BGP_GLOBALS_AF max_ebgp_paths=1 max_ibgp_paths=1
+DEVICE_METADATA default_bgp_status=up default_pfcwd_status=disable frr_mgmt_framework_config=false mac=*
+DEVICE_METADATA suppress-fib-pending=disabled synchronous_mode=enable timezone=UTC yang_config_validation=disable
+FEATURE auto_restart=enabled check_up_status=* delayed=* has_global_scope=* has_per_asic_scope=* has_per_dpu_scope=*
+FEATURE has_timer=* high_mem_alert=disabled set_owner=* state=enabled support_syslog_rate_limit=*
+FLEX_COUNTER_TABLE FLEX_COUNTER_DELAY_STATUS=* BULK_CHUNK_SIZE=* POLL_INTERVAL=*
+BGP_DEVICE_GLOBAL tsa_enabled=false wcmp_enabled=false idf_isolation_state=unisolated
+"""
 _DEFAULTS: Mapping[tuple[str, str], str] = {
-    ("PORT", "admin_status"): "down",
-    ("PORT", "autoneg"): "off",
-    ("PORT", "dhcp_rate_limit"): "300",
-    ("PORT", "fast_linkup"): "false",
-    ("PORT", "mode"): "routed",
-    ("PORT", "mtu"): "9100",
-    ("PORT", "pfc_asym"): "off",
-    ("PORT", "role"): "Ext",
-    ("PORT", "subport"): "0",
-    ("PORT", "tpid"): "0x8100",
-    ("SYSLOG_SERVER", "format"): "standard",
-    ("SYSLOG_SERVER", "port"): "514",
-    ("SYSLOG_SERVER", "protocol"): "udp",
-    ("SYSLOG_SERVER", "severity"): "notice",
-    ("NTP", "admin_state"): "enabled",
-    ("NTP", "authentication"): "disabled",
-    ("NTP", "dhcp"): "enabled",
-    ("NTP", "server_role"): "enabled",
-    ("NTP_SERVER", "admin_state"): "enabled",
-    ("NTP_SERVER", "association_type"): "server",
-    ("NTP_SERVER", "iburst"): "on",
-    ("NTP_SERVER", "resolve_as"): "*",
-    ("NTP_SERVER", "trusted"): "no",
-    ("NTP_SERVER", "version"): "4",
-    ("AAA", "failthrough"): "false",
-    ("TACPLUS", "auth_type"): "pap",
-    ("TACPLUS", "key_encrypt"): "*",
-    ("TACPLUS", "timeout"): "5",
-    ("TACPLUS_SERVER", "auth_type"): "pap",
-    ("TACPLUS_SERVER", "priority"): "1",
-    ("TACPLUS_SERVER", "tcp_port"): "49",
-    ("TACPLUS_SERVER", "timeout"): "5",
-    ("RADIUS", "auth_type"): "pap",
-    ("RADIUS", "key_encrypt"): "*",
-    ("RADIUS", "timeout"): "5",
-    ("RADIUS_SERVER", "auth_port"): "1812",
-    ("RADIUS_SERVER", "retransmit"): "3",
-    ("RADIUS_SERVER", "timeout"): "5",
-    ("STATIC_ROUTE", "advertise"): "false",
-    ("STATIC_ROUTE", "bfd"): "false",
-    ("STATIC_ROUTE", "blackhole"): "false",
-    ("STATIC_ROUTE", "distance"): "0",
-    ("INTERFACE", "ipv6_use_link_local_only"): "disable",
-    ("INTERFACE", "nat_zone"): "0",
-    ("INTERFACE", "mpls"): "disable",
-    ("LOOPBACK_INTERFACE", "admin_status"): "up",
-    ("LOOPBACK_INTERFACE", "nat_zone"): "0",
-    ("VLAN_INTERFACE", "ipv6_use_link_local_only"): "disable",
-    ("VLAN_INTERFACE", "nat_zone"): "0",
-    ("VLAN_INTERFACE", "static_anycast_gateway"): "false",
-    ("MGMT_PORT", "admin_status"): "up",
-    ("MGMT_PORT", "mtu"): "1500",
-    ("LLDP", "enabled"): "true",
-    ("LLDP", "hello_time"): "30",
-    ("LLDP", "multiplier"): "4",
-    ("LLDP", "supp_mgmt_address_tlv"): "false",
-    ("LLDP", "supp_system_capabilities_tlv"): "false",
-    ("SCHEDULER", "meter_type"): "bytes",
-    ("SCHEDULER", "type"): "WRR",
-    ("SCHEDULER", "weight"): "1",
-    ("SSH_SERVER", "authentication_retries"): "6",
-    ("SSH_SERVER", "inactivity_timeout"): "15",
-    ("SSH_SERVER", "login_timeout"): "120",
-    ("SSH_SERVER", "max_sessions"): "0",
-    ("SSH_SERVER", "password_authentication"): "true",
-    ("SSH_SERVER", "ports"): "22",
-    ("BUFFER_POOL", "xoff"): "0",
-    ("BGP_GLOBALS_AF", "max_ebgp_paths"): "1",
-    ("BGP_GLOBALS_AF", "max_ibgp_paths"): "1",
-    ("DEVICE_METADATA", "default_bgp_status"): "up",
-    ("DEVICE_METADATA", "default_pfcwd_status"): "disable",
-    ("DEVICE_METADATA", "frr_mgmt_framework_config"): "false",
-    ("DEVICE_METADATA", "mac"): "*",
-    ("DEVICE_METADATA", "suppress-fib-pending"): "disabled",
-    ("DEVICE_METADATA", "synchronous_mode"): "enable",
-    ("DEVICE_METADATA", "timezone"): "UTC",
-    ("DEVICE_METADATA", "yang_config_validation"): "disable",
-    ("FEATURE", "auto_restart"): "enabled",
-    ("FEATURE", "check_up_status"): "*",
-    ("FEATURE", "delayed"): "*",
-    ("FEATURE", "has_global_scope"): "*",
-    ("FEATURE", "has_per_asic_scope"): "*",
-    ("FEATURE", "has_per_dpu_scope"): "*",
-    ("FEATURE", "has_timer"): "*",
-    ("FEATURE", "high_mem_alert"): "disabled",
-    ("FEATURE", "set_owner"): "*",
-    ("FEATURE", "state"): "enabled",
-    ("FEATURE", "support_syslog_rate_limit"): "*",
-    ("FLEX_COUNTER_TABLE", "FLEX_COUNTER_DELAY_STATUS"): "*",
-    ("FLEX_COUNTER_TABLE", "BULK_CHUNK_SIZE"): "*",
-    ("FLEX_COUNTER_TABLE", "POLL_INTERVAL"): "*",
-    ("BGP_DEVICE_GLOBAL", "tsa_enabled"): "false",
-    ("BGP_DEVICE_GLOBAL", "wcmp_enabled"): "false",
-    ("BGP_DEVICE_GLOBAL", "idf_isolation_state"): "unisolated",
+    (table, field): value
+    for table, *fields in map(str.split, _DEFAULT_FIELDS.strip().splitlines())
+    for field, _, value in (each.partition("=") for each in fields)
 }
 # Tables that the image brings along, and that no packet and nobody who may speak to the switch hangs on.
 _OF_THE_IMAGE = frozenset(
