@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from typing import Protocol
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.job import NcclProfile, Scheduler
 from clusterwright.spec.model import CLUSTER, ClusterSpec
 from clusterwright.spec.text.document import Path
 
@@ -16,18 +16,6 @@ from clusterwright.spec.text.document import Path
 MOST_CHOICES = 12
 # Looking for a similar name among thousands takes a while; after this many misses the cause is another one.
 MOST_SUGGESTIONS = 20
-
-
-class NamesGroups(Protocol):
-    """Something under whose `nodes` a spec names node groups."""
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """Their names."""
-
-    @property
-    def path(self) -> Path:
-        """Where it stands in the spec."""
 
 
 def unknown(kind: str, name: str, known: Iterable[str], path: Path, owner: str = "") -> Problem:
@@ -76,7 +64,7 @@ def named_groups(spec: ClusterSpec, names: Iterable[str], path: Path) -> Iterato
     yield from ((name, (*path, at) if is_list else path) for at, name in enumerate(names))
 
 
-def named_twice(spec: ClusterSpec, owners: Iterable[NamesGroups]) -> Iterator[tuple[str, Path]]:
+def named_twice(spec: ClusterSpec, owners: Iterable[NcclProfile | Scheduler]) -> Iterator[tuple[str, Path]]:
     """Node groups that an earlier one of ``owners`` names under `nodes` too, with their places."""
     seen: set[str] = set()
     for owner in owners:
