@@ -5,19 +5,17 @@ What cannot be an adapter's own address (a group's, zeros, too few digits) is re
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
-from clusterwright.finding import Finding, Position, Severity
+from clusterwright.finding import Finding
+from clusterwright.spec.labels.rows import LabelFile
 from clusterwright.spec.reading import Reading
 from clusterwright.spec.text.document import Path
-from clusterwright.spec.text.source import read_text
 
 BAD_MAC = "CW149"
-COLUMNS = ("device", "port", "mac")
 _SEPARATORS = re.compile(r"[:.\- ]")
 _DIGITS = 12
 _GROUP_BIT = 1 << 40  # of the first octet (IEEE 802): the address of a group, not of one adapter
@@ -49,41 +47,27 @@ class MacFile:
 
 def read_macs(file: FilePath) -> tuple[MacFile, tuple[Finding, ...]]:
     """The rows of ``file`` that can be read, and a finding for each that cannot. Raises SpecError as reading does."""
-    findings: list[Finding] = []
-    rows = tuple(_rows(str(file), read_text(file, str(file)), findings))
-    return MacFile(str(file), rows), tuple(findings)
+    labels = LabelFile(str(file), BAD_MAC, "mac")
+    rows: dict[int, NotedMac] = {}
+    for each in labels.rows(file):
+        mac = mac_of(each.text)
+        if mac is None:
+            message, hint = (
+                f'"{each.text}" is not an adapter\'s MAC address.',
+                "Write it as on the label: 0c:42:a1:5b:00:0c.",
+            )
+            labels.problem(each.line, 1, message, hint)
+        elif mac in rows:
+            message = f"line {rows[mac].line} has this address already."
+            labels.problem(each.line, 1, message, "Look at both labels again.")
+        else:
+            rows[mac] = NotedMac(each.device, each.port, mac, each.line)
+    return MacFile(str(file), tuple(rows.values())), tuple(labels.findings)
 
 
 def macs_named(reading: Reading, _: str, path: Path) -> MacFile | None:
     """What the file holds that the spec names at ``path``; lines that cannot be read are recorded."""
     return reading.named_file(path, read_macs)
-
-
-def _rows(file: str, text: str, findings: list[Finding]) -> Iterator[NotedMac]:
-    def problem(line: int, message: str, hint: str) -> None:
-        findings.append(Finding(BAD_MAC, Severity.ERROR, message, hint, Position(file, line, 1)))
-
-    reader = csv.DictReader((line for line in text.splitlines() if not line.startswith("#")), strict=True)
-    numbers = [number for number, line in enumerate(text.splitlines(), 1) if not line.startswith("#")]
-    missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
-    if missing:
-        problem(1, f"the file has no column {', '.join(missing)}.", f"Begin it with the line {','.join(COLUMNS)}.")
-        return
-    seen: dict[int, int] = {}
-    for row in reader:
-        line = numbers[reader.line_num - 1]
-        mac = mac_of(row["mac"] or "")
-        if mac is None:
-            problem(
-                line,
-                f'"{row["mac"]}" is not an adapter\'s MAC address.',
-                "Write it as on the label: 0c:42:a1:5b:00:0c.",
-            )
-        elif mac in seen:
-            problem(line, f"line {seen[mac]} has this address already.", "Look at both labels again.")
-        else:
-            seen[mac] = line
-            yield NotedMac((row["device"] or "").strip(), (row["port"] or "").strip(), mac, line)
 
 
 def mac_of(text: str) -> int | None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from clusterwright.finding import MOST_TOLD, Finding, Position, Severity
 from clusterwright.spec.labels.guids import guid_of
 from clusterwright.spec.labels.macs import mac_of
-from clusterwright.spec.text.source import read_text
+from clusterwright.spec.text.source import read_text, refuse_characters
 
 NOT_NOTED = "CW280"
 MAX_BYTES = 64 * 1024 * 1024
@@ -64,7 +64,8 @@ NO_OVERLAY = Overlay("", ())
 def read_overlay(path: FilePath, file: str) -> tuple[Overlay, list[Finding]]:
     """What the file at ``path`` notes, and what is wrong with it. Raises SpecError for one that cannot be read."""
     findings: list[Finding] = []
-    text = read_text(path, file, MAX_BYTES).removeprefix("\ufeff")
+    text = read_text(path, file, MAX_BYTES).removeprefix("\ufeff").replace("\r\n", "\n")
+    refuse_characters(text, file)
     return Overlay(file, tuple(_rows(text, file, findings))), findings
 
 
@@ -95,7 +96,11 @@ def _rows(text: str, file: str, findings: list[Finding]) -> Iterator[Noted]:
     for line, raw in enumerate(text.split("\n"), 1):
         if not raw.strip() or raw.startswith("#"):
             continue
-        fields = [each.strip() for each in next(csv.reader([raw]))]
+        try:
+            fields = [each.strip() for each in next(csv.reader([raw]))]
+        except csv.Error as error:
+            problem(line, f"This is no line of CSV: {error}.", "Scan its labels again.")
+            continue
         if order is None:
             order = [each.lower() for each in fields]
             wrong = _wrong_header(order)

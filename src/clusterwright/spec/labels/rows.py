@@ -1,0 +1,74 @@
+"""The rows of a file of labels: CSV that somebody scanned or typed, each row the label of a port of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import NamedTuple
+
+from clusterwright.finding import Finding, Position, Severity
+from clusterwright.spec.text.source import read_text, refuse_characters
+
+
+class Label(NamedTuple):
+    """A row: the ``text`` of the label of ``port`` of ``device``, with its place."""
+
+    device: str
+    port: str
+    text: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFile:
+    """A file whose header names device, port and ``column``. What is no such row is in ``findings``, with ``code``."""
+
+    file: str
+    code: str
+    column: str
+    findings: list[Finding] = field(default_factory=list)
+
+    def problem(self, line: int, column: int, message: str, hint: str) -> None:
+        """Records a finding."""
+        self.findings.append(Finding(self.code, Severity.ERROR, message, hint, Position(self.file, line, column)))
+
+    def rows(self, path: FilePath) -> Iterator[Label]:
+        """The rows of the file at ``path``. Raises SpecError where it cannot be read (CW101)."""
+        text = read_text(path, self.file).removeprefix("\ufeff").replace("\r\n", "\n")
+        refuse_characters(text, self.file)
+        columns = ("device", "port", self.column)
+        order: dict[str, int] | None = None
+        for number, line in enumerate(text.split("\n"), 1):
+            fields = _fields(line)
+            if not line.strip() or line.startswith("#"):
+                continue
+            if order is None:
+                order = {name.lower(): at for at, (_, name) in enumerate(fields)}
+                missing = [name for name in columns if name not in order]
+                if missing:
+                    hint = f"Begin the file with the line {','.join(columns)}; further columns may follow."
+                    return self.problem(number, 1, f'the header has no column "{missing[0]}".', hint)
+            elif len(fields) <= max(order[name] for name in columns):
+                message = f"the line has {len(fields)} of {len(order)} fields."
+                self.problem(number, 1, message, "Write one comma between two.")
+            else:
+                (device_at, device), (_, port), (column, label) = (fields[order[name]] for name in columns)
+                if device:
+                    yield Label(device, port, label, number, column)
+                else:
+                    self.problem(number, device_at, "the line names no device.", "Write the device's planned name.")
+        if order is None:
+            self.problem(1, 1, "the file has no header.", f"Begin it with the line {','.join(columns)}.")
+
+
+def _fields(line: str) -> list[tuple[int, str]]:
+    """The fields of a line, each with its column from 1. Quotes around a field are what a spreadsheet adds."""
+    found: list[tuple[int, str]] = []
+    column = 1
+    for field_text in line.split(","):
+        bare = field_text.strip()
+        found.append((column + len(field_text) - len(field_text.lstrip()), bare.strip('"')))
+        column += len(field_text) + 1
+    return found
