@@ -113,7 +113,7 @@ def test_its_reader_knows_all_that_its_writer_writes(system: str, switches: dict
             assert path not in files or not list(openings(files[path], device.name, isolation))
         for path, routes in platform.reader.routes.items() if system in ROUTING else ():
             found = [
-                fault for name, own in files.items() if name.endswith(path) for fault in routes(own, lambda to: "")
+                fault for name, own in files.items() if name.endswith(path) for fault in routes(own, lambda to, via: "")
             ]
             assert not found
 

@@ -19,8 +19,8 @@ IN, OUT = "in", "out"
 Fault = tuple[int, str]
 """Where it begins in the text, and what is wrong."""
 
-RouteJudge = Callable[[str], str]
-"""What is wrong with a route to a destination, "" for nothing."""
+RouteJudge = Callable[[str, str], str]
+"""What is wrong with a route to a destination through a next hop, "" for nothing; a hop is "" where none is named."""
 
 FileText = Callable[[str], str]
 """The text of a device's file by its path, "" where it has none."""

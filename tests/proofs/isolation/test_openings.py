@@ -77,6 +77,7 @@ EOS_CASES: dict[str, tuple[str, Edit]] = {
     "a management address of another switch": (SSW, lambda text: MANAGED.sub(r"\g<1>10.99.0.17/25", text)),
     "a management address that is no planned one": (SSW, lambda text: MANAGED.sub(r"\g<1>10.99.0.99/25", text)),
     "a management network that is no planned one": (SSW, lambda text: MANAGED.sub(r"\g<1>\2/26", text)),
+    "a management route through another host": (SSW, put("10.99.0.0/23 10.99.0.1\n", "10.99.0.0/23 10.99.0.17\n")),
     "SNMP without keys": (SSW, added("snmp-server community public ro")),
     "gNMI without TLS": (SSW, put("      ssl profile gnmi-server\n", "")),
     "gNMI in the other VRF": (SSW, put("      vrf MGMT\n      ip access-group GNMI", "      ip access-group GNMI")),
@@ -150,7 +151,7 @@ CASES: dict[str, tuple[str, str, str, Edit]] = (
 # What only the plan can tell: whose cable, address or neighbour it is.
 BY_PLAN = re.compile(
     "nobody planned|stranger|of nobody|elsewhere|everything announced|EOS: a tunnel|of the neighbour alone"
-    "|within the port|of another switch|no planned one"
+    "|within the port|of another switch|another host|no planned one"
 )
 
 

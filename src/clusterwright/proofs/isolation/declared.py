@@ -194,6 +194,11 @@ class DeclaredIsolation:
         return "" if self.knows(text) else f"{port} has the address {text}, which is on no planned network"
 
     @cached_property
+    def hosts(self) -> Mapping[str, str]:
+        """Who has each address of a host or of a management port."""
+        return {address(*own): device for own, (device, _) in self.addresses.items()}
+
+    @cached_property
     def _management(self) -> Mapping[tuple[str, str], tuple[int, int, str]]:
         """By management port of a switch the version, address and length of prefix that the plan gives it."""
         sizes = {end: edge.subnet.size() for edge in self.edges for end in edge.ports.values()}

@@ -48,7 +48,7 @@ def folder_verdict(tree: RenderedTree) -> Verdict:
         *other_filters(tree),
         *nodes,
         *switches,
-        *route_faults(tree, _known(tree), is_declared=False),
+        *route_faults(tree, _known(tree)),
         *opening_faults(tree, None),
     ]
     facts = (

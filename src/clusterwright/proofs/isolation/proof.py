@@ -100,7 +100,7 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
         *border_route_faults(tree, declared),
         *service_faults(tree, declared),
         *firewall_faults(tree, declared),
-        *route_faults(tree, declared.known),
+        *route_faults(tree, declared.known, declared.hosts),
         *opening_faults(tree, declared),
         *login_faults(tree, declared),
         *carried_faults(tree, declared),

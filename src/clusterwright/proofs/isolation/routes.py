@@ -18,34 +18,36 @@ _DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
 
 
 def route_faults(
-    tree: RenderedTree, known: Mapping[int, Ranges], *, is_declared: bool = True
+    tree: RenderedTree, known: Mapping[int, Ranges], hosts: Mapping[str, str] | None = None
 ) -> Iterator[Counterexample]:
-    """Every route to where no zone and no fabric is, and everything that could bring one in.
+    """Every route to where no zone and no fabric is, or through a host, and everything that could bring one in.
 
-    ``known`` are the addresses that a route may lead to, by IP version. Where they are not what is declared, but only
-    what a tree happens to name, a route is at fault when it leads to public addresses and holds none of them.
+    ``known`` are the addresses that a route may lead to, by IP version, and ``hosts`` the devices by their address:
+    none of them passes packets on, but what is sent there it could read. Without ``hosts`` nothing is declared, only
+    what a tree happens to name is known, and a route is at fault when it leads to public addresses and none of these.
     """
     judged: dict[str, str] = {}
+
+    def judge(destination: str, hop: str) -> str:
+        if destination not in judged:
+            judged[destination] = _judge(known, destination, is_declared=hosts is not None)
+        if hosts and hop in hosts and not judged[destination]:
+            return f"a route to {destination} through {hop}, which is {hosts[hop]} and no gateway"
+        return judged[destination]
+
     for (device, path), file in sorted(tree.files.items()):
         reader = next((read for ends, read in _ROUTES.items() if path.endswith(ends)), None)
         if reader is None:
             continue
         text = file.read()
         try:
-            for at, what in reader(text, lambda to: _verdict(judged, known, to, is_declared)):
+            for at, what in reader(text, judge):
                 yield Counterexample(device, path, text.count("\n", 0, at) + 1, what)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise VerifyError(f"{device}:/{path}: the routes do not read ({error!r}). Render the spec again.") from None
 
 
-def _verdict(judged: dict[str, str], known: Mapping[int, Ranges], destination: str, is_declared: bool) -> str:
-    """What is wrong with a destination, "" for nothing."""
-    if destination not in judged:
-        judged[destination] = _judge(known, destination, is_declared)
-    return judged[destination]
-
-
-def _judge(known: Mapping[int, Ranges], destination: str, is_declared: bool) -> str:
+def _judge(known: Mapping[int, Ranges], destination: str, *, is_declared: bool) -> str:
     if destination in _DEFAULTS or destination.endswith("/0"):
         return f"a default route ({destination}) leads everywhere, the internet included"
     version = 6 if ":" in destination else 4

@@ -18,7 +18,8 @@ _LEAKS = ("default-originate", "leak routes ", "route-target import ", "vpn-impo
 def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Static routes but those to nowhere, and everything that brings routes from outside."""
     for found in _STATIC.finditer(f"\n{text}"):
-        if found["via"].split()[0] != "Null0" and (what := judge(found["to"])):
+        hop = next((word for word in found["via"].split() if "." in word or ":" in word), "")
+        if found["via"].split()[0] != "Null0" and (what := judge(found["to"], hop)):
             yield found.start(), what
         if "egress-vrf" in found["via"]:
             own = found["vrf"] or "default"

@@ -18,5 +18,6 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     for key in _ROUTES.finditer(text):
         rows = json.JSONDecoder().raw_decode(text, key.end())[0]
         for row in rows:
-            if what := judge(row["prefix"]):
-                yield text.find(f'"{row["prefix"]}"', key.start()), what
+            for hop in row.get("nexthops", []) or [""]:
+                if what := judge(row["prefix"], hop):
+                    yield text.find(f'"{row["prefix"]}"', key.start()), what

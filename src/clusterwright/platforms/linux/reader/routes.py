@@ -13,26 +13,28 @@ _NETWORK = re.compile(
     r"(?!no\b|false\b|0\b).*))$",
     re.M,
 )
-_FRR = re.compile(r"^(?:ip|ipv6) route (?P<to>\S+) .*$", re.M)
+_FRR = re.compile(r"^(?:ip|ipv6) route (?P<to>\S+) (?P<via>\S+).*$", re.M)
 _DEFAULT = re.compile(r"^ *neighbor \S+ default-originate.*$", re.M)
 _PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
 
 
 def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Routes of a .network file, and what takes some from others."""
-    section, start, gateway, named = "", 0, False, True
+    section, start, hop = "", 0, ""
+    to: list[tuple[int, str]] = []
     for found in (*_NETWORK.finditer(f"\n{text}"), None):
         if found is None or found["section"]:
-            if section == "[Route]" and gateway and not named:
+            if section == "[Route]" and hop and not to:
                 yield start, "a default route (a gateway without a destination) leads everywhere, the internet included"
+            for at, prefix in to if section == "[Route]" else ():
+                if what := judge(prefix, hop):
+                    yield at, what
             if found is not None:
-                section, start, gateway, named = found["section"], found.start(), False, False
+                section, start, hop, to = found["section"], found.start(), "", []
         elif found["to"]:
-            named = True
-            if section == "[Route]" and (what := judge(found["to"])):
-                yield found.start(), what
+            to.append((found.start(), found["to"]))
         elif found["via"]:
-            gateway = True
+            hop = found["via"]
             if section == "[Network]":
                 yield found.start(), "a default route (Gateway= of the network) leads everywhere, the internet included"
         else:
@@ -42,7 +44,7 @@ def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
 def frr_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Static routes of FRR, and default routes that it announces."""
     for found in _FRR.finditer(text):
-        if what := judge(found["to"]):
+        if what := judge(found["to"], found["via"]):
             yield found.start(), what
     for found in _DEFAULT.finditer(text):
         yield found.start(), f'"{found[0].strip()}" announces a default route'
@@ -54,7 +56,7 @@ def profile_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
         key, _, value = found[0].partition("=")
         parts = value.split(",")
         if key.startswith("route"):
-            if what := judge(parts[0]):
+            if what := judge(parts[0], *parts[1:2] or [""]):
                 yield found.start(), what
         elif key == "gateway" or len(parts) > 1:
             yield found.start(), "a gateway makes a default route: it leads everywhere, the internet included"

@@ -43,7 +43,9 @@ _MUST_STAND = {
 }
 _PORT = re.compile(r"^interface (mgmt\d+) (?:ip|ipv6) address (\S+)", re.M)
 _SERVER = re.compile(r"^(?:ip name-server|ntp server|logging) (\S+)$", re.M)
-_ROUTE = re.compile(r"^(?:ip (?:default-gateway|route (?P<to>\S+) /?(?P<mask>\S+))|ipv6 route (?P<six>\S+)) \S+", re.M)
+_ROUTE = re.compile(
+    r"^(?:ip (?:default-gateway|route (?P<to>\S+) /?(?P<mask>\S+))|ipv6 route (?P<six>\S+)) (?P<via>\S+)", re.M
+)
 _LOGIN = re.compile(
     r"^(?:username (?P<account>\S+) (?P<opens>.*)"
     r'|ssh client user (?P<keyed>\S+) authorized-key sshv2 "(?P<key>\S+ \S+).*"'
@@ -102,5 +104,5 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Default routes and static ones."""
     for found in _ROUTE.finditer(text):
         to = found["six"] or (f"{found['to']}/{found['mask']}" if found["to"] else "default")
-        if what := judge(to if found["six"] or to == "default" else str(ip_network(to))):
+        if what := judge(to if found["six"] or to == "default" else str(ip_network(to)), found["via"]):
             yield found.start(), what

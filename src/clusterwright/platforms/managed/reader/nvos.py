@@ -83,7 +83,7 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """NVOS's gateway is a default route of its port: what the port's outward lists let pass is where it leads."""
     root, lists = read_objects(text), NvueLists(text)
     for port, own in root.items("interface"):
-        for _, gateway in own.items("ip", "gateway"):
+        for hop, gateway in own.items("ip", "gateway"):
             rules = lists.at(port, "out").tables[0].chains[""].rules
             for rule in rules:
                 for each in rule.matches if rule.verdict == ACCEPT else ():
@@ -91,7 +91,7 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
                     link = each[PROTO] == values(ICMP6) and each[ICMP] != WHOLE[ICMP]
                     for low, high in each[DST].bounds if not link else ():
                         to = f"{address(version, low)}/0" if each[DST] is WHOLE[DST] else _prefix(version, low, high)
-                        if what := judge(to):
+                        if what := judge(to, hop):
                             yield begins(text, rule.line), f"the gateway's way out: {what}"
             ends = [(family, rule) for family in (V4, V6) for rule in rules if box(family=family) in rule.matches]
             if len({family for family, rule in ends if rule.verdict != ACCEPT}) < len((V4, V6)):

@@ -40,17 +40,17 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Static routes that lead somewhere, and default routes that a gateway makes. Raises Unreadable."""
     root = read_objects(text)
     leading = [
-        (prefix, own)
+        (prefix, hop, own)
         for vrf, _ in root.items("vrf")
         for prefix, own, is_discard in statics(root, vrf)
-        if not is_discard
+        for hop in ([hop for hop, _ in own.items("via")] or [""] if not is_discard else ())
     ]
     leading += [
-        (_DEFAULT[6 if ":" in gateway else 4], own)
+        (_DEFAULT[6 if ":" in gateway else 4], gateway, own)
         for _, port in root.items("interface")
         for gateway, own in port.items("ip", "gateway")
     ]
-    yield from ((begins(text, own.line), what) for prefix, own in leading if (what := judge(prefix)))
+    yield from ((begins(text, own.line), what) for prefix, hop, own in leading if (what := judge(prefix, hop)))
 
 
 def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
