@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
+from clusterwright.deploy.secrets.secrets import resolve
 from clusterwright.intent.scheduling import controllers
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.slurm import writer as slurm
@@ -33,6 +34,7 @@ hostname {controller}
 ip link set lo up
 ip address add {address} dev lo nodad
 runuser -u munge -- munged --force
+{records}
 slurmctld -D -c > {folder}/slurmctld.out 2>&1 &
 controller=$!
 for try in $(seq 300); do
@@ -44,9 +46,27 @@ scontrol show topology > {folder}/topology
 scontrol show config > {folder}/config
 scontrol show nodes > {folder}/nodes
 scontrol show partitions > {folder}/partitions
+[ -z "$keeper" ] || sacctmgr -nP show cluster > {folder}/clusters
 {questions}
 kill $controller $(cat /run/munge/munged.pid)
+[ -z "$keeper" ] || {{ kill $keeper; wait $keeper || true; kill $database; }}
 wait
+"""
+
+# What keeps the records: MariaDB, with the user that the site makes, and slurmdbd as its unit starts it.
+RECORDS = """
+mkdir -p /run/mysqld /run/slurmdbd /srv/mysql
+chown mysql /run/mysqld /srv/mysql
+chown slurm /run/slurmdbd
+mariadb-install-db --user=mysql --datadir=/srv/mysql --skip-test-db > {folder}/mariadb.out 2>&1
+runuser -u mysql -- mariadbd --datadir=/srv/mysql --bind-address=:: >> {folder}/mariadb.out 2>&1 &
+database=$!
+for try in $(seq 300); do mariadb-admin ping > /dev/null 2>&1 && break; sleep 0.1; done
+mariadb -e "grant all on {name}.* to '{user}'@'%' identified by '{password}'"
+install -D -o slurm -g slurm -m 0600 {folder}/{file} /etc/slurm/slurmdbd.conf
+runuser -u slurm -- slurmdbd -D > {folder}/slurmdbd.out 2>&1 &
+keeper=$!
+for try in $(seq 300); do sacctmgr -n show cluster > {folder}/registered 2>&1 && break; sleep 0.1; done
 """
 
 # Nodes that need no slurmd to be free: the controller takes them for machines of a cloud that it can start.
@@ -91,6 +111,19 @@ def controller_files(plan: Plan) -> dict[str, Artifact]:
     return files_of(plan, acting(plan))
 
 
+def _records(plan: Plan, folder: Path) -> str:
+    """What starts the database of the only Slurm and its slurmdbd; nothing where it keeps no records."""
+    slurm_of = only_slurm(plan).slurm
+    if slurm_of is None or slurm_of.accounting is None:
+        return ""
+    database = slurm_of.accounting.database
+    file = folder / slurm.DATABASE_FILE
+    file.write_bytes(resolve(file.read_bytes(), {database.secret: "kept-safe"}))
+    return RECORDS.format(
+        folder=folder, file=slurm.DATABASE_FILE, name=database.name, user=database.user, password="kept-safe"
+    )
+
+
 def controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = ()) -> dict[str, str]:
     """What a real controller says about our files: topology, config and nodes, and which nodes jobs get."""
     for program, package in PACKAGES.items():
@@ -103,6 +136,9 @@ def controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = ()) -
     assert host is not None
     names = [d.name for d in plan.devices if d.node_group in only_slurm(plan).nodes]
     hosts = [*controllers(plan, plan.spec.schedulers[0]), *names]
+    slurm_of = only_slurm(plan).slurm
+    if slurm_of is not None and slurm_of.accounting is not None:
+        hosts.append(slurm_of.accounting.database.host)
     lines = ["127.0.0.1 localhost", *(f"{host[1]} {name}" for name in hosts)]
     (folder / "hosts").write_text("\n".join(lines) + "\n")
     questions = (
@@ -111,7 +147,14 @@ def controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = ()) -
     if requests:
         _start_from_a_cloud(folder / "etc/slurm")
     state = plan.spec.schedulers[0].controllers.state
-    script = SCRIPT.format(folder=folder, controller=controller, address=host[1], questions=questions, state=state)
+    script = SCRIPT.format(
+        folder=folder,
+        controller=controller,
+        address=host[1],
+        questions=questions,
+        state=state,
+        records=_records(plan, folder),
+    )
     done = subprocess.run(
         ["unshare", "--mount", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script],
         capture_output=True,

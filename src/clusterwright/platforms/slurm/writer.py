@@ -234,7 +234,9 @@ def _accounting_files(plan: Plan, scheduler: Scheduler, device: Device) -> Itera
         return
     askers = {plan.by_name[name].node_group for name in controllers(plan, scheduler)}
     address = node_address(plan, device, askers)
-    text = template("slurm/slurmdbd.conf.j2").render(host=device.name, address=address, database=accounting.database)
+    text = template("slurm/slurmdbd.conf.j2").render(
+        host=device.name, address=address, ipv6=":" in (address or ""), database=accounting.database
+    )
     yield Artifact(device.name, DATABASE_FILE, text.encode(), KIND, 0o600)
     key = f"/{MUNGE_KEY}" if munge_secret(scheduler) is not None else ""
     unit = template("slurm/slurmdbd.service.conf.j2").render(
