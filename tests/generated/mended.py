@@ -112,7 +112,7 @@ def _mend(spec: Data, error: Finding) -> bool:
         tier["count"] *= 2
     elif error.code == "CW207" and tier["count"] > 1:
         tier["count"] -= max(1, tier["count"] // 4)
-    elif error.code in {"CW214", "CW221", "CW223"} and fabric is not None:
+    elif error.code in {"CW214", "CW221", "CW223", "CW229"} and fabric is not None:
         return _fabric_mended(fabric, error)
     elif error.code == "CW309":
         tier["asn"]["per"] = "switch"
@@ -203,6 +203,11 @@ def _fabric_mended(fabric: Data, error: Finding) -> bool:
     """Whether what concerns several tiers changed: how they are joined, their modes, or what is accepted of them."""
     if error.code == "CW221":
         fabric["accepts_single_failures"] = "A small cluster, with one way up in places."
+        return True
+    if error.code == "CW229":
+        for up in (tier["up"] for tier in fabric["tiers"] if "up" in tier):
+            up["speed_gbps"] = 400
+            up.pop("mode", None)
         return True
     return _joined(fabric["tiers"]) if error.code == "CW214" else _in_modes(fabric["tiers"], error.hint)
 

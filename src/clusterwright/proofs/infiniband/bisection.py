@@ -1,7 +1,8 @@
 """Bisection: how much of the adapters' bandwidth can cross between units and between halves, by maximum flow.
 
-By the theorem of Ford and Fulkerson the maximum flow is the smallest cut. All links count as one; a fabric of links of
-different speeds is measured in links, not in Gb/s, and a flow may take paths that no routing engine would choose.
+By the theorem of Ford and Fulkerson the maximum flow is the smallest cut. All links count as one, since no text names
+their speed: lint refuses uplinks that are slower than an adapter (CW229), and with faster ones there is more bandwidth
+than is proven. A flow may take paths that no routing engine would choose.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CW219, CW224, CW246 and CW248: the bandwidth of every unit of an InfiniBand fabric, and what directors take of it."""
+"""CW219, CW224, CW229, CW246, CW248: the bandwidth of every unit of an InfiniBand fabric, what directors take of it."""
 
 from __future__ import annotations
 
@@ -40,6 +40,23 @@ def unequal_units(subject: Subject) -> Iterator[Problem]:
             hint = f"Fill the units alike, or give each {tier.role} more uplinks"
             hint += ", or promise no more than the narrowest has." if most_to_one is not None else "."
             yield Problem((*tier.up.path, "links"), message, hint)
+
+
+@rule("CW229", Severity.ERROR)
+def slower_uplinks(subject: Subject) -> Iterator[Problem]:
+    """InfiniBand tiers whose uplinks are slower than an adapter of their fabric: links are counted, as if all were
+    alike, by CW219, CW224 and by proofs, whose text names no speed.
+    """
+    for fabric in subject.skeleton.fabrics:
+        speeds = [item.speed_gbps for item in fabric.attachments if item.node >= 0]
+        for tier in fabric.fabric.tiers if fabric.fabric.technology == "infiniband" and speeds else ():
+            if tier.up is not None and tier.up.speed_gbps < max(speeds):
+                message = (
+                    f"Uplinks of {tier.role} run at {tier.up.speed_gbps}G, and adapters at {max(speeds)}G. No text of"
+                    " this fabric says so, and its bandwidth would be proven from numbers of links."
+                )
+                hint = f"Give {tier.role} uplinks of {max(speeds)}G or more."
+                yield Problem((*tier.up.path, "speed_gbps"), message, hint)
 
 
 @rule("CW219", Severity.ERROR)
