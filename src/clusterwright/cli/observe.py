@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 LABELS = "labels"
 PROMETHEUS = "prometheus"
-FORMATS = ("text", "json", "csv", LABELS, PROMETHEUS)
+PROGRESS = "progress"
+FORMATS = ("text", "json", "csv", PROGRESS, LABELS, PROMETHEUS)
 MAX_BYTES = 512 * 1024 * 1024  # 20 times what the largest subnets list
 _EXIT_DIFFERENCES = 1
 
@@ -57,7 +58,8 @@ _EXIT_DIFFERENCES = 1
     type=click.Choice(FORMATS),
     default="text",
     show_default=True,
-    help="Output format; labels writes the GUIDs that were found, for the spec's guids file, and no differences.",
+    help="Output format; labels writes the GUIDs that were found, for the spec's guids file, and no differences;"
+    " progress how many cables of each rack and each pull are seen, missing and wrong, as CSV.",
 )
 def observe(
     spec: Path,
@@ -78,11 +80,11 @@ def observe(
     Exit status: 0 no differences, 1 differences, 2 could not run.
     """
     from clusterwright.cli.planning import plan_with_findings
-    from clusterwright.observe.compare import compare
+    from clusterwright.observe.compare import compare, scanned_states
     from clusterwright.observe.ibnetdiscover import parse, parse_name_map
     from clusterwright.observe.labels import label_lines
     from clusterwright.observe.lldp import parse_neighbours
-    from clusterwright.observe.lldp_compare import compare_neighbours
+    from clusterwright.observe.lldp_compare import compare_neighbours, heard_states
 
     if [bool(listings), bool(dumps), bool(running)].count(True) != 1:
         raise ClusterwrightError("observe compares one thing at a time: give --ibnetdiscover, --lldp or --running.")
@@ -94,6 +96,8 @@ def observe(
         plan, _ = plan_with_findings(spec)
         if dumps:
             heard = {path.stem: parse_neighbours(_text(path), str(path)) for path in _files(dumps)}
+            if form == PROGRESS:
+                return _tell_progress(plan, heard_states(plan, heard))
             return _tell(compare_neighbours(plan, heard), plan.name, "", form)
         chosen = fabric or _only_fabric(plan)
         names = parse_name_map(_text(name_map), str(name_map)) if name_map else {}
@@ -101,6 +105,8 @@ def observe(
         if form == LABELS:
             click.echo("\n".join(label_lines(plan, chosen, scans, names=names, by_name=by_name)))
             return 0
+        if form == PROGRESS:
+            return _tell_progress(plan, scanned_states(plan, chosen, scans, names=names, by_name=by_name))
         differences = compare(plan, chosen, scans, names=names, by_name=by_name, rates=rates)
     return _tell(differences, plan.name, chosen, form)
 
@@ -134,6 +140,15 @@ def _tell(differences: Sequence[ObservedDifference], cluster: str, fabric: str, 
     else:
         click.echo(render_text(differences), nl=False)
     return _EXIT_DIFFERENCES if differences else 0
+
+
+def _tell_progress(plan: Plan, states: Mapping[tuple[str, str], str]) -> int:
+    from clusterwright.report.crew.progress import CableProgress, crew_progress
+    from clusterwright.report.lists.table import csv_table
+    from clusterwright.report.records import Inventory
+
+    click.echo("".join(csv_table(CableProgress._fields, crew_progress(Inventory(plan), states))), nl=False)
+    return 0 if all(state == "seen" for state in states.values()) else _EXIT_DIFFERENCES
 
 
 def _files(places: tuple[Path, ...]) -> list[Path]:

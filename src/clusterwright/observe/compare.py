@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from clusterwright.observe.cabling import repair
 from clusterwright.observe.condition import guid_differences, model_differences, rate_differences
 from clusterwright.observe.difference import ObservedDifference, in_rack_order
-from clusterwright.observe.expected import expected_subnet
+from clusterwright.observe.expected import ExpectedSubnet, expected_subnet
 from clusterwright.observe.ibnetdiscover import Scan
-from clusterwright.observe.identity import identify, planned_peers
+from clusterwright.observe.identity import Identities, identify, planned_peers
 from clusterwright.observe.presence import (
     absent_hosts,
     absent_switches,
@@ -19,9 +19,10 @@ from clusterwright.observe.presence import (
     strangers,
     twins,
 )
-from clusterwright.observe.relocation import relocate
+from clusterwright.observe.progress import CableState, PlannedEnd, cable_states
+from clusterwright.observe.relocation import Relocation, relocate
 from clusterwright.observe.sentences import Speaker
-from clusterwright.observe.subnet import merge
+from clusterwright.observe.subnet import DiscoveredSubnet, merge
 from clusterwright.plan.model import Plan
 
 
@@ -39,10 +40,7 @@ def compare(
     ``names`` is a node-name map by node GUID; ``by_name`` trusts names more than planned GUIDs; ``rates`` compares
     widths and speeds. Raises ClusterwrightError for a fabric that is not InfiniBand.
     """
-    expected = expected_subnet(plan, fabric)
-    subnet = merge(scans)
-    first = identify(expected, subnet, names or {}, by_name=by_name, domain=plan.spec.site.domain)
-    found, relocations = relocate(expected, subnet, first)
+    expected, subnet, found, relocations = _identified(plan, fabric, scans, names, by_name=by_name)
     planned = planned_peers(expected, found)
     observed = dict(subnet.peer)
     speaker = Speaker(expected, subnet, found)
@@ -69,3 +67,32 @@ def compare(
             optional |= {a, b}
     differences.extend(speaker.cables(repair(planned, observed, optional, lower.__contains__)))
     return in_rack_order(differences)
+
+
+def scanned_states(
+    plan: Plan, fabric: str, scans: Sequence[Scan], *, names: Mapping[int, str] | None = None, by_name: bool = False
+) -> dict[PlannedEnd, CableState]:
+    """What became of each planned cable of a fabric, by its lower end; arguments as those of ``compare``.
+
+    The cables of a device that stands in another's place are wrong, whichever of the two is moved.
+    """
+    expected, subnet, found, relocations = _identified(plan, fabric, scans, names, by_name=by_name)
+    moved = {item.place for item in relocations if item.seen is not None}
+    cables, elsewhere, silent = [], set[int](), set[int]()
+    links = (link for link in expected.links if link.speed_gbps)
+    for link, cable in zip(links, (each for each in plan.cables if each.fabric == fabric), strict=True):
+        a, b = found.base[link.a] + link.a_port, found.base[link.b] + link.b_port
+        cables.append(((cable.a.device, cable.a.port), a, b))
+        if not link.required:
+            silent.add(a)
+        if moved & {name for at in (link.a, link.b) for name in (expected.sites[at].unit, expected.sites[at].names[0])}:
+            elsewhere.add(a)
+    return dict(cable_states(cables, subnet.peer, elsewhere, silent, subnet.contested.keys()))
+
+
+def _identified(
+    plan: Plan, fabric: str, scans: Sequence[Scan], names: Mapping[int, str] | None, *, by_name: bool
+) -> tuple[ExpectedSubnet, DiscoveredSubnet, Identities, tuple[Relocation, ...]]:
+    expected, subnet = expected_subnet(plan, fabric), merge(scans)
+    first = identify(expected, subnet, names or {}, by_name=by_name, domain=plan.spec.site.domain)
+    return expected, subnet, *relocate(expected, subnet, first)

@@ -9,6 +9,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.cabling import Edge, Move, repair
 from clusterwright.observe.difference import DifferenceKind, ObservedDifference, Place, in_rack_order
 from clusterwright.observe.lldp import Neighbour
+from clusterwright.observe.progress import CableState, cable_states
 from clusterwright.plan.model import Plan
 
 _Port = tuple[str, str]
@@ -20,15 +21,26 @@ def compare_neighbours(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> 
     A cable is judged when one of its devices was asked; what nobody was asked about is no difference. A cable that is
     heard at one end alone is there. Raises ClusterwrightError for a dump of a device that the plan does not know.
     """
-    unknown = sorted(heard.keys() - plan.by_name.keys())
-    if unknown:
-        raise ClusterwrightError(f"no device of {plan.name} is called {unknown[0]}; name each dump after its device")
     comparison = _Comparison(plan, heard)
     return in_rack_order([*comparison.strangers(), *comparison.doubled(), *comparison.cables()])
 
 
+def heard_states(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> dict[_Port, CableState]:
+    """What became of each planned Ethernet cable, by its lower end. Raises what ``compare_neighbours`` raises."""
+    own = _Comparison(plan, heard)
+    cables = [(own.ports[end], end, own.planned[end]) for end in own.lower]
+    foreign = {own.numbers[port] for port, _ in own.foreign}
+    doubled = own.rivals.keys() | {end for rivals in own.rivals.values() for end in rivals}
+    return dict(cable_states(cables, own.observed, foreign, own.silent, doubled))
+
+
 class _Comparison:
     def __init__(self, plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> None:
+        unknown = sorted(heard.keys() - plan.by_name.keys())
+        if unknown:
+            raise ClusterwrightError(
+                f"no device of {plan.name} is called {unknown[0]}; name each dump after its device"
+            )
         self.plan = plan
         self.heard = heard
         self.numbers: dict[_Port, int] = {}
@@ -45,6 +57,7 @@ class _Comparison:
             self.lower.add(a)
             if not cable.in_service or not self.is_audible(cable.a.device, cable.b.device):
                 self.optional |= {a, b}
+        self.silent = frozenset(self.optional)
         self.observed: dict[int, int] = {}
         self.foreign: list[tuple[_Port, Neighbour]] = []
         self.rivals: dict[int, list[int]] = {}  # a port to those that hear it besides the first
