@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
+from tests.platforms.bonded import RACK, RACK_SWITCHES, bonded
 from tests.platforms.plans import plan_of
 
+from clusterwright.output.engine import render_kinds
 from clusterwright.plan.own_addresses import own_addresses
+from clusterwright.proofs.registry import CHECKS
 from clusterwright.report.lists.interfaces import interfaces
 from clusterwright.source_of_truth.words import interface_type
 
+KINDS = frozenset(kind for check in CHECKS for kind in check.kinds)
 NODE = "vis-p00r00n0"
 
 
@@ -19,3 +26,17 @@ def test_the_link_is_an_interface_and_every_address_lies_on_one() -> None:
     assert interface_type(listed[-1], model, by_lanes=False) == "lag"
     every = {(each.device, each.name) for each in interfaces(plan, plan.devices)}
     assert {(own.device, own.port) for own in own_addresses(plan)} <= every
+
+
+@pytest.mark.parametrize("system", RACK_SWITCHES)
+def test_both_ends_know_the_link_by_the_name_that_is_rendered(system: str) -> None:
+    plan = bonded(system)
+    listed = {(each.device, each.name): each for each in interfaces(plan, plan.devices)}
+    for cable in plan.cables:
+        for end in (cable.a, cable.b) if cable.bond is not None else ():
+            link = listed[end.device, listed[end.device, end.port].lag or ""]
+            assert (link.kind, link.fabric, link.role) == ("lag", end.fabric, end.side)
+    own = {each.name for each in listed.values() if each.device == RACK and each.kind == "lag"}
+    texts = [each.content.decode() for each in render_kinds(plan, KINDS) if each.device == RACK]
+    assert own
+    assert all(any(re.search(rf"\b{name}\b", text) for text in texts) for name in own), own

@@ -1,6 +1,6 @@
 """The files and the sync, judged by the servers that they are for.
 
-Outside of `make test`: `make test-servers` runs it. A NetBox asks for Python 3.12, and is judged by where
+Outside of `make test`: `make test-servers` runs it. A NetBox asks for Python 3.12: without one it is judged by where
 CLUSTERWRIGHT_NETBOX names one that is empty and that may be filled, with admin's password "admin" and TOKEN.
 """
 
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from click.testing import CliRunner, Result
 from tests.report.specs import plan_of, spec_path
-from tests.source_of_truth.servers import TOKEN, NetboxForms, nautobot
+from tests.source_of_truth.servers import NAUTOBOT, NETBOX, TOKEN, NetboxForms, python_for, serving
 
 from clusterwright.cli.servers.sync import sync
 from clusterwright.report.records import Inventory
@@ -30,16 +30,20 @@ RACK = plan_of("lab-roce").devices[0].rack
 
 @pytest.fixture(scope="module")
 def nautobot_url() -> Iterator[str]:
-    with tempfile.TemporaryDirectory() as place, nautobot(Path(place)) as url:
+    with tempfile.TemporaryDirectory() as place, serving(NAUTOBOT, Path(place)) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
-def netbox_url() -> str:
+def netbox_url() -> Iterator[str]:
     url = os.environ.get("CLUSTERWRIGHT_NETBOX")
-    if not url:
-        pytest.skip("CLUSTERWRIGHT_NETBOX names no server: NetBox does not run on this Python")
-    return url
+    if url:
+        yield url
+    elif python_for(NETBOX) is None:
+        pytest.skip("no Python here runs NetBox, and CLUSTERWRIGHT_NETBOX names no server")
+    else:
+        with tempfile.TemporaryDirectory() as place, serving(NETBOX, Path(place)) as url:
+            yield url
 
 
 @pytest.fixture(autouse=True)

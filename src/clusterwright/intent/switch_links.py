@@ -112,7 +112,7 @@ def bonds_of(model: HardwareModel, links: Iterable[Link]) -> tuple[SwitchBond, .
     for link in links:
         if link.cable.bond is not None:
             members.setdefault((link.peer.device, link.cable.bond.interface), []).append(link)
-    numbers = _numbers(model) if members else {}
+    numbers = port_numbers(model) if members else {}
     return tuple(
         SwitchBond(numbers[own[0].port.port], bond, tuple(own))
         for own in members.values()
@@ -121,8 +121,8 @@ def bonds_of(model: HardwareModel, links: Iterable[Link]) -> tuple[SwitchBond, .
 
 
 @lru_cache(maxsize=64)
-def _numbers(model: HardwareModel) -> dict[str, int]:
-    """Every port that a model may have in some mode, counted from 1."""
+def port_numbers(model: HardwareModel) -> dict[str, int]:
+    """Every port that a model may have in some mode, counted from 1: a bond has the number of its first port."""
     cages = ((cage, mode) for block in model.blocks for cage in block.cages for mode in block.modes)
     names = dict.fromkeys(port for cage, mode in cages for port in mode.ports(cage))
     return {port: number for number, port in enumerate(names, 1)}

@@ -167,7 +167,7 @@ class ServerObjects:
 
 
 # Fields that rows of a table which amends another may have, kept for comparison.
-_AMENDED = ("primary_ip4", "primary_ip6", "oob_ip", "primary_mac_address")
+_AMENDED = ("primary_ip4", "primary_ip6", "oob_ip", "primary_mac_address", "lag")
 
 
 def difference(known: ServerObjects, *, whole: bool) -> ServerDifference:

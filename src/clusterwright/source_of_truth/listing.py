@@ -87,6 +87,12 @@ class Listing:
         end = (interface.device, interface.name)
         return any(fabric.guids and end in fabric.guids.by_end for fabric in self.inventory.plan.spec.fabrics)
 
+    def bonded(self) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+        """Ports that are a part of a link with others, and that link, each as device and interface."""
+        for each in self.inventory.interfaces():
+            if each.lag is not None:
+                yield (each.device, each.name), (each.device, each.lag)
+
     def prefixes(self) -> Iterator[ListedPrefix]:
         """Pools and subnets, each once, those that lie in others later; then what lies around addresses outside."""
         seen: dict[tuple[str, IPv4Network | IPv6Network], ListedPrefix] = {}

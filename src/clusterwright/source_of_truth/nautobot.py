@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
 from clusterwright.source_of_truth.files import table_files
-from clusterwright.source_of_truth.rows import KeptRow, KeptTable, Key, Ref, ServerKind
+from clusterwright.source_of_truth.rows import BELONGINGS, KeptRow, KeptTable, Key, Ref, ServerKind, cable_key
 from clusterwright.source_of_truth.words import CABLES, STATES, interface_type
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _cable(record: Record, lookup: Lookup) -> Key | None:
     if any(record[f"termination_{side}_type"] != _INTERFACE for side in "ab"):
         return None
     ends = [lookup("interfaces", record[f"termination_{side}_id"]) for side in "ab"]
-    return None if None in ends else tuple(text for end in sorted(end for end in ends if end) for text in end)
+    return None if ends[0] is None or ends[1] is None else cable_key(ends[0], ends[1])
 
 
 def _address(record: Record, lookup: Lookup) -> Key | None:
@@ -67,6 +67,7 @@ TABLES = (
         _LOCATION,
         owner=("device", "devices"),
     ),
+    KeptTable("lag-members", "dcim/interfaces", amends="interfaces"),
     KeptTable(
         "cables",
         "dcim/cables",
@@ -129,10 +130,12 @@ def nautobot_rows(listing: Listing) -> Iterator[KeptRow]:
             **({"comments": f"AS {device['asn']}"} if device["asn"] else {}), **ours,
         })  # fmt: skip
     yield from _interfaces(listing, ours | active)
+    for port, link in listing.bonded():
+        yield KeptRow("lag-members", port, {"lag": Ref("interfaces", link)})
     for cable in listing.cables():
         ends = ((cable.a.device, cable.a.port), (cable.b.device, cable.b.port))
         medium, number = CABLES.get(cable.medium), inventory.cable_number(cable)
-        yield KeptRow("cables", tuple(text for end in sorted(ends) for text in end), {
+        yield KeptRow("cables", cable_key(*ends), {
             "termination_a_type": _INTERFACE, "termination_a_id": Ref("interfaces", ends[0]),
             "termination_b_type": _INTERFACE, "termination_b_id": Ref("interfaces", ends[1]),
             "status": _status("connected"), **({"type": medium} if medium else {}),
@@ -209,6 +212,7 @@ _COLUMNS = {
         "id", "device__name", "name", "type", "enabled", "mgmt_only", "mac_address", "description",
         "status__name", "tags__name",
     ),
+    "lag-members": ("id", "lag__device__name", "lag__name"),
     "cables": (
         "termination_a_type", "termination_a_id", "termination_b_type", "termination_b_id", "status__name", "type",
         "label", "length", "length_unit", "tags__name",
@@ -230,7 +234,7 @@ _NATURAL = {
     "interfaces": ("device__name", "name"),
     "ip-addresses": ("parent__namespace__name", "host"),
 }
-_WITH_ID = {"devices": "devices", "interfaces": "interfaces", "reachable-at": "devices"}
+_WITH_ID = {"devices": "devices", "interfaces": "interfaces", "lag-members": "interfaces", "reachable-at": "devices"}
 _NO_VALUE = "NoObject"  # Nautobot's own word for a reference to nothing
 
 
@@ -276,16 +280,5 @@ NAUTOBOT = ServerKind(
     nautobot_files,
     {"depth": "0", "exclude_m2m": "false"},
     lambda _: "Token",
-    tuple(
-        (endpoint, "device")
-        for endpoint in (
-            "dcim/console-ports",
-            "dcim/power-ports",
-            "dcim/front-ports",
-            "dcim/rear-ports",
-            "dcim/modules",
-            "dcim/inventory-items",
-            "ipam/services",
-        )
-    ),
+    tuple((endpoint, "device") for endpoint in BELONGINGS),
 )

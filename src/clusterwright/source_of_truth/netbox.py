@@ -12,7 +12,7 @@ import yaml
 
 from clusterwright.report.records import Inventory
 from clusterwright.source_of_truth.files import table_files
-from clusterwright.source_of_truth.rows import KeptRow, KeptTable, Key, Ref, ServerKind
+from clusterwright.source_of_truth.rows import BELONGINGS, KeptRow, KeptTable, Key, Ref, ServerKind, cable_key
 from clusterwright.source_of_truth.words import CABLES, STATES, interface_type, slug
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _cable(record: Record, lookup: Lookup) -> Key | None:
     if any(len(side) != 1 or side[0]["object_type"] != _INTERFACE for side in sides):
         return None
     ends = [lookup("interfaces", side[0]["object_id"]) for side in sides]
-    return None if None in ends else tuple(text for end in sorted(end for end in ends if end) for text in end)
+    return None if ends[0] is None or ends[1] is None else cable_key(ends[0], ends[1])
 
 
 TABLES = (
@@ -56,6 +56,7 @@ TABLES = (
     KeptTable(
         "interfaces", "dcim/interfaces", (("device", "devices"), ("name", None)), _SITE, owner=("device", "devices")
     ),
+    KeptTable("lag-members", "dcim/interfaces", amends="interfaces"),
     KeptTable(
         "mac-addresses",
         "dcim/mac-addresses",
@@ -124,11 +125,13 @@ def netbox_rows(listing: Listing) -> Iterator[KeptRow]:
             **({"wwn": _wwn(each.guid)} if each.guid and listing.is_scanned(each) else {}),
             **({"description": f"{each.fabric} {each.role}"} if each.fabric else {}), **ours,
         })  # fmt: skip
+    for port, link in listing.bonded():
+        yield KeptRow("lag-members", port, {"lag": Ref("interfaces", link)})
     yield from _mac_addresses(listing, ours)
     for cable in listing.cables():
         ends = ((cable.a.device, cable.a.port), (cable.b.device, cable.b.port))
         kind, number = CABLES.get(cable.medium), inventory.cable_number(cable)
-        yield KeptRow("cables", tuple(text for end in sorted(ends) for text in end), {
+        yield KeptRow("cables", cable_key(*ends), {
             "a_terminations": (_end(ends[0]),), "b_terminations": (_end(ends[1]),), "status": "connected",
             **({"type": kind} if kind else {}), "length": cable.length_m, "length_unit": "m",
             **({"label": number} if number else {}), **ours,
@@ -223,7 +226,7 @@ _COLUMNS = {
         "name", "role", "manufacturer", "device_type", "platform", "serial", "asset_tag", "status", "site", "rack",
         "position", "face", "description", "tags",
     ),
-    "interfaces": ("device", "name", "type", "enabled", "mgmt_only", "speed", "wwn", "description", "tags"),
+    "interfaces": ("device", "name", "type", "enabled", "mgmt_only", "speed", "wwn", "lag", "description", "tags"),
     "mac-addresses": ("mac_address", "device", "interface", "is_primary", "tags"),
     "cables": (
         "side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name", "type", "status",
@@ -236,7 +239,9 @@ _COLUMNS = {
 
 def netbox_files(rows: Iterable[KeptRow]) -> Mapping[str, Iterable[str]]:
     """The files of NetBox's import forms, numbered in their order; device types as in the community's library."""
-    found = tuple(rows)
+    # A link stands before its ports, so that these can name it.
+    found = sorted(rows, key=lambda row: row.table == "interfaces" and row.fields["type"] != "lag")
+    links = {row.key: row.fields["lag"].key[-1] for row in found if row.table == "lag-members"}
     reached = {
         (ref.key, field[:7]) for row in found if row.table == "reachable-at" for field, ref in row.fields.items()
     }
@@ -249,6 +254,8 @@ def netbox_files(rows: Iterable[KeptRow]) -> Mapping[str, Iterable[str]]:
             for side in "ab":
                 device, port = row.fields[f"{side}_terminations"][0]["object_id"].key
                 own |= {f"side_{side}_device": device, f"side_{side}_type": _INTERFACE, f"side_{side}_name": port}
+        elif row.key in links and row.table == "interfaces":
+            own["lag"] = links[row.key]
         elif row.table == "ip-addresses":
             own |= {"device": row.key[2], "interface": row.key[3]}
             own |= {
@@ -295,16 +302,5 @@ NETBOX = ServerKind(
     netbox_files,
     {"exclude": "config_context"},
     _token_kind,
-    tuple(
-        (endpoint, "device_id")
-        for endpoint in (
-            "dcim/console-ports",
-            "dcim/power-ports",
-            "dcim/front-ports",
-            "dcim/rear-ports",
-            "dcim/modules",
-            "dcim/inventory-items",
-            "ipam/services",
-        )
-    ),
+    tuple((endpoint, "device_id") for endpoint in BELONGINGS),
 )

@@ -27,6 +27,16 @@ class KeptRow(NamedTuple):
     fields: Mapping[str, Any]
 
 
+def cable_key(one: Key, other: Key) -> Key:
+    """The key of a cable between two interfaces: theirs, the first by name first, whichever is told first."""
+    return (*min(one, other), *max(one, other))
+
+
+# What else people put into a device: lists of both servers.
+BELONGINGS = (
+    "dcim/console-ports", "dcim/power-ports", "dcim/front-ports", "dcim/rear-ports", "dcim/modules",
+    "dcim/inventory-items", "ipam/services",
+)  # fmt: skip
 Record = Mapping[str, Any]
 """An object as a server tells it."""
 Lookup = Callable[[str, Any], Key | None]

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from clusterwright.intent.switch_links import port_numbers
 from clusterwright.plan.boot import format_mac
 from clusterwright.plan.model import format_guid
 from clusterwright.plan.own_addresses import own_addresses
 from clusterwright.plan.ports import modes_at, spare_ports
 from clusterwright.plan.service import OUT_OF_SERVICE
+from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,7 +34,7 @@ class ListedInterface(NamedTuple):
     (towards a network outside) or ``unused``; ``kind`` ``physical``, ``virtual`` or ``lag`` (of ports that are one
     link). ``connector`` is None where the catalogue does not say it, ``speed_gbps`` and ``fabric`` are where there is
     none. ``breakout`` is the cage that the port shares with others. ``in_service`` is False for what nothing uses and
-    for what the spec takes out of service or drains.
+    for what the spec takes out of service or drains. ``lag`` is the interface of that kind that the port is a part of.
     """
 
     device: str
@@ -48,13 +50,15 @@ class ListedInterface(NamedTuple):
     fabric: str | None
     rail: int | None
     in_service: bool
+    lag: str | None
 
 
 def interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[ListedInterface]:
     """The interfaces of ``devices``, device by device: with a cable in the cables' order, virtual ones, unused ones."""
     catalogue = plan.spec.catalogue
     technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
-    others = _without_cable(plan)
+    links = bonded_ports(plan)
+    others = _without_cable(plan, links)
     layout, noted = PortLayout(plan), plan.spec.noted_macs
     for device in devices:
         management = catalogue[device.model].management
@@ -69,15 +73,15 @@ def interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[ListedInterf
                     yield ListedInterface(
                         device.name, end.port, guid, _mac(noted, device.name, end.port), "physical",
                         technologies[end.fabric], connector, end.speed_gbps, breakout, end.side, end.fabric,
-                        end.rail, cable.in_service,
+                        end.rail, cable.in_service, links.get((device.name, end.port)),
                     )  # fmt: skip
         borders: dict[str, str] = {}
         for port, side, fabric in others.get(device.name, ()):
             if side != "border":
-                kind = "lag" if side == "host" else "virtual"
+                kind = "virtual" if side in _VIRTUAL else "lag"
                 yield ListedInterface(
                     device.name, port, None, None, kind, technologies[fabric], None, None, None, side, fabric, None,
-                    device.state != OUT_OF_SERVICE,
+                    device.state != OUT_OF_SERVICE, None,
                 )  # fmt: skip
             else:
                 borders[port] = fabric
@@ -86,7 +90,7 @@ def interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[ListedInterf
             technology = "ethernet" if port == out_of_band else technologies.get(own or device.fabric)
             yield ListedInterface(
                 device.name, port, None, _mac(noted, device.name, port), "physical", technology, connector, speed_gbps,
-                breakout, role, own, None, role == "border" and device.state != OUT_OF_SERVICE,
+                breakout, role, own, None, role == "border" and device.state != OUT_OF_SERVICE, None,
             )  # fmt: skip
 
 
@@ -180,11 +184,33 @@ def _connectors(model: HardwareModel) -> Mapping[str, str]:
     }
 
 
-def _without_cable(plan: Plan) -> Mapping[str, list[tuple[str, str, str]]]:
-    """Port, side and fabric of the addressed interfaces that no cable ends at, by device."""
+def bonded_ports(plan: Plan) -> Mapping[tuple[str, str], str]:
+    """The name of the link that a port is a part of with others, by device and port: as its device's system has it."""
+    found: dict[tuple[str, str], str] = {}
+    first: dict[tuple[str, str, str], int] = {}
+    for cable in plan.cables:
+        if cable.bond is not None:
+            model = plan.spec.catalogue[plan.by_name[cable.b.device].model]
+            own = port_numbers(model)[cable.b.port]
+            number = first.setdefault((cable.a.device, cable.bond.interface, cable.b.device), own)
+            system = systems().get(model.network_os or "")
+            found[cable.a.device, cable.a.port] = cable.bond.interface
+            if system is not None and system.bond:
+                found[cable.b.device, cable.b.port] = f"{system.bond}{number}"
+    return found
+
+
+def _without_cable(plan: Plan, links: Mapping[tuple[str, str], str]) -> Mapping[str, list[tuple[str, str, str]]]:
+    """Port, side and fabric of the interfaces that no cable ends at, by device: with an address, or of bonded ports."""
     found: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-    bonds = {(cable.a.device, cable.bond.interface) for cable in plan.cables if cable.bond is not None}
     for own in own_addresses(plan):
-        if own.side in _VIRTUAL or own.side == "border" or (own.device, own.port) in bonds:
+        if own.side in _VIRTUAL or own.side == "border":
             found[own.device].append((own.port, own.side, own.fabric))
+    listed = set[tuple[str, str]]()
+    for cable in plan.cables if links else ():
+        for end in (cable.a, cable.b):
+            link = links.get((end.device, end.port))
+            if link is not None and (end.device, link) not in listed:
+                listed.add((end.device, link))
+                found[end.device].append((link, end.side, end.fabric))
     return found

@@ -117,9 +117,10 @@ class System:
     that which hosts in a shared subnet have for a gateway. ``authentication`` are the methods of its BGP sessions,
     ``has_bfd`` says that BFD watches them. What a spec adds by hand are lines where ``takes_lines``, and patches of
     ``patched`` files. ``has_borders``, ``has_macsec`` and ``has_bonds`` say that these are rendered for it,
-    ``bonds_fall_back`` that a port of a bond serves a host that does not speak LACP yet, ``matches_ranges`` that one
-    entry of a filter takes a range of ports. ``ports_of_platform`` says that it knows ports by more than their
-    names (inventory/hardware/platforms), ``writes_spare_ports`` that it is told of those without a cable too,
+    ``bond`` is what comes before the number of one, ``bonds_fall_back`` that a port of a bond serves a host that does
+    not speak LACP yet, ``matches_ranges`` that one entry of a filter takes a range of ports.
+    ``ports_of_platform`` says that it knows ports by more than their names (inventory/hardware/platforms),
+    ``writes_spare_ports`` that it is told of those without a cable too,
     ``takes_platform_files`` that vendors' files describe them (``platform_files``). ``factory_accounts`` are those
     that it has, with passwords that everybody knows, before it is told anything.
     """
@@ -146,6 +147,7 @@ class System:
     has_macsec: Annotated[bool, Key("rendered", "macsec")] = False
     has_bonds: Annotated[bool, Key("bonds", "lacp")] = False
     bonds_fall_back: Annotated[bool, Key("bonds", "fallback")] = False
+    bond: Annotated[str, Key("bonds", "interface")] = ""
     matches_ranges: Annotated[bool, Key("port_ranges", "matched")] = True
     ports_of_platform: Annotated[bool, Key("ports", "known_by"), By(_says("platform"))] = False
     writes_spare_ports: Annotated[bool, Key("ports", "written"), By(_says("all"))] = False
