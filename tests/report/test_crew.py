@@ -53,6 +53,22 @@ def test_the_columns_are_those_of_the_cable_validation_tool() -> None:
     assert types == {"Host", "Switch"}
 
 
+def test_mission_control_has_every_ethernet_cable_once_and_its_bundles_are_the_pulls() -> None:
+    plan = plan_of("lab-ib")
+    rows = tables(plan)["mission-control/p2p_ethernet.csv"]
+    assert list(rows[0]) == [
+        "#", "BUNDLE_ID", "SEQ", "SRC_RACKROLE", "SRC_RACK", "SRC_U", "SRC_NAME", "SRC_HCA_PORT", "SRC_TRANSCEIVER",
+        "DST_RACKROLE", "DST_RACK", "DST_U", "DST_NAME", "DST_PORT", "DST_TRANSCEIVER",
+    ]  # fmt: skip
+    ethernet = {each.name for each in plan.spec.fabrics if each.technology != "infiniband"}
+    planned = [(c.a.device, c.a.port, c.b.device, c.b.port) for c in plan.cables if c.fabric in ethernet]
+    found = [(row["SRC_NAME"], row["SRC_HCA_PORT"], row["DST_NAME"], row["DST_PORT"]) for row in rows]
+    assert sorted(found) == sorted(planned)
+    bundles = {row["BUNDLE_ID"]: (row["SRC_RACK"], row["DST_RACK"]) for row in rows}
+    assert len(bundles) == len(set(bundles.values()))
+    assert len({(row["BUNDLE_ID"], row["SEQ"]) for row in rows}) == len(rows)
+
+
 @pytest.mark.parametrize("name", LABS)
 def test_every_cable_is_in_one_bundle_and_has_two_labels_of_its_own(name: str) -> None:
     plan = plan_of(name)

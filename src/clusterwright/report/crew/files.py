@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from clusterwright.report.crew.pulls import CableBundle, TrayLoad, bundles, tray_loads
@@ -21,12 +22,20 @@ _P2P_COLUMNS = (
     "A-Rack", "A-U", "A-Node Name", "A-Type", "A-Port", "Z-Rack", "Z-RU", "Z-Node Name", "Z-Type", "Z-Port",
     "Protocol", "Label", "Medium", "Length-m",
 )  # fmt: skip
+# NVIDIA Mission Control, "DGX SuperPOD Ethernet North-South Network Configuration Guide" 2.0 to 2.3, appendix "Standard
+# Point-to-Point (P2P) Column Header": what bcm-netautogen reads as p2p_ethernet.csv.
+_MISSION_CONTROL = "mission-control/p2p_ethernet.csv"
+_MISSION_CONTROL_COLUMNS = (
+    "#", "BUNDLE_ID", "SEQ", "SRC_RACKROLE", "SRC_RACK", "SRC_U", "SRC_NAME", "SRC_HCA_PORT", "SRC_TRANSCEIVER",
+    "DST_RACKROLE", "DST_RACK", "DST_U", "DST_NAME", "DST_PORT", "DST_TRANSCEIVER",
+)  # fmt: skip
 _PROTOCOLS = {"infiniband": "ib", "ethernet": "ethernet"}
 _LABEL_COLUMNS = ("rack", "unit", "device", "port", "label", "fabric", "colour", "medium", "length_m")
 
 
 def crew_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
-    """File name to lines: ``p2p_TECHNOLOGY.csv``, ``pulls.csv``, ``trays.csv`` and ``labels.csv``."""
+    """File name to lines: ``p2p_TECHNOLOGY.csv``, that of Mission Control in a folder of its own, ``pulls.csv``,
+    ``trays.csv`` and ``labels.csv``."""
     routes = in_floor_order(list(laid_routes(inventory)))
     pulled = bundles(routes)
     files = {
@@ -34,6 +43,9 @@ def crew_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
         for technology in _PROTOCOLS
         if any(route.technology == technology for route in routes)
     }
+    ethernet = [route for route in routes if route.technology == "ethernet"]
+    if ethernet:
+        files[_MISSION_CONTROL] = csv_table(_MISSION_CONTROL_COLUMNS, _mission_control(ethernet))
     return files | {
         "pulls.csv": csv_table(CableBundle._fields, pulled),
         "trays.csv": csv_table(TrayLoad._fields, tray_loads(pulled)),
@@ -51,6 +63,21 @@ def _point_to_point(route: LaidRoute) -> Sequence[Any]:
         a.rack, a.unit, a.device, _type(a.kind), a.port, z.rack, z.unit, z.device, _type(z.kind), z.port,
         _PROTOCOLS[route.technology], route.identifier, route.medium, route.length_m,
     )  # fmt: skip
+
+
+def _mission_control(routes: Iterable[LaidRoute]) -> Iterator[Sequence[Any]]:
+    """Rows numbered through; a bundle is what is pulled between two racks, and SEQ counts in it."""
+    numbers: dict[tuple[str, str], int] = {}
+    counted: Counter[tuple[str, str]] = Counter()
+    for number, route in enumerate(routes, 1):
+        a, z = route.lower, route.upper
+        pair = (a.rack, z.rack)
+        counted[pair] += 1
+        yield (
+            number, numbers.setdefault(pair, len(numbers) + 1), counted[pair],
+            a.role, a.rack, a.unit, a.device, a.port, route.medium,
+            z.role, z.rack, z.unit, z.device, z.port, route.medium,
+        )  # fmt: skip
 
 
 def _type(kind: str) -> str:

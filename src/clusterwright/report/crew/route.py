@@ -29,6 +29,7 @@ class CableEnd(NamedTuple):
     unit: float
     device: str
     kind: str
+    role: str
     port: str
     identifier: str
 
@@ -89,7 +90,7 @@ def in_floor_order(routes: list[LaidRoute]) -> list[LaidRoute]:
 def _end(device: Device, end: Interface, cabinets: Mapping[str, str]) -> CableEnd:
     unit = short_number(device.unit)
     identifier = f"{cabinets[device.rack]}-{unit:02}:{end.port}"
-    return CableEnd(device.rack, unit, device.name, device.kind, end.port, identifier)
+    return CableEnd(device.rack, unit, device.name, device.kind, device.role, end.port, identifier)
 
 
 def _cabinet(rack: str, place: RackPlace | None) -> str:
