@@ -40,15 +40,15 @@ def anta_inventory(inventory: Inventory) -> dict[str, Any]:
     return {"anta_inventory": {"hosts": hosts}}
 
 
-def anta_catalogue(inventory: Inventory, neighbours: Neighbours) -> dict[str, Any]:
-    """ANTA's tests: for each of its switches the neighbours that are switches, and its ports, by the tag of its name.
+def anta_catalogue(inventory: Inventory, tested: dict[str, Any], neighbours: Neighbours) -> dict[str, Any]:
+    """ANTA's tests: for each switch of ``tested`` the neighbours that are switches, and its ports, by the tag of its name.
 
     Hosts need not speak LLDP, so that of their ports only the state is tested.
     """
     kinds = {device.name: device.kind for device in inventory.plan.devices}
     heard: list[dict[str, Any]] = []
     states: list[dict[str, Any]] = []
-    for host in anta_inventory(inventory)["anta_inventory"]["hosts"]:
+    for host in tested["anta_inventory"]["hosts"]:
         ports = neighbours.get(host["name"], {})
         filters = {"tags": [host["name"]]}
         switches = [
