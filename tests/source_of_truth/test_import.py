@@ -12,6 +12,7 @@ from tests.source_of_truth.fake_server import TOKEN, Store, serving
 from clusterwright.cli.servers.import_from import import_from
 from clusterwright.cli.servers.sync import sync
 from clusterwright.plan.build import build_plan
+from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 
 
@@ -79,3 +80,44 @@ def test_what_cannot_stand_is_refused(spec: Path) -> None:
     assert "cannot stand" in str(found.exception)
     assert "gpu-p00r00n1" in str(found.exception)
     assert [path.name for path in spec.parent.iterdir()] == ["cluster.yaml"]
+
+
+def test_people_rename_and_move_and_nothing_of_it_is_lost_or_unsaid(spec: Path) -> None:
+    store = Store()
+    assert run(sync, store, spec).return_value == 0
+    node = store.one("dcim/devices", name="gpu-p00r00n1")
+    node |= {"name": "ml-worker-7", "serial": "A,1", "asset_tag": "=HYPERLINK(1)"}
+    moved = store.one("dcim/devices", name="gpu-p00r00n0")
+    moved["rack"] = {"id": store.one("dcim/racks", name="p01r00")["id"]}
+    gone = store.one("dcim/devices", name="st-s00n1")
+    del store.lists["dcim/devices"][gone["id"]]
+    foreign = store.add("dcim/devices", name="somebody-elses", site=store.of("dcim/sites")[0]["id"])
+    before = len(store.of("dcim/devices"))
+
+    found = run(import_from, store, spec)
+    assert found.return_value == 0, found.output
+    assert "gpu-p00r00n1 is called ml-worker-7 on the server" in found.output
+    assert "gpu-p00r00n0 stands in p01r00 on the server and in p00r00 by the plan: a node stays" in found.output
+    assert "Not on the server: st-s00n1." in found.output
+    assert "Not planned, and left alone: somebody-elses." in found.output
+    assert "The label of gpu-p00r00n1 itself is not taken" in found.output
+    assert lint_path(spec).errors == ()
+
+    again = run(sync, store, spec)
+    assert again.return_value == 0, again.output
+    assert "name ml-worker-7 → gpu-p00r00n1" in again.output
+    assert store.lists["dcim/devices"][node["id"]]["name"] == "gpu-p00r00n1"
+    assert store.lists["dcim/devices"][node["id"]]["serial"] == "A,1"
+    assert foreign in store.of("dcim/devices")
+    assert len(store.of("dcim/devices")) == before + 1
+    settled = run(sync, store, spec)
+    assert (settled.return_value, settled.stdout) == (0, "")
+
+
+def test_a_label_with_a_comma_comes_back_as_it_was(spec: Path) -> None:
+    store = Store()
+    assert run(sync, store, spec).return_value == 0
+    store.one("dcim/devices", name="gpu-p00r00n1")["serial"] = 'FX "2,9"'
+    assert run(import_from, store, spec).return_value == 0
+    assert load_spec(spec).overlay.by_end["gpu-p00r00n1", ""].serial == 'FX "2,9"'
+    assert run(import_from, store, spec, "--check").return_value == 0

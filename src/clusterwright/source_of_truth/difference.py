@@ -80,6 +80,8 @@ class ServerObjects:
         self.records: dict[str, dict[Key, Record]] = defaultdict(dict)
         self._keys: dict[str, dict[Any, Key]] = defaultdict(dict)
         self._ours: dict[str, set[Any]] = defaultdict(set)
+        self.renamed: dict[Key, Key] = {}
+        """Devices of ours that somebody has given another name: the planned one, and what the server has."""
         for table in system.tables:
             if table.amends is None:
                 self._read(table)
@@ -133,6 +135,31 @@ class ServerObjects:
                 "tags" not in record and table.owner is not None and self.is_ours(table.owner[1], owner)
             ):
                 self._ours[table.name].add(identity)
+        if table.name == "devices":
+            self._recognize_renamed()
+
+    def _recognize_renamed(self) -> None:
+        """Takes a device of ours under a name that nobody planned for the one that is missing in its place.
+
+        It would be taken away otherwise, with all that people have entered of it, and made anew.
+        """
+        records = self.records["devices"]
+        missing = {
+            (self.id_of(row.fields["rack"]), float(row.fields["position"]), self.id_of(row.fields["device_type"])): row
+            for row in self.rows["devices"]
+            if row.key not in records and "position" in row.fields
+        }
+        planned = {row.key for row in self.rows["devices"]}
+        for key, record in list(records.items()) if missing else ():
+            if key in planned or not record.get("position") or not self.is_ours("devices", record["id"]):
+                continue
+            place = (identity_of(record["rack"]), float(record["position"]), identity_of(record["device_type"]))
+            row = missing.pop(place, None)
+            if row is not None:
+                self.renamed[row.key] = key
+                records[row.key] = records.pop(key)
+                self.ids["devices"][row.key] = self.ids["devices"].pop(key)
+                self._keys["devices"][record["id"]] = row.key
 
     def _query(self, table: KeptTable) -> list[tuple[str, str]] | None:
         """The parameters that choose what is looked at; None where there can be nothing."""
@@ -206,7 +233,8 @@ def _stands_in_ours(known: ServerObjects, table: KeptTable, row: KeptRow) -> boo
 def _differing(known: ServerObjects, table: KeptTable, row: KeptRow, record: Record) -> Iterator[Field]:
     identifying = {name for name, _ in table.key}
     for name, value in row.fields.items():
-        if name in identifying or (table.locate is not None and "termination" in name):
+        is_key = name in identifying and not (table.name == "devices" and row.key in known.renamed)
+        if is_key or (table.locate is not None and "termination" in name):
             continue
         if name not in record and isinstance(value, Ref):
             continue  # a key that the server does not repeat, such as an address's namespace

@@ -6,6 +6,9 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
+from clusterwright.finding import ClusterwrightError
+from clusterwright.spec.text.formulas import FORMULA_STARTS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -41,7 +44,12 @@ def _lines(columns: Sequence[str], rows: Iterable[Cells]) -> Iterator[str]:
     writer = csv.writer(line, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([row.get(column, "") for column in columns])
+        cells = [row.get(column, "") for column in columns]
+        # An apostrophe before it, as in our own tables, would be taken as a part of the value.
+        for cell in cells:
+            if cell[:1] in FORMULA_STARTS:
+                raise ClusterwrightError(f'"{cell}" begins as a formula does, which spreadsheets run: change it.')
+        writer.writerow(cells)
         yield line.getvalue()
         line.seek(0)
         line.truncate()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_interface
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.and_more import and_more
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.allocation.disagreement import Comparison
 from clusterwright.plan.allocation.record import record
@@ -14,7 +15,7 @@ from clusterwright.plan.own_addresses import own_addresses
 from clusterwright.source_of_truth.difference import identity_of
 from clusterwright.spec.labels.guids import guid_of
 from clusterwright.spec.labels.macs import mac_of
-from clusterwright.spec.labels.overlay import Noted
+from clusterwright.spec.labels.overlay import Noted, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +35,12 @@ _End = tuple[str, str]
 class ServerFacts:
     """What a server has: rows of labels, and the place and the addresses of devices.
 
-    ``places`` are the rack and lowest unit of a device, ``addresses`` integers by device and port.
+    ``places`` are the rack and lowest unit of a device, ``addresses`` integers by device and port; ``refused`` are
+    labels that the overlay file cannot have, each with the reason.
     """
 
     labels: tuple[Noted, ...]
+    refused: tuple[tuple[Noted, str], ...] = ()
     places: dict[str, tuple[str, float]] = field(default_factory=dict)
     addresses: dict[_End, int] = field(default_factory=dict)
 
@@ -68,7 +71,9 @@ def server_facts(known: ServerObjects) -> ServerFacts:
     addresses = {(key[2], key[3]): int(ip_interface(key[1]).ip) for key in known.records[assigned] if len(key) == 4}
     empty = dict.fromkeys(Noted._fields)
     labels = tuple(Noted(**{**empty, "device": end[0], "port": end[1], "line": 0, **own}) for end, own in rows.items())
-    return ServerFacts(labels, places, addresses)
+    wrong = tuple((row, why) for row in labels if (why := refused(row)))
+    kept = tuple(row for row in labels if all(row is not other for other, _ in wrong))
+    return ServerFacts(kept, wrong, places, addresses)
 
 
 def _note(rows: dict[_End, dict[str, Any]], end: _End, **values: Any) -> None:
@@ -85,6 +90,27 @@ def merged_labels(before: tuple[Noted, ...], found: tuple[Noted, ...]) -> tuple[
         told = {name: value for name, value in row._asdict().items() if value is not None and name != "line"}
         rows[row.device, row.port] = row if own is None else own._replace(**told)
     return tuple(rows.values())
+
+
+def left_aside(plan: Plan, known: ServerObjects, facts: ServerFacts) -> Iterator[str]:
+    """A line for each thing that the server has otherwise, and that is not taken: names, devices, racks."""
+    for (planned,), (name,) in known.renamed.items():
+        yield f"{planned} is called {name} on the server: names follow from the spec, and sync gives it that."
+    absent = [row.key[0] for row in known.rows["devices"] if row.key not in known.records["devices"]]
+    if absent:
+        yield f"Not on the server: {and_more(absent, _MOST_TOLD)}."
+    names = {row.key for row in known.rows["devices"]}
+    strange = [key[0] for key in known.records["devices"] if key not in names]
+    if strange:
+        yield f"Not planned, and left alone: {and_more(strange, _MOST_TOLD)}."
+    for row, why in facts.refused:
+        yield f"The label of {row.device} {row.port or 'itself'} is not taken: {why}"
+    racks = {device.rack for device in plan.devices if device.rack}
+    for name, (rack, _) in facts.places.items():
+        device = plan.by_name[name]
+        if rack != device.rack and (device.kind != "switch" or rack not in racks):
+            why = "the plan has no such rack" if rack not in racks else "a node stays in the rack of its group"
+            yield f"{name} stands in {rack} on the server and in {device.rack} by the plan: {why}, so it is not moved."
 
 
 def pinned(plan: Plan, facts: ServerFacts, day: date) -> tuple[Plan, Allocated]:

@@ -39,7 +39,7 @@ def import_from(
     from clusterwright.rules.engine import load_sound
     from clusterwright.source_of_truth.client import Client
     from clusterwright.source_of_truth.difference import ServerObjects
-    from clusterwright.source_of_truth.imported import FURTHER, merged_labels, moved, pinned, server_facts
+    from clusterwright.source_of_truth.imported import FURTHER, left_aside, merged_labels, moved, pinned, server_facts
     from clusterwright.source_of_truth.listing import Listing
     from clusterwright.source_of_truth.systems import SERVER_KINDS
     from clusterwright.spec.labels.overlay import overlay_text
@@ -49,7 +49,10 @@ def import_from(
     plan = build_plan(load_sound(spec))
     listing = Listing(Inventory(plan), site)
     with Client(url, token, system.token_kind(token), connections) as client:
-        facts = server_facts(ServerObjects(system, client, system.rows(listing), listing.tag, FURTHER))
+        known = ServerObjects(system, client, system.rows(listing), listing.tag, FURTHER)
+        facts = server_facts(known)
+    for line in left_aside(plan, known, facts):
+        click.echo(line)
     after, stands = pinned(plan, facts, datetime.now(UTC).date())
     labels = merged_labels(plan.spec.overlay.rows, facts.labels)
     files = {allocation_file(spec): allocation_text(after.spec, stands)}

@@ -6,11 +6,11 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.spec.text.formulas import FORMULA_STARTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# A cell that begins with one of these is run as a formula by spreadsheets (OWASP: CSV injection).
-_FORMULA_STARTS = frozenset("=+-@\t\r\n")
 _AT_A_TIME = 4096
 
 
@@ -23,7 +23,7 @@ def csv_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator
         writer.writerow(
             [
                 value
-                if (kind := type(value)) is int or (kind is str and value[:1] not in _FORMULA_STARTS)
+                if (kind := type(value)) is int or (kind is str and value[:1] not in FORMULA_STARTS)
                 else _cell(value)
                 for value in row
             ]
@@ -40,7 +40,7 @@ def _cell(value: object) -> object:
         return "yes" if value else "no"
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and value[:1] in _FORMULA_STARTS:
+    if isinstance(value, str) and value[:1] in FORMULA_STARTS:
         return "'" + value
     return value
 

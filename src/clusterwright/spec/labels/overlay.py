@@ -7,6 +7,7 @@ the cable in it). What cannot be understood is refused at its line (CW280).
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from typing import NamedTuple
 from clusterwright.finding import MOST_TOLD, Finding, Position, Severity
 from clusterwright.spec.labels.guids import guid_of
 from clusterwright.spec.labels.macs import mac_of
+from clusterwright.spec.text.formulas import FORMULA_STARTS
 from clusterwright.spec.text.source import read_text, refuse_characters
 
 NOT_NOTED = "CW280"
@@ -71,20 +73,28 @@ def read_overlay(path: FilePath, file: str) -> tuple[Overlay, list[Finding]]:
 
 def overlay_text(rows: Sequence[Noted]) -> str:
     """The file that has these rows."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows((COLUMNS, *map(_cells, rows)))
+    return text.getvalue()
 
-    def cells(row: Noted) -> Iterator[str]:
-        for name in COLUMNS:
-            value = getattr(row, name)
-            if value is None:
-                yield ""
-            elif name == "mac":
-                yield value.to_bytes(6, "big").hex(":")
-            elif name == "guid":
-                yield f"0x{value:016x}"
-            else:
-                yield f"{value:g}" if isinstance(value, float) else value
 
-    return "".join(f"{','.join(line)}\n" for line in (COLUMNS, *map(cells, rows)))
+def refused(row: Noted) -> str | None:
+    """Why the file cannot have a row, None where it can."""
+    found = _row(dict(zip(COLUMNS, _cells(row), strict=True)), row.line)
+    return None if isinstance(found, Noted) else found[0]
+
+
+def _cells(row: Noted) -> Iterator[str]:
+    for name in COLUMNS:
+        value = getattr(row, name)
+        if value is None:
+            yield ""
+        elif name == "mac":
+            yield value.to_bytes(6, "big").hex(":")
+        elif name == "guid":
+            yield f"0x{value:016x}"
+        else:
+            yield f"{value:g}" if isinstance(value, float) else value
 
 
 def _rows(text: str, file: str, findings: list[Finding]) -> Iterator[Noted]:
@@ -141,6 +151,8 @@ def _row(cells: Mapping[str, str], line: int) -> Noted | tuple[str, str]:
     for name in ("serial", "asset_tag", "cable"):
         if len(cells.get(name, "")) > _LONGEST or not cells.get(name, "").isprintable():
             return f'"{name}" is no text of at most {_LONGEST} characters.', "Scan the label again."
+        if cells.get(name, "")[:1] in FORMULA_STARTS:
+            return f'"{name}" begins as a formula does, which spreadsheets run.', "Leave that character out."
     unit = _unit_of(cells.get("unit", ""))
     mac = mac_of(cells["mac"]) if cells.get("mac") else None
     guid = guid_of(cells["guid"]) if cells.get("guid") else None
