@@ -54,7 +54,7 @@ def _device_lines(neighbours: Neighbours) -> Iterator[str]:
 
 
 def _yaml_lines(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """A long document, an item a line in YAML's flow style, which is JSON's: in a tenth of the time of a YAML writer."""
+    """A long document, an item a line in YAML's flow style, which JSON is: a YAML writer takes ten times as long."""
     for key, value in document.items():
         if isinstance(value, dict) and value and not indent:
             yield f"{key}:\n"

@@ -41,7 +41,8 @@ def anta_inventory(inventory: Inventory) -> dict[str, Any]:
 
 
 def anta_catalogue(inventory: Inventory, tested: dict[str, Any], neighbours: Neighbours) -> dict[str, Any]:
-    """ANTA's tests: for each switch of ``tested`` the neighbours that are switches, and its ports, by the tag of its name.
+    """ANTA's tests: for each switch of ``tested`` the neighbours that are switches, and its ports, by the tag of its
+    name.
 
     Hosts need not speak LLDP, so that of their ports only the state is tested.
     """
