@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.keys.audit import EMPTY, AuditError, AuditLog, Head
+from clusterwright.chain import EMPTY, ChainError, Head
+from clusterwright.keys.ledger import AuditLog
 
 DAY = date(2026, 1, 1)
 
@@ -47,7 +48,7 @@ def test_tampering_is_found(tmp_path: Path, change: object, message: str) -> Non
     log, head = written(tmp_path)
     lines = log.path.read_text().splitlines()
     log.path.write_text("".join(f"{line}\n" for line in change(lines)))  # type: ignore[operator] # a lambda of the table above
-    with pytest.raises(AuditError, match=message):
+    with pytest.raises(ChainError, match=message):
         log.check(head)
 
 
@@ -57,7 +58,7 @@ def test_a_log_that_was_written_anew_in_whole_is_found(tmp_path: Path) -> None:
     forged = EMPTY
     for number in range(5):
         forged = log.append(forged, DAY, {"event": "rotate", "key": "kek", "version": number + 1})
-    with pytest.raises(AuditError, match="the log was rewritten"):
+    with pytest.raises(ChainError, match="the log was rewritten"):
         log.check(head)
 
 

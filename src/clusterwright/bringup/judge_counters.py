@@ -62,7 +62,7 @@ def judge_counters(plan: Plan, group: str | None, text: str, name: str, limits: 
     ``name`` is the file's. Raises UnreadableReportError.
     """
     reports, checked = read_ibqueryerrors(text, name)
-    places = _places(plan)
+    places = dict(_every_place(plan))
     bounds = by_speed({place.speed_gbps for place in places.values()}, limits.minutes)
     verdicts = []
     outside = 0
@@ -103,10 +103,6 @@ def _verdict(report: PortReport, place: _Place, bounds: Mapping[str, CounterLimi
 def _concerns(plan: Plan, place: _Place, group: str) -> bool:
     names = (place.cable.a.device, place.cable.b.device) if place.cable is not None else (place.device,)
     return any(group in (plan.by_name[name].group, *plan.by_name[name].groups) for name in names)
-
-
-def _places(plan: Plan) -> Mapping[tuple[int, int], _Place]:
-    return dict(_every_place(plan))
 
 
 def _every_place(plan: Plan) -> Iterator[tuple[tuple[int, int], _Place]]:

@@ -124,7 +124,7 @@ def audit(spec: Path, day: str | None, **place: Any) -> int:
 
     Exit status: 0 sound, 1 the log was tampered with or a key is overdue, 2 could not run.
     """
-    from clusterwright.keys.audit import AuditError
+    from clusterwright.chain import ChainError
     from clusterwright.keys.certificates import certificate_dues
     from clusterwright.keys.rotation import LEDGER
     from clusterwright.keys.schedule import overdue
@@ -137,7 +137,7 @@ def audit(spec: Path, day: str | None, **place: Any) -> int:
         raise ClusterwrightError(f"{place['store']}: there is no ledger. Run `clusterwright keys rotate` first.")
     try:
         ledger = _keeper(schedule, place).ledger()
-    except AuditError as error:
+    except ChainError as error:
         click.echo(str(error))
         return _EXIT_DUE
     late = [*overdue(schedule, ledger, on), *certificate_dues(schedule, spec.parent, on)]

@@ -12,9 +12,8 @@ from datetime import date
 from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.keys.audit import AuditLog
 from clusterwright.keys.kms import Kms, version_of
-from clusterwright.keys.ledger import Ledger, Version, read_ledger, write_ledger
+from clusterwright.keys.ledger import AuditLog, Ledger, Version, read_ledger, write_ledger
 from clusterwright.keys.schedule import Action, RotationStep, steps
 from clusterwright.spec.encryption import WRAPPING, KeySchedule
 

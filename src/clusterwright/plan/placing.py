@@ -21,7 +21,7 @@ from clusterwright.spec.zone_reach import zones_of
 def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[Device, ...]:
     """All nodes in order, each on top of its rack's pile."""
     layout = skeleton.layout
-    images = _images(spec)
+    images = {item.device or item.group or "": item.image for item in spec.exceptions if item.image}
     states = stated(spec)
     zones = {group.name: zones_of(spec, group.name) for group in spec.node_groups}
     placed: list[Device] = []
@@ -190,8 +190,3 @@ def as_numbers(fabric: FabricSkeleton) -> list[int | None]:
 def _sharing(plan: AsnPlan, seat: Seat) -> int:
     """What tells apart the switches of a tier that have numbers of their own."""
     return {"tier": 0, "switch": seat.index, "group": seat.group}[plan.per]
-
-
-def _images(spec: ClusterSpec) -> Mapping[str, str]:
-    """Image overrides by device or group name."""
-    return {item.device or item.group or "": item.image for item in spec.exceptions if item.image}

@@ -82,7 +82,7 @@ class Trail:
         body = asdict(approval)
         body["preview"] = {"text": approval.text, "sha256": hashlib.sha256(approval.text.encode()).hexdigest()}
         del body["text"]
-        body["waves"] = [_wave(wave) for wave in approval.waves]
+        body["waves"] = [{**asdict(wave), "effect": wave.effect.name.lower()} for wave in approval.waves]
         self._append("resumed" if resumes else "started", body)
 
     def wave(self, result: WaveResult) -> None:
@@ -155,7 +155,3 @@ def _git(folder: Path, *arguments: str) -> str:
 
 def _warnings(warned: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     return {"warnings": {unit: list(lines) for unit, lines in warned.items()}} if warned else {}
-
-
-def _wave(wave: Wave) -> dict[str, Any]:
-    return {**asdict(wave), "effect": wave.effect.name.lower()}

@@ -88,7 +88,7 @@ def disturbance(
     before, after = plans
     runs = before if before is not None else after
     ways = ways_of(runs)
-    drained = _drained(runs)
+    drained = frozenset(each.name for each in runs.devices if each.kind == "switch" and each.state != "active")
     impacts = tuple(_impact(runs, ways, number, wave, effects, drained) for number, wave in enumerate(waves, first))
     standing = kept_after(before, after) if before is not None else {}
     found = [_job(runs, job, impacts, effects, standing) for job in jobs]
@@ -119,10 +119,6 @@ def _impact(
     }
     cut = tuple(rack for rack in wave.disturbed if rack in switches)
     return WaveImpact(number, wave, away, dict(sorted(Counter(cables.values()).items())), losers, cut)
-
-
-def _drained(plan: Plan) -> frozenset[str]:
-    return frozenset(device.name for device in plan.devices if device.kind == "switch" and device.state != "active")
 
 
 def _job(

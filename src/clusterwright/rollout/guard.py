@@ -114,7 +114,7 @@ def guard(
     Text that a check cannot judge is a counterexample to it.
     """
     was, wanted = intents
-    kinds = _changed_kinds(trees)
+    kinds = frozenset(file.kind for side in (trees.before, trees.after) for files in side.values() for file in files)
     touched = tuple(check for check in CHECKS if trees.changed and _is_touched(check, kinds, was, wanted))
     every = frozenset(kind for check in touched for kind in check.kinds)
     after = trees.state(cluster, trees.changed, wanted, every)
@@ -160,10 +160,6 @@ def unanswered(guarded: Guarded, overrides: Iterable[Override]) -> tuple[Proof, 
 
 def _had(trees: Trees) -> bool:
     return bool(trees.held)
-
-
-def _changed_kinds(trees: Trees) -> frozenset[str]:
-    return frozenset(file.kind for side in (trees.before, trees.after) for files in side.values() for file in files)
 
 
 def _is_touched(check: ProofCheck, kinds: frozenset[str], was: Declaration | None, wanted: Declaration) -> bool:

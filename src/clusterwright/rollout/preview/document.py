@@ -34,7 +34,10 @@ def document(found: Preview, gates: Gates, overrides: Sequence[Override] = ()) -
         "groups": [{"place": kind.place, **_group(group)} for kind in found.kinds for group in kind.groups],
         "disturbs": _disturbs(found.disturbance),
         "waves": [_wave(impact) for impact in found.disturbance.waves],
-        "gates": _gates(gates),
+        "gates": {
+            "asked": [asdict(each) for each in gates.questions],
+            "left_out": [asdict(each) for each in gates.left_out],
+        },
         "proofs": _proofs(found.guarded),
     }
 
@@ -87,13 +90,6 @@ def _wave(impact: WaveImpact) -> dict[str, Any]:
         "racks_cut": list(impact.cut),
         "racks_losing": dict(impact.losers),
         "breaks": wave.breaks,
-    }
-
-
-def _gates(found: Gates) -> dict[str, Any]:
-    return {
-        "asked": [asdict(each) for each in found.questions],
-        "left_out": [asdict(each) for each in found.left_out],
     }
 
 

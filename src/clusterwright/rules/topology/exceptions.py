@@ -130,13 +130,9 @@ def _lost(plan: Plan, fabric: str, item: SpecException) -> Iterator[Device]:
             continue
         own = [cable for cable in plan.cables_of[device.name] if cable.fabric == fabric]
         if own and not any(cable.in_service for cable in own):
-            at_switch = [cable for cable in own if _concerns(plan, item, cable) and not _own_port(item, device)]
+            at_switch = [cable for cable in own if _concerns(plan, item, cable) and item.device != device.name]
             if at_switch and len(at_switch) == len(own):
                 yield device
-
-
-def _own_port(item: SpecException, device: Device) -> bool:
-    return item.device == device.name
 
 
 def _plan_with_exceptions(subject: Subject) -> Plan | None:
