@@ -69,9 +69,16 @@ def manual_page(group: click.Group, version: str) -> str:
 def _manual_section(name: str, command: click.Command) -> str:
     context = click.Context(command, info_name=name)
     usage = " ".join(command.get_usage(context).removeprefix(f"Usage: {name}").split())
-    paragraphs = [_roff(" ".join(each.split())) for each in _help(command).split("\n\n")]
+    paragraphs = [_manual_paragraph(each) for each in inspect.cleandoc(command.help or "").split("\n\n")]
     options = [f".TP\n.B {_roff(option)}\n{_roff(meaning)}" for option, meaning in _options(command, context)]
     return "\n".join([f".SS {_roff(name)} {_roff(usage)}", "\n.PP\n".join(paragraphs), *options])
+
+
+def _manual_paragraph(text: str) -> str:
+    """A paragraph that click is told to leave as it is keeps its lines."""
+    if not text.startswith("\b\n"):
+        return _roff(text)
+    return "\n".join([".nf", *(_roff(line) for line in text.splitlines()[1:]), ".fi"])
 
 
 def _roff(text: str) -> str:

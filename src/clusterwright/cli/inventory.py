@@ -30,7 +30,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
     """Lists every device, cable and address of SPEC.
 
     \b
-    json     one document, described by inventory/schema/inventory.schema.json
+    json     one document, described by inventory.schema.json (`clusterwright schema`)
     csv      a file for each list (devices.csv, interfaces.csv, cables.csv, ...) in the folder --out
     dns      zone files, forwards and backwards, in the folder --out
     prometheus  targets for `file_sd_configs`

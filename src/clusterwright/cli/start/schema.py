@@ -13,9 +13,9 @@ from clusterwright import data_files
 if TYPE_CHECKING:
     from clusterwright.spec.hardware.models import Catalogue
 
-# Those that people write files to, and the kinds of string that these refer to; that of files that extend a spec is
-# made of the cluster's.
-_SCHEMAS = ("cluster", "hardware", "platforms", "secrets", "settings", "strings", "system")
+# Of files that people write and documents that they read, and the kinds of string that these refer to; the schema of
+# files that extend a spec is made of the cluster's.
+_SCHEMAS = ("access", "cluster", "hardware", "inventory", "platforms", "secrets", "settings", "strings", "system")
 
 
 @click.command()

@@ -34,7 +34,7 @@ def _rooms(tree: RenderedTree, edges: Set[str]) -> Iterator[str]:
             what = (
                 f"whether the chips of {count(len(own), 'switch')} with {system.title}, as {own[0]}, hold their lists"
             )
-            yield f"{what} was not judged: no bound of theirs stands in inventory/systems."
+            yield f"{what} was not judged: no bound of theirs is known (`clusterwright explain systems`)."
 
 
 def _factory_accounts(tree: RenderedTree) -> Iterator[str]:

@@ -288,7 +288,7 @@ class _ModelReading(Structuring):
         if kind in _CABLED and "network_os" not in data:
             self.object((), f"A {kind} needs network_os:.", "Name what it runs, or write unmanaged.")
         elif data.get("network_os", UNMANAGED) not in known:
-            message = f'"{data["network_os"]}" is no system of inventory/systems.'
+            message = f'"{data["network_os"]}" is no system that is known.'
             close = get_close_matches(data["network_os"], known, n=1)
             hint = f'Did you mean "{close[0]}"?' if close else f"Use one of: {', '.join(known)}."
             self.object(("network_os",), message, hint)

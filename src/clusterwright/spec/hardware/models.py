@@ -185,7 +185,7 @@ class HardwareModel:
             of = f"the platform {self.platform}" if self.platform else "a model without `platform`"
             raise PlatformPortError(
                 f"{self.network_os} knows ports by more than their names, and nothing is known of {of}; name a"
-                " platform of inventory/hardware/platforms, or its vendor's files under `platform_file`"
+                " platform of the catalogue, or its vendor's files under `platform_file`"
             )
         return self.platform_ports.port(name, mode)
 
