@@ -6,6 +6,7 @@ import copy
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,7 @@ def _moved(before: Plan, after: Plan) -> Iterator[str]:
     """What is elsewhere of what stands in both plans, but for upper ends that new switches take."""
     changes = compare_plans(before, after)
     new = {device.name for device in changes.devices.added}
+    to_new = {(cable.a.device, cable.a.port) for cable in after.cables if cable.b.device in new}
     for each in changes.cables:
         yield from (
             f"{move.before.a.device} {move.before.a.port} from {move.before.b.device} {move.before.b.port} to "
@@ -78,7 +80,7 @@ def _moved(before: Plan, after: Plan) -> Iterator[str]:
         yield from (
             f"{cable.a.device} {cable.a.port} is pulled"
             for cable in each.removed
-            if {cable.a.device, cable.b.device} <= after.by_name.keys()
+            if {cable.a.device, cable.b.device} <= after.by_name.keys() and (cable.a.device, cable.a.port) not in to_new
         )
     yield from (f"{each.device} {each.port} from {each.before} to {each.after}" for each in changes.addresses)
     kept = {"asn", "loopback", "guid", "rack"}
@@ -99,8 +101,16 @@ def _change(case: Case, kind: str, number: int, plan: Plan) -> bool:
     if kind == "nodes" or (kind == "storage servers" and storage is not None):
         _count(parts, (storage if kind == "storage servers" and storage is not None else group)["name"], number % 5 + 1)
     elif kind == "switches":
-        tiers = [tier for part in parts for fabric in part.get("fabrics", ()) for tier in fabric["tiers"]]
-        tiers[number % len(tiers)]["count"] += 1
+        fabrics = [fabric["tiers"] for part in parts for fabric in part.get("fabrics", ())]
+        able = [
+            upper
+            for tiers in fabrics
+            for lower, upper in pairwise(tiers)
+            if upper["count"] < lower["up"]["links"] * (lower["count"] if lower["per"] == upper["per"] else 1)
+        ]
+        if not able:
+            return False
+        able[number % len(able)]["count"] += 1
     elif kind == "a rack left out":
         return _left_out(parts, groups, number, plan)
     elif kind == "a group before" and storage is not None:
