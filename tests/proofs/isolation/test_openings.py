@@ -119,12 +119,27 @@ FBOSS_CASES: dict[str, tuple[str, Edit]] = {
     ),
     "a port that nobody planned": (AGENT, put('"name": "eth2/1/1"', '"name": "eth9/1/1"')),
     "a session with a stranger": (SESSIONS, patched(stranger)),
+    "a table that cannot compare what its entries ask": (
+        AGENT,
+        patched(lambda file: file["sw"]["aclTableGroup"]["aclTables"][0]["qualifiers"].remove(6)),
+    ),
+    "a table that cannot drop": (
+        AGENT,
+        patched(lambda file: file["sw"]["aclTableGroup"]["aclTables"][1].update(actionTypes=[1])),
+    ),
 }
 SONIC_CASES: dict[str, Edit] = {
     "another VRF's route": patched(
         lambda file: file["STATIC_ROUTE"].update(
             {"mgmt|10.99.0.0/24": {"nexthop": "10.0.0.1", "nexthop-vrf": "default"}}
         )
+    ),
+    "a table of no type": patched(lambda file: file["ACL_TABLE"]["HOSTS_V4"].update(type="HOSTS")),
+    "a type that matches nothing": patched(lambda file: file["ACL_TABLE_TYPE"]["HOSTS_V4"].pop("MATCHES")),
+    "a type without an action": patched(lambda file: file["ACL_TABLE_TYPE"]["HOSTS_V4"].update(ACTIONS=["COUNTER"])),
+    "a type that no port takes": patched(lambda file: file["ACL_TABLE_TYPE"]["HOSTS_V4"].update(BIND_POINTS=[])),
+    "gNMI's list for another port, planned": patched(
+        lambda file: file["ACL_RULE"]["GNMI_SOURCES|RULE_1"].update(L4_DST_PORT="6031")
     ),
     "one VRF for all": patched(lambda file: file["MGMT_VRF_CONFIG"]["vrf_global"].update(mgmtVrfEnabled="false")),
     "copies of packets": patched(lambda file: file.update(MIRROR_SESSION={"x": {"type": "SPAN"}})),
@@ -151,7 +166,7 @@ CASES: dict[str, tuple[str, str, str, Edit]] = (
 # What only the plan can tell: whose cable, address or neighbour it is.
 BY_PLAN = re.compile(
     "nobody planned|stranger|of nobody|elsewhere|everything announced|EOS: a tunnel|of the neighbour alone"
-    "|within the port|of another switch|another host|no planned one"
+    "|within the port|of another switch|another host|no planned one|, planned"
 )
 
 

@@ -29,6 +29,18 @@ _NOT_LATER = values(0, 1)
 _WITHOUT_MEANING = frozenset({"name", "actionType"})
 _PORT_KEYS = frozenset({"srcPort", "vlanID"})
 _KEYS = frozenset({"srcIp", "dstIp", "proto", "l4SrcPort", "l4DstPort", "tcpFlagsBitMap", "icmpType", "ipType"})
+# What a table has to be able to compare for an entry (AclTableQualifier), and to do (AclTableActionType).
+_QUALIFIERS = {
+    "l4SrcPort": 4,
+    "l4DstPort": 5,
+    "proto": 6,
+    "tcpFlagsBitMap": 7,
+    "srcPort": 8,
+    "ipType": 17,
+    "vlanID": 23,
+}
+_BY_VERSION = {"srcIp": (2, 0), "dstIp": (3, 1), "icmpType": (11, 13)}
+_PACKET_ACTION = 0
 _DECODER = json.JSONDecoder()
 _ENDS = {"[": "\n    ]", "{": "\n    }"}  # where a value ends, as files are written
 _SHARED = 8192  # bytes; longer values hold addresses, and are nobody else's
@@ -79,6 +91,12 @@ class FbossLists:
             if size > room.entries:
                 line = self.line(f'"name": "{table["name"]}"')
                 yield line, f"table {table['name']} has {size:,} entries, and the chip takes {room.entries} in one"
+            # a list that is empty or not there stands for all that the chip can
+            if table.get("qualifiers") and (lacking := _compared(table["aclEntries"]).difference(table["qualifiers"])):
+                what = f"qualifiers {', '.join(map(str, sorted(lacking)))}"
+                yield self.line('"qualifiers"'), f"entries of table {table['name']} need its {what}, which it has not"
+            if table.get("actionTypes") and _PACKET_ACTION not in table["actionTypes"]:
+                yield self.line('"actionTypes"'), f"table {table['name']} has no packet action, so it drops nothing"
         if len(tables) > room.tables:
             yield self.line('"aclTables"'), f"there are {len(tables)} tables, and the chip takes {room.tables}"
 
@@ -123,6 +141,17 @@ class FbossLists:
         verdict = {_DENY: DROP, _PERMIT: ACCEPT}[entry["actionType"]]
         wanted = json.dumps({key: value for key, value in entry.items() if key in _KEYS}, sort_keys=True)
         return Rule(line, (_match(wanted),), verdict, name=entry["name"])
+
+
+def _compared(entries: Iterable[Json]) -> set[int]:
+    """The qualifiers that entries ask for."""
+    keys = {
+        (key, (":" in value if key != "icmpType" else entry.get("proto") == ICMP6) if key in _BY_VERSION else False)
+        for entry in entries
+        for key, value in entry.items()
+    }
+    plain = {_QUALIFIERS[key] for key, _ in keys if key in _QUALIFIERS}
+    return plain | {_BY_VERSION[key][is_six] for key, is_six in keys if key in _BY_VERSION}
 
 
 @lru_cache(maxsize=1 << 14)

@@ -26,6 +26,8 @@ _WITHOUT_MEANING = frozenset({"PRIORITY", "PACKET_ACTION"})
 _VERDICTS = {"FORWARD": ACCEPT, "ACCEPT": ACCEPT, "DROP": DROP}
 _STAGES = {"ingress": IN, "egress": OUT}
 _DEFAULT_STAGE = "ingress"  # sonic-acl.yang
+# Types that filter and that SONiC has by itself (orchagent, acltable.h); others are made by ACL_TABLE_TYPE.
+_BUILT_IN = frozenset({"L3", "L3V6", "L3V4V6", CONTROL_PLANE})
 _FRONT = re.compile(r"Ethernet\d+|PortChannel\d+")
 Fields = Mapping[str, str]
 
@@ -75,12 +77,27 @@ class SonicLists:
         yield from sorted(bound)
 
     def faults(self) -> Iterator[tuple[int, str]]:
-        """Tables on a part of a channel, of which SONiC takes none; a table without rules is seen to pass."""
+        """Tables that SONiC does not make, so that everything passes: of no type, or on a part of a channel."""
         for name, table in self.tables.items():
+            if (kind := table.get("type")) not in _BUILT_IN and (what := self._lacking(kind, name)):
+                yield self.line(name), f"the table {name} is of type {kind}, which {what}: SONiC makes no filter of it"
             for port, _ in bound_tables({name: table}):
                 if port in self._channels:
                     channel = self._channels[port]
                     yield self.line(name), f"the table {name} is on {port}, and {channel} is asked for tables"
+
+    def _lacking(self, kind: str, table: str) -> str:
+        """Why a type of the file's own makes no table of this name, "" where it does."""
+        own = self._types.get(kind)
+        if own is None:
+            return "is none that filters"
+        points = {"PORTCHANNEL" if port.startswith("PortChannel") else "PORT" for port in self.tables[table]["ports"]}
+        if not own.get("MATCHES"):
+            return "matches nothing"
+        if "PACKET_ACTION" not in own.get("ACTIONS", ()):
+            return "has no PACKET_ACTION"
+        missing = sorted(points - set(own.get("BIND_POINTS", ())))
+        return f"is bound to no {missing[0]}" if missing else ""
 
     def management_ports(self) -> tuple[str, ...]:
         """None: tables of the control plane judge who reaches services, whatever port they come in at."""

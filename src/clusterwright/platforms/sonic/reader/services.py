@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from clusterwright.packets.boxes import FAMILY, V4, V6
+from clusterwright.packets.boxes import DPORT, FAMILY, V4, V6, WHOLE
 from clusterwright.packets.filters import Rule
+from clusterwright.packets.ranges import values
 from clusterwright.platforms.reader import SwitchService
 from clusterwright.platforms.sonic.reader.lists import CONTROL_PLANE, SonicLists
 
@@ -34,13 +35,13 @@ def services(text: str) -> Iterator[SwitchService]:
         line = lists.line(name) if name is not None else 0
         shown = "gNMI" if service == "EXTERNAL_CLIENT" else service
         for version in (4, 6):
-            own = (
-                None
-                if rules is None
-                else tuple(rule for rule in rules if any(each[FAMILY] & _FAMILIES[version] for each in rule.matches))
-            )
+            own = None if rules is None else tuple(rule for rule in rules if _is_of(rule, version, service, port))
             yield SwitchService(shown, protocol, port, version, line, own)
 
 
-def _is_of(rule: Rule, version: int) -> bool:
-    return any(each[FAMILY] & _FAMILIES[version] for each in rule.matches)
+def _is_of(rule: Rule, version: int, service: str, port: int) -> bool:
+    """Whether caclmgrd makes anything of a rule: a client of its own has a port by the rules that name it alone."""
+    is_named = service != "EXTERNAL_CLIENT" or all(
+        each[DPORT] != WHOLE[DPORT] and values(port) & each[DPORT] for each in rule.matches
+    )
+    return is_named and any(each[FAMILY] & _FAMILIES[version] for each in rule.matches)
