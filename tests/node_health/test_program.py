@@ -7,6 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
 from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright.node_health.main import HEALTHY, UNHEALTHY
@@ -72,3 +73,41 @@ def test_the_spec_sets_limits_and_leaves_checks_out(tmp_path: Path) -> None:
     assert "OnUnitActiveSec=120s\n" in files["etc/systemd/system/node-health.timer"]
     controller = {each.path: each.content.decode("utf-8", "replace") for each in render_device(plan, "svc-v00n0")}
     assert "HealthCheckInterval=120\n" in controller["etc/slurm/slurm.conf"]
+
+
+@pytest.mark.parametrize(("told", "status"), [("PSU0 | C0h | ok  | 10.1 | Presence detected", 0), ("No BMC", 1)])
+def test_the_bmc_s_answer_is_kept_whatever_it_is(tmp_path: Path, told: str, status: int) -> None:
+    program = next(
+        each.content.decode()
+        for each in render_device(plan_of("lab-ib"), "gpu-s00r00n0")
+        if each.path.endswith("sbin/power-supplies")
+    )
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, text in (("ipmitool", f"echo '{told}'; exit {status}"), ("modprobe", "exit 1")):
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    kept = tmp_path / "run/power-supplies"
+    script = program.replace("/run/clusterwright/power-supplies", str(kept))
+    subprocess.run(["sh", "-c", script], check=True, env={"PATH": f"{tools}:/usr/bin:/bin"})
+    uptime, said = kept.read_text().splitlines()
+    assert float(uptime.split()[0]) > 0
+    assert said == told
+
+
+def test_processors_are_set_where_no_tuned_sets_them(tmp_path: Path) -> None:
+    (artifact,) = [
+        each for each in render_device(plan_of("lab-ib"), "gpu-s00r00n0") if each.path.endswith("processors.conf")
+    ]
+    for cpu in ("cpu0", "cpu17"):
+        for name in ("cpufreq/scaling_governor", "power/pm_qos_resume_latency_us"):
+            place = tmp_path / "sys/devices/system/cpu" / cpu / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.touch()
+    (tmp_path / "node.conf").write_bytes(artifact.content)
+    subprocess.run(["systemd-tmpfiles", "--create", f"--root={tmp_path}", tmp_path / "node.conf"], check=True)
+    held = {
+        str(each.relative_to(tmp_path)): each.read_text() for each in (tmp_path / "sys").rglob("*") if each.is_file()
+    }
+    assert sorted(set(held.values())) == ["99", "performance"]
+    assert len(held) == 4

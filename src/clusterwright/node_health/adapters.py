@@ -11,6 +11,8 @@ from clusterwright.node_health.verdict import Check, Expected, check
 
 _NET, _RDMA = "/sys/class/net", "/sys/class/infiniband"
 _S_PER_HOUR = 3600
+# NVIDIA, "Understanding mlx5 Linux Counters": sequence errors that a peer reported, silence until the timeout.
+_SENT_AGAIN = ("packet_seq_err", "implied_nak_seq_err", "local_ack_timeout_err")
 _NOBODY = "00:00:00:00:00:00"
 Nic = Mapping[str, Any]
 
@@ -41,7 +43,11 @@ def adapter_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
     if any(nic.get("bond") for nic in nics):
         yield _bonds(readings, nics, present)
     yield _link_downs(readings, nics, present, expected["limits"]["link_downs"])
-    yield _errors(readings, nics, present, expected["limits"]["link_errors_per_hour"])
+    hours = _hours(readings)
+    yield _errors(readings, nics, present, hours, expected["limits"]["link_errors_per_hour"])
+    carriers = {nic["interface"]: nic["rdma"] for nic in nics if nic["rdma"] and nic["link"] != "ethernet"}
+    if carriers:
+        yield _retransmissions(readings, carriers, present, hours, expected["limits"]["retransmissions_per_hour"])
 
 
 def _mtus(readings: Readings, nics: list[Nic], present: frozenset[str]) -> Check:
@@ -150,10 +156,13 @@ def _link_downs(readings: Readings, nics: list[Nic], present: frozenset[str], mo
     return _counted("nic-link-downs", counts, most, "times down since boot")
 
 
-def _errors(readings: Readings, nics: list[Nic], present: frozenset[str], per_hour: float) -> Check:
-    """Errors left after correction, against the time the node has run; the first hour counts as a whole one."""
-    uptime = readings.file("/proc/uptime").text.split(" ")[0]
-    hours = max(1.0, number(uptime) / _S_PER_HOUR)
+def _hours(readings: Readings) -> float:
+    """How long the node has run; the first hour counts as a whole one."""
+    return max(1.0, number(readings.file("/proc/uptime").text.split(" ")[0]) / _S_PER_HOUR)
+
+
+def _errors(readings: Readings, nics: list[Nic], present: frozenset[str], hours: float, per_hour: float) -> Check:
+    """Errors left after correction, against the time the node has run."""
     counts = {}
     for nic in nics:
         if nic["link"] == "infiniband":
@@ -166,6 +175,18 @@ def _errors(readings: Readings, nics: list[Nic], present: frozenset[str], per_ho
         counts[nic["interface"]] = str(sum(map(int, texts))) if all(map(str.isdigit, texts)) else ""
     counts = {name: count for name, count in counts.items() if name in present}
     return _counted("nic-errors", counts, int(per_hour * hours), f"errors in {hours:.0f} h")
+
+
+def _retransmissions(
+    readings: Readings, carriers: Mapping[str, str], present: frozenset[str], hours: float, per_hour: float
+) -> Check:
+    """What RDMA had to send again (mlx5's counters): a fabric that drops, which PFC and link errors do not show."""
+    counts = {}
+    for name, device in carriers.items():
+        texts = [_line(readings, f"{_RDMA}/{device}/ports/1/hw_counters/{each}") for each in _SENT_AGAIN]
+        counts[name] = str(sum(map(int, texts))) if all(map(str.isdigit, texts)) else ""
+    counts = {name: count for name, count in counts.items() if name in present}
+    return _counted("nic-retransmissions", counts, int(per_hour * hours), f"times sent again in {hours:.0f} h")
 
 
 def _counted(name: str, counts: Mapping[str, str], most: int, what: str) -> Check:

@@ -16,6 +16,7 @@ FIELDS = (
     *("clocks_throttle_reasons.hw_thermal_slowdown", "clocks_throttle_reasons.hw_power_brake_slowdown"),
 )
 _LINK = re.compile(r"^\s*Link (\d+): (.*)$")
+_LINK_ERRORS = re.compile(r"^\s*Link (\d+): (?:Replay|Recovery|CRC) Errors: (\d+)")
 # 154 tells of the action that the GPU asks for; that it asks for none any more is told by the same number.
 _XID = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (?!154,.*\(None\)$)(\d+)", re.M)
 _MIB = 1024 * 1024
@@ -83,6 +84,7 @@ def gpu_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
     yield check("gpu-slowdown", "see reason" if wrong else "none", "no hardware slowdown", wrong)
     if gpus["nvlinks"]:
         yield _nvlinks(readings, gpus["count"], gpus["nvlinks"])
+        yield _nvlink_errors(readings, expected["limits"]["nvlink_errors"])
     yield _xid(readings, expected)
 
 
@@ -110,6 +112,24 @@ def _nvlinks(readings: Readings, count: int, links: int) -> Check:
     if asked.trouble or not up:
         wrong = [asked.trouble or "nvidia-smi names no NVLinks"]
     return check("gpu-nvlink", f"{len(rates)} links up", f"{links} on each of {count}", wrong)
+
+
+def _nvlink_errors(readings: Readings, most: int) -> Check:
+    """Transfers over NVLink that were repeated, links that recovered: they slow every collective down in silence."""
+    asked = readings.run("nvidia-smi", "nvlink", "--errorcounters")
+    counts: dict[str, int] = {}
+    gpu = ""
+    for line in asked.text.splitlines():
+        counter = _LINK_ERRORS.match(line)
+        if line.startswith("GPU "):
+            gpu = line.split(":")[0]
+        elif counter is not None:
+            link = f"{gpu} link {counter.group(1)}"
+            counts[link] = counts.get(link, 0) + int(counter.group(2))
+    wrong = [f"{link} counts {count}" for link, count in counts.items() if count > most]
+    if asked.trouble or not counts:
+        wrong = [asked.trouble or "nvidia-smi counts no errors of NVLinks"]
+    return check("gpu-nvlink-errors", f"{len(counts)} links", f"at most {most} on each", wrong)
 
 
 def _xid(readings: Readings, expected: Expected) -> Check:

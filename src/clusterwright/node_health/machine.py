@@ -1,13 +1,16 @@
-"""Checks of the machine below the operating system: processors, memory, local disks, places on PCIe."""
+"""Checks of the machine below the operating system: processors, memory, disks, power, places on PCIe."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.node_health.readings import Readings, number
 from clusterwright.node_health.verdict import Check, Expected, check
+
+SENSORS_FILE = "/run/clusterwright/power-supplies"
 
 _PCI = "/sys/bus/pci/devices"
 _KIB_PER_GIB = 1024 * 1024
@@ -21,6 +24,13 @@ _UNCORRECTED = 1 << 61
 # drivers/pci/pcie/aer.c; "Uncorrected" until Linux 6.8. block/blk-core.c says the other.
 _BUS_ERROR = re.compile(r"([0-9a-f:.]+): PCIe Bus Error: severity=Uncorrect(?:ed|able) \((Fatal|Non-Fatal)\)", re.M)
 _DISK_ERROR = re.compile(r"(?:I/O|critical (?:medium|target)) error, dev (\w+)", re.M)
+# One log a controller, behind its name; nvme-cli's JSON has numbers where its text has units.
+_WEAR = (
+    "for each in /dev/nvme[0-9] /dev/nvme[0-9][0-9]; do [ -c $each ] || continue;"
+    " echo $each; nvme smart-log --output-format=json $each || echo {}; done"
+)
+# A row of ipmitool's for a power supply: name, number, status, entity, what the sensor says.
+_SUPPLY = re.compile(r"^(\S.*?) +\| [0-9A-F]{2}h \| (\S+) +\| +[\d.]+ \|(.*)$", re.M)
 
 
 def machine_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
@@ -30,6 +40,10 @@ def machine_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
         yield _memory(readings, expected["memory_gib"])
     yield _memory_errors(readings)
     yield _disks(readings)
+    yield _wear(readings, expected["limits"]["disk_wear_percent"])
+    if expected.get("bmc"):
+        yield _power_supplies(readings, expected["bmc"]["oldest_s"])
+    yield _governor(readings)
     adapters = [nic for nic in expected["nics"] if nic["pci"] and nic["link"] != "ethernet"]
     if expected.get("pcie") and adapters:
         yield _adapters(readings, expected["pcie"], adapters)
@@ -83,6 +97,51 @@ def _disks(readings: Readings) -> Check:
     # Ended with 1: there is no such file system, on a node that was booted into memory.
     trouble = asked.trouble and "ended with 1:" not in asked.trouble
     return check("disks", f"{len(rows)} local", "written to, not full", [asked.trouble] if trouble else wrong)
+
+
+def _wear(readings: Readings, most_percent: int) -> Check:
+    """What NVMe controllers say of themselves: dead, warning, worn beyond the limit, or with data that is lost."""
+    states = readings.files("/sys/class/nvme/nvme*/state")
+    asked = readings.run("sh", "-c", _WEAR)
+    wrong = [f"{path.split('/')[-2]} is {state}" for path, state in states.items() if state != "live"]
+    logs = dict(re.findall(r"^/dev/(\w+)\n(.*?)(?=^/dev/|\Z)", asked.text, re.M | re.S))
+    for name in (path.split("/")[-2] for path, state in states.items() if state == "live"):
+        try:
+            log = json.loads(logs.get(name, ""))
+            worn, warning, lost = (int(log[each]) for each in ("percent_used", "critical_warning", "media_errors"))
+        except (KeyError, TypeError, ValueError):
+            wrong.append(f"{name} tells nothing of its wear")
+            continue
+        wrong += [f"{name} warns ({warning:#x})"] if warning else []
+        wrong += [f"{name} is worn by {worn} %"] if worn > most_percent else []
+        wrong += [f"{name} lost data {lost} times"] if lost else []
+    return check("disk-wear", f"{len(states)} controllers", f"live, at most {most_percent} % worn", wrong)
+
+
+def _power_supplies(readings: Readings, oldest_s: int) -> Check:
+    """Power supplies as the BMC sees them. It answers in seconds, so a unit of its own asks it and keeps the answer."""
+    asked = readings.file(SENSORS_FILE)
+    now = readings.file("/proc/uptime").text.split(" ")[0]
+    asked_at, _, told = asked.text.partition("\n")
+    supplies = _SUPPLY.findall(told)
+    # A sensor of watts or volts has a threshold of its own, by which "ok" was said.
+    wrong = [
+        f"{name} is {said.strip() or 'not there'}"
+        for name, status, said in supplies
+        if status not in ("ok", "ns") or (status == "ok" and not re.fullmatch(r" (Presence detected|[\d.]+ .+)", said))
+    ]
+    if asked.trouble or not supplies:
+        wrong = [asked.trouble or f"the BMC names no power supply: {told.strip() or 'no message'}"]
+    elif not number(now) - number(asked_at.split(" ")[0]) <= oldest_s:
+        wrong = ["the BMC was not asked for long"]
+    return check("power-supplies", f"{len(supplies)} sensors", "present, without failure", wrong)
+
+
+def _governor(readings: Readings) -> Check:
+    """How clocks are chosen; none where the firmware alone does it."""
+    held = list(readings.files("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor").values())
+    wrong = [f"{held.count(each)} processors at {each}" for each in sorted({*held} - {"performance"})]
+    return check("cpu-governor", ", ".join(sorted({*held})) or "the firmware's", "performance", wrong)
 
 
 def _adapters(readings: Readings, planned: Mapping[str, Any], adapters: list[Mapping[str, Any]]) -> Check:

@@ -138,6 +138,9 @@ class Health:
     clock_offset_ms: float
     link_downs: int
     link_errors_per_hour: float
+    retransmissions_per_hour: float
+    disk_wear_percent: int
+    nvlink_errors: int
     uncorrected_ecc: int
     congestion_notifications: int
     lossless_drops: int

@@ -55,6 +55,9 @@ _NAMES = {
     "boot-server-4": (("kea-dhcp4-server",), ()),
     "boot-server-6": (("kea-dhcp6-server",), ()),
     "direct-paths": (("pciutils",), ("pciutils",)),
+    # What the node check asks.
+    "disks": (("nvme-cli",), ("nvme-cli",)),
+    "power-supplies": (("ipmitool",), ("ipmitool",)),
 }
 
 
@@ -100,6 +103,7 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
     managers = [fabric.subnet_manager.nodes for fabric in spec.fabrics if fabric.subnet_manager]
     image = spec.image(image_name)
     boots = spec.boot is not None and spec.boot.servers in groups
+    models = {device.model for device in plan.devices if device.image == image_name}
     spoken = spec.boot_network[1].hosts.version if spec.boot_network is not None else 0
     wanted = {
         "time": bool(spec.site.ntp),
@@ -116,6 +120,8 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
         "direct-paths": has_direct_paths(plan, image_name),
         "subnet-manager": any(name in groups for name in managers),
         "boot-server": boots,
+        "disks": True,
+        "power-supplies": any(spec.catalogue[model].management is not None for model in models),
         **{f"boot-server-{version}": boots and version == spoken for version in (4, 6)},
     }
     found = {*_BASE[family]}

@@ -37,7 +37,16 @@ _ALWAYS = {
     "systemd-tmpfiles-setup.service": "the operators' homes",
     **dict.fromkeys(("ssh.service", "sshd.service", "ssh-host-key.service"), "SSH"),
     **dict.fromkeys(("systemd-journald.service", "systemd-journald.socket"), "the logs"),
-    **dict.fromkeys(("node-health.service", "node-health.timer", "image-check.service"), "the checks of the node"),
+    **dict.fromkeys(
+        (
+            "node-health.service",
+            "node-health.timer",
+            "power-supplies.service",
+            "power-supplies.timer",
+            "image-check.service",
+        ),
+        "the checks of the node",
+    ),
     **dict.fromkeys(
         (
             *("roce-qos.service", "roce-qos-again.service", "sys-kernel-config.mount"),

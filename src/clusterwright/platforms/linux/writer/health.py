@@ -7,6 +7,7 @@ in two files, one that equal nodes share and one with what a node has alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 from clusterwright.artifact import Artifact
@@ -48,6 +49,8 @@ _PAGE_KIB = {"2M": 2048, "1G": 1024 * 1024}
 _ROCE_V2 = "RoCE v2"
 # Linux, iboe_get_mtu: what a RoCE connection leaves of an Ethernet MTU for headers, and the MTUs that RDMA knows.
 _ROCE_HEADER_BYTES = 40 + 8 + 12 + 4 + 28 + 4
+_NO_LIMITS = ("interval_s", "leave_out")
+_MISSED_LOOKS = 3  # a BMC that is busy once or twice is no reason
 _RDMA_MTUS = (4096, 2048, 1024, 512, 256)
 # NVIDIA, "Xid Errors" (GPU deployment and management): double-bit ECC, halted controller, failed row remapping,
 # NVLink, fallen off the bus, uncontained ECC, GSP silent (119, 120), unrecovered ECC, recovery action (154). Programs
@@ -87,15 +90,20 @@ def _program(plan: Plan, image_name: str) -> tuple[SharedFile, ...]:
         text = template("health/program.py.j2").render(archive=f"/{archive}", purpose=purpose, arguments=arguments)
         files.append((f"usr/local/sbin/{name}", text.encode(), 0o755))
     units = "etc/systemd/system"
-    timer = template("health/node-health.timer.j2").render(
-        interval_s=health.interval_s, spread_s=health.interval_s // 10
-    )
     files += [
+        ("usr/local/sbin/power-supplies", template("health/power-supplies.sh.j2").render().encode(), 0o755),
+        (f"{units}/power-supplies.service", template("health/power-supplies.service.j2").render().encode(), 0o644),
+        (f"{units}/power-supplies.timer", _timer(health, "Asks the BMC for its power supplies"), 0o644),
         (f"{units}/node-health.service", template("health/node-health.service.j2").render().encode(), 0o644),
-        (f"{units}/node-health.timer", timer.encode(), 0o644),
+        (f"{units}/node-health.timer", _timer(health, "Looks at this node again and again"), 0o644),
         (f"{units}/multi-user.target.d/95-node-health.conf", template("health/wants.conf.j2").render().encode(), 0o644),
     ]
     return tuple(sorted(files))
+
+
+def _timer(health: Health, purpose: str) -> bytes:
+    spread_s = health.interval_s // 10
+    return template("health/timer.j2").render(purpose=purpose, interval_s=health.interval_s, spread_s=spread_s).encode()
 
 
 def _own(plan: Plan, device: Device) -> dict[str, Any]:
@@ -130,6 +138,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
     hardware = plan.spec.catalogue[model]
     document = {
         "gpus": _gpus(plan, image, model),
+        "bmc": {"oldest_s": _MISSED_LOOKS * image.health.interval_s} if hardware.management is not None else None,
         "memory_gib": hardware.host.memory_gb if hardware.host is not None else None,
         "pcie": {"speed_gts": hardware.pcie.link_speed_gts, "width": hardware.pcie.link_width}
         if hardware.pcie is not None
@@ -165,15 +174,8 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
 
 
 def _limits(health: Health) -> dict[str, float]:
-    return {
-        "patience_s": health.patience_s,
-        "clock_offset_ms": health.clock_offset_ms,
-        "link_downs": health.link_downs,
-        "link_errors_per_hour": health.link_errors_per_hour,
-        "uncorrected_ecc": health.uncorrected_ecc,
-        "congestion_notifications": health.congestion_notifications,
-        "lossless_drops": health.lossless_drops,
-    }
+    """What may be counted, by the spec's own names."""
+    return {each.name: getattr(health, each.name) for each in fields(health) if each.name not in _NO_LIMITS}
 
 
 def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:

@@ -125,7 +125,9 @@ def _distribution_files(plan: Plan, image: Image) -> Iterator[tuple[str, str]]:
         yield "etc/tuned/clusterwright/tuned.conf", template("node/tuned.conf.j2").render(parameters=parameters)
         yield "etc/tuned/active_profile", "clusterwright\n"
         yield "etc/tuned/profile_mode", "manual\n"
-    elif parameters:
+    else:
+        yield "etc/tmpfiles.d/91-clusterwright-processors.conf", template("node/processors.conf.j2").render()
+    if parameters and not red_hat:
         yield "etc/default/grub.d/90-clusterwright.cfg", template("node/kernel.cfg.j2").render(parameters=parameters)
     if site.ntp and red_hat:
         yield "etc/chrony.conf", template("node/chrony.conf.j2").render(servers=site.ntp)
