@@ -298,6 +298,12 @@ def test_the_kickstart_is_understood(tmp_path: Path) -> None:
     spoiled.write_text(place.read_text().replace("autopart", "autoparts"))
     assert run("ksvalidator", "--version", "RHEL10", spoiled).returncode != 0
     assert "\nnftables\n" in place.read_text()
+    # Archives carry no labels: an installed node gets them anew, one in memory has no policy to ask for them.
+    post = place.read_text().partition("%post")[2]
+    assert 0 < post.index("cpio --extract") < post.index("\nsetfiles -F ")
+    scripts = [artifact.content for path, artifact in files.items() if "/by-mac/" in path]
+    assert scripts
+    assert all(b" selinux=0 " in script for script in scripts)
 
 
 LISTED = {
@@ -330,6 +336,16 @@ def test_an_installer_takes_one_disk_and_no_swap(tmp_path: Path, disks: str, cho
         ]
         (tmp_path / "ks.cfg").write_text(asked)
         assert run("ksvalidator", "--version", "RHEL10", tmp_path / "ks.cfg").returncode == 0
+
+
+def test_firmware_is_told_of_ipxe_where_the_servers_have_it(tmp_path: Path) -> None:
+    overlay = "boot: {servers: services, fabric: frontend, ipxe: /usr/share/ipxe/ipxe-x86_64.efi}\n"
+    files = files_of(plan_with(tmp_path, "lab-roce", overlay), "svc-v00n0")
+    kea = json.loads(files["etc/kea/kea-dhcp6.conf"].content)["Dhcp6"]
+    urls = [option["data"] for kind in kea["client-classes"] for option in kind.get("option-data", ())]
+    assert {url.rpartition("/")[2] for url in urls if "://" in url} == {"boot.ipxe", "ipxe-x86_64.efi"}
+    assert b"tftp-root=/usr/share/ipxe\n" in files["etc/dnsmasq.d/clusterwright-boot.conf"].content
+    assert b"alias /usr/share/ipxe/ipxe-x86_64.efi;" in files["etc/nginx/conf.d/clusterwright-boot.conf"].content
 
 
 def test_cloud_init_takes_the_autoinstall(tmp_path: Path) -> None:

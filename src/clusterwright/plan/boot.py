@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.plan.model import Device, Interface, Plan
+from clusterwright.spec.distribution import distribution_of
+from clusterwright.spec.model import ClusterSpec
 
 # Locally administered (IEEE 802, second bit of the first octet), so that no delivered adapter can bear it.
 PLANNED_MAC = 0x02_00_00_00_00_00
@@ -28,6 +30,19 @@ class BootNic:
     switch: str
     mac: int
     is_planned: bool
+
+
+def ipxe_of(spec: ClusterSpec) -> str:
+    """Where boot servers keep iPXE for UEFI: what the spec says, else where their distribution's package has it.
+
+    Red Hat's family: ipxe-bootimgs-x86, as Fedora's ipxe.spec lists its files. Debian and Ubuntu: ipxe.
+    """
+    group = spec.node_group(spec.boot.servers) if spec.boot is not None else None
+    image = spec.image(group.image or "") if group is not None else None
+    distribution = distribution_of(image.distribution) if image is not None else None
+    red_hat = distribution is not None and distribution.family == "red-hat"
+    own = "/usr/share/ipxe/ipxe-x86_64.efi" if red_hat else "/usr/lib/ipxe/ipxe.efi"
+    return spec.boot.ipxe or own if spec.boot is not None else own
 
 
 def booted(plan: Plan) -> tuple[Device, ...]:

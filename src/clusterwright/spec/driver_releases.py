@@ -10,6 +10,7 @@ not known.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.spec.distribution import Distribution
@@ -47,10 +48,15 @@ def release_of(driver: Driver) -> Release:
     return tuple(int(number) for number in re.findall(r"\d+", driver.version))
 
 
+def known_releases(distribution: Distribution) -> Mapping[str, Releases]:
+    """What is known of a distribution, by the kind of driver."""
+    return _KNOWN.get((distribution.tool, distribution.release), {})
+
+
 def is_missing(driver: Driver, distribution: Distribution) -> bool | None:
     """True where the driver was never built for the distribution, False where it is published, None: not known."""
     kind = driver_kind(driver)
-    known = _KNOWN.get((distribution.tool, distribution.release), {}).get(kind or "")
+    known = known_releases(distribution).get(kind or "")
     release = release_of(driver)
     if known is None or not release:
         return None

@@ -81,12 +81,27 @@ def _kib(_: Reading, written: int | str, __: Path) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """What containers of jobs get: locked memory in KiB (None: unlimited), /dev/shm, IPC namespace, devices."""
+    """What containers of jobs get: locked memory in KiB (None: unlimited), /dev/shm, IPC namespace, devices.
+
+    ``runtime`` is what starts them, ``folder`` where enroot unpacks their images.
+    """
 
     memlock_kib: Annotated[int | None, Key("memlock"), By(_kib)]
     shm_size_gb: int
     ipc: str
     devices: tuple[str, ...]
+    runtime: str
+    folder: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class GpuMetrics:
+    """NVIDIA's DCGM and its exporter: its packages, the node group that asks it, and the TCP port."""
+
+    packages: tuple[Package, ...]
+    asked_by: str
+    port: int
     path: Path
 
 
@@ -175,6 +190,7 @@ class Image:
     hugepages: Hugepages | None
     limits: Mapping[str, Text]
     containers: Containers | None
+    gpu_metrics: GpuMetrics | None
     enabled_units: Annotated[tuple[str, ...], Key("units", "enable")]
     masked_units: Annotated[tuple[str, ...], Key("units", "mask")]
     users: tuple[User, ...]
@@ -190,10 +206,12 @@ class Image:
 class Boot:
     """How nodes find their image: the node group of the boot servers, and the Ethernet fabric to ask them over.
 
+    ``ipxe`` is where the servers keep iPXE for UEFI; None: where their distribution's package has it.
     ``macs`` are the addresses read from delivered adapters; those it leaves out have a planned one that none bears.
     """
 
     servers: str
     fabric: str
+    ipxe: str | None
     macs: Annotated[MacFile | None, By(macs_named)]
     path: Path

@@ -66,6 +66,18 @@ def secrets(spec: ClusterSpec) -> Iterator[Need]:
                     yield Need("secrets", who, whom, "tcp", KERBEROS_PORT, KERBEROS_PORT, why, unit, path)
 
 
+def metrics(spec: ClusterSpec) -> Iterator[Need]:
+    """What machines' GPUs do, asked by whoever keeps it."""
+    for group in imaged(spec):
+        image = spec.image(group.image or "")
+        asked = image.gpu_metrics if image is not None else None
+        if asked is None:
+            continue
+        for who, whom in product(party_of(spec, asked.asked_by), party_of(spec, group.name)):
+            why, path = "it tells what its GPUs do", (*asked.path, "asked_by")
+            yield Need("metrics", who, whom, "tcp", asked.port, asked.port, why, "Prometheus", path)
+
+
 def mesh(spec: ClusterSpec, group_of: Mapping[str, str]) -> Iterator[Need]:
     """Only the controller dials."""
     mesh = spec.execution

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from clusterwright.plan.boot import BootNic, format_mac
+from clusterwright.plan.boot import BootNic, format_mac, ipxe_of
 from clusterwright.plan.model import Plan, Subnet, format_address
 from clusterwright.platforms.json_lines import dump_lines
 
@@ -38,6 +38,7 @@ def kea_config(plan: Plan, nics: Sequence[tuple[str, str]], served: Served) -> t
     address = nics[0][1]
     version = served[0][0].version
     url = f"http://[{address}]" if version == 6 else f"http://{address}"
+    name = ipxe_of(plan.spec).rpartition("/")[2]
     numbers = {each: at for at, each in enumerate((net.device for net in plan.subnets if net.kind == "host"), 1)}
     common: dict[str, Any] = {
         # Over IPv6 Kea hears its own links alone, unless it is told the address that relays send to.
@@ -48,7 +49,7 @@ def kea_config(plan: Plan, nics: Sequence[tuple[str, str]], served: Served) -> t
         "reservations-global": False,
         "reservations-in-subnet": True,
         "reservations-out-of-pool": True,
-        "client-classes": _classes_v6(address, url) if version == 6 else _classes_v4(address, url),
+        "client-classes": (_classes_v6 if version == 6 else _classes_v4)(address, url, name),
         f"subnet{version}": [_subnet(numbers[net.device], net, nics) for net, nics in served],
     }
     if version == 6:
@@ -91,7 +92,7 @@ def _reservation(nic: BootNic, version: int) -> dict[str, Any]:
     }
 
 
-def _classes_v4(address: str, url: str) -> list[Mapping[str, Any]]:
+def _classes_v4(address: str, url: str, name: str) -> list[Mapping[str, Any]]:
     http = {"name": "vendor-class-identifier", "data": _HTTP_CLIENT}
     return [
         {"name": "ipxe", "test": "option[77].hex == 'iPXE'", "boot-file-name": f"{url}/boot.ipxe"},
@@ -99,18 +100,18 @@ def _classes_v4(address: str, url: str) -> list[Mapping[str, Any]]:
             "name": "uefi",
             "test": f"option[93].hex == {_UEFI} and not member('ipxe')",
             "next-server": str(ip_address(address)),
-            "boot-file-name": "ipxe.efi",
+            "boot-file-name": name,
         },
         {
             "name": "uefi-http",
             "test": f"option[93].hex == {_UEFI_HTTP} and not member('ipxe')",
-            "boot-file-name": f"{url}/ipxe.efi",
+            "boot-file-name": f"{url}/{name}",
             "option-data": [http],
         },
     ]
 
 
-def _classes_v6(address: str, url: str) -> list[Mapping[str, Any]]:
+def _classes_v6(address: str, url: str, name: str) -> list[Mapping[str, Any]]:
     vendor = _INTEL.to_bytes(4, "big") + len(_HTTP_CLIENT).to_bytes(2, "big") + _HTTP_CLIENT.encode()
     http = {"code": 16, "csv-format": False, "data": vendor.hex(), "always-send": True}
     return [
@@ -122,12 +123,12 @@ def _classes_v6(address: str, url: str) -> list[Mapping[str, Any]]:
         {
             "name": "uefi",
             "test": f"option[61].hex == {_UEFI} and not member('ipxe')",
-            "option-data": [_bootfile(f"tftp://[{address}]/ipxe.efi")],
+            "option-data": [_bootfile(f"tftp://[{address}]/{name}")],
         },
         {
             "name": "uefi-http",
             "test": f"option[61].hex == {_UEFI_HTTP} and not member('ipxe')",
-            "option-data": [_bootfile(f"{url}/ipxe.efi"), http],
+            "option-data": [_bootfile(f"{url}/{name}"), http],
         },
     ]
 

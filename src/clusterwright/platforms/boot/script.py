@@ -36,7 +36,7 @@ def boot_script(
     def what(server: str) -> What:
         if image.delivery == "disk":
             return _installer(node, distribution, identity, server)
-        return _image(node, image, identity, server)
+        return _image(node, image, distribution, identity, server)
 
     fetches = tuple(
         Fetch(f"server{at}", f"server{at + 1}" if at + 1 < len(servers) else "failed", *what(server))
@@ -55,11 +55,14 @@ def script_name(mac: int) -> str:
     return f"by-mac/{format_mac(mac).replace(':', '-')}.ipxe"
 
 
-def _image(node: str, image: Image, identity: ImageIdentity, server: str) -> What:
+def _image(node: str, image: Image, distribution: Distribution, identity: ImageIdentity, server: str) -> What:
     """The whole system as the kernel's first root, the overlay unpacked over it."""
     files = f"{server}/images/{identity.name}_{identity.version}"
     archives = (("image", f"{files}.cpio.zst"), ("overlay", f"{server}/nodes/{node}.cpio"))
-    words = (*_INITRDS, "rdinit=/usr/lib/systemd/systemd", *kernel_command_line(image), f"clusterwright.node={node}")
+    # An archive carries no labels: with the policy enforced, what is unpacked from one could do nothing.
+    labels = ("selinux=0",) if distribution.family == "red-hat" else ()
+    command_line = (*kernel_command_line(image), *labels)
+    words = (*_INITRDS, "rdinit=/usr/lib/systemd/systemd", *command_line, f"clusterwright.node={node}")
     return f"{files}.vmlinuz", " ".join(words), archives
 
 

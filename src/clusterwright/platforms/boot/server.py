@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from clusterwright.artifact import Artifact
 from clusterwright.intent.node_nics import HostNic, nics_of
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.plan.boot import HTTP_PORT, BootNic, boot_nics, server_addresses, servers_by_rack
+from clusterwright.plan.boot import HTTP_PORT, BootNic, boot_nics, ipxe_of, server_addresses, servers_by_rack
 from clusterwright.plan.model import Device, Plan, Subnet, format_address
 from clusterwright.platforms.boot.dhcp import kea_config
 from clusterwright.platforms.boot.newc import newc
@@ -48,12 +48,20 @@ def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
         if served:
             version, kea = kea_config(plan, [(nic.interface, _address(nic)) for nic in nics], served)
             yield Artifact(device.name, f"etc/kea/kea-dhcp{version}.conf", kea, KIND)
-        for path, name in (
+        folder, _, name = ipxe_of(plan.spec).rpartition("/")
+        words = {
+            "address": address,
+            "host": _bracketed(address),
+            "http_port": HTTP_PORT,
+            "folder": folder,
+            "name": name,
+        }
+        for path, text_of in (
             (f"{HTTP}/boot.ipxe", "boot.ipxe"),
             ("etc/dnsmasq.d/clusterwright-boot.conf", "tftp.conf"),
             ("etc/nginx/conf.d/clusterwright-boot.conf", "nginx.conf"),
         ):
-            text = template(f"boot/{name}.j2").render(address=address, host=_bracketed(address), http_port=HTTP_PORT)
+            text = template(f"boot/{text_of}.j2").render(words)
             yield Artifact(device.name, path, text.encode(), KIND)
 
     return render

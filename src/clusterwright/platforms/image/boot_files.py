@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.gpu_services import gpu_driver
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.image.definition import boot_digest_of
@@ -37,7 +38,7 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
     if image is None:
         return ()
     is_direct = has_direct_paths(plan, name)
-    has_gpus = any("nvidia" in driver.modules for driver in image.drivers)
+    has_gpus = gpu_driver(image) is not None
     key = template("image/ssh-host-key.sh.j2").render(is_kept=image.host_keys is not None)
     check = template("image/image-check.sh.j2").render(view=_check_view(image), name=name)
     # What a node was booted with, for its check: this file is never carried to a running node.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clusterwright.intent.gpu_services import ENROOT, PODMAN, sees_gpus_in_containers
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import is_controller, keeps_accounts, works_for_slurm
 from clusterwright.plan.model import Plan
@@ -55,6 +56,11 @@ _NAMES = {
     "boot-server-4": (("kea-dhcp4-server",), ()),
     "boot-server-6": (("kea-dhcp6-server",), ()),
     "direct-paths": (("pciutils",), ("pciutils",)),
+    # NVIDIA's names, alike for both families; pyxis is the part of enroot that srun and sbatch load.
+    "podman": (("podman",), ("podman",)),
+    "podman-gpus": (("nvidia-container-toolkit",), ("nvidia-container-toolkit",)),
+    "enroot": (("enroot", "enroot+caps", "nvslurm-plugin-pyxis"),) * 2,
+    "enroot-gpus": (("libnvidia-container-tools",), ("libnvidia-container-tools",)),
     # What the node check asks.
     "disks": (("nvme-cli",), ("nvme-cli",)),
     "power-supplies": (("ipmitool",), ("ipmitool",)),
@@ -69,7 +75,8 @@ def all_packages(plan: Plan, image: Image, distribution: Distribution) -> tuple[
     found = {name: Package(name, None) for name in _needed(plan, image.name, distribution.family)}
     kernel = image.kernel or Package(distribution.kernel, None)
     drivers = [package for driver in image.drivers for package in driver.packages]
-    for package in (kernel, *drivers, *image.packages):
+    metrics = image.gpu_metrics.packages if image.gpu_metrics is not None else ()
+    for package in (kernel, *drivers, *metrics, *image.packages):
         found[package.name] = package
     return tuple(found[name] for name in sorted(found))
 
@@ -104,6 +111,7 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
     image = spec.image(image_name)
     boots = spec.boot is not None and spec.boot.servers in groups
     models = {device.model for device in plan.devices if device.image == image_name}
+    containers = image.containers if image is not None else None
     spoken = spec.boot_network[1].hosts.version if spec.boot_network is not None else 0
     wanted = {
         "time": bool(spec.site.ntp),
@@ -120,6 +128,14 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
         "direct-paths": has_direct_paths(plan, image_name),
         "subnet-manager": any(name in groups for name in managers),
         "boot-server": boots,
+        **{
+            key: value
+            for runtime in (PODMAN, ENROOT)
+            for key, value in (
+                (runtime, containers is not None and containers.runtime == runtime),
+                (f"{runtime}-gpus", image is not None and sees_gpus_in_containers(image, runtime)),
+            )
+        },
         "disks": True,
         "power-supplies": any(spec.catalogue[model].management is not None for model in models),
         **{f"boot-server-{version}": boots and version == spoken for version in (4, 6)},

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.intent.device_kind import NodeKind, kind_of
+from clusterwright.intent.gpu_services import uses_enroot
 from clusterwright.intent.nccl_settings import (
     FOLDER,
     TASK_ENVIRONMENT,
@@ -105,7 +106,7 @@ def _job_files(plan: Plan, nccl: NcclProfile, node_group: str, image: Image) -> 
         yield SCRIPT, template("nccl/environment.sh.j2").render(pytorch=nccl.pytorch or "", **words), 0o644
         task = template("nccl/task-environment.sh.j2").render(of_job=of_job, **words)
         yield TASK_ENVIRONMENT.removeprefix("/"), task, 0o755
-    if any(package.name.startswith("enroot") for package in image.packages):
+    if uses_enroot(image):
         yield "etc/enroot/environ.d/50-clusterwright-nccl.env", template("nccl/enroot.env.j2").render(**words), 0o644
         yield "etc/enroot/mounts.d/50-clusterwright-nccl.fstab", template("nccl/enroot.fstab.j2").render(**words), 0o644
     if image.containers is not None:

@@ -11,6 +11,7 @@ from math import cbrt, ceil
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.device_kind import NodeKind
+from clusterwright.intent.gpu_services import uses_enroot
 from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment
 from clusterwright.intent.needs.jobs import SLURMCTLD_PORT, SRUN_PORTS
 from clusterwright.intent.per_plan import per_plan
@@ -264,7 +265,15 @@ def _controller_files(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, byte
         ("cgroup.conf", template("slurm/cgroup.conf.j2").render()),
         ("gres.conf", template("slurm/gres.conf.j2").render(nodes=[line for line in view.nodes if line.gres])),
     )
-    return tuple((name, text.encode()) for name, text in texts)
+    return tuple((name, text.encode()) for name, text in (*texts, *_plugins(plan, scheduler)))
+
+
+def _plugins(plan: Plan, scheduler: Scheduler) -> Iterator[tuple[str, str]]:
+    """What srun and slurmstepd load: pyxis, where nodes start containers by enroot."""
+    groups = (group for name in scheduler.nodes if (group := plan.spec.node_group(name)) is not None)
+    images = (image for group in groups if (image := plan.spec.image(group.image or "")) is not None)
+    if any(uses_enroot(image) for image in images):
+        yield "plugstack.conf", template("slurm/plugstack.conf.j2").render()
 
 
 def _health_interval_s(plan: Plan, members: Iterable[Device]) -> int:

@@ -70,7 +70,9 @@ def job_flows(subject: Subject) -> Iterator[Problem]:
 def management_flows(subject: Subject) -> Iterator[Problem]:
     """SSH to machines with an image, and what management ports ask and are asked, against the flows."""
     spec = subject.spec
-    yield from _unmet(spec, (*hosts.deployment(spec, _group_of(subject)), *switches.switches(spec)))
+    yield from _unmet(
+        spec, (*hosts.deployment(spec, _group_of(subject)), *hosts.metrics(spec), *switches.switches(spec))
+    )
 
 
 @rule("CW626", Severity.ERROR)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
+from clusterwright.intent.gpu_services import gpu_units
 from clusterwright.intent.needs.jobs import controller_group
 from clusterwright.intent.scheduling import ACCOUNTING, AUTHENTICATION, CONTROLLER_UNITS, WORKER_UNITS
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -101,6 +102,11 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         (records, (AUTHENTICATION, ACCOUNTING, *_KEY_UNITS), "Slurm's accounting"),
         (boots, ("nginx.service", "dnsmasq.service", *_KEA), "booting over the network"),
         (manages, ("opensm.service",), "the subnet manager"),
+        (
+            own,
+            tuple(gpu_units(image, (group.model for group in own))),
+            "its GPUs, or what sees them",
+        ),
     )
     for wanted, units, purpose in services:
         yield from ((unit, purpose) for unit in units if wanted)

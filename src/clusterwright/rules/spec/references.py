@@ -54,6 +54,8 @@ def _node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         yield from named_groups(spec, names, (*path, "nodes"))
     if spec.boot:
         yield spec.boot.servers, (*spec.boot.path, "servers")
+    metrics = (image.gpu_metrics for image in spec.images if image.gpu_metrics is not None)
+    yield from ((each.asked_by, (*each.path, "asked_by")) for each in metrics)
     for job in spec.jobs:
         yield job.nodes, (*job.path, "nodes")
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.device_kind import KindNic, NodeKind, kind_of
+from clusterwright.intent.gpu_services import gpu_driver
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.traffic_classes import (
@@ -183,7 +184,7 @@ def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:
     if hardware.gpus is None:
         return None
     pcie = hardware.pcie
-    driver = next((each.version for each in image.drivers if "nvidia" in each.modules), None)
+    driver = gpu_driver(image)
     return {
         "count": hardware.gpus.count,
         "model": hardware.gpus.model,
@@ -191,7 +192,7 @@ def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:
         "memory_gb": hardware.gpus.memory_gb,
         "pci": list(pcie.gpus) if pcie is not None else [],
         "nvlinks": pcie.nvlinks if pcie is not None else 0,
-        "driver": driver,
+        "driver": driver.version if driver is not None else None,
         "fatal_xids": FATAL_XIDS,
     }
 

@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from clusterwright.intent.device_kind import NodeKind
+from clusterwright.intent.gpu_services import (
+    CONTAINER_DEVICES,
+    ENROOT,
+    ENROOT_FOLDERS,
+    METRICS,
+    PODMAN,
+    gpu_driver,
+    gpu_units,
+    sees_gpus_in_containers,
+)
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
@@ -95,6 +105,7 @@ def _files(plan: Plan, image_name: str, node_group: str, shape: Shape) -> tuple[
             view=image.containers, memlock=-1 if locked is None else locked * _BYTES_PER_KIB
         )
         files.append(("etc/containers/containers.conf.d/90-clusterwright.conf", text))
+    files.extend(_gpu_files(image))
     # An empty unit is a masked one (systemd.unit(5)); a link to /dev/null would be no file.
     files.extend((f"etc/systemd/system/{unit}", "") for unit in image.masked_units)
     files.extend(_distribution_files(plan, image))
@@ -102,6 +113,20 @@ def _files(plan: Plan, image_name: str, node_group: str, shape: Shape) -> tuple[
         text = template("node/resolved.conf.j2").render(servers=" ".join(site.dns), domain=site.domain)
         files.append(("etc/systemd/resolved.conf.d/90-clusterwright.conf", text))
     return tuple((path, text.encode()) for path, text in files)
+
+
+def _gpu_files(image: Image) -> Iterator[tuple[str, str]]:
+    """What has containers see GPUs, where enroot keeps containers, and what has the exporter ask one DCGM."""
+    if sees_gpus_in_containers(image, PODMAN):
+        yield f"etc/systemd/system/{CONTAINER_DEVICES}", template("node/nvidia-cdi.service.j2").render()
+    if image.containers is not None and image.containers.runtime == ENROOT:
+        folder = image.containers.folder
+        yield "etc/enroot/enroot.conf", template("node/enroot.conf.j2").render(folder=folder)
+        folders = template("node/enroot-folders.service.j2").render(folder=folder)
+        yield f"etc/systemd/system/{ENROOT_FOLDERS}", folders
+    if image.gpu_metrics is not None and gpu_driver(image) is not None:
+        text = template("node/dcgm-exporter.conf.j2").render(port=image.gpu_metrics.port)
+        yield f"etc/systemd/system/{METRICS[1]}.d/90-clusterwright.conf", text
 
 
 def kernel_command_line(image: Image) -> tuple[str, ...]:
@@ -236,6 +261,8 @@ def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tu
     if mounts_of(plan, node_group):
         services.append("remote-fs.target")
     services.extend(_boot_server_services(plan, image, node_group))
+    models = (plan.spec.catalogue[device.model] for device in plan.devices if device.node_group == node_group)
+    services.extend(gpu_units(image, models))
     services.extend(unit for unit in image.enabled_units if unit not in services)
     return tuple(services)
 
