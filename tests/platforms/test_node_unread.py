@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.platforms.plans import plan_of, plan_with
+from tests.platforms.test_gpu_services import CONTAINERS, DRIVER, METRICS
 from tests.platforms.test_node_encryption import OVERLAY as ENCRYPTED
 from tests.platforms.test_receptor import OVERLAY as MESH
 from tests.proofs.ethernet_trees import tree
@@ -31,7 +32,15 @@ def test_nothing_that_is_rendered_is_unread(spec: str) -> None:
                 assert host_unread(artifact.path, artifact.content.decode()) == (), (name, artifact.path)
 
 
-@pytest.mark.parametrize("overlay", [MESH, ENCRYPTED], ids=["an execution mesh", "encryption"])
+GPUS = tuple(
+    "".join(("images:\n  - name: training\n", DRIVER, METRICS, CONTAINERS.format(f"runtime: {runtime}")))
+    for runtime in ("podman", "enroot")
+)
+
+
+@pytest.mark.parametrize(
+    "overlay", [MESH, ENCRYPTED, *GPUS], ids=["an execution mesh", "encryption", "podman", "enroot"]
+)
 def test_nothing_of_what_a_spec_may_ask_for_besides_is_unread(overlay: str, tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", overlay)
     tried = 0
