@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.platforms.json_lines import dump_lines
+from clusterwright.platforms.json_lines import Encoded, dump_lines
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -42,3 +42,10 @@ def test_a_reader_gets_the_document_and_lines_differ_from_plain_json_in_breaks_a
 def test_what_json_has_no_text_for_is_an_error() -> None:
     with pytest.raises(TypeError, match="not JSON serializable"):
         dump_lines({"a": {1, 2}})
+
+
+def test_what_is_written_already_stands_on_lines_and_in_no_value() -> None:
+    document = {"a": {"b": Encoded("[1, 2]"), "c": [3]}, "d": [Encoded("{}")]}
+    assert dump_lines(document, depth=2) == dump_lines({"a": {"b": [1, 2], "c": [3]}, "d": [{}]}, depth=2)
+    with pytest.raises(TypeError):
+        dump_lines(document, depth=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -41,6 +42,7 @@ def render(spec: Path, out: Path, only: tuple[str, ...], pods: tuple[str, ...], 
     from clusterwright.cli.planning import sound_plan
     from clusterwright.output.workers import render_tree
 
+    gc.disable()  # what is planned is kept to the end: the collector would walk all of it again and again
     plan = sound_plan(spec)
     if plan is None:
         return _EXIT_FINDINGS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
@@ -84,8 +84,8 @@ def border_filter(plan: Plan, border: Border) -> BorderFilter:
         if not outer or not inner:
             continue
         met.append(other)
-        incoming.append(replace(judged(flow, version, reply=not begins), sources=outer, targets=inner))
-        outgoing.append(replace(judged(flow, version, reply=begins), sources=inner, targets=outer))
+        incoming.append(judged(flow, version, reply=not begins)._replace(sources=outer, targets=inner))
+        outgoing.append(judged(flow, version, reply=begins)._replace(sources=inner, targets=outer))
     learnt = learnt_at(plan, border)
     beyond = collapse(learnt)
     incoming.append(Permit("icmp errors", version, ICMP, sources=beyond, types=ICMP_ERRORS[version]))

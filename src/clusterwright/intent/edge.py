@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
@@ -62,7 +61,7 @@ def management_permits(plan: Plan, fabric_name: str, *, single_ports: bool = Fal
             for mine, other, reply in ((flow.target, flow.source, False), (flow.source, flow.target, True)):
                 sources = peer_networks(plan, zone, other, fabric_name) if mine == zone else ()
                 if sources:
-                    found.append(replace(judged(flow, version, reply=reply), sources=sources))
+                    found.append(judged(flow, version, reply=reply)._replace(sources=sources))
     found.append(Permit("icmp errors", version, ICMP, types=ICMP_ERRORS[version]))
     return without_hidden(tuple(map(with_single_ports, found) if single_ports else found))
 

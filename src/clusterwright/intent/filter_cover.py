@@ -5,7 +5,6 @@ Zones may overlap, and flows with them; so one packet may be allowed by several.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, TypeVar
@@ -43,7 +42,7 @@ def without_hidden(permits: tuple[Permit, ...]) -> tuple[Permit, ...]:
     cuts = sorted({edge for permit in permits for net in permit.sources for edge in _edges(net)})
     place = {edge: at for at, edge in enumerate(cuts)}
     shapes = tuple(
-        (replace(permit, name="", sources=()), tuple(_placed(net, place) for net in permit.sources))
+        (permit._replace(name="", sources=()), tuple(_placed(net, place) for net in permit.sources))
         for permit in permits
     )
     found: list[Permit] = []
@@ -58,7 +57,7 @@ def without_hidden(permits: tuple[Permit, ...]) -> tuple[Permit, ...]:
 
 def with_single_ports(permit: Permit) -> Permit:
     """A permit as a chip without port ranges has it: port by port, and every port for a range of more than 64."""
-    return replace(permit, source_ports=_single(permit.source_ports), target_ports=_single(permit.target_ports))
+    return permit._replace(source_ports=_single(permit.source_ports), target_ports=_single(permit.target_ports))
 
 
 @lru_cache(maxsize=4096)  # switches share a cluster's few flows
@@ -134,7 +133,7 @@ def _placed(network: Network, place: dict[int, int]) -> Interval:
 
 def _entries(permit: Permit) -> list[Permit]:
     return [
-        replace(permit, sources=source, targets=target, source_ports=low, target_ports=high, types=kind)
+        permit._replace(sources=source, targets=target, source_ports=low, target_ports=high, types=kind)
         for source, target, low, high, kind in product(
             _each(permit.sources),
             _each(permit.targets),

@@ -6,9 +6,8 @@ permits everything is denied.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import is_rdma, peers_over, zone_covers, zone_networks
@@ -31,8 +30,7 @@ ICMP_ERRORS = {4: (3, 11, 12), 6: (1, 2, 3, 4)}
 ON_LINK = {4: (), 6: (135, 136, 131, 132, 143)}
 
 
-@dataclass(frozen=True, slots=True)
-class Permit:
+class Permit(NamedTuple):
     """What may pass from any of ``sources`` to any of ``targets``; no prefixes mean any address.
 
     ``protocol`` is tcp, udp, icmp or any; port ranges are inclusive, none mean all; ``established`` narrows TCP to
@@ -62,7 +60,7 @@ def local_permits(
     version = fabric.addressing.hosts.version
     found = list(on_link(version))
     for zone, own in locals_of:
-        found.extend(replace(permit, sources=own) for permit in _sent(plan, zone.name, fabric.name))
+        found.extend(permit._replace(sources=own) for permit in _sent(plan, zone.name, fabric.name))
     everything = tuple(dict.fromkeys(network for _, own in locals_of for network in own))
     if everything:
         found.append(Permit("icmp errors", version, ICMP, everything, types=ICMP_ERRORS[version]))
@@ -94,7 +92,7 @@ def _towards(plan: Plan, zone: Zone, flow: Flow, other: str, fabric: Fabric, *, 
         return
     targets = peer_networks(plan, zone.name, other, fabric.name)
     if targets:
-        yield replace(judged(flow, targets[0].version, reply=reply), targets=targets)
+        yield judged(flow, targets[0].version, reply=reply)._replace(targets=targets)
 
 
 def judged(flow: Flow, version: int, *, reply: bool) -> Permit:

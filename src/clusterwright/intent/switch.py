@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from clusterwright.spec.hardware.models import HardwareModel
     from clusterwright.spec.hardware.platform_ports import PlatformPort
 
+    Modes = Mapping[str, tuple[PortBlock, PortMode]]
+
 DRAINED = "drained"
 _ROUTER_ID_BASE = 10 << 24
 _NUMBERS = re.compile(r"(\d+)")
@@ -50,7 +52,8 @@ class SwitchView:
     ``management`` is the out-of-band link, None where the spec has no management network. ``origins`` are the prefixes
     the switch announces itself, ``pools`` the prefixes and lengths that it may learn from neighbours. ``hashing`` is
     how it chooses among equal paths, ``platform`` what the vendor gives out for its chip. ``relay`` is the boot server
-    that hosts' DHCP requests are sent to, None where none boots.
+    that hosts' DHCP requests are sent to, None where none boots. ``modes`` are the ports' by side and speed, as far as
+    they were looked up for the switches of its tier and model.
     """
 
     device: Device
@@ -65,6 +68,7 @@ class SwitchView:
     host_subnet: Subnet | None
     hashing: TierHashing
     platform: Mapping[str, Any] | None
+    modes: dict[tuple[str, int], Modes]
     relay: str | None = None
 
     @property
@@ -74,21 +78,17 @@ class SwitchView:
 
     def mode_of(self, side: str, port: str, speed_gbps: int) -> tuple[PortBlock, PortMode] | None:
         """The block of a port and the mode it runs in on a side (``down``, ``up``); None where the model lists none."""
-        known = self._modes.get((side, speed_gbps))
+        known = self.modes.get((side, speed_gbps))
         if known is None:
             tier = self.fabric.tiers[self.device.tier]
             chosen = tier.up.side if side == "up" and tier.up is not None else tier.down
-            known = self._modes[side, speed_gbps] = modes_at(self.model, chosen, speed_gbps)
+            known = self.modes[side, speed_gbps] = modes_at(self.model, chosen, speed_gbps)
         return known.get(port)
 
     def platform_port(self, port: Interface) -> PlatformPort:
         """What the system calls a port with a link. Raises PlatformPortError where its platform lacks it."""
         found = self.mode_of(port.side, port.port, port.speed_gbps)
         return self.model.platform_port(port.port, None if found is None else found[1])
-
-    @cached_property
-    def _modes(self) -> dict[tuple[str, int], Mapping[str, tuple[PortBlock, PortMode]]]:
-        return {}
 
     @cached_property
     def bonds(self) -> tuple[SwitchBond, ...]:
@@ -155,8 +155,14 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
         host_subnet=host_subnet,
         hashing=planned_hashing(plan, device.fabric)[device.tier],
         platform=next((each.platform for each in plan.spec.chip_settings if each.model == device.model), None),
+        modes=_modes(plan, device.fabric, device.tier, device.model),
         relay=_relays(plan).get(device.name),
     )
+
+
+@per_plan
+def _modes(plan: Plan, fabric: str, tier: int, model: str) -> dict[tuple[str, int], Modes]:
+    return {}
 
 
 @per_plan

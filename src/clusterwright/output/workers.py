@@ -42,9 +42,14 @@ def render_tree(
     with replacing(out) as aside:
         prepare(plan)
         images = () if is_merged else group_images(plan, order)
-        shared = write_artifacts((artifact for image in images for artifact in image.files), aside)
+        written = write_artifacts((artifact for image in images for artifact in image.files), aside)
         work = partial(_write_devices, plan, aside, render_devices if is_merged else render_own)
-        written = sorted([*shared, *(work(order) if count <= 1 else fan_out(work, shares_of(plan, order, count)))])
+        # What devices of a kind have in common is remembered with the first of them: once, and not in every worker.
+        firsts = [own[0] for own in _by_kind(plan, order) if len(own) > FEW]
+        written += work(firsts)
+        rest = in_plan_order(plan, set(order).difference(firsts))
+        written += work(rest) if count <= 1 else fan_out(work, shares_of(plan, rest, count))
+        written.sort()
         write_manifest(written, aside, plan.name, {image.owner: image.members for image in images})
     return tuple(written)
 
@@ -55,17 +60,22 @@ def shares_of(plan: Plan, names: Sequence[str], count: int) -> list[list[str]]:
     So all have about the same work, neighbours, which have text in common, stay together, and a boot server is with
     most of the nodes that it serves.
     """
-    kinds: dict[tuple[str, str, str], list[str]] = {}
-    for name in names:
-        device = plan.by_name[name]
-        kinds.setdefault((device.role, device.node_group, device.model), []).append(name)
     shares: list[list[str]] = [[] for _ in range(count)]
-    for at, own in enumerate(kinds.values()):
+    for at, own in enumerate(_by_kind(plan, names)):
         for number in range(count):
             stretch = own[len(own) * number // count : len(own) * (number + 1) // count]
             # What does not divide, such as a kind with one device, goes to another worker each time.
             shares[(number + at) % count if len(own) < count else number].extend(stretch)
     return [share for share in shares if share]
+
+
+def _by_kind(plan: Plan, names: Sequence[str]) -> list[list[str]]:
+    """The names by role, group and model of their devices."""
+    kinds: dict[tuple[str, str, str], list[str]] = {}
+    for name in names:
+        device = plan.by_name[name]
+        kinds.setdefault((device.role, device.node_group, device.model), []).append(name)
+    return list(kinds.values())
 
 
 def _write_devices(plan: Plan, folder: Path, render: _Render, names: Sequence[str]) -> list[Written]:

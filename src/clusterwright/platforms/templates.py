@@ -32,4 +32,6 @@ def environment() -> Environment:
 @cache
 def template(name: str) -> Template:
     """The compiled template ``name`` (``eos/switch.j2``). Raises jinja2.TemplateNotFound when there is none."""
-    return environment().get_template(name)
+    found = environment().get_template(name)
+    found.globals = dict(found.globals)  # a chain of maps, which every rendering would walk
+    return found

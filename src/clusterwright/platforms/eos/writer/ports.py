@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.edge import is_host_port
@@ -75,18 +75,19 @@ def _channel(bond: SwitchBond, profile: str | None, filters: tuple[str, ...]) ->
 def _port(view: SwitchView, link: Link, profile: str | None, filters: tuple[str, ...]) -> EosPort:
     address = link.port.address
     bond = view.bond_at.get(link.port.port)
-    port = EosPort(
-        name=link.port.port,
-        description=link.description,
-        shutdown=not link.is_up,
-        speed=_speed(view.mode_of(link.port.side, link.port.port, link.port.speed_gbps), link.port.speed_gbps),
-        fec=error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m),
-    )
+    name, description, shutdown = link.port.port, link.description, not link.is_up
+    speed = _speed(view.mode_of(link.port.side, name, link.port.speed_gbps), link.port.speed_gbps)
+    fec = error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m)
     if bond is not None:
         timer = "fast" if bond.bond.rate == "fast" else "normal"
-        return replace(port, lacp=(f"channel-group {bond.number} mode active", f"lacp timer {timer}"))
-    return replace(
-        port,
+        lacp = (f"channel-group {bond.number} mode active", f"lacp timer {timer}")
+        return EosPort(name, description, shutdown, speed, fec, lacp=lacp)
+    return EosPort(
+        name,
+        description,
+        shutdown,
+        speed,
+        fec,
         mtu=view.fabric.mtu if link.is_routed else None,
         address=None if address is None else f"{format_address(address, view.version)}/{link.port.prefix_length}",
         vlan=None if link.is_routed else HOST_VLAN,

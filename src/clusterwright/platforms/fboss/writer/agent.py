@@ -90,7 +90,7 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
         config["portQueueConfigs"] = {name: fboss_classes.port_queues(classes)}
     if filters is not None:
         policy = config.get("dataPlaneTrafficPolicy", {})
-        config["dataPlaneTrafficPolicy"] = policy | {"matchToAction": list(filters.actions)}
+        config["dataPlaneTrafficPolicy"] = policy | {"matchToAction": filters.actions}
         config["trafficCounters"] = list(filters.counters)
         config["aclTableGroup"] = filters.group
     if buffer is not None and is_lossless:

@@ -7,13 +7,15 @@ switch port, since hosts' own prefixes are their sources, and the denies name no
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.edge import host_permits, is_host_port
+from clusterwright.platforms.json_lines import Encoded, encode
 from clusterwright.spec.hardware.systems import filter_tables_of
 
 if TYPE_CHECKING:
@@ -39,8 +41,8 @@ PERMIT_QUALIFIERS = (0, 1, 2, 3, 4, 5, 6, 7, 11, 13)
 SOURCE_PORT, IP_TYPE, OUTER_VLAN = 8, 17, 23
 
 
-# An entry: its name, the number of its source (None for any), and what else it matches.
-Row = tuple[str, int | None, dict[str, Any]]
+# Where the text of tables has a source: its number among those of the switch, behind a byte that no text has.
+_PLACE = re.compile(r"\\u0000(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class FbossFilters:
     """The agent's ``aclTableGroup``, the entries' actions, and the counters that these name."""
 
     group: dict[str, Any]
-    actions: tuple[dict[str, Any], ...]
+    actions: Encoded
     counters: tuple[dict[str, Any], ...]
 
 
@@ -59,43 +61,29 @@ def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters 
         return None
     sources = list(dict.fromkeys(network for permit in permits for network in permit.sources))
     place = {network: number for number, network in enumerate(sources)}
-    shapes = tuple((replace(permit, sources=()), tuple(place[each] for each in permit.sources)) for permit in permits)
-    rows, actions, counters = _rows(shapes)
-    texts = [{"srcIp": str(network)} for network in sources]
-    entries = [
-        {"name": name, "actionType": PERMIT} | ({} if source is None else texts[source]) | match
-        for name, source, match in rows
-    ]
-    most = filter_tables_of(SYSTEM).entries
-    parts = [entries[at : at + most] for at in range(0, len(entries), most)]
-    tables = [
-        *(
-            _table(
-                f"flows-{number + 1}" if number else "flows",
-                DENIES_PRIORITY + len(parts) - number,
-                part,
-                PERMIT_QUALIFIERS,
-            )
-            for number, part in enumerate(parts)
-        ),
-        _table("closed", DENIES_PRIORITY, list(_denies(view, host_vlan)), (SOURCE_PORT, IP_TYPE, OUTER_VLAN)),
-    ]
+    shapes = tuple((permit._replace(sources=()), tuple(place[each] for each in permit.sources)) for permit in permits)
+    pieces, numbers, actions, counters = _flows(shapes)
+    texts = [str(network) for network in sources]
+    own = [*pieces]
+    own[1::2] = [texts[number] for number in numbers]
+    closed = _table("closed", DENIES_PRIORITY, list(_denies(view, host_vlan)), (SOURCE_PORT, IP_TYPE, OUTER_VLAN))
     return FbossFilters(
-        group={"name": "hosts", "stage": INGRESS, "aclTables": tables},
+        group={"name": "hosts", "stage": INGRESS, "aclTables": Encoded("".join((*own, encode(closed), "]")))},
         actions=actions,
         counters=counters,
     )
 
 
 @lru_cache(maxsize=256)
-def _rows(
+def _flows(
     shapes: tuple[tuple[Permit, tuple[int, ...]], ...],
-) -> tuple[tuple[Row, ...], tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """Entries without their sources' text, actions and counters: the same for all switches with hosts of one kind.
+) -> tuple[tuple[str, ...], tuple[int, ...], Encoded, tuple[dict[str, Any], ...]]:
+    """The text of the tables before the last one, actions and counters: the same for all switches with hosts of a kind.
 
-    ``shapes`` are permits without sources, and the numbers of those that they have.
+    ``shapes`` are permits without sources, and the numbers of those that they have. Every second piece of the text is
+    to be a source: that of the number that is returned with it.
     """
-    rows: list[Row] = []
+    entries: list[dict[str, Any]] = []
     actions: list[dict[str, Any]] = []
     numbers: Counter[str] = Counter()
     for permit, sources in shapes:
@@ -104,10 +92,24 @@ def _rows(
         for source, match in product(places, matches):
             name = f"{permit.name.replace(' ', '-')}-{numbers[permit.name]}"
             numbers[permit.name] += 1
-            rows.append((name, source, match))
+            entry: dict[str, Any] = {"name": name, "actionType": PERMIT}
+            entries.append(entry | ({} if source is None else {"srcIp": f"\0{source}"}) | match)
             actions.append({"matcher": name, "action": {"counter": permit.name.replace(" ", "-")}})
-    names = dict.fromkeys(action["action"]["counter"] for action in actions)
-    return tuple(rows), tuple(actions), tuple({"name": name, "types": [PACKETS]} for name in names)
+    most = filter_tables_of(SYSTEM).entries
+    parts = [entries[at : at + most] for at in range(0, len(entries), most)]
+    names = [f"flows-{number}" if number > 1 else "flows" for number in range(1, len(parts) + 1)]
+    tables = [
+        _table(name, DENIES_PRIORITY + len(parts) - number, part, PERMIT_QUALIFIERS)
+        for number, (name, part) in enumerate(zip(names, parts, strict=True))
+    ]
+    pieces = _PLACE.split("[" + "".join(f"{encode(table)}, " for table in tables))
+    counters = dict.fromkeys(action["action"]["counter"] for action in actions)
+    return (
+        tuple(pieces),
+        tuple(map(int, pieces[1::2])),
+        Encoded(encode(actions)),
+        tuple({"name": name, "types": [PACKETS]} for name in counters),
+    )
 
 
 def _table(name: str, priority: int, entries: list[dict[str, Any]], qualifiers: tuple[int, ...]) -> dict[str, Any]:
