@@ -21,6 +21,7 @@ class Store:
     def __init__(self) -> None:
         self.lists: dict[str, dict[int, Record]] = defaultdict(dict)
         self.refuses: Callable[[str, Record], str | None] = lambda endpoint, body: None
+        self.forgets_tags: set[str] = set()
         self.breaks_after: int | None = None
         self.asked: list[tuple[str, str, int]] = []
         self._next = 1
@@ -93,7 +94,11 @@ class _Handler(BaseHTTPRequestHandler):
             if "tags" in each:
                 each["tags"] = [{"id": tag} for tag in each["tags"]]
         if method == "POST":
-            self.answer(201, [store.add(endpoint, **each) for each in body])
+            made = [store.add(endpoint, **each) for each in body]
+            self.answer(201, made)
+            if endpoint in store.forgets_tags:
+                for each in made:
+                    each["tags"] = []
             return
         for each in body:
             store.lists[endpoint][each["id"]].update(each)

@@ -66,6 +66,15 @@ def test_a_second_sync_changes_nothing(kind: str) -> None:
         assert "NetBox has what" in again.output
 
 
+def test_tags_that_a_server_says_it_kept_and_forgot_are_given_again() -> None:
+    store = Store()
+    store.forgets_tags.add("dcim/cables")
+    for name in ("Active", "Connected", "Offline", "Failed"):
+        store.add("extras/statuses", name=name)
+    assert run(store, *RACK, kind="nautobot").return_value == 0
+    assert all(each["tags"] for each in store.of("dcim/cables"))
+
+
 def test_a_dry_run_tells_and_writes_nothing() -> None:
     store = Store()
     found = run(store, *RACK, "--dry-run")

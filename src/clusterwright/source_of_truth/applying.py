@@ -82,7 +82,7 @@ def _fill(known: ServerObjects, table: KeptTable, found: ServerDifference, done:
         untagged: list[_Item] = []
         for item, record in zip(batch, answer, strict=True):
             known.made(rows[item.key], record["id"])
-            if item.body.get("tags") and not record.get("tags"):
+            if item.body.get("tags") and (table.forgets_tags or not record.get("tags")):
                 untagged.append(_Item(item.key, {"id": record["id"], "tags": item.body["tags"]}))
         for _ in _batches(known, untagged, partial(known.client.change, table.endpoint), done, table):
             pass  # it is counted as made

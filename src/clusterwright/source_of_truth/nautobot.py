@@ -73,8 +73,8 @@ TABLES = (
         "dcim/cables",
         within=("location_id", "locations"),
         locate=_cable,
-        # 3.2 forgets the tags of a cable that it is asked to make.
         owner=("termination_a_id", "interfaces"),
+        forgets_tags=True,  # 3.2 does
     ),
     KeptTable("prefixes", "ipam/prefixes", (("namespace", "namespaces"), ("prefix", None)), _SPACE),
     KeptTable("ip-addresses", "ipam/ip-addresses", within=_SPACE, locate=_address),
