@@ -30,6 +30,18 @@ def folder(tmp_path: Path) -> Path:
     return out
 
 
+def test_a_tree_in_parts_has_every_file_once() -> None:
+    whole = tree_of("lab-ib", artifacts_of("lab-ib"))
+    chosen = [device for device in sorted({device for device, _ in whole.files}) if "leaf" in device]
+    parts = list(whole.in_parts(chosen, 2))
+    assert len(parts) == -(-len(chosen) // 2) + 1
+    assert [place for part in parts for place in part.files] == sorted(
+        whole.files, key=lambda place: (place[0] not in chosen, place[0] if place[0] in chosen else "")
+    )
+    assert {device for device, _ in parts[-1].files}.isdisjoint(chosen)
+    assert all(part.text(*place) == whole.text(*place) for part in parts for place in part.files)
+
+
 def test_a_folder_reads_as_it_was_rendered(folder: Path) -> None:
     found = read_folder(folder)
     assert found.cluster == "lab-ib"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache, partial
+from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
 from clusterwright.artifact import Artifact
@@ -14,6 +16,7 @@ from clusterwright.placeholder import MARK_IN_BYTES, PLACEHOLDER_IN_BYTES
 from clusterwright.proofs.declaration import Declaration
 
 Held = TypeVar("Held")
+_LONG = 4096  # bytes of a file whose text is packed while nobody reads it
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,11 @@ class RenderedTree:
         """Names of the devices that have a file at ``path``, in order."""
         return self._by_path.get(path, ())
 
+    @property
+    def paths(self) -> Collection[str]:
+        """The paths at which any device has a file."""
+        return self._by_path.keys()
+
     @cached_property
     def _by_path(self) -> Mapping[str, tuple[str, ...]]:
         found: dict[str, list[str]] = {}
@@ -154,6 +162,19 @@ class RenderedTree:
         planned, needed = self.rendering.files, self.rendering.needed
         absent = {place: planned[place].kind for place in sorted(planned.keys() - self.files.keys())}
         return {place: kind for place, kind in absent.items() if needed is None or kind in needed}
+
+    def in_parts(self, devices: Collection[str], count: int) -> Iterator[RenderedTree]:
+        """Trees of the files of ``count`` of these devices each, then one of all others': who reads a tree part by part
+        need keep no more in mind than one of them.
+        """
+        own: dict[str, dict[tuple[str, str], RenderedFile]] = {device: {} for device in sorted(devices)}
+        others: dict[tuple[str, str], RenderedFile] = {}
+        for place, file in self.files.items():
+            own.get(place[0], others)[place] = file
+        left = iter(own.values())
+        while part := list(islice(left, count)):
+            yield replace(self, files=dict(chain.from_iterable(each.items() for each in part)))
+        yield replace(self, files=others)
 
     def text(self, device: str, path: str) -> str | None:
         """The text of a file, None where the device has none."""
@@ -172,7 +193,16 @@ def tree_of(
 
 def _in_memory(artifact: Artifact) -> RenderedFile:
     content = artifact.content
-    return RenderedFile(artifact.device, artifact.path, artifact.kind, lambda: content.decode("utf-8", "replace"))
+    if len(content) < _LONG:
+        return RenderedFile(artifact.device, artifact.path, artifact.kind, lambda: content.decode("utf-8", "replace"))
+    packed = zlib.compress(content, 1)  # a tenth of it, and a cluster's switches have hundreds of megabytes
+    return RenderedFile(artifact.device, artifact.path, artifact.kind, partial(_unpacked, packed))
+
+
+@lru_cache(maxsize=256)
+def _unpacked(packed: bytes) -> str:
+    """A text that several readers ask for one after another."""
+    return zlib.decompress(packed).decode("utf-8", "replace")
 
 
 def _shared(artifact: Artifact) -> RenderedFile:

@@ -63,8 +63,9 @@ class PortFilter:
 
 @dataclass(frozen=True)
 class PortGroup:
-    """Ports of one kind of a switch, whose rules are only read when they are asked for."""
+    """Ports of one kind of a switch of a ``tree``, whose rules are read when they are asked for, and not kept."""
 
+    tree: RenderedTree
     declared: DeclaredIsolation
     device: str
     reader: SystemReader
@@ -72,7 +73,6 @@ class PortGroup:
     fabric: str
     ports: tuple[str, ...]
     local: Ranges
-    lists: Lists
     border: DeclaredBorder | None = None
     relays: bool = False
 
@@ -80,6 +80,11 @@ class PortGroup:
     def file(self) -> str:
         """The file that has the rules."""
         return self.reader.file
+
+    @property
+    def lists(self) -> Lists:
+        """The filters of the switch. Raises VerifyError at the line that does not read."""
+        return _lists(self.tree, self.device, self.file)
 
     def shape(self) -> object:
         """Equal for groups that differ in nothing but their local addresses, and so are right or wrong together.
@@ -129,6 +134,14 @@ class PortGroup:
         return management_input(self.declared, self.fabric, is_stateful=self.reader.is_stateful)
 
 
+@lru_cache(maxsize=4)
+def _lists(tree: RenderedTree, device: str, file: str) -> Lists:
+    try:
+        return next(reader for reader in READERS if reader.file == file).lists(tree.text(device, file) or "")
+    except Unreadable as error:
+        raise unreadable(device, file, error) from None
+
+
 def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[PortGroup]:
     """The filtered ports of all switches. Raises VerifyError at the line that does not read."""
     edges: dict[str, list[DeclaredEdge]] = {}
@@ -140,10 +153,7 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
     fabrics = tree.declaration.ethernet if tree.declaration is not None else {}
     for reader in READERS:
         for device in tree.devices_with(reader.file):
-            try:
-                lists = reader.lists(tree.text(device, reader.file) or "")
-            except Unreadable as error:
-                raise unreadable(device, reader.file, error) from None
+            lists = _lists(tree, device, reader.file)
             judged = {(port, IN) for edge in edges.get(device, ()) for port in edge.ports}
             judged |= {(border.port, direction) for border in borders.get(device, ()) for direction in (IN, OUT)}
             judged |= {(port, IN) for port in lists.management_ports()}
@@ -151,21 +161,21 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
                 if any(zone.on(edge.fabric) for zone in declared.zones):
                     ports = tuple(edge.ports)
                     yield PortGroup(
-                        declared, device, reader, HOSTS, edge.fabric, ports, edge.subnet, lists, relays=edge.relays
+                        tree, declared, device, reader, HOSTS, edge.fabric, ports, edge.subnet, relays=edge.relays
                     )
             for border in borders.get(device, ()):
                 for what in (BORDER_IN, BORDER_OUT):
                     ports, inside = (border.port,), declared.fabric[border.fabric].pool
-                    yield PortGroup(declared, device, reader, what, border.fabric, ports, inside, lists, border)
+                    yield PortGroup(tree, declared, device, reader, what, border.fabric, ports, inside, border)
             fabric = declared.management.get(device, "")
             ports = lists.management_ports()
             if ports and management_input(declared, fabric) is not None:
                 pool = declared.fabric[fabric].pool
-                yield PortGroup(declared, device, reader, MANAGEMENT, fabric, ports, pool, lists)
+                yield PortGroup(tree, declared, device, reader, MANAGEMENT, fabric, ports, pool)
             name = fabrics[device].name if device in fabrics else ""
             for what, own in _others(reader, lists, judged).items():
                 local = reduce(or_, (edge.subnet for edge in edges.get(device, ())), EMPTY)
-                yield PortGroup(declared, device, reader, what, name, tuple(own), local, lists)
+                yield PortGroup(tree, declared, device, reader, what, name, tuple(own), local)
 
 
 def _others(reader: SystemReader, lists: Lists, judged: set[tuple[str, str]]) -> Mapping[str, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -36,13 +36,10 @@ from clusterwright.proofs.isolation.edges import (
     OUTWARDS,
     PortFilter,
     PortGroup,
-    port_groups,
 )
 from clusterwright.proofs.isolation.enforcement import enforcement_notes
 from clusterwright.proofs.isolation.folder import folder_verdict
-from clusterwright.proofs.isolation.host_firewall import firewall_faults
 from clusterwright.proofs.isolation.loading import other_filters, unloaded
-from clusterwright.proofs.isolation.logins import login_faults
 from clusterwright.proofs.isolation.nodes import (
     BOOTING,
     NETWORKS,
@@ -51,10 +48,8 @@ from clusterwright.proofs.isolation.nodes import (
     judge,
     node_filters,
 )
-from clusterwright.proofs.isolation.openings import opening_faults
 from clusterwright.proofs.isolation.partition_pairs import CONFIG_FILES, PartitionVerdict, partition_verdict
-from clusterwright.proofs.isolation.routes import route_faults
-from clusterwright.proofs.isolation.services import service_faults
+from clusterwright.proofs.isolation.switches import read_switches
 from clusterwright.proofs.isolation.way import FilterPlaces, places_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -87,7 +82,8 @@ def _run(tree: RenderedTree) -> Verdict:
 def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: PartitionVerdict) -> Verdict:
     interfaces = InterfaceNumbers()
     nodes = node_filters(tree, declared, interfaces)
-    ports = tuple(port_groups(tree, declared))
+    switches = read_switches(tree, declared)
+    ports = tuple(group for group, _ in switches.ports)
     places = places_of(declared, interfaces, nodes, ports)
     found = [
         *_missing(tree, declared),
@@ -95,14 +91,10 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
         *other_filters(tree),
         *_unnarrowed(tree, declared),
         *(example for own in nodes for example in _node(places, own)),
-        *_ports(places, ports),
+        *_ports(places, switches.ports),
         *partitions.faults,
         *border_route_faults(tree, declared),
-        *service_faults(tree, declared),
-        *firewall_faults(tree, declared),
-        *route_faults(tree, declared.known, declared.hosts),
-        *opening_faults(tree, declared),
-        *login_faults(tree, declared),
+        *switches.faults,
         *carried_faults(tree, declared),
     ]
     return Verdict(
@@ -233,11 +225,13 @@ def _interface(places: FilterPlaces, hook: str, packet: Packet) -> str:
     return places.interfaces.name(packet[IIF if hook == "input" else OIF])
 
 
-def _ports(places: FilterPlaces, groups: tuple[PortGroup, ...]) -> Iterator[Counterexample]:
-    """The differences of switches' filters; those that differ in their local addresses alone are judged once."""
+def _ports(places: FilterPlaces, groups: Iterable[tuple[PortGroup, object]]) -> Iterator[Counterexample]:
+    """The differences of switches' filters; those that differ in their local addresses alone are judged once.
+
+    Each group comes with its shape.
+    """
     clean: set[object] = set()
-    for group in groups:
-        shape = group.shape()
+    for group, shape in groups:
         if shape in clean:
             continue
         found: list[Counterexample] = []

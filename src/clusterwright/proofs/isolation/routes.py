@@ -35,11 +35,9 @@ def route_faults(
             return f"a route to {destination} through {hop}, which is {hosts[hop]} and no gateway"
         return judged[destination]
 
-    for (device, path), file in sorted(tree.files.items()):
-        reader = next((read for ends, read in _ROUTES.items() if path.endswith(ends)), None)
-        if reader is None:
-            continue
-        text = file.read()
+    readers = {path: read for path in tree.paths for ends, read in reversed(_ROUTES.items()) if path.endswith(ends)}
+    for device, path in sorted((device, each) for each in readers for device in tree.devices_with(each)):
+        reader, text = readers[path], tree.text(device, path) or ""
         try:
             for at, what in reader(text, judge):
                 yield Counterexample(device, path, text.count("\n", 0, at) + 1, what)

@@ -84,7 +84,7 @@ class EosLists:
         return one_chain(direction, tuple(rules), line)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def read_eos_lists(text: str) -> EosLists:
     """The lists of a startup-config. Raises Unreadable at an entry whose meaning is not known here."""
     lists: dict[tuple[str, str], tuple[Rule, ...]] = {}

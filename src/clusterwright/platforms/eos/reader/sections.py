@@ -33,7 +33,7 @@ class EosSection(NamedTuple):
         return self.header[len(command) + 1 :] if self.header.startswith(f"{command} ") else ""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def sections_of(text: str) -> tuple[EosSection, ...]:
     """All sections in their order; comments at the margin separate them."""
     found: list[EosSection] = []

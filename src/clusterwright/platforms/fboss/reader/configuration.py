@@ -6,6 +6,7 @@ Numbers of enumerations are those of facebook/fboss, switch_config.thrift and th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 
 from clusterwright.finding import VerifyError
 from clusterwright.platforms.fboss.reader.classes import headroom_pools, port_qos, qos_map
@@ -162,14 +163,14 @@ def _ports(
         shared = address_of.get(vlan)
         if own is not None and own[1] < 8 * len(own[0]) - 1:
             own = None
-        start = (f'"name": "{row["name"]}", "description"',)
+        name, start = _start(row["name"])
         speed_gbps, fec, lanes = _PROFILES.get(row["profileID"], (0.0, "", 0))
         if speed_gbps * 1000 != row["speed"]:
             raise ValueError(f"{row['name']} cannot run at {row['speed']} Mb/s with profile {row['profileID']}")
         longest = row.get("maxFrameSize", 0) - _FRAME_OVERHEAD_BYTES
         ports.append(
             Port(
-                row["name"],
+                name,
                 own[0] if own else None,
                 own[1] if own else 0,
                 speed_gbps,
@@ -189,6 +190,12 @@ def _ports(
             )
         )
     return tuple(ports), tuple(own_addresses)
+
+
+@lru_cache(maxsize=4096)
+def _start(name: str) -> tuple[str, Mark]:
+    """A port's name, and where the port begins: as many switches have a port of that name as have its model."""
+    return name, (f'"name": "{name}", "description"',)
 
 
 def _aggregates(switch: Json) -> Iterator[tuple[int, Aggregate]]:
