@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from clusterwright.finding import VerifyError
 from clusterwright.platforms.eos.reader.configuration import read_eos
 from clusterwright.platforms.eos.reader.unread import unread
 from clusterwright.platforms.fboss.reader.configuration import BGP as SESSIONS
+from clusterwright.proofs.tree import RenderedFile
 
 SSW, MGMT, RTSW, BORDER = "ssw-00", "mgmt-00", "rtsw-p00r00", "ssw-00"
 HOST_LIST = "   ip access-group HOSTS in\n"
@@ -180,6 +183,17 @@ def test_every_way_beside_the_lists_is_named(case: str) -> None:
     assert (told[0].device, told[0].file) == (device, path)
     alone = verdict(tree(name, device, edits={(device, path): edit}, is_folder=True)).counterexamples
     assert bool(alone) is (BY_PLAN.search(case) is None)
+
+
+def test_files_of_a_system_are_judged_on_devices_that_do_not_have_all_of_them() -> None:
+    whole = tree("lab-roce")
+    texts = {
+        SESSIONS: '{"peer_addr": "192.0.2.7"}\n',
+        "etc/pam.d/sshd": "auth required pam_radius.so server=192.0.2.9\n",
+    }
+    files = {("gpu-x", path): RenderedFile("gpu-x", path, "", partial(str, text)) for path, text in texts.items()}
+    found = verdict(replace(whole, files=files)).counterexamples
+    assert {example.file for example in found if example.device == "gpu-x"} == texts.keys()
 
 
 def test_each_is_told_word_for_word() -> None:
