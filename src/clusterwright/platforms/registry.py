@@ -15,6 +15,7 @@ from clusterwright.platforms.eos.platform import PLATFORM as EOS
 from clusterwright.platforms.fboss.platform import PLATFORM as FBOSS
 from clusterwright.platforms.image.shared import NodeFiles
 from clusterwright.platforms.kueue import writer as kueue
+from clusterwright.platforms.linux.writer import credentials as node_credentials
 from clusterwright.platforms.linux.writer import encryption as node_encryption
 from clusterwright.platforms.linux.writer import health as node_health
 from clusterwright.platforms.linux.writer import logins as node_logins
@@ -56,6 +57,7 @@ DEVICE_RENDERERS: tuple[Writer, ...] = (
     nftables.WRITER,
     node_health.WRITER,
     node_watch.WRITER,
+    node_credentials.WRITER,
     Writer(opensm.KIND, opensm.applies, opensm.render),
     Writer(opensm_fabric.KIND, opensm_fabric.applies, opensm_fabric.render),
     Writer(subnet_topology.KIND, subnet_topology.applies, subnet_topology.render),

@@ -163,10 +163,12 @@ class KeySchedule:
 
 @dataclass(frozen=True, slots=True)
 class SecretSource:
-    """Where a secret comes from. ``source`` is ``environment``, ``file``, ``pulumi``, ``ansible-vault`` or ``keys``.
+    """Where a secret comes from. ``source`` is ``environment``, ``file``, ``pulumi``, ``ansible-vault``, ``keys`` or
+    ``folder``: a file for each device.
 
     ``key`` is the variable, the Pulumi configuration key, the entry of the vault or the name in the key schedule;
-    ``file`` the file or the vault, relative to the spec. ``version`` is a label of the present value, None for none.
+    ``file`` the file, the vault or the folder, relative to the spec. ``version`` is a label of the present value, None
+    for none.
     """
 
     name: str

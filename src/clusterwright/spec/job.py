@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from clusterwright.spec.credentials import Brought
 from clusterwright.spec.structuring import By, Structuring, Text, one_or_several
 from clusterwright.spec.text.document import Path
 
@@ -93,15 +94,6 @@ class Kueue:
 
 
 @dataclass(frozen=True, slots=True)
-class Munge:
-    """Where the key of Slurm's daemons comes from: the ``secret`` of that name, or the site, as ``by_site`` says."""
-
-    secret: str | None
-    by_site: str | None
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
 class SlurmPartition:
     """Nodes that one job may span. Without ``allow_groups`` and ``allow_accounts`` anybody may submit to it."""
 
@@ -156,7 +148,7 @@ class SlurmTopology:
     leaf: str
     block_sizes: tuple[int, ...]
     partitions: tuple[SlurmPartition, ...]
-    munge: Munge | None
+    munge: Brought | None
     accounting: Accounting | None
     path: Path
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from clusterwright.spec.allocated.facts import NOTHING_STANDS, Allocated
+from clusterwright.spec.credentials import NO_CREDENTIALS, Credentials
 from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, KeySchedule, Protection, SecretSource
 from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.execution import ExecutionMesh
@@ -160,6 +161,7 @@ class ClusterSpec:
     datasets: tuple[Dataset, ...] = ()
     keys: tuple[KeySchedule, ...] = ()
     secrets: tuple[SecretSource, ...] = ()
+    credentials: Credentials = NO_CREDENTIALS
     rollout: RolloutPolicy = DEFAULT_ROLLOUT
     execution: ExecutionMesh | None = None
     chip_settings: tuple[ChipSettings, ...] = ()

@@ -18,6 +18,7 @@ TYPE_7_OFFSET = 7
 LONGEST_BGP_PASSWORD = 80
 _CAK = re.compile(r"(?:[0-9A-Fa-f]{32}){1,2}")
 _M_KEY = re.compile(r"0x(?=0*[1-9A-Fa-f])[0-9A-Fa-f]{1,16}")
+_PEM = re.compile(r"(?:-----BEGIN (?P<kind>[A-Z0-9 ]+)-----\n[A-Za-z0-9+/=\n]+\n-----END (?P=kind)-----\n*)+")
 _MUNGE_KEY = re.compile(r"[!-~]{32,1024}")  # munged(8): as many bytes, of whatever kind
 _SLURM_VALUE = re.compile(r"[^\s#'\"\\\x00-\x1f\x7f]+")
 # crypt(5). EOS knows sha512crypt, with its 5,000 rounds and no other number.
@@ -33,6 +34,11 @@ class FormError(ValueError):
     """A value that its form cannot take. The text says why, and never what the value is."""
 
 
+def is_pem(value: str) -> bool:
+    """Whether a value is in PEM (RFC 7468), as keys, certificates and lists of withdrawn ones are: of several lines."""
+    return _PEM.fullmatch(value) is not None
+
+
 def in_form(value: str, form: str, argument: str) -> str:
     """``value`` as a device keeps it; ``argument`` is what the form needs to know of its place, often nothing.
 
@@ -45,6 +51,12 @@ def in_form(value: str, form: str, argument: str) -> str:
 
 def _type_7(value: str, _: str) -> str:
     return simple_7_encrypt(value, TYPE_7_OFFSET)
+
+
+def _pem(value: str, _: str) -> str:
+    if not is_pem(value):
+        raise FormError("is no PEM: lines from -----BEGIN to -----END and nothing beside them")
+    return f"{value.rstrip()}\n"
 
 
 def _cak(value: str, _: str) -> str:
@@ -73,6 +85,7 @@ FORMS: Mapping[str, Callable[[str, str], str]] = {
     "eos-type-7": _type_7,
     "eos-cak": _cak,
     "eos-bgp": _bgp,
+    "pem": _pem,
     "sha512-crypt": _matching(
         _SHA512, "is no hash of the form $6$salt$hash; `openssl passwd -6` makes one from a password"
     ),

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible.folder import BUNDLES
-from clusterwright.deploy.secrets.forms import FormError, in_form
+from clusterwright.deploy.secrets.forms import FormError, in_form, is_pem
 from clusterwright.deploy.secrets.places import Places, in_place, places_in
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Target, Unreachable, tree_digest
 from clusterwright.finding import ClusterwrightError
@@ -54,11 +54,13 @@ def filled(content: bytes, values: Values) -> dict[str, str]:
 
 
 def _fitting(found: re.Match[bytes], values: Values) -> str:
-    name = found["name"].decode()
-    if found["form"] is None:
+    name, form = found["name"].decode(), (found["form"] or b"").decode()
+    if form != "pem" and is_pem(values[name]):
+        raise SecretError(f'secret "{name}" is PEM, of several lines, where one word is asked for')
+    if not form:
         return values[name]
     try:
-        return in_form(values[name], found["form"].decode(), (found["argument"] or b"").decode())
+        return in_form(values[name], form, (found["argument"] or b"").decode())
     except FormError as error:
         raise SecretError(f'secret "{name}" {error}') from None
 
@@ -120,7 +122,7 @@ def checked(values: Values) -> Values:
     for name, value in values.items():
         if not value:
             raise SecretError(f'secret "{name}" is empty at its source')
-        if _FORBIDDEN.search(value):
+        if _FORBIDDEN.search(value) and not is_pem(value):
             raise SecretError(f'secret "{name}" holds a blank, a line end or a control character')
     return values
 

@@ -1,4 +1,4 @@
-"""Where secrets come from: the spec's ``secrets:`` or a file of the same form, and reading each of the five sources."""
+"""Where secrets come from: the spec's ``secrets:`` or a file of the same form, and reading each of the six sources."""
 
 from __future__ import annotations
 
@@ -59,7 +59,13 @@ class SecretFile:
 
     def fetch(self, stack: PulumiStack | None) -> Values:
         """Every secret by name. Raises SecretError, naming the secret and its source, never a value."""
-        return {source.name: self._read(source, stack) for source in self.sources()}
+        found: dict[str, str] = {}
+        for source in self.sources():
+            if source.source == "folder":
+                found.update(_folder(source.name, (self.path.parent / (source.file or "")).resolve()))
+            else:
+                found[source.name] = self._read(source, stack)
+        return found
 
     def versions(self) -> Mapping[str, str]:
         """The label of every secret that has one: as its source says, or a scheduled key's newest number.
@@ -118,6 +124,16 @@ def _file(path: Path) -> str:
         raise SecretError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SecretError(f"{path} is no text") from None
+
+
+def _folder(name: str, path: Path) -> Values:
+    """The texts of a folder's files, each under the secret's name and the file's own, that of a device."""
+    try:
+        return {f"{name}.{file.name}": _file(file) for file in sorted(path.iterdir())}
+    except SecretError as error:
+        raise SecretError(f'secret "{name}": {error}') from None
+    except OSError as error:
+        raise SecretError(f'secret "{name}": {path}: {error.strerror}') from None
 
 
 def _pulumi(key: str, stack: PulumiStack | None) -> str:

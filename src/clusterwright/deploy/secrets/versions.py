@@ -27,7 +27,7 @@ def labelled(artifact: Artifact, versions: Versions) -> Artifact:
         return artifact
 
     def label(found: re.Match[bytes]) -> bytes:
-        version = versions.get(found["name"].decode())
+        version = versions.get(found["name"].decode().partition(".")[0])
         at = found.end("name") - found.start()
         return found[0] if version is None else b"%b@%b%b" % (found[0][:at], version.encode(), found[0][at:])
 

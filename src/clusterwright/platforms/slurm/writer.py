@@ -29,6 +29,7 @@ from clusterwright.intent.scheduling import (
     slurm_units,
 )
 from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.linux.writer.credentials import BY_DEPLOYMENT, arrival_units
 from clusterwright.platforms.linux.writer.mounts import mounts_of
 from clusterwright.platforms.linux.writer.network import node_address
 from clusterwright.platforms.linux.writer.qos import has_lossless_nics
@@ -159,8 +160,8 @@ def _key_units(units: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """What has munge and the daemons behind it wait for the key, and start with it when a deployment brings one."""
     words = {"key": f"/{MUNGE_KEY}", "units": " ".join(units)}
     folder = "etc/systemd/system"
-    yield f"{folder}/munge-key.path", template("slurm/munge-key.path.j2").render(**words)
-    yield f"{folder}/munge-key.service", template("slurm/munge-key.service.j2").render(**words)
+    what, restart = "the key that Slurm's daemons know each other by", f"--no-block restart {words['units']}"
+    yield from arrival_units("munge-key", words["key"], BY_DEPLOYMENT, what, (restart,))
     yield f"{folder}/munge.service.d/90-clusterwright.conf", template("slurm/munge.service.conf.j2").render(**words)
     if "slurmctld.service" in units:
         text = template("slurm/slurmctld.service.conf.j2").render(authentication=AUTHENTICATION, **words)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 
 from clusterwright.finding import Severity
 from clusterwright.placeholder import LIKE_ONE, PLACEHOLDER
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.credentials import Brought
 from clusterwright.spec.encryption import DATA, MACSEC, WRAPPING
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
@@ -145,6 +147,9 @@ def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         if manager is not None and manager.m_key is not None:
             yield manager.m_key.secret, (*manager.m_key.path, "secret")
     yield from _slurm_secrets(spec)
+    for by in (getattr(spec.credentials, field.name) for field in fields(spec.credentials)):
+        if isinstance(by, Brought) and by.secret is not None:
+            yield by.secret, (*by.path, "secret")
     uplinks = (tier.up.authentication for fabric in spec.fabrics for tier in fabric.tiers if tier.up is not None)
     for session in (*uplinks, *(border.authentication for border in spec.borders)):
         if session is not None:

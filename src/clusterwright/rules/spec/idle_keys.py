@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from clusterwright.finding import Severity
+from clusterwright.intent.credentials import credentials_of
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.encryption import CERTIFICATE, CLEAR, DATA, MACSEC
 from clusterwright.spec.ethernet import AO, SessionAuthentication
@@ -17,7 +18,7 @@ from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
 
 INFINIBAND = "infiniband"
-_FROM_FILES = ("file", "ansible-vault", "keys")
+_FROM_FILES = ("file", "ansible-vault", "keys", "folder")
 _BY_KEY = ("environment", "pulumi", "ansible-vault", "keys")
 
 Idle = tuple[Path, str, str]  # a section or item, the key in it, why nothing reads it
@@ -27,7 +28,7 @@ Idle = tuple[Path, str, str]  # a section or item, the key in it, why nothing re
 def idle_key(subject: Subject) -> Iterator[Problem]:
     """Every key of the spec that another value keeps from counting."""
     spec = subject.spec
-    for found in (_authentication, _classes, _watchdogs, _mounts, _keys, _secrets, _jobs, _controllers):
+    for found in (_authentication, _classes, _watchdogs, _mounts, _keys, _secrets, _jobs, _controllers, _credentials):
         for path, key, why in found(spec):
             if key in (spec.document.at(path) or {}):
                 message = f"`{key}` does nothing here: {why}."
@@ -102,6 +103,13 @@ def _secrets(spec: ClusterSpec) -> Iterator[Idle]:
             yield secret.path, "file", f"a secret from `{secret.source}` lies in no file"
         if secret.source not in _BY_KEY:
             yield secret.path, "key", "the whole file is the secret"
+
+
+def _credentials(spec: ClusterSpec) -> Iterator[Idle]:
+    read = {each.key for group in spec.node_groups for each in credentials_of(spec, group.name)}
+    for key in ("log_authority", "truststore", "crl", "certificate", "private_key", "keytab", "watch_key"):
+        if key not in read:
+            yield spec.credentials.path, key, "no node reads such a file, or it is that of another key"
 
 
 def _jobs(spec: ClusterSpec) -> Iterator[Idle]:

@@ -15,6 +15,7 @@ UNIT_FOLDERS = tuple(f"{root}/systemd/system/" for root in ("etc", "run", "usr/l
 # By unit or drop-in (of `etc/systemd/system/`), the commands that it may give: in the order of the file.
 _SBIN = "/usr/local/sbin"
 _MUNGE_KEY = r"/etc/clusterwright/munge\.key /etc/munge/munge\.key"  # as it is brought, and where munged reads it
+_STARTED = r"(?:(?:tlshd|gssproxy|rpc-gssd|isolation-watch)\.service|\S+\.mount)"
 _COMMANDS = {
     **{
         f"{name}.service": (f"ExecStart={_SBIN}/{name}",)
@@ -57,7 +58,13 @@ _COMMANDS = {
         "ExecReload=/usr/sbin/nft -f /etc/nftables.conf",
     ),
     "munge-key.path": (),
-    "munge-key.service": (r"ExecStart=/usr/bin/systemctl --no-block restart munge\.service slurm(?:d|ctld)\.service",),
+    "munge-key.service": (r"ExecStart=-/usr/bin/systemctl --no-block restart munge\.service slurm(?:d|ctld)\.service",),
+    r"credential-[\w-]+\.path": (),
+    r"credential-[\w-]+\.service": (
+        r"ExecStart=-/usr/bin/systemctl reset-failed rsyslog\.service",
+        r"ExecStart=-/usr/bin/systemctl --no-block restart rsyslog\.service",
+        rf"ExecStart=-/usr/bin/systemctl --no-block start(?: {_STARTED})+",
+    ),
     "munge.service.d/90-clusterwright.conf": (
         rf"ExecStartPre=\+/usr/bin/install -D -o munge -g munge -m 0400 {_MUNGE_KEY}",
     ),

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.credentials import Credential, brought, credentials_of
 from clusterwright.intent.device_kind import NodeKind
+from clusterwright.intent.node_nics import is_managed
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import WORKER_UNITS, munge_secret, slurm_run_by
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.linux.writer.passwords import PASSWORDS, PASSWORDS_MODE, password_lines
@@ -19,11 +22,12 @@ from clusterwright.spec.job import Scheduler
 
 KIND = "node-secrets"
 M_KEY_MODE = 0o600
+CREDENTIAL_MODE = 0o600
 MUNGE_KEY, MUNGE_KEY_MODE = "etc/clusterwright/munge.key", 0o600
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes with accounts that have a password, hosts of a subnet manager that has an M_Key, and Slurm's machines."""
+    """Nodes with credentials or accounts that have a password, hosts of a subnet manager that has an M_Key, Slurm's."""
     return device.kind == "node" and any(True for _ in WRITER.render(plan, device))
 
 
@@ -36,10 +40,17 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
             yield PASSWORDS, lines.encode(), PASSWORDS_MODE
     if kind.slurm_units == WORKER_UNITS:
         yield from _munge_key(plan.spec.scheduler(kind.node_group))
+    for each, secret in _credentials(plan, kind.node_group):
+        if not each.is_own:
+            yield each.file[1:], f"<secret {secret} as pem>".encode(), CREDENTIAL_MODE
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """Munge's key for Slurm's controllers and its accountant, and the M_Key."""
+    """What each node has another one of; munge's key for Slurm's controllers and its accountant, and the M_Key."""
+    for each, secret in _credentials(plan, device.node_group) if is_managed(device) else ():
+        if each.is_own:
+            content = f"<secret {secret}.{device.name} as pem>".encode()
+            yield Artifact(device.name, each.file[1:], content, KIND, CREDENTIAL_MODE)
     for path, content, mode in _munge_key(slurm_run_by(plan, device)):
         yield Artifact(device.name, path, content, KIND, mode)
     fabric = managed_fabric(plan, device)
@@ -50,6 +61,13 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 
 WRITER = Writer(KIND, applies, own, shared)
+
+
+@per_plan
+def _credentials(plan: Plan, node_group: str) -> tuple[tuple[Credential, str], ...]:
+    """What a deployment brings nodes of a group, each with the name of its secret."""
+    found = ((each, brought(plan.spec, each)) for each in credentials_of(plan.spec, node_group))
+    return tuple((each, by.secret) for each, by in found if by is not None and by.secret is not None)
 
 
 def _munge_key(slurm: Scheduler | None) -> Iterator[SharedFile]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from clusterwright.intent.credentials import log_authority
 from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.gpu_services import (
     CONTAINER_DEVICES,
@@ -26,8 +27,6 @@ from clusterwright.spec.image import Image
 from clusterwright.spec.kernel_settings import dotted
 
 KIND = "node-system"
-AUTHORITIES = "/etc/pki/clusterwright/authorities.pem"
-"""The site's certificate authorities on a node, where the spec names no other file."""
 _BASE_NEIGHBOURS = 1024  # where the kernel starts to refuse neighbours by itself (gc_thresh3)
 _SYSTEMD_LIMITS = {
     "memlock": "DefaultLimitMEMLOCK",
@@ -160,17 +159,10 @@ def _distribution_files(plan: Plan, image: Image) -> Iterator[tuple[str, str]]:
         text = template("node/timesyncd.conf.j2").render(servers=" ".join(site.ntp))
         yield "etc/systemd/timesyncd.conf.d/90-clusterwright.conf", text
     if site.syslog:
-        authority, names = _log_servers(plan)
+        names = site.syslog_tls.names if site.syslog_tls is not None else (f"*.{site.domain}",)
+        authority = log_authority(plan.spec)
         text = template("node/rsyslog.conf.j2").render(servers=site.syslog, authority=authority, names=names)
         yield "etc/rsyslog.d/90-clusterwright.conf", text
-
-
-def _log_servers(plan: Plan) -> tuple[str, tuple[str, ...]]:
-    """The file of the authorities that a log server's certificate comes from, and the names that it may bear."""
-    own, tls = plan.spec.site.syslog_tls, plan.spec.encryption.tls
-    if own is not None:
-        return own.authority, own.names
-    return tls.truststore if tls is not None else AUTHORITIES, (f"*.{plan.spec.site.domain}",)
 
 
 def kernel_settings(plan: Plan, image: Image, shape: Shape) -> dict[str, str]:

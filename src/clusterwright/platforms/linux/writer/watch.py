@@ -6,6 +6,7 @@ what it knows of packet filters and routes.
 
 from __future__ import annotations
 
+from clusterwright.intent.credentials import WATCH_KEY
 from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
@@ -18,7 +19,6 @@ from clusterwright.platforms.templates import template
 
 KIND = "node-watch"
 PROGRAM = "usr/local/sbin/isolation-watch"
-CREDENTIAL = "isolation-watch"
 PACKAGE = "clusterwright.node_watch"
 _UNITS = "etc/systemd/system"
 _INTERVAL_S = 900
@@ -50,7 +50,7 @@ WRITER = Writer(KIND, applies, shared=shared)
 def _files(plan: Plan) -> tuple[SharedFile, ...]:
     archives = [f"/{archive_path(package)}" for package in (NODE_HEALTH, PACKAGE)]
     program = template("watch/program.py.j2").render(archives=archives)
-    service = template("watch/isolation-watch.service.j2").render(program=PROGRAM, credential=CREDENTIAL)
+    service = template("watch/isolation-watch.service.j2").render(program=PROGRAM, key=WATCH_KEY)
     timer = template("watch/isolation-watch.timer.j2").render(interval_s=_INTERVAL_S, spread_s=_INTERVAL_S // 10)
     watch = {"cluster": plan.name, "egress": [{"address": address, "port": port} for address, port in _EGRESS]}
     return tuple(

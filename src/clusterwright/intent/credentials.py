@@ -1,0 +1,104 @@
+"""Which keys, certificates and authorities nodes read, which of their units do, and how the files come.
+
+No image holds one, and a node that was booted into memory has none of those that it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from clusterwright.spec.credentials import Brought
+from clusterwright.spec.encryption import KRB5P, MUTUAL_TLS, TLS
+from clusterwright.spec.model import ClusterSpec, Mount
+from clusterwright.spec.text.document import Path
+
+AUTHORITIES = "/etc/pki/clusterwright/authorities.pem"
+"""The site's certificate authorities on a node, where the spec names no other file."""
+WATCH_KEY = "/etc/credstore/isolation-watch"
+WATCH, LOGS, TLS_HANDSHAKES = "isolation-watch.service", "rsyslog.service", "tlshd.service"
+TICKETS = ("gssproxy.service", "rpc-gssd.service")
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A ``file`` that nodes of a group read; ``key`` is its word in the spec's ``credentials``, ``path`` the place that
+    asks for it.
+
+    ``is_own``: each node has another one. ``restart`` are units that read it once, when they start; ``start`` are those
+    that read it anew each time, or do not start without it, and ``mountpoints`` what is mounted with it.
+    """
+
+    key: str
+    file: str
+    path: Path
+    is_own: bool = False
+    restart: tuple[str, ...] = ()
+    start: tuple[str, ...] = ()
+    mountpoints: tuple[str, ...] = ()
+
+    def read_by(self, others: Credential) -> Credential:
+        """The same file, which the units of ``others`` read too."""
+        return replace(
+            self,
+            restart=(*self.restart, *others.restart),
+            start=(*self.start, *others.start),
+            mountpoints=(*self.mountpoints, *others.mountpoints),
+        )
+
+
+def credentials_of(spec: ClusterSpec, node_group: str) -> tuple[Credential, ...]:
+    """What nodes of a group read, each file once; nothing for a group without an image of the spec."""
+    group = spec.node_group(node_group)
+    image = spec.image(group.image or "") if group is not None else None
+    if image is None:
+        return ()
+    found: dict[str, Credential] = {}
+    for each in _read(spec, node_group, (*image.path, "name")):
+        first = found.get(each.file)
+        found[each.file] = each if first is None else first.read_by(each)
+    return tuple(found.values())
+
+
+def brought(spec: ClusterSpec, credential: Credential) -> Brought | None:
+    """How a file comes; None where the spec does not say."""
+    said = spec.credentials
+    own: Brought | None = getattr(said, credential.key)
+    if own is None and said.by_site is not None:
+        return Brought(None, said.by_site, said.path)
+    return own
+
+
+def _read(spec: ClusterSpec, node_group: str, image: Path) -> Iterator[Credential]:
+    encryption, site = spec.encryption, spec.site
+    mounts = [mount for mount in spec.mounts if node_group in mount.nodes and mount.protection is not None]
+    over_tls = _places(mounts, MUTUAL_TLS, TLS)
+    if encryption.tls is not None and over_tls:
+        tls = encryption.tls
+        for key, file in (
+            ("truststore", tls.truststore),
+            ("crl", tls.crl),
+            ("certificate", tls.certificate),
+            ("private_key", tls.private_key),
+        ):
+            if file is not None:
+                is_own = key in ("certificate", "private_key")
+                yield Credential(key, file, (*tls.path, key), is_own, (), (TLS_HANDSHAKES,), over_tls)
+    if encryption.kerberos is not None and (places := _places(mounts, KRB5P)):
+        kerberos = encryption.kerberos
+        yield Credential("keytab", kerberos.keytab, kerberos.path, True, (), TICKETS, places)
+    if site.syslog:
+        yield Credential("log_authority", log_authority(spec), ("site", "syslog"), restart=(LOGS,))
+    yield Credential("watch_key", WATCH_KEY, image, is_own=True, start=(WATCH,))
+
+
+def log_authority(spec: ClusterSpec) -> str:
+    """The file of the authorities that log servers' certificates come from."""
+    own, tls = spec.site.syslog_tls, spec.encryption.tls
+    if own is not None:
+        return own.authority
+    return tls.truststore if tls is not None else AUTHORITIES
+
+
+def _places(mounts: list[Mount], *kinds: str) -> tuple[str, ...]:
+    return tuple(each.mountpoint for each in mounts if each.protection is not None and each.protection.kind in kinds)

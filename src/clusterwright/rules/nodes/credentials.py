@@ -1,0 +1,69 @@
+"""CW629 and CW630: keys and certificates that nobody brings, or that whoever answers as a node is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.intent.credentials import brought, credentials_of
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.model import ClusterSpec, NodeGroup
+
+_PRIVATE = ("private_key", "keytab", "watch_key")
+
+
+@rule(
+    code="CW629",
+    severity=Severity.WARNING,
+    title="key, certificate or authority that nobody brings",
+    why="No image holds one: its units wait for it, and a node that boots into memory waits after every boot.",
+    mend="Name its secret under `credentials`, or say with `by_site` who brings it.",
+    docs="Nodes read the key of the isolation watch, the authorities of log servers where logs are sent, and what"
+    " `encryption.tls` and `encryption.kerberos` name where a mount asks for it. `credentials` says how each comes:"
+    " `{secret: NAME}`, text in PEM that a deployment brings, of which the source is a folder where each node has its"
+    " own; or `{by_site: ...}`. `by_site` beside them speaks for all others. Whoever brings one, the units that read it"
+    " start when it comes.",
+)
+def brought_by_nobody(subject: Subject) -> Iterator[Problem]:
+    """Files that nodes with an image read and of which `credentials` says nothing, each once."""
+    told: set[str] = set()
+    for group in subject.spec.node_groups:
+        for each in credentials_of(subject.spec, group.name):
+            if brought(subject.spec, each) is None and each.file not in told:
+                told.add(each.file)
+                message = f"Nobody brings {each.file} to nodes of {group.name}."
+                mend = f"Write `credentials: {{{each.key}: ...}}`, with a `secret` or with `by_site`."
+                yield Problem(each.path, message, mend, key=True)
+
+
+@rule(
+    code="CW630",
+    severity=Severity.WARNING,
+    title="secrets for whoever answers as a node",
+    why="A node whose SSH host key is another one after every boot cannot be told from one that took its address.",
+    mend="Have `host_keys` name a store that keeps them, or bring its secrets by other means (`by_site`).",
+    docs="A node with `delivery: memory` makes a host key of its own at every boot unless `host_keys` names where it is"
+    " kept. The deployment that brings munge's key, hashes of passwords or private keys of `credentials` believes the"
+    " host key that it reads off the wire after the boot, and so would whoever answers first get them. A packet filter"
+    " that lets only nodes answer on their ports does not tell one node from another.",
+)
+def told_to_anybody(subject: Subject) -> Iterator[Problem]:
+    """Images in memory without kept host keys, whose nodes a deployment brings secrets."""
+    spec = subject.spec
+    for image in spec.images:
+        if spec.boot is None or image.delivery != "memory" or image.host_keys is not None:
+            continue
+        groups = [group for group in spec.node_groups if group.image == image.name]
+        names = sorted({name for group in groups for name in _secrets(spec, group)})
+        if names:
+            message = f"Nodes of {image.name} are brought {', '.join(names)}, and keep no key by which they are known."
+            yield Problem((*image.path, "name"), message, "Add `host_keys`, or let the site bring these.")
+
+
+def _secrets(spec: ClusterSpec, group: NodeGroup) -> Iterator[str]:
+    """The names of secrets that a deployment brings nodes of a group."""
+    image, slurm = spec.image(group.image or ""), spec.scheduler(group.name)
+    found = [brought(spec, each) for each in credentials_of(spec, group.name) if each.key in _PRIVATE]
+    found.append(slurm.slurm.munge if slurm is not None and slurm.slurm is not None else None)
+    yield from (by.secret for by in found if by is not None and by.secret is not None)
+    yield from (user.password for user in (image.users if image is not None else ()) if user.password is not None)
