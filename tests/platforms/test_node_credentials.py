@@ -89,7 +89,7 @@ def test_what_waits_for_a_file_is_started_when_it_comes() -> None:
     units = UNIT_FOLDERS[0]
     assert "PathChanged=/etc/pki/clusterwright/node.key\n" in files[f"{units}credential-private-key.path"]
     assert (
-        "ExecStart=-/usr/bin/systemctl --no-block start tlshd.service home.mount\n"
+        "ExecStart=/usr/bin/systemctl --no-block start tlshd.service home.mount\n"
         in files[f"{units}credential-private-key.service"]
     )
     both = files[f"{units}credential-truststore.service"]  # tlshd reads it at each handshake, rsyslog once

@@ -160,7 +160,10 @@ def _key_units(units: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """What has munge and the daemons behind it wait for the key, and start with it when a deployment brings one."""
     words = {"key": f"/{MUNGE_KEY}", "units": " ".join(units)}
     folder = "etc/systemd/system"
-    what, restart = "the key that Slurm's daemons know each other by", f"--no-block restart {words['units']}"
+    what, restart = (
+        "the key that Slurm's daemons know each other by",
+        f"/usr/bin/systemctl --no-block restart {words['units']}",
+    )
     yield from arrival_units("munge-key", words["key"], BY_DEPLOYMENT, what, (restart,))
     yield f"{folder}/munge.service.d/90-clusterwright.conf", template("slurm/munge.service.conf.j2").render(**words)
     if "slurmctld.service" in units:

@@ -58,12 +58,12 @@ _COMMANDS = {
         "ExecReload=/usr/sbin/nft -f /etc/nftables.conf",
     ),
     "munge-key.path": (),
-    "munge-key.service": (r"ExecStart=-/usr/bin/systemctl --no-block restart munge\.service slurm(?:d|ctld)\.service",),
+    "munge-key.service": (r"ExecStart=/usr/bin/systemctl --no-block restart munge\.service slurm(?:d|ctld)\.service",),
     r"credential-[\w-]+\.path": (),
     r"credential-[\w-]+\.service": (
         r"ExecStart=-/usr/bin/systemctl reset-failed rsyslog\.service",
-        r"ExecStart=-/usr/bin/systemctl --no-block restart rsyslog\.service",
-        rf"ExecStart=-/usr/bin/systemctl --no-block start(?: {_STARTED})+",
+        r"ExecStart=/usr/bin/systemctl --no-block restart rsyslog\.service",
+        rf"ExecStart=/usr/bin/systemctl --no-block start(?: {_STARTED})+",
     ),
     "munge.service.d/90-clusterwright.conf": (
         rf"ExecStartPre=\+/usr/bin/install -D -o munge -g munge -m 0400 {_MUNGE_KEY}",

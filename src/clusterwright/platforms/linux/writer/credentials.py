@@ -19,6 +19,7 @@ from clusterwright.platforms.templates import template
 
 KIND = "node-credentials"
 _UNITS = "etc/systemd/system"
+_SYSTEMCTL = "/usr/bin/systemctl"
 BY_DEPLOYMENT = "It comes with a deployment, after the machine was booted or when it is another one."
 
 
@@ -44,7 +45,7 @@ WRITER = Writer(KIND, applies, shared=shared)
 
 
 def arrival_units(name: str, file: str, says: str, what: str, commands: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """The units by path that give systemctl ``commands`` when ``file`` comes or is another one; ``what`` names it."""
+    """The units by path that run ``commands`` when ``file`` comes or is another one; ``what`` names it."""
     yield f"{_UNITS}/{name}.path", template("node/credential.path.j2").render(file=file, says=says, what=what)
     yield f"{_UNITS}/{name}.service", template("node/credential.service.j2").render(what=what, commands=commands)
 
@@ -61,5 +62,5 @@ def _commands(credential: Credential) -> tuple[str, ...]:
     restart = " ".join(credential.restart)
     mounts = (unit_name(place).replace("\\", "\\\\") for place in credential.mountpoints)
     start = " ".join(dict.fromkeys((*credential.start, *mounts)))
-    again = (f"reset-failed {restart}", f"--no-block restart {restart}") if restart else ()
-    return (*again, *((f"--no-block start {start}",) if start else ()))
+    again = (f"-{_SYSTEMCTL} reset-failed {restart}", f"{_SYSTEMCTL} --no-block restart {restart}") if restart else ()
+    return (*again, *((f"{_SYSTEMCTL} --no-block start {start}",) if start else ()))
