@@ -68,6 +68,7 @@ REFUSED = [
     ("m-key", "12ab", "M_Key"),
     ("slurm-password", "with#in-it", "has a blank"),
     ("slurm-password", "two\nlines", "has a blank"),
+    ("pem", "0123456789abcdef", "no PEM"),
     ("rot13", "anything", "no form"),
 ]
 
