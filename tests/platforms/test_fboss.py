@@ -175,7 +175,17 @@ def test_a_port_the_platform_lacks_is_an_error_for_people() -> None:
     with pytest.raises(PlatformPortError, match="nothing is known of the platform PLATFORM_ELBERT"):
         elbert.platform_port("eth1/1/1", None)
     with pytest.raises(PlatformPortError, match="no speed profile for 400G"):
-        known["fboss", "PLATFORM_FUJI"].port("eth2/2/1", None).profile("eth2/2/1", 400, "smf")
+        known["fboss", "PLATFORM_FUJI"].port("eth2/2/1", None).profile("eth2/2/1", 400, "smf", 8)
+
+
+def test_ports_of_a_split_cage_have_profiles_of_the_lanes_that_their_mode_gives_each() -> None:
+    """The first of four at 50G took two lanes over fibre, one of them its neighbour's."""
+    known = platforms()["fboss", "PLATFORM_WEDGE400"]
+    for subport in (1, 2, 3, 4):
+        name = f"eth1/17/{subport}"
+        assert known.port(name, None).profile(name, 50, "mmf", 1) == 43
+    with pytest.raises(PlatformPortError, match="no speed profile for 50G on 2 lanes"):
+        known.port("eth1/17/2", None).profile("eth1/17/2", 50, "mmf", 2)
 
 
 def test_the_switch_is_reachable_out_of_band() -> None:

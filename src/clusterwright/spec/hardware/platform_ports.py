@@ -16,13 +16,12 @@ class PlatformPortError(ClusterwrightError):
 
 @dataclass(frozen=True, slots=True)
 class SpeedProfile:
-    """A setting of a port by its ``id``: a speed over ``media`` (``copper`` or ``optical``), over so many ``lanes`` or,
-    where that is None, over any."""
+    """A setting of a port by its ``id``: a speed over ``media`` (``copper`` or ``optical``) and so many ``lanes``."""
 
     id: int
     speed_gbps: int
     media: str
-    lanes: int | None = None
+    lanes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class PlatformPort:
     subport: int = 0
     profiles: tuple[SpeedProfile, ...] = ()
 
-    def profile(self, name: str, speed_gbps: int, medium: str, lanes: int = 4) -> int:
+    def profile(self, name: str, speed_gbps: int, medium: str, lanes: int) -> int:
         """The id of the profile for a speed over a cable of this medium; of the other medium where only that exists.
 
         Whether there is any does not depend on the medium. Raises PlatformPortError when the port, ``name``, has none.
@@ -51,10 +50,11 @@ class PlatformPort:
         is_copper = medium in {"dac", "copper", "backplane"}
         for media in ("copper", "optical") if is_copper else ("optical", "copper"):
             for profile in self.profiles:
-                if (profile.speed_gbps, profile.media) == (speed_gbps, media) and profile.lanes in (None, lanes):
+                if (profile.speed_gbps, profile.media) == (speed_gbps, media) and profile.lanes == lanes:
                     return profile.id
         raise PlatformPortError(
-            f"{name} has no speed profile for {speed_gbps}G; give the tier ports or a mode that run at it"
+            f"{name} has no speed profile for {speed_gbps}G on {lanes} lane{'s' * (lanes > 1)}; give the tier ports or a"
+            " mode that run at it"
         )
 
 
