@@ -12,18 +12,7 @@ from clusterwright.spec.model import ClusterSpec, NodeGroup
 _PRIVATE = ("private_key", "keytab", "watch_key")
 
 
-@rule(
-    code="CW629",
-    severity=Severity.WARNING,
-    title="key, certificate or authority that nobody brings",
-    why="No image holds one: its units wait for it, and a node that boots into memory waits after every boot.",
-    mend="Name its secret under `credentials`, or say with `by_site` who brings it.",
-    docs="Nodes read the key of the isolation watch, the authorities of log servers where logs are sent, and what"
-    " `encryption.tls` and `encryption.kerberos` name where a mount asks for it. `credentials` says how each comes:"
-    " `{secret: NAME}`, text in PEM that a deployment brings, of which the source is a folder where each node has its"
-    " own; or `{by_site: ...}`. `by_site` beside them speaks for all others. Whoever brings one, the units that read it"
-    " start when it comes.",
-)
+@rule("CW629", Severity.WARNING)
 def brought_by_nobody(subject: Subject) -> Iterator[Problem]:
     """Files that nodes with an image read and of which `credentials` says nothing, each once."""
     told: set[str] = set()
@@ -36,17 +25,7 @@ def brought_by_nobody(subject: Subject) -> Iterator[Problem]:
                 yield Problem(each.path, message, mend, key=True)
 
 
-@rule(
-    code="CW630",
-    severity=Severity.WARNING,
-    title="secrets for whoever answers as a node",
-    why="A node whose SSH host key is another one after every boot cannot be told from one that took its address.",
-    mend="Have `host_keys` name a store that keeps them, or bring its secrets by other means (`by_site`).",
-    docs="A node with `delivery: memory` makes a host key of its own at every boot unless `host_keys` names where it is"
-    " kept. The deployment that brings munge's key, hashes of passwords or private keys of `credentials` believes the"
-    " host key that it reads off the wire after the boot, and so would whoever answers first get them. A packet filter"
-    " that lets only nodes answer on their ports does not tell one node from another.",
-)
+@rule("CW630", Severity.WARNING)
 def told_to_anybody(subject: Subject) -> Iterator[Problem]:
     """Images in memory without kept host keys, whose nodes a deployment brings secrets."""
     spec = subject.spec

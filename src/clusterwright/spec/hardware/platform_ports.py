@@ -53,8 +53,8 @@ class PlatformPort:
                 if (profile.speed_gbps, profile.media) == (speed_gbps, media) and profile.lanes == lanes:
                     return profile.id
         raise PlatformPortError(
-            f"{name} has no speed profile for {speed_gbps}G on {lanes} lane{'s' * (lanes > 1)}; give the tier ports or a"
-            " mode that run at it"
+            f"{name} has no speed profile for {speed_gbps}G on {lanes} lane{'s' * (lanes > 1)}; give the tier ports or"
+            " a mode that run at it"
         )
 
 
