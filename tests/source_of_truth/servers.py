@@ -228,7 +228,7 @@ class NetboxForms:
     def take(self, endpoint: str, content: str, form: str) -> str:
         """Imports a file; the page's complaints, "" where every row was taken."""
         path = f"/{endpoint}/import/"
-        fields = {"data": content, "format": form, "csv_delimiter": "comma" if form == "csv" else "auto"}
+        fields = {"data": content, "format": form, "csv_delimiter": "," if form == "csv" else "auto"}
         status, text = self.ask("POST", path, fields | {"import_method": "direct"} | _hidden(self.ask("GET", path)[1]))
         return "" if status == 302 else f"{status}: {unescape(re.sub('<[^>]*>', ' ', text))}"
 

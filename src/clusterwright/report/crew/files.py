@@ -22,7 +22,7 @@ _P2P_COLUMNS = (
     "A-Rack", "A-U", "A-Node Name", "A-Type", "A-Port", "Z-Rack", "Z-RU", "Z-Node Name", "Z-Type", "Z-Port",
     "Protocol", "Label", "Medium", "Length-m",
 )  # fmt: skip
-# NVIDIA Mission Control, "DGX SuperPOD Ethernet North-South Network Configuration Guide" 2.0 to 2.3, appendix "Standard
+# NVIDIA Mission Control, "DGX SuperPOD Ethernet North-South Network Configuration Guide" 2.0.0, appendix "Standard
 # Point-to-Point (P2P) Column Header": what bcm-netautogen reads as p2p_ethernet.csv.
 _MISSION_CONTROL = "mission-control/p2p_ethernet.csv"
 _MISSION_CONTROL_COLUMNS = (
