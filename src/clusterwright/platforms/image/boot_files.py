@@ -71,9 +71,10 @@ def _masked(image: Image) -> tuple[str, ...]:
 
     The first asks questions, and nobody sits at a console. Others make host keys of further kinds, which nobody would
     know: a node has one. Where the socket starts sshd, a reload ends it: it cannot take the socket's port again.
+    ipmitool brings a daemon that listens to the BMC, which nobody asked for and which fails where there is none.
     """
     own = ("sshd-keygen.target",) if is_red_hat_family(image) else ("ssh.socket", "sshd-keygen.service")
-    return ("systemd-firstboot.service", *own)
+    return ("ipmievd.service", "systemd-firstboot.service", *own)
 
 
 def _check_view(image: Image) -> CheckView:
