@@ -37,6 +37,11 @@ class Credential:
     start: tuple[str, ...] = ()
     mountpoints: tuple[str, ...] = ()
 
+    @property
+    def unit(self) -> str:
+        """What the units are called that look for it."""
+        return f"credential-{self.key.replace('_', '-')}"
+
     def read_by(self, others: Credential) -> Credential:
         """The same file, which the units of ``others`` read too."""
         return replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
+from clusterwright.intent.credentials import credentials_of
 from clusterwright.intent.gpu_services import gpu_units
 from clusterwright.intent.needs.jobs import controller_group
 from clusterwright.intent.scheduling import ACCOUNTING, AUTHENTICATION, CONTROLLER_UNITS, WORKER_UNITS
@@ -115,6 +116,8 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         yield from ((unit, "mounted file systems") for unit in ("remote-fs.target", "remote-fs-pre.target"))
     if any(mount.protection is not None and mount.protection.kind == KRB5P for mount in mounts):
         yield from ((unit, "Kerberos") for unit in ("gssproxy.service", "nfs-client.target"))
+    for each in (each for name in sorted(groups) for each in credentials_of(spec, name)):
+        yield from ((unit, f"what waits for {each.file}") for unit in (f"{each.unit}.path", f"{each.unit}.service"))
     scratch = [each for each in spec.encryption.scratch if groups & set(each.nodes)]
     yield from ((f"scratch-{each.name}.service", f"the encryption of {each.device}") for each in scratch)
     places = [*(each.mountpoint for each in mounts), *(each.mountpoint for each in scratch)]

@@ -32,9 +32,8 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     """A path unit and its service for every file, and what wants them."""
     names = []
     for each in credentials_of(plan.spec, kind.node_group):
-        name = f"credential-{each.key.replace('_', '-')}"
-        names.append(f"{name}.path")
-        for path, text in arrival_units(name, each.file, _says(plan, each), each.file, _commands(each)):
+        names.append(f"{each.unit}.path")
+        for path, text in arrival_units(each.unit, each.file, _says(plan, each), each.file, _commands(each)):
             yield path, text.encode(), 0o644
     if names:
         wants = template("node/credential-wants.conf.j2").render(units=names)
