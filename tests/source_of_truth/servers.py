@@ -230,7 +230,8 @@ class NetboxForms:
         path = f"/{endpoint}/import/"
         fields = {"data": content, "format": form, "csv_delimiter": "," if form == "csv" else "auto"}
         status, text = self.ask("POST", path, fields | {"import_method": "direct"} | _hidden(self.ask("GET", path)[1]))
-        return "" if status == 302 else f"{status}: {unescape(re.sub('<[^>]*>', ' ', text))}"
+        told = " ".join(unescape(re.sub("<[^>]*>", " ", text)).split())
+        return "" if status == 302 else f"{status}: {told[-600:]}"
 
 
 def _hidden(page: str) -> dict[str, str]:

@@ -81,7 +81,7 @@ def netbox_rows(listing: Listing) -> Iterator[KeptRow]:
     """Every object of a cluster, each after those that it refers to."""
     inventory, site, tag = listing.inventory, Ref("sites", (listing.site,)), Ref("tags", (listing.tag,))
     ours = {"tags": (tag,)}
-    yield _named("tags", listing.tag)
+    yield _named("tags", listing.tag, color="9e9e9e", weight=1000)
     yield from (_named("manufacturers", name) for name in listing.manufacturers)
     for name, model in listing.models.items():
         maker = Ref("manufacturers", (model.manufacturer,))
@@ -95,7 +95,8 @@ def netbox_rows(listing: Listing) -> Iterator[KeptRow]:
     yield _named("sites", listing.site, status="active")
     for rack in inventory.racks():
         yield KeptRow("racks", (listing.site, rack["name"]), {
-            "site": site, "name": rack["name"], "status": "active", "u_height": rack["height_units"], **ours,
+            "site": site, "name": rack["name"], "status": "active", "width": 19,
+            "u_height": rack["height_units"], **ours,
         })  # fmt: skip
     yield from _as_numbers(listing)
     for space in inventory.vrfs():
@@ -213,12 +214,12 @@ def _addresses(listing: Listing, ours: Mapping[str, Any]) -> Iterator[KeptRow]:
 
 
 _COLUMNS = {
-    "tags": ("name", "slug"),
+    "tags": ("name", "slug", "color", "weight"),
     "manufacturers": ("name", "slug"),
     "device-roles": ("name", "slug", "color", "vm_role"),
     "platforms": ("name", "slug"),
     "sites": ("name", "slug", "status"),
-    "racks": ("site", "name", "status", "u_height", "tags"),
+    "racks": ("site", "name", "status", "width", "u_height", "tags"),
     "rirs": ("name", "slug", "is_private"),
     "asns": ("asn", "rir", "description", "tags"),
     "vrfs": ("name", "enforce_unique", "description", "tags"),
