@@ -205,6 +205,11 @@ def test_each_is_told_word_for_word() -> None:
     assert_golden("isolation/openings.txt", "\n".join(lines).encode())
 
 
+def test_a_table_of_sonic_on_no_port_stops_nothing_and_no_proof() -> None:
+    edit = patched(lambda file: file["ACL_TABLE"].update(IDLE={"type": "HOSTS_V4", "stage": "ingress"}))
+    assert not verdict(tree("lab-sonic", RTSW, edits={(RTSW, SONIC): edit})).counterexamples
+
+
 @pytest.mark.parametrize(
     ("name", "path", "edit", "what"),
     [

@@ -91,7 +91,8 @@ class SonicLists:
         own = self._types.get(kind)
         if own is None:
             return "is none that filters"
-        points = {"PORTCHANNEL" if port.startswith("PortChannel") else "PORT" for port in self.tables[table]["ports"]}
+        ports = self.tables[table].get("ports", ())
+        points = {"PORTCHANNEL" if port.startswith("PortChannel") else "PORT" for port in ports}
         if not own.get("MATCHES"):
             return "matches nothing"
         if "PACKET_ACTION" not in own.get("ACTIONS", ()):

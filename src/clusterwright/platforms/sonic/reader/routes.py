@@ -15,9 +15,9 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     routes = document.get("STATIC_ROUTE", {})
     discards = {key for key, fields in routes.items() if fields.get("blackhole") == "true"}
     for key, fields in routes.items():
-        for hop in fields.get("nexthop", "").split(",") if key not in discards else ():
-            if what := judge(key.rpartition("|")[2], hop):
-                yield text.find(f'"{key}"'), what
+        hops = fields.get("nexthop", "").split(",") if key not in discards else ()
+        for what in dict.fromkeys(filter(None, (judge(key.rpartition("|")[2], hop) for hop in hops))):
+            yield text.find(f'"{key}"'), what
     for key, fields in document.get("MGMT_INTERFACE", {}).items():
         anywhere = "::/0" if ":" in fields.get("gwaddr", "") else "0.0.0.0/0"
         if "gwaddr" in fields and f"mgmt|{anywhere}" not in discards:
