@@ -1,8 +1,8 @@
 """PyTorch itself: the ranks of two nodes meet and add up, with gloo, through every filter as it was rendered.
 
 Outside of `make test`: Debian's PyTorch takes 640 MB. `make test-torch` installs and runs it. A rank starts on each
-node, in the environment that Slurm's TaskProlog gives tasks, on the port that torchrun takes when nobody names one (torchrun
-itself does not start under Debian's Python 3.11).
+node, in the environment that Slurm's TaskProlog gives tasks, on the port that torchrun takes when nobody names one
+(torchrun itself does not start under Debian's Python 3.11).
 """
 
 from __future__ import annotations

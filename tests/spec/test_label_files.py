@@ -49,3 +49,14 @@ def test_a_quote_that_nobody_closed_ends_nothing(tmp_path: Path, kind: str, row:
     file = tmp_path / "labels.csv"
     file.write_text(f"device,port,{kind}\n{row}\n")
     findings_of(kind, file)
+
+
+def test_an_adapter_has_one_address(tmp_path: Path) -> None:
+    file = tmp_path / "labels.csv"
+    file.write_text("device,port,mac\nnode,fe0,0c:42:a1:5b:00:0c\nnode,fe0,0c:42:a1:5b:00:0d\n")
+    (found,) = findings_of("mac", file)
+    assert (found.code, found.position.line, found.message) == (
+        "CW149",
+        3,
+        "node fe0 has an address already, on line 2.",
+    )

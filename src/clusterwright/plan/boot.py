@@ -15,6 +15,7 @@ from clusterwright.spec.model import ClusterSpec
 
 # Locally administered (IEEE 802, second bit of the first octet), so that no delivered adapter can bear it.
 PLANNED_MAC = 0x02_00_00_00_00_00
+_NUMBER_BITS = 24  # below its prefix: 262,144 nodes
 _NICS_PER_NODE = 64
 # Where boot servers listen: DHCP by IP version, TFTP, and HTTP, since firmware trusts no authority of the site.
 DHCP_PORTS = {4: 67, 6: 547}
@@ -121,6 +122,11 @@ def _nearest(servers: list[Device], node: Device) -> tuple[str, ...]:
     in_rack = tuple(server.name for server in servers if server.rack == node.rack)
     in_pod = tuple(server.name for server in servers if server.pod and server.pod == node.pod)
     return in_rack or in_pod or tuple(server.name for server in servers)
+
+
+def is_placeholder(mac: int) -> bool:
+    """Whether an address is of those that stand for adapters which nobody has noted."""
+    return mac >> _NUMBER_BITS == PLANNED_MAC >> _NUMBER_BITS
 
 
 def format_mac(value: int) -> str:

@@ -1,14 +1,14 @@
-"""CW149, CW605 to CW608, CW627 and CW628: images that can be built, nodes that find them, people who may log in."""
+"""CW149, CW605 to CW608, CW627, CW628, CW631: images that can be built, nodes that find them, who may log in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from clusterwright.finding import Severity
+from clusterwright.finding import Position, Severity
 from clusterwright.intent.filter_entries import subnet_network
 from clusterwright.intent.zone_networks import zone_networks
-from clusterwright.plan.boot import boot_nics
+from clusterwright.plan.boot import boot_nics, format_mac, is_placeholder
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.distribution import distribution_of, known_distributions
@@ -122,6 +122,20 @@ def unknown_adapter(subject: Subject) -> Iterator[Problem]:
     for row in wrong[:MOST_UNKNOWN]:
         message = f"Line {row.line} names {row.device} {row.port}, which has no adapter on {boot.fabric}."
         yield Problem((*boot.path, "macs"), message, "Write the planned name of the node and of its interface.")
+
+
+@rule("CW631", Severity.ERROR)
+def placeholder_noted(subject: Subject) -> Iterator[Problem]:
+    """Addresses of the MAC file and of the overlay file that the plan gives adapters which nobody has noted."""
+    boot, overlay = subject.spec.boot, subject.spec.overlay
+    noted = boot.macs if boot is not None else None
+    rows = [(noted.file, row.line, row.mac) for row in noted.rows] if noted is not None else []
+    rows += [(overlay.file, row.line, row.mac) for row in overlay.rows if row.mac is not None]
+    for file, line, mac in rows:
+        if is_placeholder(mac):
+            message = f"{format_mac(mac)} is a planned placeholder, not the label of an adapter."
+            hint = "Read the label, or leave the line out."
+            yield Problem((), message, hint, position=Position(file, line, 1))
 
 
 @rule("CW608", Severity.ERROR)

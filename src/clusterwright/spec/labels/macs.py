@@ -49,6 +49,7 @@ def read_macs(file: FilePath) -> tuple[MacFile, tuple[Finding, ...]]:
     """The rows of ``file`` that can be read, and a finding for each that cannot. Raises SpecError as reading does."""
     labels = LabelFile(str(file), BAD_MAC, "mac")
     rows: dict[int, NotedMac] = {}
+    ends: dict[tuple[str, str], int] = {}
     for each in labels.rows(file):
         mac = mac_of(each.text)
         if mac is None:
@@ -60,6 +61,9 @@ def read_macs(file: FilePath) -> tuple[MacFile, tuple[Finding, ...]]:
         elif mac in rows:
             message = f"line {rows[mac].line} has this address already."
             labels.problem(each.line, 1, message, "Look at both labels again.")
+        elif (first := ends.setdefault((each.device, each.port), each.line)) != each.line:
+            message = f"{each.device} {each.port} has an address already, on line {first}."
+            labels.problem(each.line, 1, message, "Keep the line that is true.")
         else:
             rows[mac] = NotedMac(each.device, each.port, mac, each.line)
     return MacFile(str(file), tuple(rows.values())), tuple(labels.findings)
