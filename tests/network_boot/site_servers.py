@@ -34,6 +34,8 @@ def site_servers(plan: Plan, namespace: str, folder: Path) -> Iterator[None]:
     hosts.write_text("".join(f"{line}\n" for line in _hosts(plan)))
     command = ["dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--user=root", "--log-facility=-"]
     command += ["--no-resolv", "--no-hosts", f"--addn-hosts={hosts}", "--bind-interfaces", "--log-queries"]
+    # The site's zones are its own: of a name without an IPv4 address it says so, and does not refuse to answer.
+    command += [f"--local=/{zone}/" for zone in (site.domain, "in-addr.arpa", "ip6.arpa")]
     command += [f"--listen-address={address}" for address in site.dns]
     with ExitStack() as stack, (folder / "dns.log").open("w") as stream:
         for address in site.ntp:

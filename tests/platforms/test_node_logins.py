@@ -31,8 +31,10 @@ systemd-tmpfiles --create /etc/tmpfiles.d/90-clusterwright.conf
 grep '^ops:[!*]' /etc/shadow
 printf '%s\\n' 'HostKey {folder}/host' 'Port 2200' 'StrictModes no' 'PidFile none' > /run/config
 echo 'Include /etc/ssh/sshd_config.d/*.conf' >> /run/config
+# It leaves for the background before it listens.
 /usr/sbin/sshd -f /run/config -E {folder}/sshd.log
-ssh -F none -p 2200 -i {folder}/key -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \\
+ssh -F none -p 2200 -i {folder}/key -o ConnectionAttempts=30 -o BatchMode=yes \\
+    -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \\
     ops@127.0.0.1 'id -un; sudo --non-interactive id -un'
 """
 
