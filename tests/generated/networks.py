@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,13 @@ class Attached:
     def count(self) -> int:
         """NICs of a node."""
         return nics(self.group["model"], self.nics)[0]
+
+    @property
+    def ports_of_gpu(self) -> int:
+        """NICs beside one GPU."""
+        group = models()[self.group["model"]].nic_group(self.nics)
+        gpus = Counter(nic.gpu for nic in (group.nics if group is not None else ()) if nic.gpu is not None)
+        return max(gpus.values(), default=1)
 
     @property
     def speed_gbps(self) -> int:
@@ -79,9 +87,12 @@ def tiers(
     railed = True
     for at, place in enumerate(places):
         joins = ["all", "all", *(["rail", "rail"] if railed else []), *(["position"] if at and below else [])]
+        ports = attached[0].ports_of_gpu
+        joins += ["port"] * 3 if at and ports > 1 and found[-1]["join"] in ("rail", "port") else []
         join = draw(st.sampled_from(joins if technology != "ethernet" or at else ["all"]))
         railed = join == "rail"
         planes = attached[0].count if railed else found[-1]["count"] if join == "position" else 1
+        planes = ports if join == "port" else planes
         loads = _loads(attached, places[: at + 1], below, planes, join)
         count = draw(st.integers(1, min(4, max(1, sum(loads.values())))))
         if below is not None and chance(draw, 85):
@@ -138,7 +149,10 @@ def _loads(
         lowers = (
             sum(around) if place == "cluster" and below.place != "cluster" else max(around, default=1)
         ) * below.count
-        lowers = lowers * below.planes if planes == 1 else lowers // below.count if join == "position" else lowers
+        if planes == 1 or join == "port":
+            lowers = lowers * below.planes // planes
+        elif join == "position":
+            lowers //= below.count
         loads[below.speed_gbps] = loads.get(below.speed_gbps, 0) + max(1, lowers) * below.links
     return loads or {min(each.speed_gbps for each in attached): 1}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.plan.layout import group_counts
 from clusterwright.plan.seats import nic_speeds
-from clusterwright.plan.skeleton import rails_of
+from clusterwright.plan.skeleton import planes_of_tiers
 from clusterwright.spec.fabric import Fabric, Tier
 from clusterwright.spec.model import CLUSTER, ClusterSpec
 
@@ -38,14 +38,7 @@ def uplink_counts(spec: ClusterSpec) -> list[tuple[Tier, int]]:
 
 def _switches(spec: ClusterSpec, fabric: Fabric) -> Iterator[tuple[Tier, int]]:
     """Each tier with the number of its switches."""
-    planes = 1
-    for depth, tier in enumerate(fabric.tiers):
-        if tier.join == "rail":
-            planes = max(planes, rails_of(spec, fabric))
-        elif tier.join == "position":
-            planes = fabric.tiers[depth - 1].count
-        else:
-            planes = 1
+    for tier, planes in zip(fabric.tiers, planes_of_tiers(spec, fabric), strict=True):
         yield tier, _instances(spec, fabric, tier) * planes * tier.count
 
 

@@ -125,14 +125,28 @@ def build_skeleton(spec: ClusterSpec) -> Skeleton:
     return Skeleton(layout, tuple(built[fabric.name] for fabric in spec.fabrics), standing)
 
 
-def rails_of(spec: ClusterSpec, fabric: Fabric) -> int:
-    """How many rails a fabric has: the NICs of the first attached group; 1 for a management network."""
+def gpu_ports(spec: ClusterSpec, fabric: Fabric) -> tuple[int, ...]:
+    """For each rail, which port of its GPU it is: 0 for the first NIC beside a GPU, 1 for the second.
+
+    Rails are the NICs of the first attached group; without GPUs, and on a management network, all are first ports.
+    """
     first = fabric.attach[0]
-    if first.is_management:
-        return 1
     group = spec.node_group(first.nodes or "")
     nics = group.model.nic_group(first.nics or "") if group else None
-    return len(nics.nics) if nics else 1
+    gpus: list[int | None] = [nic.gpu for nic in nics.nics] if nics else [None]
+    return tuple(0 if gpu is None else gpus[:at].count(gpu) for at, gpu in enumerate(gpus))
+
+
+def planes_of_tiers(spec: ClusterSpec, fabric: Fabric) -> list[int]:
+    """The number of planes of each tier, from the bottom up."""
+    found: list[int] = []
+    ports = gpu_ports(spec, fabric)
+    for depth, tier in enumerate(fabric.tiers):
+        below = fabric.tiers[depth - 1].count if depth else 1
+        railed = all(each.join == "rail" for each in fabric.tiers[:depth])
+        of = {"rail": len(ports) if railed else 1, "port": max(ports) + 1 if depth else 1, "position": below}
+        found.append(of.get(tier.join, 1))
+    return found
 
 
 def _fabric(
@@ -141,17 +155,13 @@ def _fabric(
     served = _served_groups(spec, layout, fabric)
     seats: list[Seat] = []
     seats_in: list[dict[int, list[int]]] = []  # per tier: group index -> its seats
-    rails = rails_of(spec, fabric)
-    planes_of: list[int] = []
-    rail_below = False
-    for depth, tier in enumerate(fabric.tiers):
-        planes, rail_below = _planes(fabric, depth, rails, rail_below)
-        planes_of.append(planes)
+    planes_of = planes_of_tiers(spec, fabric)
+    for depth, (tier, planes) in enumerate(zip(fabric.tiers, planes_of, strict=True)):
         instances = [-1] if tier.per == CLUSTER else [at for at in layout.instances(tier.per) if at in served]
         numbering = Numbering(standing, fabric.name, tier)
-        seats_in.append(_add_seats(layout, tier, depth, instances, planes, rail_below, seats, numbering))
+        seats_in.append(_add_seats(layout, tier, depth, instances, planes, seats, numbering))
     attachments, unattached, crowded = _attach(spec, layout, standing, fabric, seats, seats_in, others)
-    bundles, loose = _join(layout, fabric, seats, seats_in)
+    bundles, loose = _join(layout, fabric, seats, seats_in, gpu_ports(spec, fabric))
     cables = standing.cables.get(fabric.name, {})
     links = standing_links(fabric, seats, bundles, cables)
     uplinks = [link for own in links.values() for link in own]
@@ -179,23 +189,12 @@ def _served_groups(spec: ClusterSpec, layout: Layout, fabric: Fabric) -> frozens
     return frozenset(index for index, group in enumerate(layout.groups) if group.node_group in names)
 
 
-def _planes(fabric: Fabric, depth: int, rails: int, rail_below: bool) -> tuple[int, bool]:
-    """Number of planes of a tier, and whether they are rails."""
-    tier = fabric.tiers[depth]
-    if tier.join == "rail" and (depth == 0 or rail_below):
-        return rails, True
-    if tier.join == "position" and depth > 0:
-        return fabric.tiers[depth - 1].count, False
-    return 1, False
-
-
 def _add_seats(
     layout: Layout,
     tier: Tier,
     depth: int,
     instances: Sequence[int],
     planes: int,
-    by_rail: bool,
     seats: list[Seat],
     numbering: Numbering,
 ) -> dict[int, list[int]]:
@@ -216,7 +215,7 @@ def _add_seats(
                         tier=depth,
                         group=instance,
                         plane=plane if planes > 1 else None,
-                        rail=plane if by_rail and planes > 1 else None,
+                        rail=plane if tier.join == "rail" and planes > 1 else None,
                         position=position,
                         index=numbering.take(known.number if known else None),
                         standing=known,
@@ -298,9 +297,13 @@ def _attach_switches(
 
 
 def _join(
-    layout: Layout, fabric: Fabric, seats: Sequence[Seat], seats_in: Sequence[dict[int, list[int]]]
+    layout: Layout,
+    fabric: Fabric,
+    seats: Sequence[Seat],
+    seats_in: Sequence[dict[int, list[int]]],
+    ports: Sequence[int],
 ) -> tuple[list[Bundle], list[int]]:
-    """Group the lower switches of every tier by the upper switches they share."""
+    """Group the lower switches of every tier by the upper switches they share; ``ports`` are those of rails."""
     bundles: dict[tuple[int, tuple[int, ...]], list[int]] = {}
     loose: list[int] = []
     for number, seat in enumerate(seats):
@@ -315,7 +318,8 @@ def _join(
         tier = fabric.tiers[depth]
         planes = len(choices) // tier.count
         if planes > 1 and depth == seat.tier + 1:
-            plane = (seat.rail or 0) if tier.join == "rail" else seat.position
+            port = ports[seat.rail] if seat.rail is not None else seat.plane or 0
+            plane = {"rail": seat.rail or 0, "port": port, "position": seat.position}[tier.join]
             choices = choices[plane * tier.count : (plane + 1) * tier.count]
         bundles.setdefault((depth, tuple(choices)), []).append(number)
     return [Bundle(depth, tuple(lowers), uppers) for (depth, uppers), lowers in bundles.items()], loose

@@ -51,7 +51,8 @@ class Declaration:
     with its number, ``railed`` the fabrics whose lowest tier has switches for each rail. ``roles`` are those of the
     switches,
     ``joined`` by Ethernet fabric the planes in which switches with uplinks meet while all is in service.
-    ``bonds`` are the ports of each device that are one link, by device and link.
+    ``bonds`` are the ports of each device that are one link, by device and link, ``gpu_ports`` by fabric, node and GPU
+    the NICs in service beside a GPU, where they are at several switches.
     ``accepted`` is by fabric why one switch or cable may cut off nodes.
     ``vouched`` are by device what the spec adds and no reader need know: the file, None for lines of text, and the
     place, with the reason.
@@ -80,6 +81,7 @@ class Declaration:
     roles: Mapping[str, str] = field(default_factory=dict)
     joined: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     bonds: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    gpu_ports: Mapping[tuple[str, str, int], frozenset[str]] = field(default_factory=dict)
     in_clear: Mapping[str, str] = field(default_factory=dict)
     accepted: Mapping[str, str] = field(default_factory=dict)
     vouched: Mapping[str, Mapping[tuple[str | None, str], str]] = field(default_factory=dict)
@@ -155,6 +157,7 @@ def declaration_of(plan: Plan) -> Declaration:
         {device.name: device.role for device in plan.devices if device.kind == "switch"},
         _joined(plan),
         _bonds(plan),
+        _gpu_ports(plan),
         _in_clear(plan),
         {f.name: f.accepts_single_failures for f in plan.spec.fabrics if f.accepts_single_failures is not None},
         {device.name: added for device in plan.devices if (added := _vouched(plan, device))},
@@ -256,3 +259,19 @@ def _encrypted_links(plan: Plan) -> Iterator[tuple[str, str]]:
         if tier is not None and (cable.fabric, tier.role) in asked:
             yield cable.a.device, cable.a.port
             yield cable.b.device, cable.b.port
+
+
+def _gpu_ports(plan: Plan) -> Mapping[tuple[str, str, int], frozenset[str]]:
+    gpu_of = {
+        (group.name, nic.interface): nic.gpu
+        for group in plan.spec.node_groups
+        for own in group.model.nic_groups
+        for nic in own.nics
+        if nic.gpu is not None and sum(each.gpu == nic.gpu for each in own.nics) > 1
+    }
+    found: dict[tuple[str, str, int], dict[str, str]] = {}
+    for cable in plan.cables if gpu_of else ():
+        gpu = gpu_of.get((plan.by_name[cable.a.device].node_group, cable.a.port))
+        if gpu is not None and cable.in_service:
+            found.setdefault((cable.fabric, cable.a.device, gpu), {})[cable.a.port] = cable.b.device
+    return {key: frozenset(ends) for key, ends in found.items() if len(set(ends.values())) > 1}

@@ -6,7 +6,7 @@ Sockets that name no source take the main table; what stands in other tables bel
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from clusterwright.platforms.linux.reader.network import ConfiguredNic
 from clusterwright.platforms.router import covers, network_of, shown_prefix
@@ -49,6 +49,20 @@ def homing_faults(tree: RenderedTree, fabric: RoutedFabric, homes: Homes) -> Ite
                 )
                 yield example(tree, device, first.file, ("Destination=",), message)
                 break
+
+
+def gpu_faults(tree: RenderedTree, fabrics: Iterable[RoutedFabric]) -> Iterator[Counterexample]:
+    """GPUs to whose ports the spec gives several switches of a fabric, and the text one or none."""
+    wanted = tree.declaration.gpu_ports if tree.declaration is not None else {}
+    ends: dict[tuple[str, str], tuple[ConfiguredNic, str]] = {}
+    for fabric in fabrics if wanted else ():
+        ends |= {(nic.device, nic.name): (nic, fabric.routers[at].device) for nic, at in fabric.nics}
+    for (name, device, gpu), ports in wanted.items():
+        own = [ends[device, port] for port in sorted(ports) if (device, port) in ends]
+        if len({switch for _, switch in own}) <= 1:
+            where = f"at {own[0][1]} alone, by {', '.join(nic.name for nic, _ in own)}" if own else "at no switch"
+            message = f"GPU {gpu} is {where}, and the spec has its ports on {name} at several switches"
+            yield example(tree, device, own[0][0].file if own else "", (), message)
 
 
 def _ways(tree: RenderedTree, device: str, nic: ConfiguredNic) -> Iterator[MainRoute]:

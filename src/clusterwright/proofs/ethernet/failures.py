@@ -8,6 +8,7 @@ whether racks still meet, is computed in ``jobs``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.sparse import csr_array
 from clusterwright.proofs.accepted import unaccepted
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
-from clusterwright.proofs.ethernet.dual_homing import homes_of, homing_faults
+from clusterwright.proofs.ethernet.dual_homing import gpu_faults, homes_of, homing_faults
 from clusterwright.proofs.ethernet.jobs import JobSize, job_sizes, worst_job
 from clusterwright.proofs.ethernet.network import KINDS, Integers, has_network, network_of_tree
 from clusterwright.proofs.ethernet.uplinks import (
@@ -41,7 +42,14 @@ def _run(tree: RenderedTree) -> Verdict:
     found: list[Counterexample] = []
     notes: list[str] = []
     tried = 0
-    for fabric in network_of_tree(tree).fabrics:
+    fabrics = network_of_tree(tree).fabrics
+    if tree.declaration is not None and tree.declaration.gpu_ports:
+        found += gpu_faults(tree, fabrics)
+        for name, count in Counter(name for name, _, _ in tree.declaration.gpu_ports).items():
+            facts.append(
+                Fact(f"{name}: GPUs with ports at several switches, which leave one without any of them", count)
+            )
+    for fabric in fabrics:
         homes = homes_of(tree, fabric)
         if homes:
             found += homing_faults(tree, fabric, homes)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from clusterwright.and_more import and_more
 from clusterwright.finding import Severity
-from clusterwright.plan.skeleton import FabricSkeleton
+from clusterwright.plan.skeleton import FabricSkeleton, gpu_ports
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.model import CLUSTER
 from clusterwright.spec.text.document import Path
@@ -131,10 +131,25 @@ def tiers_out_of_order(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW210", Severity.ERROR, relied_on=True)
 def planes_without_source(subject: Subject) -> Iterator[Problem]:
-    """`join: rail` above a tier without rails, `join: position` at the bottom, rails on a management network."""
+    """`join: rail` above a tier without rails, `join: port` above one without ports of GPUs, `join: position` at the
+    bottom, rails on a management network.
+    """
     for fabric in subject.spec.fabrics:
         railed = True
+        of_gpu = Counter(gpu_ports(subject.spec, fabric))
         for depth, tier in enumerate(fabric.tiers):
+            below = fabric.tiers[depth - 1].join if depth else ""
+            if tier.join == "port":
+                why = ""
+                if len(of_gpu) == 1:
+                    why = f"Each GPU has one port on {fabric.name}"
+                elif len(set(of_gpu.values())) > 1:
+                    why = f"Some GPUs have more ports on {fabric.name} than others"
+                elif below not in ("rail", "port"):
+                    why = f"{tier.role} has no rails below"
+                if why:
+                    hint = "Use `join: all`, or `join: rail` below it, on nodes each of whose GPUs has several NICs."
+                    yield Problem((*tier.path, "join"), f"{why}: its ports tell no planes apart.", hint)
             if tier.join == "rail" and (not railed or fabric.attach[0].is_management):
                 yield Problem(
                     (*tier.path, "join"),

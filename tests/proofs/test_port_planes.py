@@ -1,0 +1,115 @@
+"""GPUs with two ports, each in a plane of its own: planned, cabled, proven, and kept while the cluster grows."""
+
+from __future__ import annotations
+
+from datetime import date
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from tests.generated.ports import TWO_PORTS
+from tests.platforms.plans import plan_with
+
+from clusterwright import data_files
+from clusterwright.output.engine import render_kinds
+from clusterwright.plan.allocation.record import record
+from clusterwright.plan.allocation.writing import allocation_text
+from clusterwright.plan.model import Plan
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.ethernet.failures import ETHERNET_FAILURES
+from clusterwright.proofs.ethernet.reachability import REACHABILITY
+from clusterwright.proofs.tree import tree_of
+from clusterwright.rules.engine import lint_path
+
+NODE = "gpu-p00r00n0"
+# As published for a fabric of two planes with two rack switches: a switch for each port of each rail of a segment, and
+# above them those of the first ports and those of the second ports, which meet in the nodes alone.
+DUAL_PLANE = f"""hardware: ["{TWO_PORTS}"]
+nodes:
+  - {{name: compute, model: two-port-node}}
+fabrics:
+  - name: backend
+    tiers:
+      - {{role: rtsw, per: pod, join: rail, up: {{links: 4}}}}
+      - {{role: ctsw, per: cluster, join: port, count: 4, up: null}}
+      - {{role: atsw, remove: true}}
+  - name: management
+    tiers:
+      - {{role: mgmt, count: 2, up: {{links: 2, speed_gbps: 25}}}}
+      - {{role: mgmtagg, model: dcs-7050sx3-48yc8, per: cluster, count: 2, asn: {{base: 4201000000, per: tier}}}}
+expect:
+  - {{figure: switches.rtsw, value: 32, assumed: "One for each port of a rail of a pod."}}
+  - {{figure: oversubscription.backend.rtsw, value: 0.25, assumed: "Few nodes."}}
+  - {{figure: oversubscription.backend.ctsw, remove: true}}
+"""
+
+
+@cache
+def dual_plane() -> Plan:
+    return plan_with(Path(mkdtemp()), "lab-nvue", DUAL_PLANE)
+
+
+def test_each_plane_has_one_port_of_every_gpu() -> None:
+    plan = dual_plane()
+    uppers: dict[str, set[str]] = {}
+    for cable in plan.cables:
+        if cable.fabric == "backend" and cable.a.side != "host":
+            uppers.setdefault(cable.a.device, set()).add(cable.b.device)
+    planes: dict[int, set[str]] = {}
+    for cable in plan.cables:
+        if cable.fabric == "backend" and cable.a.side == "host":
+            planes.setdefault(int(cable.a.port.removeprefix("be")) % 2, set()).update(uppers[cable.b.device])
+    assert [len(each) for each in planes.values()] == [4, 4]
+    assert not planes[0] & planes[1]
+
+
+def test_the_planes_are_proven_one_by_one(tmp_path: Path) -> None:
+    plan = dual_plane()
+    verdict = REACHABILITY.run(tree_of("dual", render_kinds(plan, REACHABILITY.kinds), declaration_of(plan)))
+    assert not verdict.counterexamples
+    assert ("backend: planes by port, which meet in the nodes alone; each is proven by itself", 2) in [
+        (fact.name, fact.value) for fact in verdict.facts
+    ]
+
+
+def test_every_gpu_keeps_a_port_without_any_one_switch() -> None:
+    """Each has two ports at two switches; where the text lacks one of them, it has one."""
+    plan = dual_plane()
+    made = list(render_kinds(plan, ETHERNET_FAILURES.kinds))
+    verdict = ETHERNET_FAILURES.run(tree_of("dual", made, declaration_of(plan)))
+    assert not verdict.counterexamples
+    gpus = "backend: GPUs with ports at several switches, which leave one without any of them"
+    assert [fact.value for fact in verdict.facts if fact.name == gpus] == [64]
+    text = [a for a in made if (a.device, a.path) != (NODE, "etc/systemd/network/20-be1.network")]
+    assert len(text) == len(made) - 1
+    verdict = ETHERNET_FAILURES.run(tree_of("dual", text, declaration_of(plan)))
+    assert "GPU 0 is at rtsw-p00-00 alone, by be0, and the spec has its ports on backend at several switches" in [
+        each.message for each in verdict.counterexamples if each.device == NODE
+    ]
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (("model: two-port-node", "model: grand-teton-h100"), "Each GPU has one port on backend"),
+        (("join: rail", "join: all"), "ctsw has no rails below"),
+        (("join: rail", "join: port"), "rtsw has no rails below"),
+    ],
+)
+def test_planes_of_ports_need_rails_of_ports(edit: tuple[str, str], message: str, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(f"extends: {data_files.folder('inventory')}/lab-nvue.yaml\n{DUAL_PLANE.replace(*edit)}")
+    assert any(each.code == "CW210" and each.message.startswith(message) for each in lint_path(file).findings)
+
+
+def test_a_pod_more_leaves_the_planes_where_they_are(tmp_path: Path) -> None:
+    grown = plan_with(tmp_path, "lab-nvue", DUAL_PLANE.replace("two-port-node}", "two-port-node, count: 12}"))
+    (tmp_path / "overlay.allocated.yaml").write_text(
+        allocation_text(dual_plane().spec, record(dual_plane(), date(2026, 3, 1)))
+    )
+    again = plan_with(tmp_path, "lab-nvue", DUAL_PLANE.replace("two-port-node}", "two-port-node, count: 12}"))
+    before = {(c.a.device, c.a.port): (c.b.device, c.b.port) for c in dual_plane().cables}
+    after = {(c.a.device, c.a.port): (c.b.device, c.b.port) for c in again.cables}
+    assert len(grown.cables) == len(again.cables)
+    assert {end: after[end] for end in before} == before
