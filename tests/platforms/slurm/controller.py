@@ -101,9 +101,9 @@ def only_slurm(plan: Plan) -> Scheduler:
     return found
 
 
-def acting(plan: Plan) -> str:
-    """The machine that runs the first scheduler's controller."""
-    return controllers(plan, plan.spec.schedulers[0])[0]
+def acting(plan: Plan, scheduler: int = 0) -> str:
+    """The machine that runs a scheduler's controller."""
+    return controllers(plan, plan.spec.schedulers[scheduler])[0]
 
 
 def controller_files(plan: Plan) -> dict[str, Artifact]:
@@ -111,9 +111,9 @@ def controller_files(plan: Plan) -> dict[str, Artifact]:
     return files_of(plan, acting(plan))
 
 
-def _records(plan: Plan, folder: Path) -> str:
-    """What starts the database of the only Slurm and its slurmdbd; nothing where it keeps no records."""
-    slurm_of = only_slurm(plan).slurm
+def _records(own: Scheduler, folder: Path) -> str:
+    """What starts the database of a Slurm and its slurmdbd; nothing where it keeps no records."""
+    slurm_of = own.slurm
     if slurm_of is None or slurm_of.accounting is None:
         return ""
     database = slurm_of.accounting.database
@@ -124,19 +124,20 @@ def _records(plan: Plan, folder: Path) -> str:
     )
 
 
-def controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = ()) -> dict[str, str]:
+def controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = (), *, scheduler: int = 0) -> dict[str, str]:
     """What a real controller says about our files: topology, config and nodes, and which nodes jobs get."""
+    own = plan.spec.schedulers[scheduler]
     for program, package in PACKAGES.items():
         assert shutil.which(program), f"{program} is missing: apt-get install {package}"
-    controller = acting(plan)
+    controller = acting(plan, scheduler)
     for path, artifact in files_of(plan, controller).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(artifact.content)
     host = re.search(r"^SlurmctldHost=\S+\((\S+)\)$", (folder / "etc/slurm/slurm.conf").read_text(), re.M)
     assert host is not None
-    names = [d.name for d in plan.devices if d.node_group in only_slurm(plan).nodes]
-    hosts = [*controllers(plan, plan.spec.schedulers[0]), *names]
-    slurm_of = only_slurm(plan).slurm
+    names = [d.name for d in plan.devices if d.node_group in own.nodes]
+    hosts = [*controllers(plan, own), *names]
+    slurm_of = own.slurm
     if slurm_of is not None and slurm_of.accounting is not None:
         hosts.append(slurm_of.accounting.database.host)
     lines = ["127.0.0.1 localhost", *(f"{host[1]} {name}" for name in hosts)]
@@ -146,14 +147,14 @@ def controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = ()) -
     )
     if requests:
         _start_from_a_cloud(folder / "etc/slurm")
-    state = plan.spec.schedulers[0].controllers.state
+    state = own.controllers.state
     script = SCRIPT.format(
         folder=folder,
         controller=controller,
         address=host[1],
         questions=questions,
         state=state,
-        records=_records(plan, folder),
+        records=_records(own, folder),
     )
     done = subprocess.run(
         ["unshare", "--mount", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script],

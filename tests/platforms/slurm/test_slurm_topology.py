@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 from tests.platforms.plans import plan_of, plan_with
-from tests.platforms.slurm.controller import controller_answers, controller_files, only_slurm
+from tests.platforms.slurm.controller import acting, controller_answers, controller_files, only_slurm
 from tests.platforms.slurm.test_hostlist import expand
 
 from clusterwright.plan.model import Plan
@@ -34,6 +35,52 @@ def test_slurmctld_takes_partitions_and_a_backup(tmp_path: Path) -> None:
         ("1", "svc-v00n1"),
     ]
     assert re.search(r"^TreeWidth *= 64$", answers["config"], re.M)
+
+
+TWO_SLURMS = """scheduler:
+  - {name: vision, kind: slurm, nodes: vision, plugin: tree, leaf: pod, munge: {by_site: "a key on each machine"}}
+  - name: language
+    kind: slurm
+    nodes: language
+    plugin: tree
+    leaf: pod
+    munge: {by_site: "a key on each machine"}
+    controllers: {nodes: second}
+nodes:
+  - name: second
+    model: service-server
+    role: service
+    count: 1
+    prefix: ctl
+    zone: services
+    levels: [{name: rack, of: 2, code: x}]
+fabrics:
+  - name: frontend
+    attach:
+      - {nodes: vision, nics: frontend}
+      - {nodes: language, nics: frontend}
+      - {nodes: storage, nics: frontend}
+      - {nodes: services, nics: frontend}
+      - {nodes: second, nics: frontend, bond: {interface: bond0}}
+zones:
+  - {name: services, nodes: [services, second]}
+"""
+
+
+def test_two_slurms_of_two_tenants_run_side_by_side(tmp_path: Path) -> None:
+    """Two real controllers at once, each on its machine: a cluster of its own name, and its tenant's nodes alone."""
+    (tmp_path / "0").mkdir()
+    (tmp_path / "1").mkdir()
+    plan = plan_with(tmp_path, "lab-tenants", TWO_SLURMS)
+    assert [acting(plan, at) for at in (0, 1)] == ["svc-v00n0", "ctl-x00n0"]
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda at: controller_answers(plan, tmp_path / str(at), scheduler=at), (0, 1)))
+    for tenant, prefix, answers in zip(("vision", "language"), ("vis", "lang"), both, strict=True):
+        nodes = re.findall(r"^NodeName=(\S+)", answers["nodes"], re.M)
+        assert set(nodes) == {d.name for d in plan.devices if d.node_group == tenant}
+        assert all(node.startswith(f"{prefix}-") for node in nodes)
+        assert re.search(rf"^ClusterName *= lab-tenants-{tenant}$", answers["config"], re.M)
+        assert re.findall(r"^PartitionName=(\S+)$", answers["partitions"], re.M) == [tenant]
 
 
 @pytest.mark.parametrize(("name", "leaves", "middle"), [("lab-roce", 4, 2), ("lab-ib", 2, 0)])
