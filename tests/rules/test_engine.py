@@ -166,3 +166,16 @@ def test_hardware_is_told_by_its_kind_or_its_folder(tmp_path: Path) -> None:
 def test_a_rule_without_a_page_says_itself_why_and_what_to_do() -> None:
     with pytest.raises(TypeError, match="OURS101 lacks a title, why it matters, or how to mend it"):
         rule("OURS101", Severity.ERROR, title="t", why="w.")
+
+
+@pytest.mark.parametrize("value", [5.333, 5.33333, 5.3333333])
+def test_a_figure_that_is_missed_is_told_from_what_is_planned(tmp_path: Path, value: float) -> None:
+    expected = f"expect: [{{figure: oversubscription.backend.ctsw, value: {value}, assumed: cut short by hand}}]\n"
+    overlay = "fabrics: [{name: backend, tiers: [{role: ctsw, up: {links: 3}}, {role: atsw, count: 3}]}]\n"
+    base = data_files.folder("inventory") / "lab-nvue.yaml"
+    (tmp_path / "cluster.yaml").write_text(f"extends: {base}\n{overlay}{expected}")
+    (message,) = [
+        each.message for each in lint_path(tmp_path / "cluster.yaml").findings if "backend.ctsw is" in each.message
+    ]
+    planned, wanted = message.removesuffix(".").partition(" is planned as ")[2].split(", expected ")
+    assert planned != wanted

@@ -20,17 +20,20 @@ def expectation_missed(subject: Subject) -> Iterator[Problem]:
         if planned is None:
             continue
         if abs(planned - item.value) > item.tolerance * abs(item.value) + 1e-9:
-            within = f" within {item.tolerance:.1%}" if item.tolerance else ""
+            within = f" within {100 * item.tolerance:.4g}%" if item.tolerance else ""
             yield Problem(
                 (*item.path, "value"),
-                f"{item.figure} is planned as {_number(planned)}, expected {_number(item.value)}{within}.",
+                f"{item.figure} is planned as {_told_from(planned, item.value)}, expected {item.value:.12g}{within}.",
                 f"The figure comes from: {item.source or item.assumed}",
             )
 
 
-def _number(value: float) -> str:
-    """A figure as people write it: counts in full, ratios with four digits."""
-    return f"{value:.0f}" if value == round(value) else f"{value:.4g}"
+def _told_from(planned: float, wanted: float) -> str:
+    """A figure as people write it: counts in full, ratios with four digits, or with as many as it differs by."""
+    if planned == round(planned):
+        return f"{planned:.0f}"
+    digits = next((some for some in range(4, 12) if f"{planned:.{some}g}" != f"{wanted:.{some}g}"), 12)
+    return f"{planned:.{digits}g}"
 
 
 @rule("CW204", Severity.ERROR)

@@ -28,8 +28,8 @@ def has_gone(subject: Subject) -> Iterator[Problem]:
     if comparison is None or not subject.spec.allocated.is_own or not comparison.gone:
         return
     line, name = comparison.gone[0]
-    rest = f", and {len(comparison.gone) - 1:,} more" if len(comparison.gone) > 1 else ""
-    message = f"The spec has {name} no more{rest}."
+    others = len(comparison.gone) - 1
+    message = f"The spec no longer has {name}{f', nor {others:,} others that stand in the file' if others else ''}."
     hint = "Run `clusterwright allocate`; or write under `renamed:` what is called otherwise now."
     yield Problem((), message, hint, position=Position(subject.spec.allocated.file, line, 3))
 
