@@ -63,7 +63,9 @@ def test_a_list_of_cables_is_taken_and_what_moves_is_said(
     rows = ["st-s00n0,fe0,rsw-s00,eth1/2/3", "rsw-s00,eth1/2/1,st-s00n1,1"]
     Path("laid.csv").write_text("\n".join(["a-node,a-port,z-node,z-port", *rows]))
     assert call("allocate", path, "--cables", "laid.csv") == 0
-    assert capsys.readouterr().out.splitlines()[0] == "what stands: 2 cables move, 0 addresses and 0 numbers change"
+    assert capsys.readouterr().out.splitlines()[0] == (
+        "as laid: 2 cables stay where they are, which the plan had elsewhere; 0 addresses and 0 numbers change"
+    )
     cables = build_plan(load_sound(path)).cables
     assert [(c.a.device, c.b.port) for c in cables if c.b.device == "rsw-s00" and c.a.side == "host"] == [
         ("st-s00n0", "eth1/2/3"),

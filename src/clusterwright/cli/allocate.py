@@ -56,5 +56,5 @@ def allocate(spec: Path, cables: Path | None, check: bool) -> int:
     said = "is up to date" if is_same else f"would change ({added:+,} devices)" if check else f"has {added:+,} devices"
     click.echo(f"{file} {said}; {stands.freed:,} ports and addresses rest", err=True)
     if cables is not None:
-        sys.stdout.writelines(f"{line}\n" for line in standing_lines(compare_plans(before, plan)))
+        sys.stdout.writelines(f"{line}\n" for line in standing_lines(compare_plans(before, plan), as_laid=True))
     return _EXIT_DIFFERENT if check and not is_same else 0

@@ -37,20 +37,25 @@ def text_lines(changes: PlanChanges, configs: Sequence[ConfigGroup] | None, most
         yield from _configuration(configs, most_lines)
 
 
-def standing_lines(changes: PlanChanges) -> Iterator[str]:
-    """What moves of that which stands: nobody wants to read of it below all that is new."""
+def standing_lines(changes: PlanChanges, *, as_laid: bool = False) -> Iterator[str]:
+    """What moves of that which stands: nobody wants to read of it below all that is new. ``as_laid`` says that the
+    plan has been taken to where cables are, and not the cables to another plan.
+    """
     cables = sum(len(fabric.moved) for fabric in changes.cables)
     numbers = [item for item in changes.devices.changed if item.field in NUMBERS]
-    if not (cables or changes.addresses or numbers):
-        yield "what stands: no cable, address or number of it moves"
-        return
     rest = f"{len(changes.addresses):,} addresses and {len(numbers):,} numbers change"
-    yield f"what stands: {cables:,} cables move, {rest}"
+    if as_laid:
+        yield f"as laid: {cables:,} cables stay where they are, which the plan had elsewhere; {rest}"
+    elif not (cables or changes.addresses or numbers):
+        yield "what stands: no cable, address or number of it moves"
+    else:
+        yield f"what stands: {cables:,} cables move, {rest}"
+    verb, more = ("planned ", "") if as_laid else ("move ", " moves")
     for fabric in changes.cables:
         for move in fabric.moved[:EXAMPLES]:
-            yield f"  {fabric.fabric}: move {moved(move)}"
+            yield f"  {fabric.fabric}: {verb}{moved(move)}"
         if len(fabric.moved) > EXAMPLES:
-            yield f"  {fabric.fabric}: … and {len(fabric.moved) - EXAMPLES:,} more moves"
+            yield f"  {fabric.fabric}: … and {len(fabric.moved) - EXAMPLES:,} more{more}"
     yield from _addresses(changes)
 
 
