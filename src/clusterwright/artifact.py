@@ -24,10 +24,14 @@ class Artifact:
     content: bytes
     kind: str
     mode: int = 0o644
-    sha256: str = field(init=False)
+    _known: str = field(default="", init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sha256", _digest(self.content))
+    @property
+    def sha256(self) -> str:
+        """The digest of the content in hexadecimal, computed when it is first asked for: proofs never do."""
+        if not self._known:
+            object.__setattr__(self, "_known", _digest(self.content))
+        return self._known
 
 
 @lru_cache(maxsize=256)
