@@ -34,8 +34,16 @@ _KNOWN = {
     },
     "link": {"Match": r"Path=.*", "Link": r"(?:Name|NamePolicy|MTUBytes|WakeOnLan)=.*"},
 }
+_SECTION = r"\[{}\]\n(?:(?:{})(?<!\\)\n|[#;].*\n|\n)*"
 _LINES = {
     (kind, section): re.compile(lines) for kind, sections in _KNOWN.items() for section, lines in sections.items()
+}
+# A whole file of known lines, as nearly all are: none goes on in the next one. Others are looked at line by line.
+_ALL_KNOWN = {
+    kind: re.compile(
+        rf"(?:[#;].*\n|\n)*(?:{'|'.join(_SECTION.format(name, lines) for name, lines in sections.items())})*"
+    )
+    for kind, sections in _KNOWN.items()
 }
 
 
@@ -57,7 +65,9 @@ def _network_unread(path: str, text: str) -> tuple[Unread, ...]:
 
 def _unread(kind: str, text: str) -> list[tuple[int, str]]:
     section = ""
-    found = []
+    found: list[tuple[int, str]] = []
+    if _ALL_KNOWN[kind].fullmatch(text) is not None:
+        return found
     for number, line in enumerate(text.split("\n"), 1):
         word = line.strip()
         if word.startswith("[") and word.endswith("]"):
