@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 Json = Mapping[str, Any]
 _ADDRESS = re.compile(r'"[0-9a-f]+[:.][0-9a-f:.]*/\d+"')
-_LOOKED_AT = 24  # addresses of a part
-_LONG = 2048  # characters of a part
+_LOOKED_AT = 48  # addresses of a part
 
 
 class WrittenAs(NamedTuple):
@@ -36,8 +35,7 @@ class WrittenAs(NamedTuple):
 class FileInParts(NamedTuple):
     """What a file says: its ``value``, its text ``around`` the parts, and the texts of these.
 
-    In ``parts``, and in the ``outline`` that they make, the most frequent address of a long part is a word instead:
-    they have the fields and the meaning of others that differ in this alone, but for what the address is.
+    In ``parts``, and in the ``outline`` that they make, addresses are ``comparable``.
     """
 
     value: Json
@@ -72,7 +70,7 @@ def document_of(text: str, layout: WrittenAs) -> FileInParts:
     end = text.find(layout.closing, start)
     if start >= len(layout.opening) - 1 and end > 0 and _is_place(text[:start], text[end:], layout.key):
         texts = text[start + 1 : end].split(layout.between)
-        parts = tuple(_comparable(each) if len(each) > _LONG else each for each in texts)
+        parts = tuple(map(comparable, texts))
         try:
             names = [name for part in parts for name in fields_of(part)]
         except ValueError:
@@ -88,7 +86,7 @@ def document_of(text: str, layout: WrittenAs) -> FileInParts:
     return FileInParts(whole, whole, text, ())
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def fields_of(part: str) -> Json:
     """The fields that stand in a part, of which the first quote is left out. Raises ValueError or RecursionError."""
     fields: Json = json.loads(f'{{"{part}}}')
@@ -106,10 +104,14 @@ def _is_place(before: str, after: str, key: str) -> bool:
     return (whole.get(key) if key else whole) == mark and '"parts"' not in before + after
 
 
-def _comparable(part: str) -> str:
-    """A part with a word in the place of its most frequent address, as the first of them tell: one it is, quotes
-    included, wherever it stands in JSON, and no field's values are limited to addresses.
+@lru_cache(maxsize=256)
+def comparable(part: str) -> str:
+    """A part with a word in the place of all its addresses, or of the most frequent one, as the first of them tell,
+    where it has many: one it is, quotes included, wherever it stands in JSON, and no field's values are limited to
+    addresses. Two that are equal so have the same fields and the same meaning, but for what the addresses are.
     """
     seen = [found[0] for found in islice(_ADDRESS.finditer(part), _LOOKED_AT)]
+    if len(seen) < _LOOKED_AT:
+        return _ADDRESS.sub('"an address"', part) if seen else part
     first = max(seen, key=seen.count, default="")
     return part.replace(first, '"an address"') if seen.count(first) > 1 else part

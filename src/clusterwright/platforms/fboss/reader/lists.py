@@ -18,6 +18,7 @@ from clusterwright.packets.filters import ACCEPT, DROP, Rule, Ruleset, one_chain
 from clusterwright.packets.ranges import Ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
+from clusterwright.platforms.fboss.reader.document import comparable
 from clusterwright.platforms.reader import IN
 from clusterwright.spec.hardware.systems import filter_tables_of
 
@@ -58,7 +59,7 @@ class FbossLists:
             self.ports = {
                 row["name"]: (row["logicalID"], vlans.get(row["logicalID"], row.get("ingressVlan"))) for row in rows
             }
-            self._group_text = _value(text, "aclTableGroup")[1]
+            self._group_text = _value_text(text, "aclTableGroup")
             if _value(text, "acls")[0]:
                 raise Unreadable(self.line('"acls"'), "entries outside the table group are not known here")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -189,18 +190,32 @@ def _both(a: Box, b: Box) -> Box:
 
 def _value(text: str, key: str) -> tuple[Any, str]:
     """The value of the first key of that name, and its text; None without one. The rest of the file is not parsed."""
-    at = text.find(f'"{key}":')
-    if at < 0:
+    start, end = _place(text, key)
+    if start < 0:
         return None, ""
-    start = at + len(key) + 3
-    while text[start : start + 1].isspace():
-        start += 1
-    end = text.find(_ENDS.get(text[start : start + 1], "\n"), start) + len(_ENDS["["])
     shared = _parsed(text[start:end]) if end - start < _SHARED else None
     if shared is not None:
         return shared, text[start:end]
     value, end = _DECODER.raw_decode(text, start)
     return value, text[start:end]
+
+
+def _value_text(text: str, key: str) -> str:
+    """The text of such a value. Where others differ in addresses alone, it is known to be one."""
+    start, end = _place(text, key)
+    own = text[start:end] if start >= 0 else ""
+    return own if not own or _parsed(comparable(own)) is not None else _value(text, key)[1]
+
+
+def _place(text: str, key: str) -> tuple[int, int]:
+    """Where the value of the first key of that name begins and, as files are written, ends; -1 without one."""
+    at = text.find(f'"{key}":')
+    if at < 0:
+        return at, at
+    start = at + len(key) + 3
+    while text[start : start + 1].isspace():
+        start += 1
+    return start, text.find(_ENDS.get(text[start : start + 1], "\n"), start) + len(_ENDS["["])
 
 
 @lru_cache(maxsize=64)

@@ -103,7 +103,7 @@ def _is_read(file: str, text: str) -> bool:
     )
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _is_accounted(file: str, key: str, text: str, *, is_part: bool = False) -> bool:
     """Whether that is so of an object of JSON in the place of ``key``, or of the whole where that is "".
 
