@@ -191,25 +191,33 @@ def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator
         is_shut = "shutdown" in own or "shutdown" in shared
         if is_shut or not active & {who, group} or (group and group not in declared):
             continue
+        place = (f"   neighbor {who} ",)
+        mark = (f"   neighbor {who} remote-as ",) if "remote-as" in own else place
         yield Session(
             packed(who),
             None,
             int(own.get("remote-as") or shared.get("remote-as") or 0),
             own.get("in") or shared.get("in", ""),
             own.get("out") or shared.get("out", ""),
-            (f"   neighbor {who} remote-as ",) if "remote-as" in own else (f"   neighbor {who} ",),
-            (f"   neighbor {group} " if group else f"   neighbor {who} ",),
-            (f"   neighbor {who} remote-as ",) if "remote-as" in own else (f"   neighbor {who} ",),
-            (f"   neighbor {who} ",),
+            mark,
+            _place(group) if group else place,
+            mark,
+            place,
             "bfd" in own or "bfd" in shared,
             _most_routes(own.get("maximum-routes") or shared.get("maximum-routes") or "0"),
             authentication_of(own.get("password") or shared.get("password", ""), profiles),
-            (f"   neighbor {who if 'password' in own else group} password ",),
+            _place(who if "password" in own else group, "password "),
             int((own.get("timers") or shared.get("timers") or f"60 {DEFAULT_HOLD_TIME_S}").split()[1]),
-            (f"   neighbor {who if 'timers' in own else group} timers ",),
+            _place(who if "timers" in own else group, "timers "),
             restart_s,
             restart_mark,
         )
+
+
+@lru_cache(maxsize=1024)
+def _place(who: str, word: str = "") -> Mark:
+    """Where something is said of a neighbour or a group: of the latter, the same of many neighbours."""
+    return (f"   neighbor {who} {word}",)
 
 
 def _restart(bgp: str) -> tuple[int | None, Mark]:

@@ -96,15 +96,19 @@ def read_ports(
         settings = _settings(tuple(rest), watchdog)
         if settings.is_foreign:
             continue
-        if address is not None:
-            own_addresses.append((network_of(address, length), address))
+        subnet = None if address is None else network_of(address, length)
+        if address is not None and subnet is not None:
+            own_addresses.append((subnet, address))
         if not name.startswith(("Ethernet", "Et")):
             continue
-        start = f"{header}\n"
+        start, speed_mark, qos_mark, cable_mark = _places(
+            header, settings.speed_line, settings.profile_line, "   description " if description else ""
+        )
         mtu_bytes = settings.mtu_bytes
         if not settings.is_routed:
             # EOS heeds an MTU on routed interfaces alone: the hop's is that of the VLAN's interface.
             address, length, mtu_bytes = None, 0, mtu_of.get(settings.vlan, 0)
+            subnet = subnet_of.get(settings.vlan)
         ports.append(
             Port(
                 name,
@@ -116,18 +120,25 @@ def read_ports(
                 mtu_bytes,
                 settings.fec,
                 settings.lanes,
-                (start, address_line) if address_line else (start,),
-                (start,),
-                (start, settings.speed_line) if settings.speed_line else (start,),
-                (start, settings.profile_line) if settings.profile_line else (start,),
-                (start, "   description ") if description else (start,),
-                network_of(address, length) if address is not None else subnet_of.get(settings.vlan),
+                (*start, address_line) if address_line else start,
+                start,
+                speed_mark,
+                qos_mark,
+                cable_mark,
+                subnet_of.get(settings.vlan) if subnet is None else subnet,
                 settings.filtered,
                 macsec.get(settings.macsec, ""),
                 None if joined is None else _aggregate(start, joined, own_body),
             )
         )
     return tuple(ports), tuple(own_addresses)
+
+
+@lru_cache(maxsize=1 << 14)
+def _places(header: str, *lines: str) -> tuple[Mark, ...]:
+    """Where an interface begins, and these of its lines: there where one is not. Many switches have the same."""
+    start = f"{header}\n"
+    return (start,), *((start, line) if line else (start,) for line in lines)
 
 
 def _in_channel(body: str, channel: str) -> str:
@@ -137,9 +148,9 @@ def _in_channel(body: str, channel: str) -> str:
     return "".join(f"{line}\n" for line in (*own, *shared))
 
 
-def _aggregate(start: str, joined: re.Match[str], body: str) -> Aggregate:
+def _aggregate(start: Mark, joined: re.Match[str], body: str) -> Aggregate:
     rate = "fast" if "   lacp timer fast\n" in body else "slow"
-    return Aggregate(f"{CHANNEL}{joined[1]}", joined[2], rate, (start, joined[0][3:]))
+    return Aggregate(f"{CHANNEL}{joined[1]}", joined[2], rate, (*start, joined[0][3:]))
 
 
 @lru_cache(maxsize=4096)

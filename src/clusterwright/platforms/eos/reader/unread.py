@@ -11,7 +11,7 @@ from clusterwright.platforms.eos.reader.sections import PATH
 from clusterwright.platforms.unread import BETWEEN, Unread
 
 _LEVEL = "   "
-_MOST = 1 << 16  # lines remembered of each kind of section
+_MOST = 1 << 12  # lines remembered of each kind of section
 # Of these a section has one each: readers take the first, EOS the last.
 _ONE = re.compile(
     r" +(?:router-id|maximum-paths|graceful-restart restart-time|match (?:ip|community)|set community"

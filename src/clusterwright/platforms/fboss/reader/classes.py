@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -86,11 +87,11 @@ def port_qos(switch: Json) -> Callable[[Json], PortQos]:
 def headroom_pools(switch: Json) -> tuple[HeadroomPool, ...]:
     """The pools with what the priority groups of all ports are promised of each."""
     promised: dict[str, int] = {}
-    for row in switch["ports"]:
-        name = (row.get("pfc") or {}).get("portPgConfigName")
+    names = Counter((row.get("pfc") or {}).get("portPgConfigName") for row in switch["ports"])
+    for name, ports in names.items():
         for group in switch.get("portPgConfigs", {}).get(str(name), ()):
             pool = group.get("bufferPoolName", "")
-            promised[pool] = promised.get(pool, 0) + (group.get("headroomLimitBytes") or 0)
+            promised[pool] = promised.get(pool, 0) + ports * (group.get("headroomLimitBytes") or 0)
     pools = switch.get("bufferPoolConfigs", {})
     sizes = {name: (row.get("headroomBytes") or 0, row["sharedBytes"]) for name, row in pools.items()}
     return tuple(

@@ -70,6 +70,7 @@ _PROFILES = {
 _ALGORITHMS = {1: "CRC-16-CCITT", 3: "CRC-32, low half", 4: "CRC-32, high half", 9: "CRC"}
 _ACL_DENY = 0  # AclActionType
 _EQUAL, _AT_LEAST, _AT_MOST = 1, 2, 3
+_NO_GROUP: tuple[None, tuple[Mark, Mark, Mark]] = None, ((), (), ())
 # a switch that has no other to speak with gets no file
 _NO_BGP: Json = {
     "router_id": "",
@@ -138,7 +139,7 @@ def _ports(
     members: dict[int, int] = {}
     for vlan in vlan_of.values():
         members[vlan] = members.get(vlan, 0) + 1
-    address_of: dict[int, tuple[bytes, int, str, int]] = {}
+    address_of: dict[int, tuple[bytes, Prefix, str, int]] = {}
     own_addresses: list[tuple[Prefix, bytes]] = []
     declared = {(row["id"], row.get("intfID")) for row in switch["vlans"]}
     for interface in switch["interfaces"]:
@@ -146,11 +147,13 @@ def _ports(
             continue
         for text in interface["ipAddresses"]:
             address, _, length = text.partition("/")
-            found = packed(address), int(length), text, interface.get("mtu", _DEFAULT_MTU)
-            own_addresses.append((network_of(found[0], found[1]), found[0]))
-            address_of[interface["vlanID"]] = found
+            own_address = packed(address)
+            subnet = network_of(own_address, int(length))
+            own_addresses.append((subnet, own_address))
+            address_of[interface["vlanID"]] = own_address, subnet, text, interface.get("mtu", _DEFAULT_MTU)
     qos_of = port_qos(switch)
     joined = dict(_aggregates(switch))
+    default = switch.get("defaultVlan")
     ports = []
     for row in switch["ports"]:
         if row["state"] != _ENABLED:
@@ -159,10 +162,9 @@ def _ports(
         if row.get("ingressVlan") != vlan or not row.get("routable"):
             vlan = 0
         # a VLAN with several ports is a subnet that they share: its address is the VLAN's, not the port's
-        own = address_of.get(vlan) if members.get(vlan) == 1 and vlan != switch.get("defaultVlan") else None
         shared = address_of.get(vlan)
-        if own is not None and own[1] < 8 * len(own[0]) - 1:
-            own = None
+        is_alone = members.get(vlan) == 1 and vlan != default
+        own = shared if is_alone and shared is not None and shared[1][1] >= 8 * len(shared[0]) - 1 else None
         name, start = _start(row["name"])
         speed_gbps, fec, lanes = _PROFILES.get(row["profileID"], (0.0, "", 0))
         if speed_gbps * 1000 != row["speed"]:
@@ -172,7 +174,7 @@ def _ports(
             Port(
                 name,
                 own[0] if own else None,
-                own[1] if own else 0,
+                own[1][1] if own else 0,
                 speed_gbps,
                 row.get("description", "").removeprefix("to "),
                 qos_of(row),
@@ -184,7 +186,7 @@ def _ports(
                 start,
                 start,
                 start,
-                network_of(shared[0], shared[1]) if shared and vlan != switch.get("defaultVlan") else None,
+                shared[1] if shared and vlan != default else None,
                 filtered=_filtered(denied, row["logicalID"], row.get("ingressVlan")),
                 aggregate=joined.get(row["logicalID"]),
             )
@@ -243,14 +245,12 @@ def _filtered(denied: frozenset[tuple[int | None, int | None]], port: int, vlan:
 
 
 def _sessions(bgp: Json) -> Iterator[Session]:
-    groups = {group["name"]: group for group in bgp["peer_groups"]}
+    groups = {group["name"]: (group, _places(group)) for group in bgp["peer_groups"]}
     for peer in bgp["peers"]:
-        name = peer.get("peer_group_name", "")
-        group = groups.get(name, {})
-        if group.get(f"disable_ipv{6 if ':' in peer['peer_addr'] else 4}_afi") or name not in groups:
+        group, (mark, hold_mark, restart_mark) = groups.get(peer.get("peer_group_name", ""), _NO_GROUP)
+        if group is None or group.get(f"disable_ipv{6 if ':' in peer['peer_addr'] else 4}_afi"):
             continue
         timers = group.get("bgp_peer_timers", {})
-        restart = '"graceful_restart_seconds"' if "graceful_restart_seconds" in timers else '"bgp_peer_timers"'
         local = f'"local_addr": "{peer["local_addr"]}"'  # written right after the AS number
         yield Session(
             packed(peer["peer_addr"]),
@@ -259,15 +259,22 @@ def _sessions(bgp: Json) -> Iterator[Session]:
             peer.get("ingress_policy_name") or group.get("ingress_policy_name", ""),
             peer.get("egress_policy_name") or group.get("egress_policy_name", ""),
             ('"peers"', f'"peer_addr": "{peer["peer_addr"]}"'),
-            ('"peer_groups"', f'"name": "{name}"'),
+            mark,
             ('"peers"', f'"remote_as_4_byte": {peer["remote_as_4_byte"]},\n      {local}'),
             ('"peers"', local),
             most_routes=_most_routes(peer.get("pre_filter") or group.get("pre_filter") or {}),
             hold_time_s=timers.get("hold_time_seconds", bgp.get("hold_time", 0)),
-            hold_mark=('"peer_groups"', f'"name": "{name}"', '"hold_time_seconds"'),
+            hold_mark=hold_mark,
             restart_s=timers.get("graceful_restart_seconds", 0),
-            restart_mark=('"peer_groups"', f'"name": "{name}"', restart),
+            restart_mark=restart_mark,
         )
+
+
+def _places(group: Json) -> tuple[Mark, Mark, Mark]:
+    """Where a group of neighbours stands, its hold time and its restart time."""
+    mark = '"peer_groups"', f'"name": "{group["name"]}"'
+    restart = "graceful_restart_seconds" if "graceful_restart_seconds" in group.get("bgp_peer_timers", {}) else ""
+    return mark, (*mark, '"hold_time_seconds"'), (*mark, f'"{restart or "bgp_peer_timers"}"')
 
 
 def _most_routes(limits: Json) -> int:
