@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,6 +81,7 @@ def lint(
 
     if form != "text" and (quiet or statistics):
         raise click.UsageError("--quiet and --statistics are for --format text; the other formats count by themselves.")
+    gc.disable()  # what is read and typed is kept to the end: the collector would walk all of it again and again
     threshold = Severity[fail_on.upper()]
     day = datetime.now(UTC).date() if on is None else on.date()
     policy = AS_WRITTEN if isolated else None

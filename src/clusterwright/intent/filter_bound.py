@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from clusterwright.spec.model import ClusterSpec
 
 
-def surely_fit(spec: ClusterSpec, skeleton: Skeleton) -> bool:
+def surely_fit(counted: FilterBound) -> bool:
     """Whether every switch's filters fit its chip's tables; False where only the plan can tell."""
-    counted = FilterBound(spec, skeleton)
-    for fabric in skeleton.fabrics:
+    for fabric in counted.skeleton.fabrics:
         systems = [system_of(tier.model) for tier in fabric.fabric.tiers]
         kinds = {
             (fabric.seats[at].tier, tuple(sorted(own.items())))
@@ -66,7 +65,8 @@ class FilterBound:
         names = [self.spec.node_groups[node.node_group].name for node in self.skeleton.layout.nodes]
         names.append("")  # of a switch, whose number is -1
         found: dict[int, Counter[str]] = {}
-        own = Counter((item.seat, names[item.node]) for item in fabric.attachments if item.has_address)
+        addressed = (item for item in fabric.attachments if item.bond is None or item.has_address)
+        own = Counter((item.seat, names[item.node]) for item in addressed)
         for (seat, name), count in own.items():
             found.setdefault(seat, Counter())[name] = count
         return found

@@ -65,11 +65,11 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
     known: dict[tuple[object, ...], Allocation] = {}
     loose = frozenset(skeleton.loose)
     found: list[Allocation] = []
-    below = skeleton.standing_down()
+    below = skeleton.standing_down() if spec.allocated else None
     places = CagePlaces()
     for number, (seat, speeds) in enumerate(zip(skeleton.seats, skeleton.links_down, strict=True)):
         tier = skeleton.fabric.tiers[seat.tier]
-        own = tuple(below[number])
+        own = tuple(below[number]) if below else ()
         above = tuple(link.standing.port if link.standing else "" for link in skeleton.standing.get(number, ()))
         before = spec.catalogue.get(seat.standing.model) if seat.standing is not None else None
         if before is not None and before.name != tier.model.name:
@@ -80,7 +80,7 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
         stands = any(own) or any(above) or bool(resting)
         key: tuple[object, ...] = (
             seat.tier,
-            _runs(speeds),
+            tuple(speeds),
             number in loose,
             *((own, above, resting) if stands else ()),
         )
@@ -105,17 +105,6 @@ def _allocate_tier(tier: Tier, down_speeds: Sequence[int], up: Uplinks | None) -
     if up is None:
         return allocate(tier.model, tier.down, down_speeds, None, 0, 0)
     return allocate(tier.model, tier.down, down_speeds, up.side, up.speed_gbps, up.links)
-
-
-def _runs(speeds: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Speeds as (speed, how many in a row)."""
-    runs: list[tuple[int, int]] = []
-    for speed in speeds:
-        if runs and runs[-1][0] == speed:
-            runs[-1] = (speed, runs[-1][1] + 1)
-        else:
-            runs.append((speed, 1))
-    return tuple(runs)
 
 
 def _nic_ends(group: NodeGroup, attach: Attach) -> list[_NicEnd]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 from clusterwright.plan.attaching import nic_ports
@@ -48,28 +48,46 @@ class Wiring:
         return found
 
     @cached_property
-    def kinds(self) -> tuple[AttachedEnd, ...]:
-        """The ends of the first of all devices that are attached to the same switches: a few of very many."""
-        first: dict[tuple[str, ...], Sequence[AttachedEnd]] = {}
-        for ends in self.devices.values():
-            first.setdefault(tuple([end.switch for end in ends]), ends)
-        return tuple(end for ends in first.values() for end in ends)
+    def kind_of(self) -> Mapping[str, int]:
+        """Devices that are attached to the same switches have one number, by which ``kinds`` has the first of them."""
+        known: dict[tuple[str, ...], int] = {}
+        return {
+            device: known.setdefault(tuple([end.switch for end in ends]), len(known))
+            for device, ends in self.devices.items()
+        }
+
+    @cached_property
+    def kinds(self) -> tuple[Sequence[AttachedEnd], ...]:
+        """The ends of the first device of each kind: a few of very many."""
+        first: dict[int, str] = {}
+        for device, kind in self.kind_of.items():
+            first.setdefault(kind, device)
+        return tuple(self.devices[device] for device in first.values())
+
+    @cached_property
+    def ends_at(self) -> Mapping[str, AttachedEnd]:
+        """The first of these ends at each switch, in their order."""
+        found: dict[str, AttachedEnd] = {}
+        for ends in self.kinds:
+            for end in ends:
+                found.setdefault(end.switch, end)
+        return found
 
     @cached_property
     def piece_of(self) -> Mapping[str, int]:
         """The piece of every switch: pieces that have ends are numbered in the order of their first end, others -1."""
-        joined: dict[str, set[str]] = {switch: set() for switch in (*self.above, *(end.switch for end in self.kinds))}
+        joined: dict[str, set[str]] = {switch: set() for switch in (*self.above, *self.ends_at)}
         for lower, uppers in self.above.items():
+            joined[lower] |= uppers
             for upper in uppers:
-                joined[lower].add(upper)
                 joined.setdefault(upper, set()).add(lower)
         found: dict[str, int] = {}
         pieces = 0
-        for end in self.kinds:
-            if end.switch in found:
+        for first in self.ends_at:
+            if first in found:
                 continue
-            found[end.switch] = pieces
-            queue = [end.switch]
+            found[first] = pieces
+            queue = [first]
             for switch in queue:
                 new = [each for each in joined[switch] if each not in found]
                 found |= dict.fromkeys(new, pieces)
@@ -100,6 +118,7 @@ class Wiring:
         """Bits of all that lies above each switch, or of the switch itself where nothing does."""
         bit = {switch: 1 << at for at, switch in enumerate(self.piece_of)}
         over: dict[str, int] = {}
+        known: dict[frozenset[str], int] = {}  # of switches below the same ones
         for start in self.piece_of:
             waiting = [start]
             while waiting:
@@ -110,10 +129,9 @@ class Wiring:
                     waiting += unknown
                     continue
                 waiting.pop()
-                found = 0
-                for upper in uppers:
-                    found |= bit[upper] | over[upper]
-                over[switch] = found
+                if uppers not in known:
+                    known[uppers] = reduce(lambda found, upper: found | bit[upper] | over[upper], uppers, 0)
+                over[switch] = known[uppers]
         return {switch: over[switch] or bit[switch] for switch in over}
 
     @cached_property
@@ -123,7 +141,7 @@ class Wiring:
         Devices at different switches of the uppermost tier are ``beside`` each other and not meant.
         """
         has_tiers = any(self.above.values())
-        pair = self._search(end for end in self.kinds if self.above.get(end.switch) or not has_tiers)
+        pair = self._search([end for end in ends if self.above.get(end.switch) or not has_tiers] for ends in self.kinds)
         if pair is None and self.piece_count > 1:
             pair = self._search(self.kinds)
         return pair
@@ -144,20 +162,19 @@ class Wiring:
         ``joined`` says which pieces there are: this wiring's own, or those that it has with everything in service.
         """
         pieces: dict[int, dict[int, AttachedEnd]] = {}
-        for end in self.kinds:
-            if end.switch in joined:
-                pieces.setdefault(joined[end.switch], {}).setdefault(self.tops[end.switch], end)
+        for switch, end in self.ends_at.items():
+            if switch in joined:
+                pieces.setdefault(joined[switch], {}).setdefault(self.tops[switch], end)
         return next((pair for kinds in pieces.values() if (pair := _apart(kinds)) is not None), None)
 
-    def _search(self, ends: Iterable[AttachedEnd]) -> tuple[AttachedEnd, AttachedEnd] | None:
-        tops: dict[str, int] = {}
-        first: dict[str, AttachedEnd] = {}
-        for end in ends:
-            tops[end.device] = tops.get(end.device, 0) | self.tops[end.switch]
-            first.setdefault(end.device, end)
+    def _search(self, devices: Iterable[Sequence[AttachedEnd]]) -> tuple[AttachedEnd, AttachedEnd] | None:
         kinds: dict[int, AttachedEnd] = {}
-        for device, own in tops.items():
-            kinds.setdefault(own, first[device])
+        for ends in devices:
+            own = 0
+            for switch in {end.switch for end in ends}:
+                own |= self.tops[switch]
+            if ends:
+                kinds.setdefault(own, ends[0])
         return _apart(kinds)
 
 

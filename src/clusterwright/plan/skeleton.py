@@ -57,15 +57,31 @@ class FabricSkeleton:
         return tuple((tiers[lower], tiers[upper]) for lower, upper in sorted(pairs))
 
     @cached_property
+    def uppers_of(self) -> Mapping[int, Sequence[int]]:
+        """For each seat that has uplinks the seats that they lead to, link by link."""
+        found: dict[int, Sequence[int]] = {}
+        for bundle in self.bundles:
+            start, uppers = 0, bundle.uppers
+            for lower in bundle.lowers:
+                up = self.fabric.tiers[self.seats[lower].tier].up
+                links = up.links if up else 0
+                if lower in self.standing:
+                    found[lower] = [link.upper for link in self.standing[lower]]
+                else:
+                    turns = spread_over(len(uppers), start, links, up.spread if up else "")
+                    found[lower] = [uppers[at] for at in turns]
+                start += links
+        return found
+
+    @cached_property
     def links_down(self) -> Sequence[Sequence[int]]:
         """For each seat the speeds in Gb/s of its downlinks: attachments first, then links from switches below."""
         speeds: list[list[int]] = [[] for _ in self.seats]
         for attachment in self.attachments:
             speeds[attachment.seat].append(attachment.speed_gbps)
-        ups = [tier.up for tier in self.fabric.tiers]
-        for bundle in self.bundles:
-            for lower, upper in joins(self, bundle):
-                up = ups[self.seats[lower].tier]
+        for lower, uppers in self.uppers_of.items():
+            up = self.fabric.tiers[self.seats[lower].tier].up
+            for upper in uppers:
                 speeds[upper].append(up.speed_gbps if up else 0)
         return speeds
 
@@ -91,24 +107,21 @@ class Skeleton:
 
 def joins(fabric: FabricSkeleton, bundle: Bundle) -> Iterable[tuple[int, int]]:
     """Every link of a bundle as (lower seat, upper seat), in cabling order: switch by switch, link by link."""
-    for lower, link in links_of(fabric, bundle):
-        yield lower, link.upper
+    for lower in bundle.lowers:
+        for upper in fabric.uppers_of[lower]:
+            yield lower, upper
 
 
 def links_of(fabric: FabricSkeleton, bundle: Bundle) -> Iterable[tuple[int, SeatLink]]:
     """The same, each link with its cable where that stands."""
-    fresh = [SeatLink(upper) for upper in bundle.uppers]
-    start = 0
+    fresh = {upper: SeatLink(upper) for upper in bundle.uppers}
     for lower in bundle.lowers:
-        up = fabric.fabric.tiers[fabric.seats[lower].tier].up
-        links = up.links if up else 0
         if lower in fabric.standing:
             for link in fabric.standing[lower]:
                 yield lower, link
         else:
-            for at in spread_over(len(fresh), start, links, up.spread if up else ""):
-                yield lower, fresh[at]
-        start += links
+            for upper in fabric.uppers_of[lower]:
+                yield lower, fresh[upper]
 
 
 def build_skeleton(spec: ClusterSpec) -> Skeleton:

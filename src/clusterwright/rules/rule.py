@@ -18,6 +18,7 @@ from datetime import date
 from functools import cached_property
 
 from clusterwright.finding import Finding, Position, Severity
+from clusterwright.intent.filter_bound import FilterBound
 from clusterwright.plan.allocation.disagreement import Comparison
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.cabling import allocate_fabric
@@ -25,7 +26,7 @@ from clusterwright.plan.figures import figures
 from clusterwright.plan.meeting import Wiring, wiring_of_skeleton
 from clusterwright.plan.model import Plan
 from clusterwright.plan.ports import Allocation, PortShortage
-from clusterwright.plan.racks.lengths import longest_cables
+from clusterwright.plan.racks.lengths import cables_at_most, longest_cables
 from clusterwright.plan.service import device_states
 from clusterwright.plan.size import node_count, uplink_counts
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, build_skeleton
@@ -118,6 +119,19 @@ class Subject:
     def longest_cables(self) -> Mapping[tuple[str, int, str], float]:
         """The longest cable in metres of each fabric, tier and side. Raises FencedError where there is no plan."""
         return longest_cables(self.plan)
+
+    @cached_property
+    def cables_at_most(self) -> Mapping[tuple[str, int, str], float]:
+        """What these will be at most, and themselves where only the plan can tell. Raises FencedError where there is
+        none.
+        """
+        self.require_plan()
+        return cables_at_most(self.spec, self.skeleton.fabrics) or self.longest_cables
+
+    @cached_property
+    def filter_bound(self) -> FilterBound:
+        """Who has addresses behind which switch."""
+        return FilterBound(self.spec, self.skeleton)
 
     @cached_property
     def comparison(self) -> Comparison | None:

@@ -7,12 +7,13 @@ no longer than any two units of a rack need, so that one length is ordered for a
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf, isinf
 
 from clusterwright.plan.model import Device, Group, Plan
-from clusterwright.spec.model import ClusterSpec
+from clusterwright.plan.skeleton import FabricSkeleton
+from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.site import Floor
 
 RACK_UNIT_M = 0.04445  # 1.75 inches (EIA-310)
@@ -73,8 +74,7 @@ class CableRuns:
 
     def ordered(self, metres: float) -> float:
         """The next length that cables are bought in; whole metres beyond the longest."""
-        at = bisect_left(self._lengths, round(metres, 3))
-        return float(self._lengths[at]) if at < len(self._lengths) else float(ceil(metres))
+        return _ordered(metres, self._lengths)
 
     def _between(self, one: Device, other: Device, planned_m: float) -> CableRun:
         if one.rack == other.rack and one.rack in self._racks:
@@ -93,6 +93,47 @@ class CableRuns:
         units = self._units[device.model]
         above = device.unit - 1 + units / 2 if device.unit else self._rack_units / 2
         return above * RACK_UNIT_M
+
+
+def _ordered(metres: float, lengths: Sequence[float]) -> float:
+    at = bisect_left(lengths, round(metres, 3))
+    return float(lengths[at]) if at < len(lengths) else float(ceil(metres))
+
+
+def at_most_m(spec: ClusterSpec, planned_m: float) -> float:
+    """What no cable of a tier that plans ``planned_m`` is longer than, wherever in its rack either end stands.
+
+    Infinity where only the plan can tell: with a floor, beside what stands, and where nodes overflow their racks.
+    """
+    rack_units = spec.site.rack_units
+    if spec.site.floor is not None or spec.allocated or any(_pile(group) > rack_units for group in spec.node_groups):
+        return inf
+    return max(planned_m, _ordered(rack_units * RACK_UNIT_M + 2 * SLACK_M, LENGTHS_M))
+
+
+def cables_at_most(spec: ClusterSpec, fabrics: Iterable[FabricSkeleton]) -> Mapping[tuple[str, int, str], float]:
+    """What ``longest_cables`` will be at most, known without a plan; nothing where only that can tell."""
+    found: dict[tuple[str, int, str], float] = {}
+    if isinf(at_most_m(spec, 0)):
+        return found
+    for skeleton in fabrics:
+        fabric, joined = skeleton.fabric, skeleton.joined_tiers()
+        for depth, tier in enumerate(fabric.tiers):
+            below = [lower.up.side.length_m for lower, upper in joined if upper is tier and lower.up is not None]
+            found[fabric.name, depth, "down"] = at_most_m(spec, max(tier.down.length_m, *below, 0))
+            if tier.up is not None:
+                found[fabric.name, depth, "up"] = at_most_m(spec, tier.up.side.length_m)
+    return found
+
+
+def _pile(group: NodeGroup) -> int:
+    """How high in rack units the nodes of a group stand in one rack."""
+    count = 1
+    for level in group.levels:
+        count *= level.of
+        if level.name == RACK:
+            return count * ceil(group.model.units)
+    return 0
 
 
 def runs_of(plan: Plan) -> CableRuns:

@@ -95,16 +95,17 @@ def _wirings(subject: Subject) -> Mapping[str, Wiring]:
 def _kinds(subject: Subject, wirings: Mapping[str, Wiring]) -> list[tuple[str, Mapping[str, Sequence[AttachedEnd]]]]:
     """The first device of each node group that is attached to the same switches: its group, and its ends by fabric."""
     group_of = {node.name: subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes}
-    own: dict[str, dict[str, Sequence[AttachedEnd]]] = {}
+    own: dict[str, list[tuple[str, int]]] = {}
     for name, wiring in wirings.items():
-        for device, ends in wiring.devices.items():
-            own.setdefault(device, {})[name] = ends
-    first: dict[object, tuple[str, Mapping[str, Sequence[AttachedEnd]]]] = {}
-    for device, by_fabric in own.items():
-        group = group_of.get(device, "")
-        switches = [(name, *[end.switch for end in ends]) for name, ends in by_fabric.items()]
-        first.setdefault((group, *switches), (group, by_fabric))
-    return list(first.values())
+        for device, kind in wiring.kind_of.items():
+            own.setdefault(device, []).append((name, kind))
+    first: dict[object, str] = {}
+    for device, kinds in own.items():
+        first.setdefault((group_of.get(device, ""), *kinds), device)
+    return [
+        (group_of.get(device, ""), {name: wirings[name].devices[device] for name, _ in own[device]})
+        for device in first.values()
+    ]
 
 
 def _members(

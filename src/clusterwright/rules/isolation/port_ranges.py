@@ -85,7 +85,7 @@ def too_many_entries(subject: Subject) -> Iterator[Problem]:
         for tier in fabric.tiers
         if (system := system_of(tier.model)) is not None and system.filter_tables is not None
     }
-    if not bounded or not spec.flows or not spec.zones or surely_fit(spec, subject.skeleton):
+    if not bounded or not spec.flows or not spec.zones or surely_fit(subject.filter_bound):
         return
     plan = subject.plan
     flows = {flow.name: flow for flow in spec.flows}

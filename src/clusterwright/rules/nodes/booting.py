@@ -12,8 +12,10 @@ from clusterwright.plan.boot import boot_nics, format_mac, is_placeholder
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.distribution import distribution_of, known_distributions
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.isolation import Network
-from clusterwright.spec.zone_reach import covers
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import covers, members_of, zones_of
 
 NOT_A_MAC = LintRule("CW149", Severity.ERROR)
 MOST_UNKNOWN = 20
@@ -81,6 +83,9 @@ def boot_beside_others(subject: Subject) -> Iterator[Problem]:
     fabric, addressing = network
     if addressing.hosts.version == 4 or not any(covers(spec, zone, fabric) for zone in spec.zones):
         return  # CW539
+    subject.require_plan()
+    if all(_is_one_zones(spec, fabric, set(own)) for own in subject.filter_bound.tenants[fabric.name].values()):
+        return
     plan, split = subject.plan, []
     for name, nics in boot_nics(plan).items():
         zones = [zone for zone in plan.by_name[name].zones if spec.zone(zone)]
@@ -98,6 +103,12 @@ def boot_beside_others(subject: Subject) -> Iterator[Problem]:
         yield Problem(
             (*boot.path, "fabric"), message, "Give the hosts behind a switch one zone, or switches of their own."
         )
+
+
+def _is_one_zones(spec: ClusterSpec, fabric: Fabric, behind: set[str]) -> bool:
+    """Whether each of the node groups behind a switch has a zone that all of them are in, whose the subnet then is."""
+    whole = {zone.name for zone in spec.zones if covers(spec, zone, fabric) and behind.issubset(members_of(spec, zone))}
+    return all(not (zones := zones_of(spec, group)) or not whole.isdisjoint(zones) for group in behind)
 
 
 def _holds(outer: Network, inner: Network) -> bool:

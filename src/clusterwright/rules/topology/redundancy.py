@@ -8,7 +8,7 @@ from functools import reduce
 
 from clusterwright.finding import Severity
 from clusterwright.plan.service import ACTIVE
-from clusterwright.plan.skeleton import FabricSkeleton, joins
+from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.text.document import Path
 
@@ -34,26 +34,26 @@ class UpwardPaths:
 def ways_up(fabric: FabricSkeleton, states: Mapping[str, str]) -> UpwardPaths:
     """The ways up of ``fabric``, whose switches have these ``states`` by name."""
     live = {number for number, seat in enumerate(fabric.seats) if states[seat.name] == ACTIVE}
-    above: dict[int, dict[int, None]] = {number: {} for number in live}
-    for bundle in fabric.bundles:
-        for lower, upper in joins(fabric, bundle):
-            if lower in live and upper in live:
-                above[lower][upper] = None
+    above: dict[int, tuple[int, ...]] = dict.fromkeys(live, ())
+    for lower, uppers in fabric.uppers_of.items():
+        if lower in live:
+            above[lower] = tuple(dict.fromkeys(upper for upper in uppers if upper in live))
     roots: dict[int, int] = {}
     needed: dict[int, int] = {}
+    known: dict[frozenset[int], tuple[int, int]] = {}  # of switches below the same ones
     for number in sorted(live, key=lambda at: -fabric.seats[at].tier):
         uppers = above[number]
         if fabric.fabric.tiers[fabric.seats[number].tier].up is None:
             roots[number], needed[number] = 1 << number, 1 << number
             continue
-        roots[number] = reduce(lambda found, at: found | roots[at], uppers, 0)
-        climbing = [at for at in uppers if roots[at]]
-        common = reduce(lambda found, at: found & needed[at], climbing[1:], needed[climbing[0]]) if climbing else 0
+        if (together := frozenset(uppers)) not in known:
+            climbing = [at for at in uppers if roots[at]]
+            common = reduce(lambda found, at: found & needed[at], climbing, -1) if climbing else 0
+            known[together] = reduce(lambda found, at: found | roots[at], climbing, 0), common
+        roots[number], common = known[together]
         needed[number] = common | 1 << number
     leaves = sorted({attachment.seat for attachment in fabric.attachments} & live)
-    return UpwardPaths(
-        fabric, {number: tuple(uppers) for number, uppers in above.items()}, roots, needed, tuple(leaves)
-    )
+    return UpwardPaths(fabric, above, roots, needed, tuple(leaves))
 
 
 def parting(ways: UpwardPaths) -> tuple[int, int, int] | None:

@@ -8,10 +8,11 @@ from math import ceil
 
 from clusterwright.and_more import and_more
 from clusterwright.finding import Severity
-from clusterwright.plan.racks.lengths import rack_places
+from clusterwright.plan.racks.lengths import at_most_m, rack_places
+from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.attachment import attached_tier
-from clusterwright.spec.fabric import Side, Tier
+from clusterwright.spec.fabric import Side
 from clusterwright.spec.text.document import Path
 
 
@@ -62,7 +63,9 @@ def copper_too_long_on_the_floor(subject: Subject) -> Iterator[Problem]:
     """Direct-attach cables whose measured way is longer than copper reaches at their speed."""
     spec = subject.spec
     worst: dict[Path, tuple[float, str]] = {}
-    for cable in subject.plan.cables if any(_copper(tier) for each in spec.fabrics for tier in each.tiers) else ():
+    for cable in (
+        subject.plan.cables if any(_may_be_too_long(subject, each) for each in subject.skeleton.fabrics) else ()
+    ):
         if cable.medium != "dac" or cable.length_m <= reach_m(cable.speed_gbps):
             continue
         fabric = next(each for each in spec.fabrics if each.name == cable.fabric)
@@ -81,8 +84,17 @@ def copper_too_long_on_the_floor(subject: Subject) -> Iterator[Problem]:
         yield Problem(path, message, "Use aoc, mmf or smf for the tier, or stand the racks closer together.")
 
 
-def _copper(tier: Tier) -> bool:
-    return tier.down.medium == "dac" or (tier.up is not None and tier.up.side.medium == "dac")
+def _may_be_too_long(subject: Subject, skeleton: FabricSkeleton) -> bool:
+    """Whether copper may be longer than it reaches at the fastest of its links, as long as it can be at most."""
+    copper: list[tuple[Side, int]] = []
+    tiers = skeleton.fabric.tiers
+    if any(tier.down.medium == "dac" for tier in tiers):
+        attached = {(skeleton.seats[each.seat].tier, each.speed_gbps) for each in skeleton.attachments}
+        copper += [(tiers[at].down, speed) for at, speed in attached if tiers[at].down.medium == "dac"]
+    copper += [(tier.up.side, tier.up.speed_gbps) for tier in tiers if tier.up and tier.up.side.medium == "dac"]
+    if copper:
+        subject.require_plan()
+    return any(at_most_m(subject.spec, side.length_m) > reach_m(speed) for side, speed in copper)
 
 
 RACK = "rack"

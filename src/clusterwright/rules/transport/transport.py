@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from clusterwright.finding import Severity
 from clusterwright.intent.hashing import hashing_of
@@ -187,6 +187,12 @@ def strict_below_weighted(subject: Subject) -> Iterator[Problem]:
 @rule("CW432", Severity.ERROR)
 def headroom_fits(subject: Subject) -> Iterator[Problem]:
     """Tiers of a lossless fabric whose busiest switch promises more than its pool holds, or whose pool nobody knows."""
+    if any(_overpromised(subject, lambda: subject.cables_at_most)):
+        yield from _overpromised(subject, lambda: subject.longest_cables)
+
+
+def _overpromised(subject: Subject, longest: Callable[[], Mapping[tuple[str, int, str], float]]) -> Iterator[Problem]:
+    """What there is to say of them by the longest cable of each fabric, tier and side."""
     for skeleton in subject.skeleton.fabrics:
         fabric = skeleton.fabric
         if fabric.technology == "infiniband" or not lossless_numbers(fabric):
@@ -204,7 +210,7 @@ def headroom_fits(subject: Subject) -> Iterator[Problem]:
                     "Add `buffer:` with its source to the model.",
                 )
                 continue
-            ports, wanted = promised(fabric, skeleton, depth, subject.longest_cables)
+            ports, wanted = promised(fabric, skeleton, depth, longest())
             lossless = len(lossless_numbers(fabric))
             reserved = reserved_cells(lossless, len(fabric.classes) - lossless, ports)
             shared = divide_pool(buffer, wanted).shared_cells - reserved
