@@ -20,7 +20,7 @@ from clusterwright.plan.allocation.standing import Standing
 from clusterwright.plan.allocation.writing import allocation_text
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.figures import figures as figures_of
-from clusterwright.plan.model import Plan
+from clusterwright.plan.model import Cable, Plan
 from clusterwright.plan.skeleton import build_skeleton
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.allocated.facts import NOTHING_STANDS
@@ -93,6 +93,25 @@ def test_another_model_keeps_its_ports_and_addresses(tmp_path: Path) -> None:
     assert grown.moved() == NOTHING | {"numbers": 1}
 
 
+def test_another_system_on_the_same_switch_moves_nothing(tmp_path: Path) -> None:
+    """Its ports are called otherwise: a cable stays in its cage."""
+
+    def other(data: Data) -> None:
+        item(item(data["fabrics"], "frontend")["tiers"], "rsw")["model"] = "sn4700-sonic"
+
+    grown = grow(tmp_path, data_of("lab-nvue"), other)
+    assert {(c.b.port[:3], d.b.port[:8]) for c, d in _rack_ends(grown.before, grown.after)} == {("swp", "Ethernet")}
+    assert grown.moved() == NOTHING
+    findings = [each for each in lint_path(tmp_path / "cluster.yaml").findings if each.code == "CW265"]
+    assert findings
+    assert all("of its ports are called otherwise, swp1" in each.message for each in findings)
+
+
+def _rack_ends(before: Plan, after: Plan) -> list[tuple[Cable, Cable]]:
+    new = {(c.fabric, c.a.device, c.a.port): c for c in after.cables}
+    return [(c, new[c.fabric, c.a.device, c.a.port]) for c in before.cables if c.b.device.startswith("rsw-")]
+
+
 def test_a_switch_with_other_ports_keeps_their_order(tmp_path: Path) -> None:
     def other(data: Data) -> None:
         item(item(data["fabrics"], "management")["tiers"], "mgmt")["model"] = "as9736-1g"
@@ -103,6 +122,7 @@ def test_a_switch_with_other_ports_keeps_their_order(tmp_path: Path) -> None:
     own = (
         text[start : text.index("\n  - name:", start + 5)]
         .replace("dcs-7010tx-48", "as9736-1g")
+        .replace("DCS-7010TX-48", "AS9736")
         .replace("Ethernet[", "port[")
     )
     hardware.write_text(f"version: 1\nkind: hardware\nmodels:\n{own}\n")

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from clusterwright.compare.changes import CableChanges, CableMove
+from clusterwright.plan.allocation.kept_ports import CagePlaces
 from clusterwright.plan.model import Cable, Plan
 
 LOWER, UPPER, BOTH = "lower", "upper", "both"
@@ -20,21 +22,49 @@ End = tuple[str, str]  # device, port
 Names = Mapping[str, str]
 
 
-def cable_changes(before: Plan, after: Plan, renamed: Names, now: Callable[[str], str]) -> tuple[CableChanges, ...]:
-    """The changes of every fabric of either plan, in the order of the specs; ``renamed`` as in DeviceChanges.
+def ports_now(before: Plan, after: Plan, renamed: Names) -> Mapping[End, str]:
+    """What ports of the first plan's switches are called in the second one, where these run another system: nobody
+    touches a cable for that.
+    """
+    places = CagePlaces()
+    found: dict[End, str] = {}
+    for device in before.devices:
+        other = after.by_name.get(renamed.get(device.name, device.name))
+        if device.kind != "switch" or other is None or other.model == device.model:
+            continue
+        was, model = before.spec.catalogue[device.model], after.spec.catalogue[other.model]
+        if (was.manufacturer, was.part) == (model.manufacturer, model.part):
+            for cable in before.cables_of[device.name]:
+                for end in (cable.a, cable.b):
+                    if end.device == device.name and end.side != "management":
+                        port = places.handed_on(end.port, was, model, cable.speed_gbps)
+                        found[device.name, end.port] = port or end.port
+    return found
+
+
+def cable_changes(
+    before: Plan, after: Plan, renamed: Names, ports: Mapping[End, str], now: Callable[[str], str]
+) -> tuple[CableChanges, ...]:
+    """The changes of every fabric of either plan, in the order of the specs; ``renamed`` as in DeviceChanges, ``ports``
+    as ``ports_now`` gives them.
 
     ``now`` gives the second plan's name of a fabric of the first.
     """
     old: dict[str, list[Cable]] = defaultdict(list)
     new: dict[str, list[Cable]] = defaultdict(list)
     for cable in before.cables:
-        old[now(cable.fabric)].append(cable)
+        old[now(cable.fabric)].append(_called(cable, ports) if ports else cable)
     for cable in after.cables:
         new[cable.fabric].append(cable)
     fabrics = dict.fromkeys(
         chain((now(each.name) for each in before.spec.fabrics), (each.name for each in after.spec.fabrics))
     )
     return tuple(fabric_changes(name, old[name], new[name], renamed) for name in fabrics)
+
+
+def _called(cable: Cable, ports: Mapping[End, str]) -> Cable:
+    a, b = (replace(end, port=ports.get((end.device, end.port), end.port)) for end in (cable.a, cable.b))
+    return replace(cable, a=a, b=b)
 
 
 def fabric_changes(fabric: str, old: Sequence[Cable], new: Sequence[Cable], renamed: Names) -> CableChanges:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from clusterwright.compare.cables import cable_changes
+from clusterwright.compare.cables import End, cable_changes, ports_now
 from clusterwright.compare.changes import AddressChange, DeviceChanges, FieldChange, PlanChanges
 from clusterwright.compare.isolation import isolation_changes
 from clusterwright.plan.allocation.standing import Standing
@@ -19,14 +19,15 @@ from clusterwright.spec.allocated.facts import NOTHING_STANDS
 def compare_plans(before: Plan, after: Plan) -> PlanChanges:
     """What differs between two plans, false when nothing does."""
     devices = device_changes(before, after)
+    ports = ports_now(before, after, devices.renamed)
     fabric = Standing(after.spec, NOTHING_STANDS).fabric
     return PlanChanges(
         before=before.name,
         after=after.name,
         isolation=isolation_changes(before.spec, after.spec),
         devices=devices,
-        cables=cable_changes(before, after, devices.renamed, fabric),
-        addresses=tuple(address_changes(before, after, devices.renamed, fabric)),
+        cables=cable_changes(before, after, devices.renamed, ports, fabric),
+        addresses=tuple(address_changes(before, after, devices.renamed, ports, fabric)),
     )
 
 
@@ -119,15 +120,20 @@ def _loopback_version(plan: Plan, fabric: str) -> int:
 
 
 def address_changes(
-    before: Plan, after: Plan, renamed: Mapping[str, str], now_called: Callable[[str], str]
+    before: Plan,
+    after: Plan,
+    renamed: Mapping[str, str],
+    ports: Mapping[End, str],
+    now_called: Callable[[str], str],
 ) -> Iterator[AddressChange]:
-    """Ports by fabric, device and port, in the first plan's order; ``renamed`` as in DeviceChanges. ``now_called``
+    """Ports by fabric, device and port, in the first plan's order; ``renamed`` as in DeviceChanges, ``ports`` as
+    ``ports_now`` gives them. ``now_called``
     gives the second plan's name of a fabric of the first.
     """
     now = {(each.device, each.port): each for each in _ports(after)}
     for port in _ports(before):
         name = renamed.get(port.device, port.device)
-        other = now.get((name, port.port))
+        other = now.get((name, ports.get((port.device, port.port), port.port)))
         if other is None or (now_called(port.fabric), port.text) == (other.fabric, other.text):
             continue
         yield AddressChange(port.fabric, name, port.port, port.text, other.text)

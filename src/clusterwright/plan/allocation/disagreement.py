@@ -150,10 +150,12 @@ class Comparison:
         ports |= {each.a.port for each in self.plan.cables_of[device.name]}
         known = {port for name, port in self._standing_ends if name == device.name}
         if gone := sorted(known - ports):
-            message = (
-                f"{device.name} is a {device.model} now, and was a {switch.model}: {len(gone):,} of its cables go to"
-                f" other ports, {gone[0]} the first."
-            )
+            was, model = self.plan.spec.catalogue.get(switch.model), self.plan.spec.catalogue[device.model]
+            is_same = was is not None and (was.manufacturer, was.part) == (model.manufacturer, model.part)
+            what = f"of its ports are called otherwise, {gone[0]} the first"
+            if not is_same:
+                what = f"of its cables go to other ports, {gone[0]} the first"
+            message = f"{device.name} is a {device.model} now, and was a {switch.model}: {len(gone):,} {what}."
             yield Disagreement(switch.line, message, is_place=True)
 
     @cached_property
