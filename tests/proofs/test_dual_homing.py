@@ -26,6 +26,9 @@ MODELS = {
 }
 
 
+LABS = {"eos": "lab-roce", "fboss": "lab-roce", "nvue": "lab-nvue", "sonic": "lab-sonic"}
+
+
 @cache
 def dual_homed(system: str) -> Plan:
     overlay = f"fabrics:\n  - name: frontend\n    tiers:\n      - {{role: rsw, count: 2, {MODELS[system]}}}\n"
@@ -56,6 +59,20 @@ def test_a_rack_switch_less_keeps_every_node(system: str) -> None:
     facts = [fact.value for fact in found.facts if "nodes at several switches" in fact.name]
     twice = [name for name in nodes if not name.startswith("st-")]
     assert facts == [len([name for name in twice if dual_homed(system).by_name[name].image is not None])]
+
+
+@pytest.mark.parametrize("system", LABS)
+def test_a_rack_switch_less_keeps_every_node_of_a_roce_fabric(system: str, tmp_path: Path) -> None:
+    """NICs beside GPUs in turn at two rack switches, each with a subnet of its own, on every system."""
+    model = ", model: dcs-7804r3, down: {blocks: null}, up: {blocks: null}" if system == "eos" else ""
+    overlay = f"fabrics:\n  - name: backend\n    tiers: [{{role: rtsw, count: 2{model}}}]\n"
+    plan = plan_with(tmp_path, LABS[system], overlay)
+    made = tuple(render_kinds(plan, ETHERNET_FAILURES.kinds))
+    found = ETHERNET_FAILURES.run(tree_of("dual", made, declaration_of(plan)))
+    assert not found.counterexamples
+    nodes = {c.a.device for c in plan.cables if c.fabric == "backend" and c.a.side == "host"}
+    (fact,) = [fact.value for fact in found.facts if "nodes at several" in fact.name and "rtsw" in fact.name]
+    assert fact == len(nodes)
 
 
 def test_a_node_that_loses_its_second_way_is_refuted() -> None:

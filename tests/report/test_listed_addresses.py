@@ -71,7 +71,7 @@ def test_ansible_has_every_address_by_interface() -> None:
 
 
 def test_nothing_changes_between_a_plan_and_itself() -> None:
-    assert not list(address_changes(plan_of("lab-border"), plan_of("lab-border"), {}, str))
+    assert not list(address_changes(plan_of("lab-border"), plan_of("lab-border"), {}, {}, str))
 
 
 def is_written(plan: Plan, own: Own) -> bool:

@@ -46,8 +46,10 @@ def bond_nowhere(subject: Subject) -> Iterator[Problem]:
 
 
 def _why_not(fabric: Fabric, system: System | None) -> str:
-    if fabric.technology != "ethernet":
-        return f"the fabric is {fabric.technology}, and bonds are rendered for plain Ethernet alone"
+    if fabric.technology == "infiniband":
+        return "the fabric is infiniband, and LACP is Ethernet's"
+    if fabric.technology == "roce":
+        return "the fabric is roce, whose queue pairs stay on one port of a bond each, and nothing is rendered for that"
     if fabric.addressing is None or fabric.addressing.host_links != "shared":
         return "its hosts share no subnet (`host_links: shared`)"
     if any(each.priority is not None for each in fabric.classes):
