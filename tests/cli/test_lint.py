@@ -86,11 +86,28 @@ def test_every_format_can_be_written_to_a_file(wrong: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        ["lint", "lab.yaml", "--output", "out"],
+        ["inventory", "lab.yaml", "--format", "json", "--out", "out"],
+        ["diff", "lab.yaml", "other.yaml", "--cables", "out"],
+    ],
+)
+def test_a_device_is_written_to_and_not_replaced(command: list[str], wrong: Path) -> None:
+    """A report to /dev/stdout made a file of it for whoever may, and one to a full device was lost in silence."""
+    (wrong / "out").symlink_to("/dev/full")
+    (wrong / "other.yaml").write_text("extends: lab.yaml\ntitle: x\n")
+    done = run(*command, cwd=wrong)
+    assert (done.returncode, (wrong / "out").is_symlink()) == (2, True), done.stderr
+    assert "out: cannot be written: No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["lint", "absent.yaml"], "absent.yaml: there is no such file or folder"),
         (["lint", "empty"], "no *.yaml file"),
-        (["lint", "wrong.yaml", "--output", "nowhere/report"], "nowhere/report: cannot be written"),
+        (["lint", "wrong.yaml", "--output", "wrong.yaml/report"], "wrong.yaml/report: cannot be written"),
         (["lint", "--format", "yaml"], "'yaml' is not one of"),
         (["lnit"], 'Did you mean "lint"?'),
         (["keys", "paln"], 'There is no command "paln". Did you mean "plan"?'),

@@ -16,8 +16,15 @@ _READABLE_BY_ALL = 0o644
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write the pieces of a text to ``path``; on ClusterwrightError the path is as it was."""
+    """Write the pieces of a text to ``path``; on ClusterwrightError the path is as it was.
+
+    What is there and is no file, as /dev/stdout or a pipe, is written to where it stands.
+    """
     try:
+        if path.exists() and not path.is_file():
+            with path.open("w", encoding="utf-8", newline="") as file:
+                file.writelines(lines)
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
@@ -69,4 +76,4 @@ def remove_pages(folders: Iterable[Path], written: Iterable[Path]) -> None:
 
 
 def _cannot_write(path: Path, error: OSError) -> ClusterwrightError:
-    return ClusterwrightError(f"{path}: cannot be written: {error.strerror}. Name another place with --out.")
+    return ClusterwrightError(f"{path}: cannot be written: {error.strerror}. Name another place.")

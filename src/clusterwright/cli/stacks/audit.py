@@ -75,6 +75,7 @@ def export(root: Path, out: Path | None) -> int:
     Exit status: 0 written, 2 could not run.
     """
     from clusterwright.report.rollout_history import rollouts
+    from clusterwright.report.writing import write_lines
 
     entries = _entries(root)
     end = chain.head_of(entries)
@@ -86,10 +87,7 @@ def export(root: Path, out: Path | None) -> int:
     if out is None:
         click.echo(text, nl=False)
         return 0
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{out}: {error.strerror}") from None
+    write_lines(out, [text])
     return 0
 
 
