@@ -44,6 +44,7 @@ class Amendment(Enum):
 
     RENAME_KEY = "rename the key"
     DROP_REPEATED = "drop what a list says again"
+    SORT = "sort a list whose order means nothing"
     STATE_ORIGIN = "mark that a figure lacks its origin"
 
 

@@ -56,8 +56,15 @@ zones:
     nodes:
       - compute   # stays
       - compute
-    fabrics: [ backend,
-      frontend, backend ]
+    fabrics: [ frontend,
+      backend, frontend ]
+flows:
+  - name: boot-firmware
+    ports:   # of iPXE
+      - "1000-1010"   # none
+      -   547  # of firmware
+
+      - 69
 """
 MENDED = """\
 # A remark: titel, extend.
@@ -76,6 +83,13 @@ zones:
       - compute   # stays
     fabrics: [ backend,
       frontend ]
+flows:
+  - name: boot-firmware
+    ports:   # of iPXE
+      - 69
+      -   547  # of firmware
+
+      - "1000-1010"   # none
 """
 
 
@@ -106,12 +120,32 @@ def test_what_has_one_right_answer_is_amended_and_nothing_else(folder: Path, end
         "extends: lab.yaml\nzones:\n  - name: compute\n    nodes:\n      - compute\n      - compute  # why\n",
         "extends: lab.yaml\ntitel: [\n",
         "extends: lab.yaml\n# clusterwright: ignore[CW213]\ntitle: x\n",
+        "extends: lab.yaml\nflows:\n  - {name: boot-firmware, ports: [547,  # of firmware\n    69]}\n",
+        "extends: lab.yaml\nsite:\n  dns: [fd00::2, fd00::1]\n",  # the order in which they are asked
     ],
 )
 def test_what_has_no_single_answer_stays_as_it_is(folder: Path, text: str) -> None:
     file = folder / "a.yaml"
     file.write_bytes(text.encode())
     assert fix(text.encode(), file) == (text.encode(), [])
+
+
+def test_an_order_that_somebody_explains_is_not_told(folder: Path) -> None:
+    file = folder / "a.yaml"
+    ports = ["      # Firmware.\n", "      - 547\n", "      # iPXE.\n", "      - 69\n"]
+    for left_out, told in ((2, True), (0, False)):
+        lines = [line for index, line in enumerate(ports) if index != left_out]
+        file.write_text("extends: lab.yaml\nflows:\n  - name: boot-firmware\n    ports:\n" + "".join(lines))
+        assert any(each.code == "CW196" for each in lint_path(file).findings) is told
+
+
+def test_an_order_is_accepted_as_every_note_is(folder: Path) -> None:
+    file = folder / "a.yaml"
+    text = "extends: lab.yaml\nflows:\n  - name: boot-firmware\n    ports: [547, 69]"
+    file.write_text(f"{text}  # clusterwright: ignore[CW196] as the vendor lists them\n")
+    result = lint_path(file)
+    assert not [each for each in result.findings if each.code == "CW196"]
+    assert fix(file.read_bytes(), file)[1] == []
 
 
 def test_the_standard_input_goes_to_the_standard_output_amended(folder: Path) -> None:
@@ -147,4 +181,4 @@ def test_keys_misspelt_anywhere_in_a_spec_come_back_byte_for_byte(folder: Path) 
 
 
 def test_every_kind_of_amendment_is_tried_here() -> None:
-    assert len(Amendment) == 3
+    assert len(Amendment) == 4

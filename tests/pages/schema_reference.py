@@ -16,7 +16,16 @@ _BOUNDS = {"minimum", "maximum", "exclusiveMinimum", "multipleOf", "minItems", "
 _BOUNDS |= {"maxProperties", "maxLength"}
 # Of no use to who writes the file: no text may be empty, unique items are what a list of names is, and a key that is
 # not in the table is refused.
-_PASSED_OVER = {"examples", "minLength", "uniqueItems", "propertyNames", "additionalProperties", "pattern", "format"}
+_PASSED_OVER = {
+    "examples",
+    "minLength",
+    "uniqueItems",
+    "x-unordered",
+    "propertyNames",
+    "additionalProperties",
+    "pattern",
+    "format",
+}
 _KNOWN = _TOLD_BY_KIND | _TOLD_BY_SECTION | _BOUNDS | _PASSED_OVER
 
 

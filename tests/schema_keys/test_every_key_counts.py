@@ -41,6 +41,7 @@ FIXED = {
     "kind": "tells a catalogue from a spec",
     "fabrics[].attach[].management": "its presence is what it says",
 }
+_SECOND = ("storage", "services", "compute", "10.99.0.0/24", 2.4, 2050)  # items that lists of one have beside it
 PLACES = 24  # at which a key is tried until its change is seen
 TRIES = 8  # other values at each
 
@@ -190,6 +191,24 @@ def test_a_default_written_out_changes_nothing(leaf: Leaf) -> None:
             assert difference(one, other, CHEAP) is None, f"{leaf.name}: {leaf.schema['default']} is not what is taken"
             return
     raise AssertionError(f"no spec shows the default of {leaf.name}")
+
+
+@pytest.mark.parametrize("leaf", [leaf for leaf in VALUES if "x-unordered" in leaf.schema], ids=lambda leaf: leaf.name)
+def test_a_list_whose_order_means_nothing_may_be_turned_around(leaf: Leaf) -> None:
+    """Not a byte of what devices and commands are told changes: only so may `lint --fix` sort it."""
+    for name, place, items in _where(leaf):
+        document = seen(name).document
+        for value in (items, *([*items, text] for text in _SECOND if text not in items)):
+            one, other = Seen(changed(document, place, value)), Seen(changed(document, place, value[::-1]))
+            if len(value) > 1 and not one.is_refused:
+                assert _but_for_sorting(one) == _but_for_sorting(other)
+                assert [kind for kind in CHEAP if getattr(one, kind) != getattr(other, kind)] == []
+                return
+    raise AssertionError(f"no spec has two items in {leaf.name}")
+
+
+def _but_for_sorting(one: Seen) -> list[Any]:
+    return [each for each in one.findings[0] if each[0] != "CW196"]
 
 
 def test_defaults_stand_in_the_schema_and_nowhere_else() -> None:

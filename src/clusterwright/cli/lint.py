@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 import clusterwright
-from clusterwright.finding import ClusterwrightError, Severity
+from clusterwright.finding import Severity
 
 FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit")
 _EXIT_FINDINGS = 1
@@ -66,8 +66,9 @@ def lint(
     A PATH is a file, a folder whose specs are all checked, or - for the standard input. Without one, what the settings
     name is checked, or else ./inventory, or this folder. YAML files of a folder that are no specs are passed over.
 
-    One right answer have a misspelt key that can stand for one key only, what a list says twice, and a figure without
-    `source:` or `assumed:`, which is marked TODO. Comments and layout stay.
+    One right answer have a misspelt key that can stand for one key only, what a list says twice, a list whose order
+    means nothing and that is not sorted, and a figure without `source:` or `assumed:`, which is marked TODO. Comments
+    and layout stay.
 
     Settings are clusterwright.toml, or [tool.clusterwright] in pyproject.toml, in the folder of a spec or above.
 
@@ -76,6 +77,7 @@ def lint(
     from clusterwright.cli.formats.text import render_text, wants_colour
     from clusterwright.cli.linting import amend, amend_files, difference, lint_stdin, render_as, write_amended
     from clusterwright.cli.source_lines import source_line
+    from clusterwright.report.writing import write_lines
     from clusterwright.rules.policy import AS_WRITTEN
     from clusterwright.spec.text.source import MAX_BYTES
 
@@ -112,16 +114,5 @@ def lint(
     if output is None:
         click.echo(text, nl=False, err=fix and _STDIN in paths)
     else:
-        _write(output, text)
+        write_lines(output, [text.encode(errors="backslashreplace").decode()])
     return _EXIT_FINDINGS if any(finding.severity >= threshold for finding in result.findings) else 0
-
-
-def _write(output: Path, text: str) -> None:
-    """Writes beside and moves, so that a reader never sees half a report. Raises ClusterwrightError."""
-    aside = output.with_name(f".{output.name}.part")
-    try:
-        aside.write_text(text, encoding="utf-8", errors="backslashreplace")
-        aside.replace(output)
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        raise ClusterwrightError(f"{output}: cannot be written: {error.strerror}. Name another file.") from error

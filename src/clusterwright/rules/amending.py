@@ -16,6 +16,7 @@ import yaml
 
 from clusterwright.finding import Amendment, Finding, SpecError
 from clusterwright.rules.spec.unstated import UNSTATED
+from clusterwright.spec.schema.unordered import rank
 from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.text.reader import parse_document
 
@@ -74,8 +75,9 @@ def _amend(text: str, file: str, finding: Finding) -> str | None:
         after = parse_document(changed, file)
     except SpecError:
         return None
-    same = _ordered(after.data) == _ordered(edit.data)
-    return changed if same and list(after.comments.values()) == list(before.comments.values()) else None
+    said, says = list(before.comments.values()), list(after.comments.values())
+    is_kept = sorted(said) == sorted(says) if finding.amendment is Amendment.SORT else said == says
+    return changed if is_kept and _ordered(after.data) == _ordered(edit.data) else None
 
 
 def _ordered(data: Any) -> Any:
@@ -95,6 +97,8 @@ def _edit(text: str, document: Document, finding: Finding) -> _Edit | None:
         return _renamed(text, document, root, path, finding.instead)
     if finding.amendment is Amendment.DROP_REPEATED:
         return _without_repeated(text, document, root, path)
+    if finding.amendment is Amendment.SORT:
+        return _sorted(text, document, root, path)
     return _with_origin(text, document, root, path)
 
 
@@ -149,6 +153,32 @@ def _without_repeated(text: str, document: Document, root: Any, path: Path) -> _
     data = copy.deepcopy(document.data)
     del _parent(data, path)[index]
     return _Edit(start, end, "", data)
+
+
+def _sorted(text: str, document: Document, root: Any, path: Path) -> _Edit | None:
+    """With the items of a list in order: within brackets their texts change places, otherwise their lines, each with
+    the comment at its end."""
+    node, items = _node(root, path), document.at(path)
+    if not all(isinstance(item, yaml.ScalarNode) for item in node.value):
+        return None
+    spans = [(item.start_mark.index, item.end_mark.index) for item in node.value]
+    start, end = spans[0][0], spans[-1][1]
+    if node.flow_style:
+        lines = range(node.start_mark.line + 1, node.end_mark.line + 1)
+        if any((document.file, line) in document.comments for line in lines):
+            return None
+    else:
+        ends = [text.find("\n", last) for _, last in spans]
+        spans = [(first, last if last >= 0 else len(text)) for (first, _), last in zip(spans, ends, strict=True)]
+        start, end = spans[0][0], spans[-1][1]
+    order = sorted(range(len(items)), key=lambda at: rank(items[at]))
+    parts: list[str] = []
+    for at, (first, last) in zip(order, spans, strict=True):
+        parts += [text[start:first], text[slice(*spans[at])]]
+        start = last
+    data = copy.deepcopy(document.data)
+    _parent(data, path)[:] = [items[at] for at in order]
+    return _Edit(spans[0][0], end, "".join(parts), data)
 
 
 def _with_origin(text: str, document: Document, root: Any, path: Path) -> _Edit | None:

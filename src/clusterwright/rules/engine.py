@@ -212,7 +212,8 @@ def run_rule(subject: Subject, rule: LintRule) -> tuple[list[Finding], Finding |
         for problem in rule.check(subject) if rule.check else ():
             position = problem.position or document.locate(problem.path, key=problem.key)
             shown, said = format_path(problem.path, document.data), (problem.message, problem.hint)
-            findings.append(Finding(rule.code, rule.severity, *said, position, shown, problem.path))
+            found = Finding(rule.code, rule.severity, *said, position, shown, problem.path, problem.amendment)
+            findings.append(found)
     except FencedError as fenced:
         return findings, fenced.finding
     return findings, None

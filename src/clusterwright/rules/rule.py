@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 
-from clusterwright.finding import Finding, Position, Severity
+from clusterwright.finding import Amendment, Finding, Position, Severity
 from clusterwright.intent.filter_bound import FilterBound
 from clusterwright.plan.allocation.disagreement import Comparison
 from clusterwright.plan.build import build_plan
@@ -160,7 +160,7 @@ class Subject:
 class Problem:
     """One objection: where in the spec (``key`` points at the key rather than its value), what is wrong, what to do.
 
-    ``position`` is a place in another file that the value at ``path`` names.
+    ``position`` is a place in another file that the value at ``path`` names, ``amendment`` what ``lint --fix`` may do.
     """
 
     path: Path
@@ -168,6 +168,7 @@ class Problem:
     hint: str
     key: bool = False
     position: Position | None = None
+    amendment: Amendment | None = None
 
 
 OURS = "CW"  # how the codes of this package begin
@@ -200,8 +201,9 @@ class LintRule:
 
     @property
     def is_suppressible(self) -> bool:
-        """Whether a comment may accept its findings. What a spec names must exist (CW1xx)."""
-        return not (self.check is None or self.relied_on or self.leaves_no_plan or self.code.startswith(_REFERENCES))
+        """Whether a comment may accept its findings. What a spec names must exist (CW1xx); notes are on how it does."""
+        named = self.code.startswith(_REFERENCES) and self.severity > Severity.NOTE
+        return not (self.check is None or self.relied_on or self.leaves_no_plan or named)
 
     @property
     def family(self) -> str:

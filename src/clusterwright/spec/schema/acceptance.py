@@ -21,6 +21,7 @@ class UnknownKeywordError(ValueError):
 
 # Describe, name or hold something; `format` is an annotation unless a validator is told otherwise.
 _SILENT = frozenset({"$comment", "$defs", "$id", "$schema", "default", "description", "examples", "format", "title"})
+_SILENT |= {"x-unordered"}
 _TYPES: Mapping[str, Accepts] = {
     "array": lambda value: isinstance(value, list),
     "boolean": lambda value: isinstance(value, bool),

@@ -111,13 +111,18 @@ def _refused(error: Any, validator: Any) -> Iterator[Refused]:
         yield Refused(path, instead=tuple(islice(fitting, 1)) if is_scalar else ())
 
 
+def published(schema_name: str) -> Any:
+    """The published schema of this name."""
+    return _load(_published(), f"{schema_name}.schema.json")
+
+
 @cache
 def default_at(schema_name: str, keys: tuple[str, ...], none: Any = None) -> Any:
     """What the published schema gives for the value below ``keys`` where it is left out, else ``none``.
 
     Keys of mappings lead there; an item of a list is meant by its list.
     """
-    node = whole = _load(_published(), f"{schema_name}.schema.json")
+    node = whole = published(schema_name)
     for key in keys:
         node = _properties(whole, node).get(key, {})
     return node.get("default", none)
