@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 ROOT = Path(__file__).parents[2]
@@ -95,10 +96,10 @@ def _free_port() -> int:
         return port
 
 
-def _run(*command: str | Path, account: str | None = None, **more: str) -> None:
+def _run(*command: str | Path, account: str | None = None, folder: str = "/", **more: str) -> None:
     prefix = ("runuser", "-u", account, "--") if account and os.getuid() == 0 else ()
     done = subprocess.run(
-        [*prefix, *command], capture_output=True, text=True, check=False, cwd="/", env={**os.environ, **more}
+        [*prefix, *command], capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, **more}
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -147,9 +148,22 @@ def _installed(program: Program) -> Path:
     return program.place / "bin" / program.command
 
 
+class Serving(NamedTuple):
+    """A server that runs: its address, its command, and the environment that its commands ask for."""
+
+    url: str
+    command: Path
+    settings: Mapping[str, str]
+
+    def load(self, folder: Path) -> None:
+        """Runs the program that fills a Nautobot from within, in the folder that it lies in."""
+        program = "import runpy; runpy.run_path('load.py', run_name='__main__')"
+        _run(self.command, "shell", "--interface", "python", "--command", program, folder=str(folder), **self.settings)
+
+
 @contextmanager
-def serving(program: Program, place: Path) -> Iterator[str]:
-    """The address of a server with nothing in it but its own states, which takes TOKEN and admin's password "admin"."""
+def serving(program: Program, place: Path) -> Iterator[Serving]:
+    """A server with nothing in it but its own states, which takes TOKEN and admin's password "admin"."""
     command = _installed(program)
     redis, port = _free_port(), _free_port()
     dump = program.place.with_name(f"{program.place.name}.dump")
@@ -176,7 +190,7 @@ def serving(program: Program, place: Path) -> Iterator[str]:
                 )  # fmt: skip
             try:
                 _wait_for(port, server, log)
-                yield f"http://127.0.0.1:{port}"
+                yield Serving(f"http://127.0.0.1:{port}", command, settings)
             finally:
                 server.terminate()
                 server.wait(30)

@@ -17,21 +17,27 @@ from urllib.parse import urlsplit
 import pytest
 from click.testing import CliRunner, Result
 from tests.report.specs import plan_of, spec_path
-from tests.source_of_truth.servers import NAUTOBOT, NETBOX, TOKEN, NetboxForms, python_for, serving
+from tests.source_of_truth.servers import NAUTOBOT, NETBOX, TOKEN, NetboxForms, Serving, python_for, serving
 
 from clusterwright.cli.servers.sync import sync
 from clusterwright.report.records import Inventory
+from clusterwright.report.writing import replace_files
 from clusterwright.source_of_truth.listing import Listing
-from clusterwright.source_of_truth.systems import SERVER_KINDS
+from clusterwright.source_of_truth.systems import SERVER_KINDS, loaded_files
 
 pytestmark = [pytest.mark.servers, pytest.mark.slow, pytest.mark.timeout(3600)]
 RACK = plan_of("lab-roce").devices[0].rack
 
 
 @pytest.fixture(scope="module")
-def nautobot_url() -> Iterator[str]:
-    with tempfile.TemporaryDirectory() as place, serving(NAUTOBOT, Path(place)) as url:
-        yield url
+def nautobot() -> Iterator[Serving]:
+    with tempfile.TemporaryDirectory() as place, serving(NAUTOBOT, Path(place)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def nautobot_url(nautobot: Serving) -> str:
+    return nautobot.url
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +48,8 @@ def netbox_url() -> Iterator[str]:
     elif python_for(NETBOX) is None:
         pytest.skip("no Python here runs NetBox, and CLUSTERWRIGHT_NETBOX names no server")
     else:
-        with tempfile.TemporaryDirectory() as place, serving(NETBOX, Path(place)) as url:
-            yield url
+        with tempfile.TemporaryDirectory() as place, serving(NETBOX, Path(place)) as server:
+            yield server.url
 
 
 @pytest.fixture(autouse=True)
@@ -57,8 +63,9 @@ def files_of(kind: str) -> dict[str, str]:
     return {name: "".join(lines) for name, lines in SERVER_KINDS[kind].files(SERVER_KINDS[kind].rows(listing)).items()}
 
 
-def run(kind: str, url: str, spec: str = "lab-roce") -> Result:
-    arguments = [kind, str(spec_path(spec)), "--url", url, "--pod", plan_of(spec).devices[0].rack]
+def run(kind: str, url: str, spec: str = "lab-roce", *, whole: bool = False) -> Result:
+    part = [] if whole else ["--pod", plan_of(spec).devices[0].rack]
+    arguments = [kind, str(spec_path(spec)), "--url", url, *part]
     found = CliRunner().invoke(sync, arguments, standalone_mode=False)
     assert found.exception is None, f"{found.exception}\n{found.output}"
     return found
@@ -101,3 +108,14 @@ def test_netbox_takes_every_row_of_every_file_and_sync_finds_them(netbox_url: st
         assert forms.take(endpoints[table], text, form) == "", name
     after = run("netbox", netbox_url)
     assert (after.return_value, after.stdout) == (0, ""), after.output
+
+
+def test_filled_from_within_a_nautobot_has_what_is_planned_and_is_not_filled_twice(
+    nautobot: Serving, tmp_path: Path
+) -> None:
+    replace_files(tmp_path, loaded_files(Inventory(plan_of("lab-nvue"))))
+    nautobot.load(tmp_path)
+    after = run("nautobot", nautobot.url, "lab-nvue", whole=True)
+    assert (after.return_value, after.stdout) == (0, ""), after.output
+    with pytest.raises(AssertionError, match="use `clusterwright sync`"):
+        nautobot.load(tmp_path)

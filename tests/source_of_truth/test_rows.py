@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,7 @@ from clusterwright.cli.inventory import inventory
 from clusterwright.report.records import Inventory
 from clusterwright.source_of_truth.listing import Listing
 from clusterwright.source_of_truth.rows import KeptRow, Ref
-from clusterwright.source_of_truth.systems import SERVER_KINDS
+from clusterwright.source_of_truth.systems import SERVER_KINDS, loaded_files
 from clusterwright.source_of_truth.words import interface_type
 
 LABS = ("lab-roce", "lab-ib", "lab-border")
@@ -131,3 +132,13 @@ def test_the_files_have_names_that_people_use(tmp_path: Any) -> None:
     }
     ends = list(csv.DictReader(io.StringIO((nautobot / "12-cables.csv").read_text(encoding="utf-8"))))
     assert {each[f"termination_{side}_id"] for each in ends for side in "ab"} <= interfaces
+
+
+def test_what_fills_a_nautobot_from_within_is_its_rows_and_a_program() -> None:
+    inventory = Inventory(plan_of("lab-tenants"))
+    files = {name: "".join(lines) for name, lines in loaded_files(inventory).items()}
+    tables, *rows = map(json.loads, files["rows.jsonl"].splitlines())
+    planned = list(SERVER_KINDS["nautobot"].rows(Listing(inventory)))
+    assert [(name, tuple(key)) for name, key, _ in rows] == [(row.table, row.key) for row in planned]
+    assert {name for name, _, _ in rows} <= {table["name"] for table in tables}
+    compile(files["load.py"], "load.py", "exec")

@@ -11,8 +11,10 @@ import click
 
 from clusterwright.finding import ClusterwrightError
 
-FORMATS = ("json", "csv", "ansible", "dns", "prometheus", "crew", "labels", "monitoring", "netbox", "nautobot")
-FOLDERS = frozenset({"csv", "crew", "dns", "labels", "monitoring", "netbox", "nautobot"})
+FORMATS = (
+    "json", "csv", "ansible", "dns", "prometheus", "crew", "labels", "monitoring", "netbox", "nautobot", "nautobot-load"
+)  # fmt: skip
+FOLDERS = frozenset(FORMATS) - {"json", "ansible", "prometheus"}
 
 
 @click.command()
@@ -39,6 +41,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
     monitoring  rules, alerts, dashboards and targets of Prometheus, Grafana, gnmic,
              snmp_exporter and ANTA, in the folder --out
     netbox   files in the order in which NetBox imports them, in the folder --out; nautobot likewise
+    nautobot-load  a program that fills an empty place from within Nautobot, and its rows
     ansible  an inventory for `ansible-inventory -i FILE.json`
 
     Exit status: 0 written, 2 could not run.
@@ -55,7 +58,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
     from clusterwright.report.monitoring.files import monitoring_files
     from clusterwright.report.records import Inventory
     from clusterwright.report.writing import replace_files, write_lines
-    from clusterwright.source_of_truth.systems import SERVER_KINDS, imported_files
+    from clusterwright.source_of_truth.systems import SERVER_KINDS, imported_files, loaded_files
 
     if form in FOLDERS and out is None:
         raise ClusterwrightError(f"{form} is several files: name the folder for them with --out DIR.")
@@ -69,6 +72,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
             "dns": partial(zone_files, serial=serial),
             "labels": label_sheets,
             "monitoring": monitoring_files,
+            "nautobot-load": partial(loaded_files, site=site),
         }
         folders |= {name: partial(imported_files, kind, site=site) for name, kind in SERVER_KINDS.items()}
         written = replace_files(out, folders[form](chosen))
