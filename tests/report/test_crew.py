@@ -53,6 +53,18 @@ def test_the_columns_are_those_of_the_cable_validation_tool() -> None:
     assert types == {"Host", "Switch"}
 
 
+def test_from_1_7_on_the_cable_validation_tool_has_every_cable_under_its_new_columns() -> None:
+    plan = plan_of("lab-ib")
+    rows = tables(plan)["cable-validation/links.csv"]
+    assert list(rows[0]) == ["A-Node", "A-Port", "Z-Node", "Z-Port", "Protocol"]
+    infiniband = {each.name for each in plan.spec.fabrics if each.technology == "infiniband"}
+    planned = [
+        (c.a.device, c.a.port, c.b.device, c.b.port, "ib" if c.fabric in infiniband else "ethernet")
+        for c in plan.cables
+    ]
+    assert sorted(tuple(row.values()) for row in rows) == sorted(planned)
+
+
 def test_mission_control_has_every_ethernet_cable_once_and_its_bundles_are_the_pulls() -> None:
     plan = plan_of("lab-ib")
     rows = tables(plan)["mission-control/p2p_ethernet.csv"]

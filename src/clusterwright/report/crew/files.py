@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from clusterwright.report.crew.route import LaidRoute
     from clusterwright.report.records import Inventory
 
-# NVIDIA UFM Cable Validation Tool 1.4 to 1.6, "P2P File", the columns of its Ethernet example; from 1.7 on its sheet
-# "Links" calls the nodes A-Node and Z-Node, and has Protocol (ib, ethernet or nvlink).
+# NVIDIA UFM Cable Validation Tool 1.4 to 1.6, "P2P File", the columns of its Ethernet example.
 _P2P_COLUMNS = (
     "A-Rack", "A-U", "A-Node Name", "A-Type", "A-Port", "Z-Rack", "Z-RU", "Z-Node Name", "Z-Type", "Z-Port",
     "Protocol", "Label", "Medium", "Length-m",
 )  # fmt: skip
+# The same, 1.7.1: the columns that its sheet "Links" must have, whose Protocol is ib, ethernet or nvlink. Its sheet
+# "Nodes" was not to be found.
+_LINKS = "cable-validation/links.csv"
+_LINKS_COLUMNS = ("A-Node", "A-Port", "Z-Node", "Z-Port", "Protocol")
 # NVIDIA Mission Control, "DGX SuperPOD Ethernet North-South Network Configuration Guide" 2.0.0, appendix "Standard
 # Point-to-Point (P2P) Column Header": what bcm-netautogen reads as p2p_ethernet.csv.
 _MISSION_CONTROL = "mission-control/p2p_ethernet.csv"
@@ -34,7 +37,7 @@ _LABEL_COLUMNS = ("rack", "unit", "device", "port", "label", "fabric", "colour",
 
 
 def crew_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
-    """File name to lines: ``p2p_TECHNOLOGY.csv``, that of Mission Control in a folder of its own, ``pulls.csv``,
+    """File name to lines: ``p2p_TECHNOLOGY.csv``, those of newer tools in folders of their own, ``pulls.csv``,
     ``trays.csv`` and ``labels.csv``."""
     routes = in_floor_order(list(laid_routes(inventory)))
     pulled = bundles(routes)
@@ -47,6 +50,7 @@ def crew_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
     if ethernet:
         files[_MISSION_CONTROL] = csv_table(_MISSION_CONTROL_COLUMNS, _mission_control(ethernet))
     return files | {
+        _LINKS: csv_table(_LINKS_COLUMNS, map(_link, routes)),
         "pulls.csv": csv_table(CableBundle._fields, pulled),
         "trays.csv": csv_table(TrayLoad._fields, tray_loads(pulled)),
         "labels.csv": csv_table(_LABEL_COLUMNS, _labels(routes)),
@@ -63,6 +67,11 @@ def _point_to_point(route: LaidRoute) -> Sequence[Any]:
         a.rack, a.unit, a.device, _type(a.kind), a.port, z.rack, z.unit, z.device, _type(z.kind), z.port,
         _PROTOCOLS[route.technology], route.identifier, route.medium, route.length_m,
     )  # fmt: skip
+
+
+def _link(route: LaidRoute) -> Sequence[Any]:
+    a, z = route.lower, route.upper
+    return (a.device, a.port, z.device, z.port, _PROTOCOLS[route.technology])
 
 
 def _mission_control(routes: Iterable[LaidRoute]) -> Iterator[Sequence[Any]]:
