@@ -170,9 +170,10 @@ USUAL_HEALTH = Structuring("cluster").fields(Health, {}, ("images", "health"))
 class Image:
     """What a node runs: an operating system's packages, kernel and drivers, and how they are set.
 
-    ``delivery`` is ``memory`` (fetched at every boot, nothing on disk) or ``disk`` (installed once). ``host_keys`` says
-    where a node's SSH host key is kept, with ``{node}`` for its name; None lets each node make its own. ``size_bytes``
-    is what the built image and its kernel take as they are fetched, None while nobody measured it.
+    ``delivery`` is ``memory`` (fetched at every boot, nothing on disk) or ``disk`` (installed once, on ``disks``: one,
+    a mirror of two, or the smallest where none is named). ``host_keys`` says where a node's SSH host key is kept, with
+    ``{node}`` for its name; None lets each node make its own. ``size_bytes`` is what the built image and its kernel
+    take as they are fetched, None while nobody measured it.
     """
 
     name: str
@@ -198,6 +199,7 @@ class Image:
     health: Health
     host_keys: str | None
     delivery: str
+    disks: tuple[str, ...]
     size_bytes: int | None
     path: Path
 

@@ -31,13 +31,15 @@ def boot_digest_of(plan: Plan, name: str) -> str | None:
     if image is None or distribution is None:
         return None
     definition = definition_of(plan, image, distribution)
-    boot = {key: definition[key] for key in (*_BOOT_FIELDS, "packages")}
+    boot = {key: definition[key] for key in (*_BOOT_FIELDS, "disks", "packages") if key in definition}
     return hashlib.sha256(json.dumps(boot, sort_keys=True).encode()).hexdigest()
 
 
 def definition_of(plan: Plan, image: Image, distribution: Distribution) -> dict[str, Any]:
     """The definition as data, without its places in the spec; packages are all that are installed."""
     plain = _plain(image)
+    if not image.disks:
+        del plain["disks"]  # images that name none are what they were before any could
     packages = [dataclasses.asdict(package) for package in all_packages(plan, image, distribution)]
     return {**plain, "packages": packages}
 

@@ -19,7 +19,10 @@ from clusterwright.spec.image import Image, Repository
 
 @dataclass(frozen=True, slots=True)
 class InstallView:
-    """What an answer file says. ``server`` is the boot server's URL, ``tree`` the archive of shared files."""
+    """What an answer file says. ``server`` is the boot server's URL, ``tree`` the archive of shared files.
+
+    ``disks`` are those that it takes: none leaves it the smallest.
+    """
 
     image: str
     server: str
@@ -28,6 +31,7 @@ class InstallView:
     kernel: str
     parameters: str
     repositories: tuple[Repository, ...]
+    disks: tuple[str, ...]
 
 
 def install_files(
@@ -45,6 +49,7 @@ def install_files(
         kernel=next(installed(package, family) for package in packages if package.name == kernel),
         parameters=" ".join(kernel_command_line(image)),
         repositories=image.repositories,
+        disks=image.disks,
     )
     if family == "red-hat" and image.repositories:
         yield "ks.cfg", template("image/ks.cfg.j2").render(view=view)

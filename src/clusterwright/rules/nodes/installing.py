@@ -1,0 +1,71 @@
+"""CW632 to CW634: images that an installer brings to disk, and what it wipes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.distribution import distribution_of
+from clusterwright.spec.encryption import Scratch
+from clusterwright.spec.image import Image
+
+_LASTING = ("/dev/disk/by-path/", "/dev/disk/by-id/")
+
+
+@rule("CW632", Severity.ERROR)
+def wrong_disk(subject: Subject) -> Iterator[Problem]:
+    """Disks of an image that may be others tomorrow, that nothing installs to, or that scratch lies on."""
+    for image in subject.spec.images:
+        path = (*image.path, "disks")
+        if image.disks and image.delivery != "disk":
+            message = f"{image.name} boots into memory, and nothing is installed on a disk."
+            yield Problem(path, message, "Write `delivery: disk`, or take `disks` away.", key=True)
+            continue
+        for at, disk in enumerate(image.disks):
+            if not disk.startswith(_LASTING):
+                message = f"{disk} may be another disk after the next boot."
+                yield Problem((*path, at), message, "Name it as /dev/disk/by-path or /dev/disk/by-id has it.")
+        for scratch in _scratch_of(subject, image):
+            if _disk(scratch) in image.disks:
+                message = f"{scratch.name} is on a disk that the installer of {image.name} takes."
+                yield Problem((*scratch.path, "device"), message, "Name other disks.")
+
+
+@rule("CW634", Severity.WARNING)
+def scratch_that_may_be_wiped(subject: Subject) -> Iterator[Problem]:
+    """Scratch disks whose names cannot be compared with what an installer takes."""
+    for image in (each for each in subject.spec.images if each.delivery == "disk"):
+        for scratch in _scratch_of(subject, image):
+            path, folder = (*scratch.path, "device"), scratch.device.rpartition("/")[0]
+            if not image.disks:
+                message = f"The installer of {image.name} takes the smallest disk, which may be that of {scratch.name}."
+                yield Problem(path, message, f"Add `disks` to {image.name}.")
+            elif _disk(scratch) not in image.disks and any(disk.rpartition("/")[0] != folder for disk in image.disks):
+                message = f"{scratch.device} may be on a disk that the installer of {image.name} takes."
+                yield Problem(path, message, "Name all of them as /dev/disk/by-path has them, or all as by-id.")
+
+
+def _scratch_of(subject: Subject, image: Image) -> list[Scratch]:
+    """Scratch disks on nodes with an image."""
+    groups = {group.name for group in subject.spec.node_groups if group.image == image.name}
+    return [each for each in subject.spec.encryption.scratch if groups & set(each.nodes)]
+
+
+def _disk(scratch: Scratch) -> str:
+    """The disk that scratch is on, or on a partition of."""
+    return re.sub(r"-part[0-9]+$", "", scratch.device)
+
+
+@rule("CW633", Severity.ERROR)
+def installer_without_answers(subject: Subject) -> Iterator[Problem]:
+    """Images for disks whose installer would ask somebody at a console."""
+    for image in (each for each in subject.spec.images if each.delivery == "disk"):
+        distribution = distribution_of(image.distribution)
+        if distribution is not None and distribution.family == "debian":
+            message = f"No answers are written for the installer of {image.distribution}, which would ask for them."
+            yield Problem((*image.path, "delivery"), message, "Write `delivery: memory`, or take another distribution.")
+        elif distribution is not None and distribution.family == "red-hat" and not image.repositories:
+            message = f"The installer of {image.distribution} is not told where packages come from."
+            yield Problem((*image.path, "delivery"), message, "Add `repositories`.", key=True)
