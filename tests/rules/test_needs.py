@@ -69,6 +69,13 @@ def test_a_machine_boots_from_a_zone_of_kind_boot(tmp_path: Path) -> None:
     assert [finding.hint.partition("ports: ")[2] for finding in found] == ["[80]}.", "[547]}.", "[69]}."]
 
 
+def test_kubernetes_answers_where_the_spec_says(tmp_path: Path) -> None:
+    """Behind a load balancer its API server has another port than the one that kubeadm takes."""
+    port, flow = "scheduler: {kueue: {api_port: 443}}\n", "flows: [{name: kubernetes, ports: [443]}]\n"
+    assert {finding.code for finding in findings_of(tmp_path, port, "lab-roce")} == {"CW623"}
+    assert findings_of(tmp_path, f"{port}{flow}", "lab-roce") == ()
+
+
 def test_srun_listens_where_the_flow_is(tmp_path: Path) -> None:
     files = files_of(plan_of("lab-roce"), "svc-v00n0")
     assert b"\nSrunPortRange=61000-63999\n" in files["etc/slurm/slurm.conf"]

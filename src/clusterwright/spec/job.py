@@ -87,10 +87,11 @@ class NcclProfile:
 @dataclass(frozen=True, slots=True)
 class Kueue:
     """Kueue's view of the same nodes: ``label_prefix`` is the domain of the topology labels, ``flavor`` the resource
-    flavour that jobs ask for."""
+    flavour that jobs ask for, ``api_port`` the TCP port at which Kubernetes' API server answers nodes."""
 
     label_prefix: str
     flavor: str
+    api_port: int
 
 
 @dataclass(frozen=True, slots=True)

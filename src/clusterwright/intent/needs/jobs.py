@@ -24,7 +24,7 @@ OWN_PORTS = (32768, 60999)
 PORT_RANGE = "net.ipv4.ip_local_port_range"
 LISTENERS = "listeners"
 MASTER_PORT = 29500  # PyTorch's, where a job names none (torch/distributed/run.py)
-KUBERNETES_PORT, KUBELET_PORT = 6443, 10250
+KUBELET_PORT = 10250
 
 
 def listening_ports(image: Image) -> tuple[Path, tuple[int, int] | None]:
@@ -105,9 +105,11 @@ def _among_controllers(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[P
 def kueue(spec: ClusterSpec) -> Iterator[Need]:
     """Nodes and Kubernetes' API server, both ways."""
     server = Party("Kubernetes' API server", None)
-    for scheduler in (each for each in spec.schedulers if each.kueue is not None):
+    for scheduler, wanted in ((each, each.kueue) for each in spec.schedulers):
+        if wanted is None:
+            continue
         for node in (node for name in scheduler.nodes for node in imaged_party(spec, name)):
-            port, why = KUBERNETES_PORT, "it gives nodes their pods"
+            port, why = wanted.api_port, "it gives nodes their pods"
             yield Need("scheduler", node, server, "tcp", port, port, why, "kubelet.service", scheduler.path)
             port, why = KUBELET_PORT, "it is asked for logs and shells of pods"
             yield Need("scheduler", server, node, "tcp", port, port, why, "kube-apiserver", scheduler.path)
