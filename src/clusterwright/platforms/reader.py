@@ -48,18 +48,26 @@ class Planned(Protocol):
         Raises ValueError for what is no address.
         """
 
-    def meets(self, switch: str, neighbour: str) -> bool:
-        """True where a border of the switch has a session with this address."""
+    def unmet(self, switch: str, neighbour: str) -> str:
+        """What is wrong with an address that a switch has a BGP session with; "" where the plan has a link or border
+        there. Raises ValueError for what is no address.
+        """
+
+    def serves(self, what: str, server: str) -> bool:
+        """True where the spec has this server for a service named below. Raises ValueError for what is no address."""
 
 
-def stranger(server: str, planned: Planned) -> str:
-    """What is wrong with a server that a switch asks, or tells what happens; "" where it is planned."""
+NAMES, TIME, LOGS, LOGINS, LEASES = "names", "the time", "its log", "logins", "hosts' leases"
+
+
+def stranger(server: str, what: str, planned: Planned) -> str:
+    """What is wrong with a server that a switch asks, or tells what happens; "" where the spec has it for that."""
     try:
-        if planned.knows(server):
+        if planned.serves(what, server):
             return ""
     except ValueError:
-        return f"the switch relies on {server}, a name: where that leads is for whoever answers"
-    return f"the switch relies on {server}, which is no server of the site and on no planned network"
+        return f"the switch relies on {server} for {what}, a name: where that leads is for whoever answers"
+    return f"the switch relies on {server} for {what}, and the spec has no such server for that"
 
 
 class Login(NamedTuple):

@@ -7,6 +7,7 @@ import re
 import pytest
 from tests.proofs.isolation.trees import Edit, text_of, tree
 
+from clusterwright.finding import VerifyError
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.registry import CHECKS
@@ -47,6 +48,16 @@ FAULTS: dict[str, Edit] = {
         r"^        username:\n", "        readonly-community:\n          public: {}\n        username:\n"
     ),
     "an address of nobody": put(r'(?<=^            )(?="fd00:2ab:b:ffff::)', '"198.51.100.1/32": {}\n            '),
+    "SSH in both VRFs": put(r"^          mgmt: \{\}\n(?=    vrf:)", "          mgmt: {}\n          default: {}\n"),
+    "SSH in the other VRF": put(r"^          mgmt: \{\}\n(?=    vrf:)", "          default: {}\n"),
+    "root over SSH": put(r"permit-root-login: disabled", "permit-root-login: enabled"),
+    "the API for all": put(r"^          localhost: \{\}\n", '          "0.0.0.0": {}\n'),
+    "SNMP in the fabric": put(r"(?<=            )vrf: mgmt\n(?=        username)", "vrf: default\n"),
+    "logins by a host": put(r'host: "10.98.240.49"', 'host: "10.98.0.17"'),
+    "the time by a host": put(r'"10.98.240.123":', '"10.98.0.17":'),
+    "names by a host": put(r'"10.98.240.53":', '"10.98.0.17":'),
+    "the log to a host": put(r'"10.98.240.14":', '"10.98.0.17":'),
+    "a session with a host": put(r'(?<=^              )"fd00:2ab:b:fffe::3":', '"fd00:2ab:b::3":'),
     "policy routing": put(r"^      policy:\n", "      pbr:\n        map: {}\n      policy:\n"),
 }
 
@@ -75,8 +86,9 @@ def test_what_nobody_knows_leaves_the_claims_that_it_could_touch_unproven() -> N
 
 def test_a_file_that_does_not_read_is_refused() -> None:
     twice = put(r"^      hostname: .*\n", "      hostname: a\n      hostname: b\n")
-    with pytest.raises(Exception, match=f"{LEAF}:/{PATH}"):
-        judged(tree(SPEC, LEAF, edits={(LEAF, PATH): twice}))
+    for edit in (twice, put(r'"4791": \{\}', "")):  # and a rule for ports that names none
+        with pytest.raises(VerifyError, match=f"{LEAF}:/{PATH}"):
+            judged(tree(SPEC, LEAF, edits={(LEAF, PATH): edit}))
 
 
 def test_adaptive_routing_is_never_written_and_leaves_every_claim_unproven() -> None:

@@ -93,6 +93,18 @@ EOS_CASES: dict[str, tuple[str, Edit]] = {
     "a port that nobody planned": (SSW, put("   description unused\n   shutdown\n", "   no shutdown\n")),
     "another routing protocol": (SSW, added("router ospf 1", "   network 0.0.0.0/0 area 0")),
     "routes of whoever offers them": (SSW, with_line(LINK, "   ipv6 nd ra rx accept default-route")),
+    "logins by a host": (SSW, put("tacacs-server host 10.99.240.49", "tacacs-server host 10.99.0.17")),
+    "the time by a host": (MGMT, put("ntp server 10.99.240.123", "ntp server 10.99.0.17")),
+    "names by a host": (SSW, put("ip name-server vrf MGMT 10.99.240.53", "ip name-server vrf MGMT 10.99.0.17")),
+    "the log to a host": (MGMT, added("logging host 10.99.0.17")),
+    "leases by a host": (SSW, with_line(LINK, "   ipv6 dhcp relay destination fd00:1ab:f::5 source-address fd00::1")),
+    "a session with a host": (SSW, in_bgp("neighbor fd00:1ab:f::5 remote-as 65000")),
+    "a management route through another host, in other words": (
+        SSW,
+        added("ipv6 route vrf MGMT fd00:1ab:f:1::/64 fd00:1ab:f::0:0:2"),
+    ),
+    "gNMI for whoever has no certificate": (SSW, put("      trust certificate gnmi-collectors.crt\n", "")),
+    "gNMI that changes the switch": (SSW, put("      authorization requests\n", "")),
     "a program": (SSW, added("event-handler X", "   trigger on-boot", "   action bash true")),
     "policies for traffic": (SSW, added("traffic-policies", "   traffic-policy X")),
 }
@@ -105,8 +117,8 @@ BORDER_CASES: dict[str, Edit] = {
 }
 
 
-def stranger(document: dict[str, Any]) -> None:
-    document["peers"].append({**document["peers"][0], "peer_addr": "203.0.113.1"})
+def stranger(document: dict[str, Any], peer: str = "203.0.113.1") -> None:
+    document["peers"].append({**document["peers"][0], "peer_addr": peer})
 
 
 FBOSS_CASES: dict[str, tuple[str, Edit]] = {
@@ -126,11 +138,22 @@ FBOSS_CASES: dict[str, tuple[str, Edit]] = {
         AGENT,
         patched(lambda file: file["sw"]["aclTableGroup"]["aclTables"][0]["qualifiers"].remove(6)),
     ),
+    "leases by a host": (
+        AGENT,
+        patched(lambda file: file["sw"]["vlans"][0].update(dhcpRelayAddressV6="fd00:1ab:f::5")),
+    ),
+    "a session with a host": (SESSIONS, patched(partial(stranger, peer="fd00:1ab:b::3"))),
     "a table that cannot drop": (
         AGENT,
         patched(lambda file: file["sw"]["aclTableGroup"]["aclTables"][1].update(actionTypes=[1])),
     ),
 }
+
+
+def ask_a_host(document: dict[str, Any], table: str) -> None:
+    document.setdefault(table, {})["10.99.0.17"] = {}
+
+
 SONIC_CASES: dict[str, Edit] = {
     "another VRF's route": patched(
         lambda file: file["STATIC_ROUTE"].update(
@@ -157,6 +180,24 @@ SONIC_CASES: dict[str, Edit] = {
     ),
     "an address of nobody": patched(lambda file: file["INTERFACE"].update({"Ethernet0|198.51.100.1/24": {}})),
     "a management address of another switch": lambda text: re.sub(r'"eth0\|[0-9.]+/', '"eth0|10.99.0.17/', text),
+    **{
+        f"{table} by a host": patched(partial(ask_a_host, table=table))
+        for table in ("TACPLUS_SERVER", "RADIUS_SERVER", "NTP_SERVER", "DNS_NAMESERVER", "SYSLOG_SERVER")
+    },
+    "leases by a host": patched(lambda file: file.update(DHCP_RELAY={"Vlan9": {"dhcpv6_servers": ["fd00:1ab:b::3"]}})),
+    "a session with a host": patched(lambda file: file["BGP_NEIGHBOR"].update({"default|fd00:1ab:b::3": {"asn": "1"}})),
+    "gNMI for whoever has no certificate": patched(lambda file: file["GNMI"]["gnmi"].update(client_auth="false")),
+    "gNMI by a password": patched(lambda file: file["GNMI"]["gnmi"].pop("user_auth")),
+    "a collector that changes the switch": patched(
+        lambda file: file["GNMI_CLIENT_CERT"].update({"x": {"role": ["gnmi_readwrite"]}})
+    ),
+    "root over SSH": patched(lambda file: file["SSH_SERVER"]["POLICIES"].update(permit_root_login="yes")),
+    "the factory's password": patched(
+        lambda file: file["SSH_SERVER"]["POLICIES"].update(password_authentication="true")
+    ),
+    "an SNMP user without keys": patched(
+        lambda file: file["SNMP_USER"]["monitoring"].update(SNMP_USER_TYPE="noAuthNoPriv")
+    ),
     "a port that joins another": patched(lambda file: file.update(PORTCHANNEL_MEMBER={"PortChannel1|Ethernet0": {}})),
     "a trunk to a host": patched(lambda file: file.update(VLAN_MEMBER={"Vlan9|Ethernet0": {"tagging_mode": "tagged"}})),
 }
@@ -169,7 +210,7 @@ CASES: dict[str, tuple[str, str, str, Edit]] = (
 # What only the plan can tell: whose cable, address or neighbour it is.
 BY_PLAN = re.compile(
     "nobody planned|stranger|of nobody|elsewhere|everything announced|EOS: a tunnel|of the neighbour alone"
-    "|within the port|of another switch|another host|no planned one|, planned"
+    "|within the port|of another switch|another host|no planned one|, planned|by a host|log to a host|with a host"
 )
 
 
@@ -210,11 +251,19 @@ def test_a_table_of_sonic_on_no_port_stops_nothing_and_no_proof() -> None:
     assert not verdict(tree("lab-sonic", RTSW, edits={(RTSW, SONIC): edit})).counterexamples
 
 
+def feature(name: str, state: str) -> Edit:
+    return patched(lambda file: file["FEATURE"].update({name: {"state": state}}))
+
+
 @pytest.mark.parametrize(
     ("name", "path", "edit", "what"),
     [
         ("lab-roce", AGENT, patched(lambda file: file["sw"].update(novelty={})), "sw / novelty"),
         ("lab-sonic", SONIC, patched(lambda file: file.update(NOVELTY={})), "NOVELTY"),
+        ("lab-sonic", SONIC, feature("restapi", "enabled"), "FEATURE / restapi"),
+        ("lab-sonic", SONIC, feature("swss", "disabled"), "FEATURE / swss"),
+        ("lab-sonic", SONIC, patched(lambda file: file.update(TELEMETRY={})), "TELEMETRY"),
+        ("lab-sonic", SONIC, patched(lambda file: file["NTP"]["global"].update(dhcp="enabled")), "NTP / global / dhcp"),
     ],
 )
 def test_what_no_reader_knows_is_said_and_not_judged(name: str, path: str, edit: Edit, what: str) -> None:

@@ -15,6 +15,7 @@ from clusterwright.platforms.router import (
     apply_policy,
     covers,
     leads_outside,
+    network_of,
     shown,
     shown_prefix,
 )
@@ -22,6 +23,7 @@ from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.blame import odd_mark
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import RoutedFabric
+from clusterwright.proofs.ethernet.routes import announced
 from clusterwright.proofs.tree import RenderedTree
 
 
@@ -38,6 +40,10 @@ def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric,
             )
         for mark, message in router.leaks:
             yield example(tree, router.device, router.bgp_file, mark, message)
+        for prefix in sorted(router.discards):
+            if owner := _loser(fabric, router, prefix):
+                message = f"a route to nowhere takes what goes to {shown_prefix(prefix)}, which {owner} announces"
+                yield Counterexample(router.device, router.ports_file, 0, message)
         for prefix, mark in router.networks:
             if prefix[1] == 0:
                 yield example(tree, router.device, router.bgp_file, mark, "the default route is announced")
@@ -55,6 +61,19 @@ def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric,
                 mark = odd_mark(tree, fabric, router, policy[0].mark or session.group_mark)
                 message = f"policy {name} accepts {judged[policy]}, which is no route of this fabric"
                 yield example(tree, router.device, router.bgp_file, mark, message)
+
+
+def _loser(fabric: RoutedFabric, router: Router, prefix: Prefix) -> str:
+    """Who announces what a route to nowhere takes: a static route comes before what BGP brings. "" for the switch
+    itself, as for the networks of its hosts, and where all that is announced is more specific.
+    """
+    known = announced(fabric)
+    for length in range(prefix[1], 0, -1):
+        column = known.column_of.get(network_of(prefix[0], length))
+        if column is not None:
+            owners = [fabric.routers[at].device for at in known.origin[:, column].nonzero()[0].tolist()]
+            return "" if router.device in owners else owners[0]
+    return ""
 
 
 def _unfiltered(router: Router) -> Iterator[tuple[Session, Mark, str]]:

@@ -6,12 +6,13 @@ Whose an address is says the plan, for writers too; what passes between zones is
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 from clusterwright.packets.ranges import Ranges, ranges
-from clusterwright.plan.boot import relay_targets
+from clusterwright.plan.boot import relay_targets, server_addresses
 from clusterwright.plan.model import Device, Plan
 from clusterwright.plan.zone_addresses import zone_addresses
+from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.isolation.declared import (
     OUTSIDE,
@@ -99,6 +100,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         logins=_operators(plan),
         added_logins={name: added for name in linked if (added := _added_logins(plan, plan.by_name.get(name)))},
         snmp_users=frozenset() if plan.spec.site.snmp is None else frozenset({plan.spec.site.snmp.user}),
+        servers=_servers(plan),
         collecting=None if plan.spec.site.telemetry is None else plan.spec.site.telemetry.port,
     )
 
@@ -132,6 +134,21 @@ def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLog
                 own.keys | {login.key}, own.has_password or login.has_password, own.is_admin or login.is_admin
             )
     return found
+
+
+def _servers(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
+    site, boot = plan.spec.site, plan.spec.boot_network
+    asked = {
+        NAMES: (*site.dns, *site.management.dns),
+        TIME: (*site.ntp, *site.management.ntp),
+        LOGS: (*site.syslog, *site.management.syslog),
+        LOGINS: () if site.aaa is None else site.aaa.servers,
+    }
+    found = {
+        what: frozenset((own.version, int(own)) for own in map(ip_address, texts)) for what, texts in asked.items()
+    }
+    version = 4 if boot is None else boot[1].hosts.version
+    return found | {LEASES: frozenset((version, own) for own in server_addresses(plan).values())}
 
 
 def _plumbing(plan: Plan) -> list[Network]:

@@ -125,6 +125,7 @@ class DeclaredIsolation:
     ``linked`` are the ports of each switch that a cable or a border is planned for.
     ``logins`` are the operators of switches, ``added_logins`` by switch the same with what the spec adds there by
     hand, and ``snmp_users`` the users of SNMP.
+    ``servers`` are by service (`platforms.reader`) those that switches may ask, or tell what happens.
     ``collecting`` is the port at which collectors ask switches, None where the spec has no telemetry.
     """
 
@@ -143,6 +144,7 @@ class DeclaredIsolation:
     logins: Mapping[str, DeclaredLogin]
     added_logins: Mapping[str, Mapping[str, DeclaredLogin]]
     snmp_users: frozenset[str]
+    servers: Mapping[str, frozenset[tuple[int, int]]]
     collecting: int | None = None
 
     @cached_property
@@ -163,12 +165,20 @@ class DeclaredIsolation:
         edges = [each for each in self.edges if each.fabric == fabric and each.relays and each.gateway is not None]
         return ranges((each.gateway, each.gateway) for each in edges if each.gateway is not None)
 
-    def meets(self, switch: str, neighbour: str) -> bool:
-        """True where a border of the switch has a session with this address."""
-        return any(
-            border.switch == switch and address(border.version, border.neighbour) == neighbour
-            for border in self.borders
-        )
+    def unmet(self, switch: str, neighbour: str) -> str:
+        """What is wrong with an address that a switch has a BGP session with, "" where a link or border is planned
+        there: hosts have none. Raises ValueError for what is no address.
+        """
+        version, number, _ = _begins(neighbour)
+        if any((each.switch, each.version, each.neighbour) == (switch, version, number) for each in self.borders):
+            return ""
+        if any(version == each and number in own for each, own in self.plumbing):
+            return ""
+        return f"a BGP session with {neighbour}, which is on no planned link and at no border"
+
+    def serves(self, what: str, server: str) -> bool:
+        """True where the spec has this server for a service. Raises ValueError for what is no address."""
+        return _begins(server)[:2] in self.servers[what]
 
     def knows(self, text: str) -> bool:
         """True for a prefix, or an address with or without the length of its network, that begins on a planned network.
@@ -193,10 +203,12 @@ class DeclaredIsolation:
             return f"{port} has the address {text}, which is that of {owner}"
         return "" if self.knows(text) else f"{port} has the address {text}, which is on no planned network"
 
-    @cached_property
-    def hosts(self) -> Mapping[str, str]:
-        """Who has each address of a host or of a management port."""
-        return {address(*own): device for own, (device, _) in self.addresses.items()}
+    def owner(self, text: str) -> str:
+        """The device whose host's or management port's address this is; "" for another, or what is no address."""
+        try:
+            return self.addresses.get(_begins(text)[:2], ("", ""))[0]
+        except ValueError:
+            return ""
 
     @cached_property
     def _management(self) -> Mapping[tuple[str, str], tuple[int, int, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from ipaddress import ip_network
 
 from clusterwright.finding import VerifyError
@@ -18,21 +18,21 @@ _DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
 
 
 def route_faults(
-    tree: RenderedTree, known: Mapping[int, Ranges], hosts: Mapping[str, str] | None = None
+    tree: RenderedTree, known: Mapping[int, Ranges], owner: Callable[[str], str] | None = None
 ) -> Iterator[Counterexample]:
     """Every route to where no zone and no fabric is, or through a host, and everything that could bring one in.
 
-    ``known`` are the addresses that a route may lead to, by IP version, and ``hosts`` the devices by their address:
-    none of them passes packets on, but what is sent there it could read. Without ``hosts`` nothing is declared, only
+    ``known`` are the addresses that a route may lead to, by IP version, and ``owner`` says which device has an address:
+    none of them passes packets on, but what is sent there it could read. Without ``owner`` nothing is declared, only
     what a tree happens to name is known, and a route is at fault when it leads to public addresses and none of these.
     """
     judged: dict[str, str] = {}
 
     def judge(destination: str, hop: str) -> str:
         if destination not in judged:
-            judged[destination] = _judge(known, destination, is_declared=hosts is not None)
-        if hosts and hop in hosts and not judged[destination]:
-            return f"a route to {destination} through {hop}, which is {hosts[hop]} and no gateway"
+            judged[destination] = _judge(known, destination, is_declared=owner is not None)
+        if owner is not None and (device := owner(hop)) and not judged[destination]:
+            return f"a route to {destination} through {hop}, which is {device} and no gateway"
         return judged[destination]
 
     readers = {path: read for path in tree.paths for ends, read in reversed(_ROUTES.items()) if path.endswith(ends)}

@@ -43,7 +43,7 @@ def read_switches(tree: RenderedTree, declared: DeclaredIsolation) -> FilteredSw
         found = (
             service_faults(part, declared),
             firewall_faults(part, declared),
-            route_faults(part, declared.known, declared.hosts),
+            route_faults(part, declared.known, declared.owner),
             opening_faults(part, declared),
             login_faults(part, declared),
         )

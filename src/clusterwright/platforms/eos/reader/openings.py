@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from clusterwright.platforms.eos.reader.interfaces import CHANNEL
 from clusterwright.platforms.eos.reader.lists import EosLists, read_eos_lists
 from clusterwright.platforms.eos.reader.sections import section, sections_of
-from clusterwright.platforms.reader import Fault, Planned, stranger
+from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Planned, stranger
 
 _ELSEWHERE = "takes packets past the lists of their ports"
 _FOLLOWED = "takes back what stands above it, and the lists and maps there no longer hold"
@@ -56,9 +56,16 @@ def _pattern(begins: str, sides: tuple[tuple[str, str], ...]) -> re.Pattern[str]
 # each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
 _AT_MARGIN = _pattern("", _SECTIONS)
 _INSIDE = _pattern(" ++", _LINES)
+_SERVICES = {
+    "tacacs-server host": LOGINS,
+    "radius-server host": LOGINS,
+    "ntp server": TIME,
+    "ip name-server": NAMES,
+    "logging": LOGS,
+}
 _SERVER = re.compile(
-    r"(?:tacacs-server host|radius-server host|ntp server(?: vrf \S+)?|ip name-server(?: vrf \S+)?"
-    r"|logging(?: vrf \S+)? host) (\S+)"
+    r"(?:(?P<asks>tacacs-server host|radius-server host|ntp server|ip name-server)(?: vrf \S+)?"
+    r"|(?P<tells>logging)(?: vrf \S+)? host) (?P<server>\S+)"
 )
 _PEER = re.compile(r"\n   +neighbor ([0-9a-f.:]*[.:][0-9a-f.:]*) (?:remote-as|peer group) ")
 _ANNOUNCED = re.compile(r"\n   +(network|aggregate-address) (\S+)")
@@ -78,7 +85,9 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
             reason = sides[int((found.lastgroup or "w0")[1:])][1]
             yield found.start(), f'"{found[0].strip()}" {reason}'
     yield from _accounts(text)
-    if section(text, "vrf instance MGMT") is not None:
+    has_vrf = section(text, "vrf instance MGMT") is not None
+    yield from _telemetry(text, has_vrf)
+    if has_vrf:
         yield from _services(text)
         yield from _vrfs(lists)
     if declared is not None:
@@ -86,15 +95,17 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
         yield from _servers(text, declared)
         yield from _sessions(lined, device, declared)
         for found in _RELAY.finditer(lined) if "helper-address" in lined or "dhcp relay" in lined else ():
-            if not declared.knows(found[1]):
-                yield found.start(), f"what hosts ask by DHCP goes to {found[1]}, which is on no planned network"
+            if what := stranger(found[1], LEASES, declared):
+                yield found.start(), what
 
 
 def _servers(text: str, declared: Planned) -> Iterator[Fault]:
     """Servers that the switch trusts, for logins, names and time, or tells what happens, and that nobody planned."""
     for each in sections_of(text):
         found = _SERVER.match(each.header)
-        if found is not None and (what := stranger(found[1], declared)):
+        if found is None:
+            continue
+        if what := stranger(found["server"], _SERVICES[found["asks"] or found["tells"]], declared):
             yield each.start, what
 
 
@@ -134,16 +145,16 @@ def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
     """BGP sessions with addresses that are on no planned link, and announcements of what is no planned network."""
     told: set[str] = set()
     for found in _PEER.finditer(lined):
-        if found[1] not in told and not declared.meets(device, found[1]) and not declared.knows(found[1]):
+        if found[1] not in told and (what := declared.unmet(device, found[1])):
             told.add(found[1])
-            yield found.start(), f"a BGP session with {found[1]}, which is on no planned link and at no border"
+            yield found.start(), what
     for found in _ANNOUNCED.finditer(lined):
         if not declared.knows(found[2]):
             yield found.start(), f'"{found[1]} {found[2]}" announces addresses of no zone and no fabric'
 
 
 def _services(text: str) -> Iterator[Fault]:
-    """Services that answer outside the management VRF, where no list is asked, or without TLS."""
+    """Services that answer outside the management VRF, where no list is asked."""
     answers = re.search(r"^snmp-server (?!ipv[46] access-list ).*", text, re.M)
     if answers is not None and not re.search(r"^(?:no )?snmp-server vrf default$", text, re.M):  # it is on by itself
         yield answers.start(), "SNMP answers in the default VRF too, where its lists are not asked"
@@ -154,10 +165,22 @@ def _services(text: str) -> Iterator[Fault]:
         found = section(text, header)
         if found is not None and closed not in f"\n{found.body}":
             yield found.start, f"{name} answers in the default VRF too, where its lists are not asked"
+
+
+def _telemetry(text: str, has_vrf: bool) -> Iterator[Fault]:
+    """Transports of gNMI in the wrong VRF, and those that ask collectors for too little."""
     gnmi = section(text, "management api gnmi")
-    for transport in _TRANSPORT.finditer(gnmi.body) if gnmi is not None else ():
-        at = gnmi.start + len(gnmi.header) + 1 + transport.start() if gnmi is not None else 0
-        if "      vrf MGMT\n" not in transport[2]:
-            yield at, f"gNMI's transport {transport[1]} answers in the default VRF, where its lists are not asked"
-        if "      ssl profile " not in transport[2]:
-            yield at, f"gNMI's transport {transport[1]} answers without TLS"
+    if gnmi is None:
+        return
+    start = gnmi.start + len(gnmi.header) + 1
+    for transport in _TRANSPORT.finditer(gnmi.body):
+        at, what = start + transport.start(), f"gNMI's transport {transport[1]}"
+        if has_vrf and "      vrf MGMT\n" not in transport[2]:
+            yield at, f"{what} answers in the default VRF, where its lists are not asked"
+        profile = re.search(r"^      ssl profile (\S+)$", transport[2], re.M)
+        if profile is None:
+            yield at, f"{what} answers without TLS"
+        elif not re.search(rf"^   ssl profile {re.escape(profile[1])}\n(?: {{6}}.*\n)*? {{6}}trust cert", text, re.M):
+            yield at, f"{what} asks nobody for a certificate"
+        if "      authorization requests\n" not in transport[2]:
+            yield at, f"{what} lets whoever it takes change the switch"

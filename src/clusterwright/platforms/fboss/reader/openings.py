@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clusterwright.platforms.reader import Fault, Planned
+from clusterwright.platforms.reader import LEASES, Fault, Planned, stranger
 
 _ELSEWHERE = "takes packets past the tables of their ports"
 _COPIES = "sends copies of packets elsewhere"
@@ -49,15 +49,12 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
         if found[1] not in planned:
             yield found.start(), f"{found[1]} is in service, and the plan has no cable there"
     for found in _RELAY.finditer(text) if "dhcpRelay" in text else ():
-        if not declared.knows(found[1]):
-            yield found.start(), f"what hosts ask by DHCP goes to {found[1]}, which is on no planned network"
+        if what := stranger(found[1], LEASES, declared):
+            yield found.start(), what
 
 
 def session_openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
     """BGP sessions of a bgpcpp.conf with addresses that are on no planned link."""
-    del device
-    if declared is None:
-        return
-    for found in _PEER.finditer(text):
-        if not declared.knows(found[1]):
-            yield found.start(), f"a BGP session with {found[1]}, which is on no planned link"
+    for found in _PEER.finditer(text) if declared is not None else ():
+        if declared is not None and (what := declared.unmet(device, found[1])):
+            yield found.start(), what

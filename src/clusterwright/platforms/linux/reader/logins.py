@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from clusterwright.platforms.reader import LOGINS as SERVERS
 from clusterwright.platforms.reader import Fault, Login, Planned, stranger
 from clusterwright.platforms.unread import Unread
 
@@ -68,7 +69,7 @@ def login_servers(text: str, device: str, planned: Planned | None) -> Iterator[F
     """Servers that decide who logs in and that nobody planned."""
     del device
     for found in _SERVER.finditer(text):
-        if planned is not None and (what := stranger(found["pam"] or found["radius"], planned)):
+        if planned is not None and (what := stranger(found["pam"] or found["radius"], SERVERS, planned)):
             yield found.start(), what
 
 

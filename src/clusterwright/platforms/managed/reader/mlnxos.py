@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from ipaddress import ip_network
 
-from clusterwright.platforms.reader import Fault, Login, Planned, RouteJudge, stranger
+from clusterwright.platforms.reader import LOGS, NAMES, TIME, Fault, Login, Planned, RouteJudge, stranger
 from clusterwright.platforms.unread import Unread
 
 PATH = "var/opt/tms/text-configs/clusterwright"
@@ -42,7 +42,8 @@ _MUST_STAND = {
     "no snmp-server communities enable": "SNMP's communities are not off: whoever knows a word reads the switch",
 }
 _PORT = re.compile(r"^interface (mgmt\d+) (?:ip|ipv6) address (\S+)", re.M)
-_SERVER = re.compile(r"^(?:ip name-server|ntp server|logging) (\S+)$", re.M)
+_SERVICES = {"ip name-server": NAMES, "ntp server": TIME, "logging": LOGS}
+_SERVER = re.compile(r"^(ip name-server|ntp server|logging) (\S+)$", re.M)
 _ROUTE = re.compile(
     r"^(?:ip (?:default-gateway|route (?P<to>\S+) /?(?P<mask>\S+))|ipv6 route (?P<six>\S+)) (?P<via>\S+)", re.M
 )
@@ -82,7 +83,7 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
         if planned is not None and (what := planned.misplaced(device, found[1], found[2])):
             yield found.start(), what
     for found in _SERVER.finditer(text):
-        if planned is not None and (what := stranger(found[1], planned)):
+        if planned is not None and (what := stranger(found[2], _SERVICES[found[1]], planned)):
             yield found.start(), what
 
 

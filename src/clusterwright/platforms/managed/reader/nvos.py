@@ -14,7 +14,7 @@ from clusterwright.packets.ranges import values
 from clusterwright.platforms.nvue.reader.lists import LIST_OBJECTS, NvueLists
 from clusterwright.platforms.nvue.reader.objects import begins, read_objects
 from clusterwright.platforms.nvue.reader.unread import KnownObjects
-from clusterwright.platforms.reader import Fault, Planned, RouteJudge, stranger
+from clusterwright.platforms.reader import LOGS, NAMES, TIME, Fault, Planned, RouteJudge, stranger
 
 PATH = "etc/nvue.d/startup.yaml"
 _ISOLATION = frozenset({"isolation"})
@@ -73,9 +73,9 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
         for each, at in own.items("ip", "address"):
             if planned is not None and (what := planned.misplaced(device, name, each)):
                 yield begins(text, at.line), what
-    for service in ("dns", "ntp", "syslog"):
+    for service, asked in (("dns", NAMES), ("ntp", TIME), ("syslog", LOGS)):
         for server, own in root.items("system", service, "server"):
-            if planned is not None and (what := stranger(server, planned)):
+            if planned is not None and (what := stranger(server, asked, planned)):
                 yield begins(text, own.line), what
 
 

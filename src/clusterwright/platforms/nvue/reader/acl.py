@@ -69,6 +69,8 @@ def _ports(own: Object) -> dict[str, Ranges]:
     made: dict[str, Ranges] = {"fragment": _NOT_LATER}
     for name, below in own.items():
         if name in {"source-port", "dest-port"}:
+            if not below.below:
+                raise ValueError(f"{name} without a number")
             if ANY not in below.below:
                 made["sport" if name == "source-port" else "dport"] = _numbers(below.below)
         elif name == "flags":

@@ -71,10 +71,13 @@ router policy route-map * rule * match type
 router policy route-map * rule * set community *
 service dhcp-relay default server *
 service dhcp-relay6 default interface upstream * address
+service snmp-server listening-address *
+service snmp-server listening-address * vrf
 service snmp-server readonly-community *
 service snmp-server username *
 service snmp-server username * auth-none
 service snmp-server username * auth-sha * encrypt-aes *
+system api listening-address *
 system aaa user * hashed-password
 system aaa user * password
 system aaa user * role
@@ -83,6 +86,9 @@ system aaa user * ssh authorized-key * type
 system forwarding ecmp-hash *
 system forwarding hash-seed
 system hostname
+system ssh-server permit-root-login
+system ssh-server state
+system ssh-server vrf *
 vrf * router static * address-family
 vrf * router static * via * type
 vrf default router bgp address-family * enable
@@ -141,11 +147,9 @@ _IDLE = {
         "|system aaa tacacs timeout|system aaa tacacs vrf|system aaa radius enable|system aaa radius server * *"
         "|system aaa radius timeout|system aaa radius vrf"
     ),
-    "who reaches it is judged at the management port": (
-        "service snmp-server enable|service snmp-server listening-address *"
-        "|service snmp-server listening-address * vrf|system api listening-address *|system api state"
-        "|system ssh-server authentication-retries|system ssh-server inactive-timeout|system ssh-server login-timeout"
-        "|system ssh-server permit-root-login|system ssh-server state|system ssh-server vrf *"
+    "who reaches it is judged at the management port, and where it answers among the openings": (
+        "service snmp-server enable|system api state|system ssh-server authentication-retries"
+        "|system ssh-server inactive-timeout|system ssh-server login-timeout"
     ),
 }
 # Which claims an object that nobody knows could touch, by its first words; every claim where none of these begins it.

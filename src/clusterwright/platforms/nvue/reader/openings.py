@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.platforms.nvue.reader.configuration import VRF, front_ports, is_up, statics
 from clusterwright.platforms.nvue.reader.objects import Object, begins, read_objects
-from clusterwright.platforms.reader import Fault, Planned, RouteJudge, stranger
+from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Planned, RouteJudge, stranger
 
 _ELSEWHERE = "takes packets past the lists of their ports"
 _COPIES = "sends copies of packets elsewhere"
@@ -23,6 +23,7 @@ _OPEN = {
     ("service", "snmp-server", "readonly-community-v6"): "lets whoever knows a word read the switch",
     ("vrf", VRF, "router", "bgp", "dynamic-neighbor"): "takes a session with whoever asks",
 }
+_MANAGEMENT, _ON = "mgmt", frozenset({"on", "enable", "enabled", "yes"})
 _NO_HASH = frozenset({"", "<none>"})
 _ADDRESS = re.compile(r"[0-9]+\.[0-9.]+|[0-9a-f]*:[0-9a-f:.]*")
 _DEFAULT = {4: "0.0.0.0/0", 6: "::/0"}
@@ -62,13 +63,10 @@ def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
             if _ADDRESS.match(address) and (what := planned.misplaced(device, name, address)):
                 yield at.line, what
     for peer, own in root.items("vrf", VRF, "router", "bgp", "neighbor"):
-        if _ADDRESS.fullmatch(peer) and not planned.knows(peer) and not planned.meets(device, peer):
-            yield own.line, f"a BGP session with {peer}, which is on no planned link"
-    for server, own in _relays(root):
-        if not planned.knows(server):
-            yield own.line, f"what hosts ask by DHCP goes to {server}, which is on no planned network"
-    for server, own in _servers(root):
-        if what := stranger(server, planned):
+        if _ADDRESS.fullmatch(peer) and (what := planned.unmet(device, peer)):
+            yield own.line, what
+    for server, service, own in (*_relays(root), *_servers(root)):
+        if what := stranger(server, service, planned):
             yield own.line, what
 
 
@@ -83,20 +81,20 @@ def _unlinked(root: Object, linked: frozenset[str]) -> Iterator[_Said]:
                 yield at.line, f"{port} is a part of {name}, and the plan has no cable there"
 
 
-def _servers(root: Object) -> Iterator[tuple[str, Object]]:
-    """Servers of names, time, logs and logins."""
-    for service in ("dns", "ntp", "syslog"):
+def _servers(root: Object) -> Iterator[tuple[str, str, Object]]:
+    """Servers of names, time, logs and logins, with what they are asked for."""
+    for service, what in (("dns", NAMES), ("ntp", TIME), ("syslog", LOGS)):
         for _, vrf in root.items("service", service):
-            yield from vrf.items("server")
-    yield from root.items("system", "aaa", "radius", "server")
+            yield from ((server, what, own) for server, own in vrf.items("server"))
+    yield from ((server, LOGINS, own) for server, own in root.items("system", "aaa", "radius", "server"))
     for _, own in root.items("system", "aaa", "tacacs", "server"):
-        yield own.text("host"), own.at("host")
+        yield own.text("host"), LOGINS, own.at("host")
 
 
-def _relays(root: Object) -> Iterator[tuple[str, Object]]:
-    yield from root.items("service", "dhcp-relay", "default", "server")
+def _relays(root: Object) -> Iterator[tuple[str, str, Object]]:
+    yield from ((server, LEASES, own) for server, own in root.items("service", "dhcp-relay", "default", "server"))
     for _, port in root.items("service", "dhcp-relay6", "default", "interface", "upstream"):
-        yield port.text("address"), port.at("address")
+        yield port.text("address"), LEASES, port.at("address")
 
 
 def _openings(root: Object) -> Iterator[_Said]:
@@ -105,12 +103,30 @@ def _openings(root: Object) -> Iterator[_Said]:
         if own.line:
             yield own.line, f"{' '.join(path)} {reason}"
     yield from _open_ports(root)
+    yield from _open_services(root)
     for user, own in root.items("service", "snmp-server", "username"):
         if own.at("auth-none").line:
             yield own.line, f"the SNMP user {user} proves nothing"
     for user, own in root.items("system", "aaa", "user"):
         if own.text("hashed-password") in _NO_HASH:
             yield own.line, f"the account {user} has no password that is hashed: anybody may be it"
+
+
+def _open_services(root: Object) -> Iterator[_Said]:
+    """Services that answer beside the management port, whose lists are the only ones that judge them, and root."""
+    ssh, api = root.at("system", "ssh-server"), root.at("system", "api")
+    is_apart = any(name.startswith("eth") and own.at("ip", "address").below for name, own in root.items("interface"))
+    is_on = ssh.text("state", default="enabled") in _ON
+    if is_apart and is_on and ssh.at("vrf").below.keys() != {_MANAGEMENT}:
+        yield ssh.at("vrf").line or ssh.line, "SSH answers in another VRF than mgmt, where no list is asked"
+    if ssh.text("permit-root-login") in _ON:
+        yield ssh.at("permit-root-login").line, "root may log in over SSH, and is no operator's account"
+    for address, own in api.items("listening-address"):
+        if address not in {"localhost", "127.0.0.1", "::1"}:
+            yield own.line, f"the API answers at {address}, and not to the switch itself alone"
+    for address, own in root.items("service", "snmp-server", "listening-address"):
+        if is_apart and own.text("vrf") != _MANAGEMENT and address not in {"localhost", "localhost-v6"}:
+            yield own.line, f"SNMP answers at {address} in another VRF than mgmt, where no list is asked"
 
 
 def _open_ports(root: Object) -> Iterator[_Said]:

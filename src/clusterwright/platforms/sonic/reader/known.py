@@ -60,7 +60,7 @@ FLEX_COUNTER_TABLE FLEX_COUNTER_STATUS POLL_INTERVAL BULK_CHUNK_SIZE FLEX_COUNTE
 GNMI ca_crt client_auth log_level port server_crt server_key user_auth vrf
 GNMI_CLIENT_CERT role
 INTERFACE ipv6_use_link_local_only=disable vrf_name
-KDUMP *
+KDUMP enabled memory num_dumps
 LLDP enabled hello_time system_name
 LOGGER *
 LOOPBACK_INTERFACE vrf_name
@@ -68,7 +68,7 @@ MAP_PFC_PRIORITY_TO_QUEUE *
 MGMT_INTERFACE gwaddr
 MGMT_PORT admin_status alias description
 MGMT_VRF_CONFIG mgmtVrfEnabled
-NTP admin_state authentication dhcp server_role src_intf vrf
+NTP admin_state authentication dhcp=disabled server_role=disabled src_intf vrf
 NTP_SERVER admin_state association_type iburst resolve_as trusted version
 PASSW_HARDENING *
 PFC_PRIORITY_TO_PRIORITY_GROUP_MAP *
@@ -101,7 +101,6 @@ TACPLUS_SERVER priority tcp_port vrf
 TC_TO_DSCP_MAP *
 TC_TO_PRIORITY_GROUP_MAP *
 TC_TO_QUEUE_MAP *
-TELEMETRY *
 VERSIONS *
 VLAN description dhcp_servers vlanid
 VLAN_INTERFACE vrf_name
@@ -113,6 +112,9 @@ WRED_PROFILE yellow_drop_probability yellow_max_threshold yellow_min_threshold
 # Tables whose rows begin with the VRF; the readers take in the sessions of one.
 _OF_A_VRF = ("BGP_GLOBALS", "BGP_NEIGHBOR", "BGP_PEER_GROUP")
 _VRF = "default"
+# Programs of an image that forward, or serve what lists and tables are judged for here; others listen by themselves.
+_FEATURES = frozenset({"bgp", "dhcp_relay", "eventd", "gnmi", "lldp", "macsec", "radv", "snmp", "stp", "sysmgr"})
+_FORWARDING = frozenset({"database", "pmon", "swss", "syncd", "teamd"})
 _ANY = "*"
 
 
@@ -139,9 +141,17 @@ def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
             place = text.find(f'"{row}"', start)
             if table.startswith(_OF_A_VRF) and row.partition("|")[0] != _VRF:
                 yield _at(text, place, (table, row))
+            if table == "FEATURE" and _is_other(row, fields):
+                yield _at(text, place, (table, row))
             for field, value in fields.items() if isinstance(fields, dict) else ():
                 if not KNOWN[table] & {_ANY, field, f"{field}={value}"}:
                     yield _at(text, text.find(f'"{field}"', place), (table, row, field))
+
+
+def _is_other(feature: str, fields: Mapping[str, Any]) -> bool:
+    """Whether a program runs that nobody here knows, or one does not that forwarding needs."""
+    is_on = str(fields.get("state", "")).endswith("enabled")
+    return feature not in _FEATURES | _FORWARDING if is_on else feature in _FORWARDING
 
 
 def _at(text: str, start: int, keys: tuple[str, ...]) -> Unread:

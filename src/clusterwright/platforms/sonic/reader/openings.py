@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clusterwright.platforms.reader import Fault, Login, Planned, stranger
+from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Login, Planned, stranger
 from clusterwright.platforms.sonic.reader import known
 from clusterwright.platforms.unread import Unread
 from clusterwright.spec.hardware.platforms import platforms
@@ -29,6 +29,19 @@ _OPEN = {
     "BGP_GLOBALS_LISTEN_PREFIX": "takes a session with whoever asks",
     **dict.fromkeys(_AROUND.split(), _ELSEWHERE),
 }
+_SERVERS = {
+    "TACPLUS_SERVER": LOGINS,
+    "RADIUS_SERVER": LOGINS,
+    "NTP_SERVER": TIME,
+    "SYSLOG_SERVER": LOGS,
+    "DNS_NAMESERVER": NAMES,
+}
+_ASKED = (
+    ("GNMI", "gnmi", "client_auth", "true", "gNMI asks nobody for a certificate"),
+    ("GNMI", "gnmi", "user_auth", "cert", "gNMI takes callers by other means than their certificate"),
+    ("SSH_SERVER", "POLICIES", "permit_root_login", "no", "root is no operator's account"),
+    ("SSH_SERVER", "POLICIES", "password_authentication", "false", "the factory's account opens with its password"),
+)
 SYSTEM = "sonic"  # as the catalogue names it
 Json = Mapping[str, Any]
 
@@ -49,6 +62,7 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
     if "MGMT_INTERFACE" in document and not has_vrf:
         yield text.find('"MGMT_INTERFACE"'), "the management port is in the default VRF, which joins the two networks"
     yield from _exchanged(text, document)
+    yield from _services(text, document)
     if declared is not None:
         yield from _unplanned(text, document, device, declared)
         yield from _relays(text, document, declared)
@@ -73,6 +87,25 @@ def _exchanged(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
                 break
 
 
+def _services(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
+    """Services that ask callers for too little, whatever list says who reaches them."""
+    for table, row, field, wanted, what in _ASKED:
+        own = document.get(table, {}).get(row, {})
+        if document.get(table) and own.get(field) != wanted:
+            place = text.find(f'"{table}"')
+            place = text.find(f'"{field}"', place) if field in own else place
+            yield place, f"{table}: {field} is {own.get(field, 'not said')} and ought to be {wanted}: {what}"
+    for name, own in document.get("GNMI_CLIENT_CERT", {}).items():
+        if own.get("role") != ["gnmi_readonly"]:
+            yield text.find(f'"{name}"', text.find('"GNMI_CLIENT_CERT"')), f"the collector {name} may change the switch"
+    for name, own in document.get("SNMP_USER", {}).items():
+        if own.get("SNMP_USER_TYPE", "").lower() != "priv":
+            yield (
+                text.find(f'"{name}"', text.find('"SNMP_USER"')),
+                f"the SNMP user {name} proves nothing",
+            )
+
+
 def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: Planned) -> Iterator[Fault]:
     """Ports, addresses and sessions that the plan does not know."""
     planned = declared.linked.get(device, frozenset())
@@ -86,22 +119,21 @@ def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: P
                 yield text.find(f'"{key}"'), what
     for key in document.get("BGP_NEIGHBOR", {}):
         peer = key.rpartition("|")[2]
-        if (":" in peer or "." in peer) and not declared.knows(peer):
-            yield text.find(f'"{key}"'), f"a BGP session with {peer}, which is on no planned link"
-    for table in ("TACPLUS_SERVER", "RADIUS_SERVER", "NTP_SERVER", "SYSLOG_SERVER", "DNS_NAMESERVER"):
+        if (":" in peer or "." in peer) and (what := declared.unmet(device, peer)):
+            yield text.find(f'"{key}"'), what
+    for table, service in _SERVERS.items():
         for server in document.get(table, {}):
-            if what := stranger(server, declared):
+            if what := stranger(server, service, declared):
                 yield text.find(f'"{server}"', text.find(f'"{table}"')), what
 
 
 def _relays(text: str, document: Mapping[str, Json], declared: Planned) -> Iterator[Fault]:
-    """Servers on no planned network that hosts' requests go to."""
+    """Servers that hosts' requests go to, and that nobody planned."""
     for table, field in (("VLAN", "dhcp_servers"), ("DHCP_RELAY", "dhcpv6_servers")):
-        for vlan, fields in document.get(table, {}).items():
+        for fields in document.get(table, {}).values():
             for server in fields.get(field, ()):
-                if not declared.knows(server):
-                    place = text.find(f'"{server}"', text.find(f'"{table}"'))
-                    yield place, f"what hosts of {vlan} ask by DHCP goes to {server}, which is on no planned network"
+                if what := stranger(server, LEASES, declared):
+                    yield text.find(f'"{server}"', text.find(f'"{table}"')), what
 
 
 def snmp_users(path: str, text: str) -> Iterator[Login]:
