@@ -177,15 +177,33 @@ def test_a_sheet_fits(width: int, is_paper: bool, report: Path, tmp_path: Path) 
     style = (report / "report.css").read_text()
     (tmp_path / "report.css").write_text(style.replace("@media print", "@media all") if is_paper else style)
     (tmp_path / "racks").mkdir()
-    html = re.sub(r"<meta http-equiv=[^>]*>", "", (report / "racks/x00.html").read_text())
-    (tmp_path / "racks/x00.html").write_text(html.replace("</body>", f"<script>{probe}</script></body>"))
-    page = tmp_path / "frame.html"
-    page.write_text(
+    assert float(framed(report / "racks/x00.html", "racks/x00.html", width, probe, tmp_path)) <= 0
+
+
+def test_on_a_phone_a_wide_table_shows_that_it_goes_on(report: Path, tmp_path: Path) -> None:
+    """The page is as wide as the screen; what is wider can be reached by keys, and is shaded where it goes on."""
+    probe = """
+        const page = document.documentElement, tables = [...document.querySelectorAll(".scroll")];
+        const wide = tables.filter((at) => at.scrollWidth > at.clientWidth);
+        const shaded = (at) => getComputedStyle(at).backgroundAttachment.includes("scroll") && at.tabIndex === 0;
+        const rows = [...document.querySelectorAll("tbody tr")].map((at) => getComputedStyle(at).backgroundColor);
+        const said = [page.scrollWidth - page.clientWidth, wide.length > 5, wide.every(shaded), ...new Set(rows)];
+        parent.postMessage(said.join(" "), "*");
+    """
+    assert framed(report / "index.html", "index.html", 390, probe, tmp_path) == "0 true true rgba(0, 0, 0, 0)"
+
+
+def framed(page: Path, name: str, width: int, probe: str, folder: Path) -> str:
+    """What ``probe`` posts from ``page``, laid into ``folder`` by ``name`` and shown ``width`` pixels wide."""
+    html = re.sub(r"<meta http-equiv=[^>]*>", "", page.read_text())
+    (folder / name).write_text(html.replace("</body>", f"<script>{probe}</script></body>"))
+    frame = folder / "frame.html"
+    frame.write_text(
         "<output></output>"
         "<script>onmessage = (e) => { document.querySelector('output').textContent = e.data; };</script>"
-        f'<iframe src="racks/x00.html" style="width: {width}px; height: 700px; border: 0"></iframe>'
+        f'<iframe src="{name}" style="width: {width}px; height: 700px; border: 0"></iframe>'
     )
-    assert float(measured(visit(page, tmp_path))) <= 0
+    return measured(visit(frame, folder))
 
 
 def test_a_sheet_is_printed_across(report: Path, tmp_path: Path) -> None:
