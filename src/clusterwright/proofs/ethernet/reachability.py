@@ -49,12 +49,6 @@ def ideal_edges(fabric: RoutedFabric) -> tuple[Edge, ...]:
     return tuple(edges)
 
 
-@lru_cache(maxsize=16)
-def real_routes(fabric: RoutedFabric) -> Routes:
-    """How routes spread by the rendered policies."""
-    return spread(fabric, edges_of(fabric))
-
-
 def _run(tree: RenderedTree) -> Verdict:
     network = network_of_tree(tree)
     facts: list[Fact] = []
@@ -62,7 +56,7 @@ def _run(tree: RenderedTree) -> Verdict:
     tried = 0
     for fabric in network.fabrics:
         if len(fabric.routers) > 1:
-            ideal, real = spread(fabric, ideal_edges(fabric), counts_sessions=False), real_routes(fabric)
+            ideal, real = spread(fabric, ideal_edges(fabric), counts_sessions=False), spread(fabric, edges_of(fabric))
             facts += _facts(fabric, label(fabric, network.fabrics), real)
             found += _differences(tree, fabric, ideal, real)
             found += _narrow(tree, fabric, real)
@@ -189,10 +183,9 @@ def _policy_mark(policy: Policy, session: Session) -> Mark:
 
 def _narrow(tree: RenderedTree, fabric: RoutedFabric, real: Routes) -> Iterator[Counterexample]:
     """Switches that may not use as many equal paths as they are told of."""
-    widest = real.sessions.max(axis=1, initial=0)
-    for at, router in enumerate(fabric.routers):
-        if router.max_paths and router.max_paths < widest[at]:
-            message = f"uses at most {router.max_paths} equal paths, but has {int(widest[at])} to some prefix"
+    for router, widest in zip(fabric.routers, real.sessions, strict=True):
+        if router.max_paths and router.max_paths < widest:
+            message = f"uses at most {router.max_paths} equal paths, but has {int(widest)} to some prefix"
             yield example(tree, router.device, router.bgp_file, router.max_paths_mark, message)
 
 

@@ -64,7 +64,9 @@ class Announced:
 
 @dataclass(frozen=True, eq=False)
 class Routes:
-    """The outcome: hops of the best path (-1 without a route), how many there are, and over how many sessions."""
+    """The outcome: hops of the best path (-1 without a route) and how many there are; over how many ``sessions``, for
+    all columns or, of a whole fabric, at most.
+    """
 
     hops: NDArray[np.int8]
     paths: Counts
@@ -145,14 +147,14 @@ def spread(fabric: RoutedFabric, edges: tuple[Edge, ...], *, counts_sessions: bo
     masks = _masks(fabric)
     groups = _groups(fabric, edges)
     is_foreign = _foreign(fabric, known)
-    whole = Routes(np.full(shape, -1, np.int8), np.zeros(shape, np.float32), np.zeros(shape, np.float32), {})
+    whole = Routes(np.full(shape, -1, np.int8), np.zeros(shape, np.float32), np.zeros(shape[0], np.float32), {})
     tags: dict[Tags, Flags] = {}
     for start in range(0, shape[1], _AT_ONCE):
         block = slice(start, start + _AT_ONCE)
         part = _spread(groups, masks, known.origin[:, block], is_foreign[:, block], block, counts_sessions)
         whole.hops[:, block], whole.paths[:, block] = part.hops, part.paths
         if counts_sessions:
-            whole.sessions[:, block] = part.sessions
+            np.maximum(whole.sessions, part.sessions.max(axis=1), out=whole.sessions)
         for tag, flags in part.tags.items():
             tags.setdefault(tag, np.zeros(shape, bool))[:, block] = flags
     return replace(whole, tags=tags)
@@ -291,7 +293,7 @@ def _groups(fabric: RoutedFabric, edges: tuple[Edge, ...]) -> _Groups:
     return found
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=1)
 def _masks(fabric: RoutedFabric) -> _Masks:
     return _Masks(fabric, announced(fabric))
 
