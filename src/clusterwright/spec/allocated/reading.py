@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 from pathlib import Path as FilePath
 
@@ -76,7 +76,7 @@ class _FactReader:
         for self.line, line in enumerate(text.split("\n"), 1):
             if not line or line.startswith("#"):
                 continue
-            if _MARK.match(line):
+            if line[0] in "<=>|" and _MARK.match(line):
                 message = f"Git left a conflict here: `{line[:40]}`."
                 hint = "Keep the lines of both sides, and let `clusterwright lint` name what they give away twice."
                 self.problem(NO_FACT, 1, message, hint)
@@ -104,23 +104,29 @@ class _FactReader:
         return known.get(name)
 
     def entry(self, read: Callable[[str, str], None], line: str) -> None:
-        found = _ENTRY.fullmatch(line.rstrip())
-        if found is None:
+        # what is written by the program is split at once; the expression would try every character of long lines
+        name, colon, rest = line.partition(": ")
+        if colon and name[:2] == "  " and not name[2:3].isspace() and len(name) > 2 and rest.strip() == rest != "":
+            found = name[2:], rest
+        elif (parts := _ENTRY.fullmatch(line.rstrip())) is not None:
+            found = parts[1], parts[2]
+        else:
             column = len(line) - len(line.lstrip()) + 1
             self.problem(NO_FACT, column, "This line is no fact: two blanks, a name, a colon, and what it has.", _AGAIN)
             return
         try:
-            read(found[1], found[2])
+            read(*found)
         except _NoFactError as error:
             self.problem(NO_FACT, max(2, line.find(error.word)) + 1, f"{error}.", _AGAIN)
         except ValueError as error:
-            self.problem(NO_FACT, found.start(2) + 1, f"{error}.", _AGAIN)
+            self.problem(NO_FACT, line.index(found[1], len(found[0]) + 2) + 1, f"{error}.", _AGAIN)
 
-    def once(self, what: str, *key: object) -> None:
+    def once(self, what: str | Callable[[], str], *key: object) -> None:
         """Notes that this line gives something away; refused where a line before it has."""
         first = self.given.setdefault(key, self.line)
         if first != self.line:
-            message = f"Line {first} and line {self.line} both give {what} away."
+            said = what if isinstance(what, str) else what()
+            message = f"Line {first} and line {self.line} both give {said} away."
             hint = "Two branches grew at once: delete the line of the later one, and run `clusterwright allocate`."
             self.problem(GIVEN_TWICE, 3, message, hint)
 
@@ -171,7 +177,7 @@ class _FactReader:
         self.once(f"number {number} of {fabric} {tier}", "number", fabric, tier, number)
         for address in (loopback, hosts):
             if address is not None:
-                self.once(f"the address {_text(value, address)}", "address", fabric, address)
+                self.once(partial(_address_in, value, address), "address", fabric, address)
         rack, unit = _named(_need(words, "rack")[0]), _unit(_need(words, "unit")[0])
         self.switches[key] = StandingSwitch(
             key,
@@ -193,10 +199,10 @@ class _FactReader:
     def cable(self, known: list[StandingCable], key: str, value: str) -> None:
         device, _, ports = key.partition(" ")
         ends, _, addresses = value.partition(" @ ")
-        own = expand_all(ports.split())
+        own = expand_all(ports.split()) if ".." in ports else ports.split()
         uppers: list[str] = []
         upper_ports: list[str] = []
-        for item in ends.split(", "):
+        for item in ends.split(", ") if ", " in ends else (ends,):
             _add_ends(item, uppers, upper_ports)
         if len(own) != len(uppers) or not own:
             raise _NoFactError(f"{device} has {len(own)} ports here, and {len(uppers)} go with them")
@@ -318,23 +324,27 @@ def _address(word: str) -> int:
         raise _NoFactError(f'"{word}" is no address', word) from None
 
 
-def _text(value: str, address: int) -> str:
-    """The word of a line that writes an address."""
+def _address_in(value: str, address: int) -> str:
+    """An address as the line writes it."""
     for word in value.split():
         bare = word.partition("/")[0]
         if (":" in bare or "." in bare) and bare[0].isalnum():
             try:
                 if _address(bare) == address:
-                    return word
+                    return f"the address {word}"
             except ValueError:
                 continue
-    return value
+    return f"the address {value}"
 
 
 def _add_ends(item: str, devices: list[str], ports: list[str]) -> None:
     """``leaf-00..07 1`` or ``leaf-00 1..8``: devices and ports that go together."""
-    device, _, words = item.strip().partition(" ")
-    names, own = expand(device), expand_all(words.split())
+    if ".." not in item and (words := item.split()):
+        devices += [words[0]] * (len(words) - 1)
+        ports += words[1:]
+        return
+    device, _, rest = item.strip().partition(" ")
+    names, own = expand(device), expand_all(rest.split())
     if len(own) == 1:
         own *= len(names)
     elif len(names) == 1:
