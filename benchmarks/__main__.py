@@ -15,6 +15,7 @@ from benchmarks.reference import loop_s
 
 SECTIONS = {
     "stages": "Each stage at 1, 4, 16 and 43 pods of the RoCE cluster (384 nodes each)",
+    "units": "Lint and plan at 32, 128 and 512 units of the InfiniBand cluster (32 nodes each)",
     "inventory": "The inventory of 24,576 GPUs in each of its forms",
     "eos": "Rendering one EOS switch, beside pyavd",
     "observe": "Comparing the cabling of 24,576 endpoints with a scan",

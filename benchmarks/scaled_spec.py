@@ -1,8 +1,11 @@
-"""The RoCE reference cluster cut or grown to a number of pods: what every benchmark runs on."""
+"""The reference clusters cut or grown: the RoCE one to a number of pods, the InfiniBand one to a number of units."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -70,3 +73,70 @@ def _shares(reference: ClusterSpec, pods: int) -> list[dict[str, object]]:
         {"device": device, "pods": share} if share else {"device": device, "remove": True}
         for device, share in zip(devices, shares, strict=True)
     ]
+
+
+NODES_PER_UNIT = 32
+UNITS_PER_SUBNET = 128  # 32,768 GPUs below 2,560 switches: what a subnet's 49,151 LIDs (CW307) leave room for
+
+
+def write_scaled_subnets(units: int, out: Path) -> Path:
+    """Write a spec of ``units`` scalable units on as few subnets as LIDs allow, a multiple of 8 in each.
+
+    Returns its path.
+
+    Each subnet is a fabric of its own with a node group, a subnet manager and an NCCL profile of its own; frontend,
+    management and storage are everybody's.
+    """
+    spec: dict[str, Any] = yaml.safe_load((folder("inventory") / "ib-24k.yaml").read_text())
+    count = -(-units // UNITS_PER_SUBNET)
+    marks = "abcdefghijklmnop"[:count]
+    groups = {mark: f"compute-{mark}" for mark in marks}
+    compute, backend = spec["nodes"][0], spec["fabrics"][0]
+    frontend, management = spec["fabrics"][1:]
+    subnets = {mark: _subnet(backend, mark, groups[mark], units // count) for mark in marks}
+    nodes = [
+        compute | {"name": name, "count": NODES_PER_UNIT * units // count, "prefix": f"gpu{mark}"}
+        for mark, name in groups.items()
+    ]
+    names = list(groups.values())
+    frontend["attach"][:1] = [{"nodes": name, "nics": "frontend"} for name in names]
+    frontend["tiers"][-1] |= {"model": "dcs-7816r3", "count": 8}
+    frontend["addressing"]["hosts"] = "fd24:1b24:f000::/49"
+    management["addressing"] |= {"hosts": "10.204.0.0/14", "links": "10.201.64.0/18", "loopbacks": "10.201.0.0/18"}
+    for border in spec["borders"]:
+        border["port"] = LAST_PORT if border["device"].startswith("ssw-") else border["port"]
+    for mount in spec["mounts"]:
+        mount["nodes"] = names
+    spec["zones"][0] |= {"nodes": names, "fabrics": [*(each["name"] for each in subnets.values()), "frontend"]}
+    scaled = spec | {
+        "name": f"ib-{units}-units",
+        "nodes": [*nodes, *spec["nodes"][1:]],
+        "fabrics": [*subnets.values(), frontend, management],
+        "nccl": [
+            spec["nccl"] | {"name": name, "nodes": name, "fabric": subnets[mark]["name"]}
+            for mark, name in groups.items()
+        ],
+        "scheduler": spec["scheduler"] | {"nodes": names},
+        "jobs": [],
+        "expect": [],
+    }
+    path = out / f"ib-{units}-units.yaml"
+    path.write_text(yaml.dump(scaled, Dumper=_WithoutAnchors, sort_keys=False))
+    return path
+
+
+def _subnet(backend: Mapping[str, Any], mark: str, nodes: str, units: int) -> dict[str, Any]:
+    """The backend of one node group, with as many cores as its spines fill."""
+    fabric = deepcopy(dict(backend)) | {"name": f"backend-{mark}", "attach": [{"nodes": nodes, "nics": "backend"}]}
+    for tier in fabric["tiers"]:
+        tier["role"] += f"-{mark}"
+    fabric["tiers"][-1]["count"] = units // 8
+    fabric["subnet_manager"]["nodes"] = nodes
+    return fabric
+
+
+class _WithoutAnchors(yaml.SafeDumper):
+    """What occurs twice is written twice: specs use no aliases (CW103)."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True

@@ -23,3 +23,17 @@ def test_a_scaled_spec_lints_clean(pods: int, tmp_path: Path, monkeypatch: pytes
     findings = lint_path(write_scaled_spec(pods, tmp_path)).findings
 
     assert [f"{finding.code} {finding.message}" for finding in findings] == []
+
+
+@pytest.mark.parametrize("units", [32, 128, 512])
+def test_a_spec_of_several_subnets_lints_clean(units: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A subnet has 49,151 LIDs (CW307): 131,072 GPUs are four, each a fabric with nodes of its own."""
+    monkeypatch.setattr(sys, "path", [str(CHECKOUT), *sys.path])
+    from benchmarks.scaled_spec import write_scaled_subnets
+    from benchmarks.units import SIZES
+
+    assert units in SIZES
+
+    findings = lint_path(write_scaled_subnets(units, tmp_path)).findings
+
+    assert [f"{finding.code} {finding.message}" for finding in findings] == []
