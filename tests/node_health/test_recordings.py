@@ -106,17 +106,29 @@ def test_the_command_says_why_and_tells_slurm_by_its_status(tmp_path: Path, caps
 
 
 @pytest.mark.parametrize(
-    ("kind", "state", "fits"),
-    [("notify", "start", True), ("notify", "auto-restart", False), ("oneshot", "start", False)],
+    ("kind", "state", "since_us", "job", "fits"),
+    [
+        ("notify", "activating/start", 0, "", True),
+        ("notify", "activating/auto-restart", 9, "", False),
+        ("notify", "deactivating/stop-sigterm", 9, "7", True),
+        ("notify", "inactive/dead", 9, "7", True),
+        ("notify", "inactive/dead", 9, "", False),
+        ("notify", "inactive/dead", 0, "7", False),
+        ("notify", "failed/failed", 9, "", False),
+        ("oneshot", "activating/start", 0, "7", False),
+        ("oneshot", "activating/start", 9, "7", True),
+    ],
 )
-def test_a_daemon_that_is_started_anew_is_no_reason_and_one_that_keeps_ending_is(
-    kind: str, state: str, fits: bool
+def test_a_unit_that_is_started_anew_is_no_reason_and_one_that_keeps_ending_is(
+    kind: str, state: str, since_us: int, job: str, fits: bool
 ) -> None:
-    """A deployment starts daemons anew while Slurm asks: what drains a node then, nothing takes back."""
+    """A deployment starts units anew while Slurm asks: what drains a node then, nothing takes back."""
     answers, expected = kept("h100-roce")
     asked = next(line for line in answers if line.startswith("systemctl show"))
-    told = f"Type={kind}\nId=chronyd.service\nActiveState=activating\nSubState={state}\n"
-    said = re.sub(r"Type=\w+\nId=chronyd\.service\n.*\n.*\n", told, answers[asked].text)
+    active, _, sub = state.partition("/")
+    told = f"Type={kind}\nId=chronyd.service\nActiveState={active}\nSubState={sub}\n"
+    told += f"ActiveEnterTimestampMonotonic={since_us}\n" + (f"Job={job}\n" if job else "")
+    said = re.sub(r"Type=\w+\nId=chronyd\.service\n.*\n.*\n.*\n", told, answers[asked].text)
     assert checks({**answers, asked: Answer(said)}, expected)["units"].ok is fits
 
 

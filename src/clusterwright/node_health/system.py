@@ -129,8 +129,8 @@ def _time(readings: Readings, source: str, most_ms: float) -> Check:
 
 
 def _units(readings: Readings, units: list[str]) -> Check:
-    """What has to run. A daemon that a deployment starts anew this moment is well: Slurm would drain a node for it."""
-    asked = ("systemctl", "show", "--property=Id,Type,ActiveState,SubState", *units)
+    """What has to run. A unit that a deployment starts anew this moment is well: Slurm would drain a node for it."""
+    asked = ("systemctl", "show", "--property=Id,Type,ActiveState,SubState,ActiveEnterTimestampMonotonic,Job", *units)
     parts = readings.run(*asked).text.strip().split("\n\n") if units else []
     held = dict(
         zip(units, (_state(dict(line.split("=", 1) for line in part.splitlines() if "=" in line)) for part in parts))
@@ -140,10 +140,15 @@ def _units(readings: Readings, units: list[str]) -> Check:
 
 
 def _state(shown: Mapping[str, str]) -> str:
-    # One that ended and waits to be tried again is in auto-restart, and what runs once has not done its work yet.
-    starts = shown.get("SubState", "").startswith("start") and shown.get("Type") != "oneshot"
+    """systemd's word for a unit; ``active`` for one that is on its way back, and looked at again next time."""
     held = shown.get("ActiveState", "unknown")
-    return "active" if starts or held == "reloading" else held
+    # One that ended and waits to be tried again is in auto-restart, and what runs once has not done its work yet.
+    comes = shown.get("SubState", "").startswith("start")
+    # Between its stop and its start a restarted unit is inactive, with a job that systemd has for it.
+    waits = held == "inactive" and shown.get("Job", "") not in ("", "0")
+    ran = shown.get("ActiveEnterTimestampMonotonic", "0") != "0"
+    again = ran and (comes or waits or held == "deactivating")
+    return "active" if again or held == "reloading" or (comes and shown.get("Type") != "oneshot") else held
 
 
 def _image(readings: Readings, image: Mapping[str, str]) -> Check:
