@@ -36,8 +36,10 @@ class Operator:
         """Bring machines everything that is rendered for them; fails when one does not take it."""
         addresses = {name: self._address(name) for name in nodes}
         known = self.folder / "known_hosts"
+        known.touch()
+        kept = [line for line in known.read_text().splitlines(True) if line.split()[0] not in addresses.values()]
         with inside(self.namespace):
-            known.write_text(_host_keys(list(addresses.values())))
+            known.write_text("".join(kept) + _host_keys(list(addresses.values())))
             access = Access(addresses, self.key, known, user=USER, trial_s=TRIAL_S)
             target = ResolvingTarget(
                 AnsibleTarget(self.folder / "runs", access, connect_timeout_s=60), lambda: self.secrets
@@ -73,6 +75,15 @@ def new_key(path: Path) -> str:
     """Make a private key at ``path``; gives the public one."""
     _output("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "netops@lab.example.net", "-f", str(path))
     return path.with_suffix(".pub").read_text().strip()
+
+
+def new_secrets(devices: Sequence[str]) -> dict[str, str]:
+    """What the sources of the spec's secrets would give: of those that each device has of its own, one for each."""
+    authority = _output(
+        *("openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout", "/dev/null", "-subj", "/CN=site")
+    )
+    keys = {f"watch-keys.{device}": _output("openssl", "genpkey", "-algorithm", "ed25519") for device in devices}
+    return {"munge-key": "0123456789abcdef" * 4, "log-authority": authority, **keys}
 
 
 def _output(*command: str) -> str:

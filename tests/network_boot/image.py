@@ -10,7 +10,6 @@ import subprocess
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
-from clusterwright.intent.credentials import AUTHORITIES
 
 CHECKOUT = Path(__file__).parents[2]
 HTTP = "srv/http"
@@ -26,6 +25,7 @@ section() { echo "## $1"; }
 section hostname; uname -n
 section addresses; ip -j addr show scope global
 section routes; ip -j route show table all; section routes6; ip -j -6 route show table all
+section secrets; ls /etc/clusterwright /etc/credstore /etc/pki/clusterwright
 section filter; nft list chain inet clusterwright output
 section end
 """
@@ -69,7 +69,6 @@ def build(tree: Path, image: str, addresses: int, folder: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
         place.chmod(mode)
-    _authority(definition / "mkosi.extra" / AUTHORITIES.removeprefix("/"))
     done = subprocess.run(
         [CHECKOUT / "tools/build-image", definition, folder], capture_output=True, text=True, check=False
     )
@@ -77,10 +76,3 @@ def build(tree: Path, image: str, addresses: int, folder: Path) -> None:
     for built in folder.iterdir():
         if built.name.endswith((".cpio.zst", ".vmlinuz")):
             os.link(built.resolve(), tree / HTTP / "images" / built.name)
-
-
-def _authority(place: Path) -> None:
-    """What a package of the site brings: the authority that log servers' certificates are of."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    command = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout", "/dev/null", "-subj", "/CN=site"]
-    subprocess.run([*command, "-out", str(place)], check=True, capture_output=True)

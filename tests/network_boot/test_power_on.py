@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_interface
@@ -22,13 +22,14 @@ import pytest
 from tests.network_boot import job
 from tests.network_boot.boot_server import serving
 from tests.network_boot.controller import Controller, controlling, unpack
-from tests.network_boot.deployment import Operator, new_key
+from tests.network_boot.deployment import Operator, new_key, new_secrets
 from tests.network_boot.image import END, HTTP, build, write
 from tests.network_boot.machine import Machine, powered_on
 from tests.network_boot.rack import RackSwitch, dropped, rack_switch, racks
 from tests.network_boot.site_servers import site_servers
 
 from clusterwright.deploy.secrets.secrets import resolve_tree
+from clusterwright.intent.credentials import credentials_of
 from clusterwright.intent.needs.jobs import MASTER_PORT
 from clusterwright.output.engine import render_device
 from clusterwright.plan.boot import servers_by_rack
@@ -39,10 +40,9 @@ from clusterwright.spec.load import load_spec
 
 HERE = Path(__file__).parent
 NODES = ("gpu-p00r00n0", "gpu-p00r00n1")
-TO_KERNEL_S, TO_SYSTEM_S, TO_IDLE_S = 300, 900, 600  # with an emulated processor on a busy machine
+TO_SYSTEM_S, TO_IDLE_S = 900, 600  # with an emulated processor on a busy machine
 ASK_A_NODE = "cat /run/clusterwright/health.json; systemctl --failed; journalctl --unit=slurmd --no-pager --lines=30"
 AGENT = "etc/coop/agent.conf"
-SECRETS = {"munge-key": "0123456789abcdef" * 4}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]  # each step has its own, which says what it waited for
 
@@ -58,12 +58,6 @@ class Site:
     operator: Operator
     folder: Path
 
-    @property
-    def fetched(self) -> list[str]:
-        """What nginx handed out whole, in order."""
-        lines = (self.folder / "logs/access.log").read_text().splitlines()
-        return [found[1] for line in lines if (found := re.search(r'"GET (\S+) HTTP/1.1" 200', line))]
-
 
 @contextmanager
 def site(spec: str, folder: Path, built: Callable[[Path, Plan], None]) -> Iterator[Site]:
@@ -77,7 +71,8 @@ def site(spec: str, folder: Path, built: Callable[[Path, Plan], None]) -> Iterat
     (server,) = servers_by_rack(plan)[plan.by_name[NODES[0]].rack]
     tree, logs = folder / server, folder / "logs"
     logs.mkdir()
-    rendered = resolve_tree(tuple(render_device(plan, server)), SECRETS)
+    secrets = new_secrets([server, *NODES])
+    rendered = resolve_tree(tuple(render_device(plan, server)), secrets)
     write({each.path: each for each in rendered}, tree)
     built(tree, plan)
     prefix = f"{spec.removesuffix('.yaml')}.{os.getpid()}."
@@ -96,7 +91,7 @@ def site(spec: str, folder: Path, built: Callable[[Path, Plan], None]) -> Iterat
         site_servers(plan, hall.namespace, logs),
         serving(namespace, server, tree, addresses, hall.gateway.partition("/")[0], logs),
     ):
-        yield Site(plan, server, rack, hall, Operator(plan, namespace, key, folder, SECRETS), folder)
+        yield Site(plan, server, rack, hall, Operator(plan, namespace, key, folder, secrets), folder)
 
 
 def until(found: Callable[[], bool], seconds: int, machine: Machine) -> None:
@@ -125,9 +120,50 @@ def test_lint_misses_a_flow_before_a_machine_does(flow: str, tmp_path: Path) -> 
     assert {"CW622"} <= {each.code for each in lint_path(spec).findings}
 
 
-@pytest.fixture(scope="module")
-def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Machine]]:
-    """A machine that has come up, with another one beside it that is switched off."""
+@dataclass(frozen=True)
+class Cluster:
+    """A rack of machines that came up by themselves, and the scheduler that has them."""
+
+    site: Site
+    machines: tuple[Machine, ...]
+    controller: Controller
+
+    def come_up(self, nodes: Sequence[str], boot: int = 1) -> None:
+        """Wait until machines have started their system for the ``boot``-th time, and do as people do: deploy."""
+        machines = [machine for machine in self.machines if machine.node in nodes]
+        until(lambda: all(each.said.count(END) == boot for each in machines), TO_SYSTEM_S, machines[0])
+        # Slurm gave them up: this is what a boot looks like that takes longer than it waits.
+        away = ("update", f"NodeName={','.join(nodes)}", "State=DOWN", "Reason=Not responding")
+        self.controller.ask("scontrol", *away, user="slurm")
+        self.site.operator.deploy(nodes)
+        states = ""
+        deadline = time.monotonic() + TO_IDLE_S
+        while set(states.split()) != {"idle"}:
+            assert time.monotonic() < deadline, f"{self.controller.ask('scontrol', 'show', 'nodes')}{self.why()}"
+            time.sleep(1)
+            states = self.controller.ask("sinfo", "--noheader", "--Node", "--format=%T")
+
+    def why(self) -> str:
+        """What the controller and every node say of what keeps the nodes from jobs."""
+        of_nodes = (self.site.operator.run(node, ASK_A_NODE) for node in NODES)
+        return "\n".join((self.controller.log[-3000:], *of_nodes))
+
+    def run_a_job(self) -> list[str]:
+        """What a batch job over all machines writes, line by line in alphabetical order."""
+        output = "/var/tmp/job-%j"
+        submit = ["sbatch", "--parsable", "--wait", "--nodes=2", "--time=15", "--chdir=/var/tmp", f"--output={output}"]
+        job = self.controller.ask(*submit, "/var/tmp/job.sh").strip()
+        return sorted(self.site.operator.run(NODES[0], f"cat {output.replace('%j', job)}").splitlines())
+
+    def said(self, node: str) -> dict[str, str]:
+        """What a node last said of itself, by section."""
+        text = next(machine.said for machine in self.machines if machine.node == node)
+        return {part.partition("\n")[0]: part.partition("\n")[2] for part in text.split("## ")[1:]}
+
+
+@pytest.fixture(scope="module", params=["two-machines.yaml", "two-machines-v4.yaml"], ids=["ipv6", "ipv4"])
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Both machines of a spec, powered on at the same time, and slurmctld beside the boot server."""
     folder = tmp_path_factory.mktemp("site")
 
     def built(tree: Path, plan: Plan) -> None:
@@ -135,36 +171,38 @@ def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Mac
         build(tree, "training", addresses, folder / "image")
 
     with ExitStack() as stack:
-        place = stack.enter_context(site("two-machines-v4.yaml", folder, built))
-        machine = stack.enter_context(powered_on(place.plan, NODES[0], place.rack, folder / NODES[0]))
-        until(lambda: END in machine.said, TO_SYSTEM_S, machine)
-        yield place, machine
+        place = stack.enter_context(site(request.param, folder, built))
+        machines = [stack.enter_context(powered_on(place.plan, node, place.rack, folder / node)) for node in NODES]
+        root, served = folder / "root", folder / place.server
+        unpack(next((served / HTTP / "images").glob("*.cpio.zst")), root)
+        shutil.copytree(served / "etc", root / "etc", dirs_exist_ok=True)
+        job.write(root / "var/tmp", MASTER_PORT)
+        controller = stack.enter_context(controlling(place.operator.namespace, place.server, root, place.folder))
+        found = Cluster(place, tuple(machines), controller)
+        found.come_up(NODES)
+        yield found
 
 
-@pytest.fixture(scope="module")
-def said(booted: tuple[Site, Machine]) -> dict[str, str]:
-    """What the node says of itself, by section."""
-    return {part.partition("\n")[0]: part.partition("\n")[2] for part in booted[1].said.split("## ")[1:]}
+JOB = sorted([*NODES, *(f"sum 3 of 2 on {node}" for node in NODES)])
 
 
-def test_it_fetched_what_its_script_names_and_nothing_was_dropped(booted: tuple[Site, Machine]) -> None:
-    place, _ = booted
-    names = [path.rpartition("/")[2] for path in place.fetched]
-    assert names[0] == "boot.ipxe"
-    assert names[1].endswith(".ipxe")
-    assert names[2].startswith("training_")
-    assert names[2].endswith(".vmlinuz")
-    assert names[3].endswith(".cpio.zst")
-    assert names[4:] == [f"{NODES[0]}.cpio"]
-    assert not lost(place.rack, 4)
-    assert not lost(place.hall, 4)
+def test_both_fetched_what_their_scripts_name(cluster: Cluster) -> None:
+    for machine in cluster.machines:
+        names = [path.rpartition("/")[2] for path in re.findall(r"^http://\S+?(/\S+?)\.\.\. ", machine.console, re.M)]
+        assert names[0] == "boot.ipxe"
+        assert names[1].endswith(".ipxe")
+        assert names[2].startswith("training_")
+        assert names[2].endswith(".vmlinuz")
+        assert names[3].endswith(".cpio.zst")
+        assert names[4:] == [f"{machine.node}.cpio"]
 
 
-def test_image_and_overlay_are_its_system(booted: tuple[Site, Machine], said: dict[str, str]) -> None:
+@pytest.mark.parametrize("node", NODES)
+def test_image_and_overlay_are_its_system(cluster: Cluster, node: str) -> None:
     """The overlay brings the name and the network: all ten adapters with the addresses of the plan."""
-    place, _ = booted
-    assert said["hostname"].strip() == NODES[0]
-    ends = {cable.a.port: cable.a for cable in place.plan.cables_of[NODES[0]] if cable.a.side == "host"}
+    said = cluster.said(node)
+    assert said["hostname"].strip() == node
+    ends = {cable.a.port: cable.a for cable in cluster.site.plan.cables_of[node] if cable.a.side == "host"}
     assert len(ends) == 10
     held = {
         (link["ifname"], each["local"], each["prefixlen"])
@@ -178,88 +216,9 @@ def test_image_and_overlay_are_its_system(booted: tuple[Site, Machine], said: di
     assert "policy drop" in said["filter"]
 
 
-def test_it_boots_again_when_it_is_reset(booted: tuple[Site, Machine]) -> None:
-    """Its address is still lent to the system that was there before."""
-    place, machine = booted
-    machine.reset()
-    until(lambda: place.fetched.count(f"/nodes/{NODES[0]}.cpio") == 2, TO_KERNEL_S, machine)
-    machine.power_off()  # nothing after this asks it, and two others want the processor
-    assert not lost(place.rack, 4)
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A rack of machines that came up by themselves, and the scheduler that has them."""
-
-    site: Site
-    machines: tuple[Machine, ...]
-    controller: Controller
-
-    def come_up(self) -> None:
-        """Wait until every machine's system has started, and do what its people do then: deploy."""
-        until(lambda: all(END in each.said for each in self.machines), TO_SYSTEM_S, self.machines[0])
-        # Slurm gave them up: this is what a boot looks like that takes longer than it waits.
-        away = ("update", f"NodeName={','.join(NODES)}", "State=DOWN", "Reason=Not responding")
-        self.controller.ask("scontrol", *away, user="slurm")
-        self.site.operator.deploy(NODES)
-        states = ""
-        deadline = time.monotonic() + TO_IDLE_S
-        while set(states.split()) != {"idle"}:
-            assert time.monotonic() < deadline, f"{self.controller.ask('scontrol', 'show', 'nodes')}{self.why()}"
-            time.sleep(1)
-            states = self.controller.ask("sinfo", "--noheader", "--Node", "--format=%T")
-
-    def why(self) -> str:
-        """What the controller and every node say of what keeps the nodes from jobs."""
-        of_nodes = (self.site.operator.run(node, ASK_A_NODE) for node in NODES)
-        return "\n".join((self.controller.log[-3000:], *of_nodes))
-
-    def run_a_job(self) -> str:
-        """What a batch job over all machines writes."""
-        output = "/var/tmp/job-%j"
-        submit = ["sbatch", "--parsable", "--wait", "--nodes=2", "--time=15", "--chdir=/var/tmp", f"--output={output}"]
-        job = self.controller.ask(*submit, "/var/tmp/job.sh").strip()
-        return self.site.operator.run(NODES[0], f"cat {output.replace('%j', job)}")
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Both machines of a spec, powered on at the same time, and slurmctld beside the boot server."""
-    folder = tmp_path_factory.mktemp("site")
-
-    def built(tree: Path, plan: Plan) -> None:
-        addresses = sum(cable.a.device == NODES[0] and cable.a.side == "host" for cable in plan.cables)
-        build(tree, "training", addresses, folder / "image")
-
-    with ExitStack() as stack:
-        place = stack.enter_context(site("two-machines.yaml", folder, built))
-        machines = [stack.enter_context(powered_on(place.plan, node, place.rack, folder / node)) for node in NODES]
-        root, served = folder / "root", folder / place.server
-        unpack(next((served / HTTP / "images").glob("*.cpio.zst")), root)
-        shutil.copytree(served / "etc", root / "etc", dirs_exist_ok=True)
-        job.write(root / "var/tmp", MASTER_PORT)
-        controller = stack.enter_context(controlling(place.operator.namespace, place.server, root, place.folder))
-        found = Cluster(place, tuple(machines), controller)
-        found.come_up()
-        yield found
-
-
-def test_both_fetched_what_their_scripts_name_over_ipv6(cluster: Cluster) -> None:
-    for node in NODES:
-        console = next(machine for machine in cluster.machines if machine.node == node).console
-        names = [path.rpartition("/")[2] for path in re.findall(r"^http://\S+?(/\S+?)\.\.\. ", console, re.M)]
-        assert names[0] == "boot.ipxe"
-        assert names[1].endswith(".ipxe")
-        assert names[2].startswith("training_")
-        assert names[2].endswith(".vmlinuz")
-        assert names[3].endswith(".cpio.zst")
-        assert names[4:] == [f"{node}.cpio"]
-
-
 def test_both_run_a_job(cluster: Cluster) -> None:
     """With the key that only the deployment brings: steps on both, and ranks that meet at MASTER_PORT."""
-    lines = [*NODES, *(f"sum 3 of 2 on {node}" for node in NODES)]
-    assert sorted(cluster.run_a_job().splitlines()) == sorted(lines)
+    assert cluster.run_a_job() == JOB
 
 
 def test_both_judge_themselves_fit(cluster: Cluster) -> None:
@@ -267,6 +226,20 @@ def test_both_judge_themselves_fit(cluster: Cluster) -> None:
     for node in NODES:
         verdict = json.loads(cluster.site.operator.run(node, "cat /run/clusterwright/health.json"))
         assert (verdict["node"], verdict["reason"], verdict["ok"]) == (node, "", True)
+
+
+def test_a_machine_that_is_reset_has_forgotten_its_secrets_and_runs_a_job_again(cluster: Cluster) -> None:
+    """Its address is still lent to the system that was there before. Units wait for what a deployment brings then."""
+    operator, (node, machine) = cluster.site.operator, (NODES[0], cluster.machines[0])
+    (place,) = (each.file for each in credentials_of(cluster.site.plan.spec, "compute") if each.key == "watch_key")
+    machine.reset()
+    until(lambda: machine.said.count(END) == 2, TO_SYSTEM_S, machine)
+    assert not {"munge.key", place.rpartition("/")[2]} & set(cluster.said(node)["secrets"].split())
+    cluster.come_up([node], boot=2)
+    operator.run(node, "systemctl is-active rsyslog.service munge.service slurmd.service")
+    assert operator.run(node, "systemctl --failed --plain --no-legend") == ""
+    assert json.loads(operator.run(node, "tail -n 1 /var/lib/clusterwright/isolation.jsonl"))["ok"]
+    assert cluster.run_a_job() == JOB
 
 
 def test_nothing_was_dropped_on_the_way(cluster: Cluster) -> None:
