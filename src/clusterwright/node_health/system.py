@@ -140,7 +140,7 @@ def _units(readings: Readings, units: list[str]) -> Check:
 
 
 def _state(shown: Mapping[str, str]) -> str:
-    """systemd's word for a unit; ``active`` for one that is on its way back, and looked at again next time."""
+    """The state that systemd says; ``active`` for a unit on its way back, which is looked at again next time."""
     held = shown.get("ActiveState", "unknown")
     # One that ended and waits to be tried again is in auto-restart, and what runs once has not done its work yet.
     comes = shown.get("SubState", "").startswith("start")

@@ -1,11 +1,11 @@
-"""CW247: flows between hosts of one fabric that no way joins."""
+"""CW247, CW249: flows that no way carries, and flows to networks outside that several fabrics are asked to carry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from clusterwright.finding import Severity
-from clusterwright.intent.zone_networks import is_rdma
+from clusterwright.intent.zone_networks import is_rdma, meeting_fabrics
 from clusterwright.plan.meeting import AttachedEnd, Wiring, wiring_of_cables
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.isolation import Zone
@@ -43,6 +43,32 @@ def uncarried(subject: Subject) -> Iterator[Problem]:
             )
 
 
+@rule("CW249", Severity.WARNING)
+def carried_at_random(subject: Subject) -> Iterator[Problem]:
+    """Zones outside that a node group meets over several plain fabrics, of which one has no border to them."""
+    spec, wirings, told = subject.spec, dict(_known(subject)), set[str]()
+    for flow in spec.flows:
+        for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):
+            zone, outside = spec.zone(mine), spec.zone(other)
+            if zone is None or outside is None or not outside.prefixes or outside.name in told:
+                continue
+            plain = [fabric for fabric in lives_on(spec, zone) if "" in meeting_fabrics(spec, zone, outside, fabric)]
+            doors = {name for name, _ in _doors(wirings, subject, outside)} if len(plain) > 1 else set()
+            for group in members_of(spec, zone):
+                over = [fabric.name for fabric in plain if any(each.nodes == group for each in fabric.attach)]
+                if len(over) > 1 and not doors.issuperset(over):
+                    told.add(outside.name)
+                    unsaid = " and ".join(name for name in over if name not in doors)
+                    yield Problem(
+                        (*outside.path, "prefixes"),
+                        f"{group} sends to {outside.name} over {' and '.join(over)} alike, and no border says that "
+                        f"{unsaid} reach it.",
+                        f"Leave what does not lead there out of the `fabrics` of {zone.name} (another zone may "
+                        f"cover it), or name the borders at which {outside.name} is reached.",
+                    )
+                    break
+
+
 def _fabrics(subject: Subject, zone: Zone) -> set[str]:
     return {fabric.name for fabric in lives_on(subject.spec, zone)}
 
@@ -74,22 +100,32 @@ def _shut_in(
 ) -> AttachedEnd | None:
     """A device that reaches none of the borders behind which a zone lies; None where it lies behind none."""
     plain = {fabric.name for fabric in subject.spec.fabrics if fabric.technology == "ethernet"}
-    doors = [
+    doors = [each for each in _doors(wirings, subject, other) if each[0] in plain]
+    return next((end for reach, end in _within(own, plain).items() if not _meet(reach, doors)), None) if doors else None
+
+
+def _doors(wirings: Mapping[str, Wiring], subject: Subject, zone: Zone) -> list[tuple[str, int]]:
+    """The borders behind which a zone lies: their fabrics, and the bits of their switches there."""
+    return [
         (name, wiring.tops[border.device])
         for border in subject.spec.borders
         for name, wiring in wirings.items()
-        if other.name in border.zones and name in plain and border.device in wiring.tops
+        if zone.name in border.zones and border.device in wiring.tops
     ]
-    return next((end for reach, end in _within(own, plain).items() if not _meet(reach, doors)), None) if doors else None
 
 
 def _wirings(subject: Subject) -> Mapping[str, Wiring]:
     """Each fabric with addresses as joints, without what exceptions stop; not those in pieces (CW214, CW240)."""
-    known = {skeleton.fabric.name: wiring for skeleton, wiring in subject.wirings if skeleton.fabric.addressing}
+    known = dict(_known(subject))
     if any(item.state for item in subject.spec.exceptions):
         cables = [cable for cable in subject.plan.cables if cable.in_service]
         known = {name: wiring_of_cables(cable for cable in cables if cable.fabric == name) for name in known}
     return {name: wiring for name, wiring in known.items() if wiring.parted is None}
+
+
+def _known(subject: Subject) -> Iterator[tuple[str, Wiring]]:
+    """The fabrics with addresses as they are drawn, by name."""
+    return ((skeleton.fabric.name, wiring) for skeleton, wiring in subject.wirings if skeleton.fabric.addressing)
 
 
 def _kinds(subject: Subject, wirings: Mapping[str, Wiring]) -> list[tuple[str, Mapping[str, Sequence[AttachedEnd]]]]:
