@@ -9,6 +9,7 @@ import pytest
 from tests.platforms.plans import plan_with
 from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, declaration, text_of, tree
 
+from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_device
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -135,3 +136,30 @@ def test_an_account_that_text_speaks_of_is_not_the_factory_s() -> None:
     rename = put("^username netops ", "username admin ")
     notes = ISOLATION.run(tree("lab-roce", "ctsw-p00-00", edits={("ctsw-p00-00", EOS): rename})).notes
     assert not [note for note in notes if "the factory's account" in note and "ctsw-p00-00" in note]
+
+
+@pytest.mark.parametrize("methods", ["local", "group CENTRAL local"])
+def test_an_eos_account_that_may_only_read_changes_a_switch_where_no_line_asks_for_its_role(
+    methods: str, tmp_path: Path
+) -> None:
+    """EOS authorizes every command of everybody before `aaa authorization commands` names who is asked."""
+    overlay = """site:
+  aaa: {protocol: PROTOCOL}
+  operators:
+    - {name: watcher, role: monitor, keys: ["ssh-ed25519 WATCHER watcher@lab"]}
+""".replace("WATCHER", "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4g").replace(
+        "PROTOCOL", "radius" if methods == "local" else "tacacs"
+    )
+    plan = plan_with(tmp_path, "lab-roce", overlay)
+    own = {each.path: each for each in render_device(plan, "ctsw-p00-00") if each.kind in KINDS}
+    text = own[EOS].content.decode()
+    line = f"aaa authorization commands all default {methods}\n"
+    assert line in text
+    for edited, faults in ((text, 0), (text.replace(line, ""), 1)):
+        files = [
+            Artifact(each.device, each.path, edited.encode(), each.kind) if each.path == EOS else each
+            for each in own.values()
+        ]
+        verdict = ISOLATION.run(tree_of(plan.spec.name, files, declaration_of(plan)))
+        found = [each for each in verdict.counterexamples if "watcher" in each.message]
+        assert len(found) == faults, found

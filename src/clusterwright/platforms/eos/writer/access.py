@@ -49,10 +49,15 @@ class EosAaa:
 
 @dataclass(frozen=True, slots=True)
 class EosAccess:
-    """Accounts, central AAA, SNMP and telemetry; None where the spec names none. ``methods`` are asked in turn."""
+    """Accounts, central AAA, SNMP and telemetry; None where the spec names none.
+
+    ``methods`` are asked in turn for logins, ``command_methods`` for commands: without any, EOS lets each role do all
+    (https://www.arista.com/en/um-eos/eos-user-security, role-based authorization).
+    """
 
     accounts: tuple[EosAccount, ...]
     methods: str
+    command_methods: str
     aaa: EosAaa | None
     snmp: SnmpAccess | None
     telemetry: Telemetry | None
@@ -60,10 +65,13 @@ class EosAccess:
 
 def eos_access(site: Site) -> EosAccess:
     """The access to a switch, from the spec's operators, AAA servers, SNMP user and collectors."""
+    aaa = None if site.aaa is None else _aaa(site.aaa)
+    central = "group CENTRAL local"
     return EosAccess(
         accounts=tuple(_account(operator) for operator in site.operators),
-        methods="local" if site.aaa is None else "group CENTRAL local",
-        aaa=None if site.aaa is None else _aaa(site.aaa),
+        methods="local" if aaa is None else central,
+        command_methods=central if aaa is not None and aaa.by_command else "local",
+        aaa=aaa,
         snmp=site.snmp,
         telemetry=site.telemetry,
     )
