@@ -29,6 +29,7 @@ def add_central_access(config: dict[str, Any], site: Site, management: tuple[Int
         config["aaa_accounting"]["commands"] = {"default": [{"commands": "all"} | by_group]}
     else:
         config["aaa_server_groups"] = [{"name": "CENTRAL", "type": "radius", "servers": servers}]
+        config["aaa_authorization"]["commands"] = {"all_default": "local"}
         config["radius_server"] = {"vrfs": [{"name": "MGMT", "servers": keys}]} if vrf else {"servers": keys}
     if management is not None:
         word = "tacacs" if site.aaa.protocol == "tacacs" else "radius"

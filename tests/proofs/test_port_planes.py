@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -87,6 +88,14 @@ def test_every_gpu_keeps_a_port_without_any_one_switch() -> None:
     assert "GPU 0 is at rtsw-p00-00 alone, by be0, and the spec has its ports on backend at several switches" in [
         each.message for each in verdict.counterexamples if each.device == NODE
     ]
+
+
+def test_gpus_of_nodes_that_bring_their_own_system_are_not_judged() -> None:
+    """Nothing is written for such a node, so that nothing here says at which switches its ports are."""
+    plan = dual_plane()
+    strangers = replace(plan, devices=tuple(replace(each, image=None) for each in plan.devices))
+    assert declaration_of(plan).gpu_ports
+    assert not declaration_of(strangers).gpu_ports
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,9 @@ def _gpu_ports(plan: Plan) -> Mapping[tuple[str, str, int], frozenset[str]]:
     }
     found: dict[tuple[str, str, int], dict[str, str]] = {}
     for cable in plan.cables if gpu_of else ():
-        gpu = gpu_of.get((plan.by_name[cable.a.device].node_group, cable.a.port))
-        if gpu is not None and cable.in_service:
+        node = plan.by_name[cable.a.device]
+        gpu = gpu_of.get((node.node_group, cable.a.port))
+        # Nobody here writes the network of a node that brings its own system.
+        if gpu is not None and cable.in_service and node.image is not None:
             found.setdefault((cable.fabric, cable.a.device, gpu), {})[cable.a.port] = cable.b.device
     return {key: frozenset(ends) for key, ends in found.items() if len(set(ends.values())) > 1}
