@@ -52,7 +52,7 @@ class EosAccess:
     """Accounts, central AAA, SNMP and telemetry; None where the spec names none.
 
     ``methods`` are asked in turn for logins, ``command_methods`` for commands: without any, EOS lets each role do all
-    (https://www.arista.com/en/um-eos/eos-user-security, role-based authorization).
+    (EOS User Manual, User Security, role-based authorization).
     """
 
     accounts: tuple[EosAccount, ...]
