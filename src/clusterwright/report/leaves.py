@@ -86,7 +86,6 @@ class _Leaves:
                 )
                 for name, record in self.racks.items()
             ),
-            frozenset({"Devices", "Units taken", "Power", "Weight, kg", "Cable ends"}),
         )
         return Leaf(
             "For the floor",
@@ -124,8 +123,7 @@ class _Leaves:
                 )
                 for each in shown
             ),
-            frozenset({"Cables", "Speed", "Length"}),
-            ""
+            note=""
             if shown
             else f"{plural(len(pulled), 'bundle')}: pulls.csv has each, in the order in which they are pulled.",
         )
@@ -150,8 +148,7 @@ class _Leaves:
                 )
                 for each in self.inventory.materials()
             ),
-            frozenset({"Speed", "Length", "Quantity"}),
-            "An optic is counted once for each cage with fibre in it; copper and active cables bring their own.",
+            note="An optic is counted once for each cage with fibre in it; copper and active cables bring their own.",
         )
 
     def index(self) -> Leaf:
@@ -179,7 +176,6 @@ class _Leaves:
                 (_unit(each["unit"]), _device(each["name"]), Cell(each["role"]), code(each["model"]))
                 for each in standing
             ),
-            frozenset({"Unit"}),
         )
         rows = [_sheet_row(*_near_first(route, name)) for route in self.in_rack[name]]
         cables = PageTable(
@@ -199,7 +195,6 @@ class _Leaves:
                 "Label",
             ),
             tuple(rows),
-            frozenset({"Unit", "To unit"}),
         )
         facts = (
             ("Pod", Cell(record["pod"] or "–")),
@@ -226,7 +221,6 @@ class _Leaves:
             "Ports and interfaces",
             ("Port", "Role", "Fabric", "Speed", "Address", "To device", "To port", "Cable", "In service"),
             tuple(self.port_row(each) for each in listed),
-            frozenset({"Speed"}),
         )
         text = f"Its files: clusterwright render SPEC --only {name} --out DIR."
         return Leaf(name, self.cluster, "../", text, tuple(facts), (ports,))

@@ -26,14 +26,21 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """A table: ``numeric`` names the columns whose heads stand right, over their figures. ``note`` stands below it."""
+    """A table; ``note`` stands below it."""
 
     name: str
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    numeric: frozenset[str] = frozenset()
     note: str = ""
+
+    @property
+    def heads(self) -> tuple[Cell, ...]:
+        """What stands over the columns: at the right where figures do."""
+        return tuple(
+            Cell(name, "number" if any(row[at].style == "number" for row in self.rows) else "")
+            for at, name in enumerate(self.columns)
+        )
 
     @property
     def has_filter(self) -> bool:

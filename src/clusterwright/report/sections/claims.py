@@ -47,8 +47,7 @@ def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
         "Expected, and counted in the plan",
         ("Figure", "Expected", "Tolerance", "Planned", "Result", "Source"),
         tuple(rows),
-        frozenset({"Expected", "Tolerance", "Planned"}),
-        "Planned figures are counted device by device and cable by cable, not multiplied.",
+        note="Planned figures are counted device by device and cable by cable, not multiplied.",
     )
     return Section("expectations", "Expected figures beside the plan", (Block("", "", (), (table,)),))
 

@@ -58,7 +58,6 @@ def data_section(plan: Plan) -> Section | None:
             "Keys",
             ("Key", "Kind", "Owner", "New after", "Destroyed after", "Wrapped by", "Certificate"),
             tuple(_key(each) for each in spec.keys),
-            frozenset({"New after", "Destroyed after"}),
         ),
         PageTable(
             "secrets",

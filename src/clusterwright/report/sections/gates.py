@@ -55,7 +55,6 @@ def _gates(rollout: Rollout, questions: tuple[GateRecord, ...]) -> PageTable:
         "What was asked after each wave",
         ("Gate", "Asks", "Within", "May fail in a wave", "Devices asked", "Not well"),
         (*asked, *left_out),
-        frozenset({"Within", "May fail in a wave", "Devices asked", "Not well"}),
     )
 
 
@@ -75,8 +74,7 @@ def _waves(rollout: Rollout, questions: tuple[GateRecord, ...], attempts: tuple[
             )
             for attempt in attempts
         ),
-        frozenset({"Devices", "Seconds"}),
-        "A wave that was done again has a line for each time.",
+        note="A wave that was done again has a line for each time.",
     )
 
 

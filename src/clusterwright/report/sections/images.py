@@ -50,9 +50,8 @@ def _image_table(images: tuple[Fetched, ...]) -> PageTable:
         "Bytes that a node fetches",
         names,
         rows,
-        frozenset(names[1:]),
-        "In bytes. The image's own size is known once it is built (`size_bytes`); overlay and script are those of the"
-        " largest of the first and last nodes of every pod.",
+        note="In bytes. The image's own size is known once it is built (`size_bytes`); overlay and script are those of"
+        " the largest of the first and last nodes of every pod.",
     )
 
 
@@ -66,6 +65,4 @@ def _server_table(plan: Plan) -> PageTable:
         "Boot servers",
         ("Server", "Racks that ask it first", "Racks that ask it second"),
         rows,
-        frozenset({"Racks that ask it first", "Racks that ask it second"}),
-        "",
     )

@@ -76,8 +76,7 @@ def _job_block(plan: Plan, job: Job) -> Block:
         "Bytes of a step by the highest layer that they cross",
         columns,
         _layer_rows(room, placements),
-        frozenset(columns[1:]),
-        "The command clusterwright place names the nodes and the ranks on them.",
+        note="The command clusterwright place names the nodes and the ranks on them.",
     )
     axes = " × ".join(f"{size} {axis}" for axis, size in job.sizes.items() if size > 1)
     return Block(job.name, f"{job.ranks:,} ranks on {job.nodes}: {axes or 'one rank'}.", (), (table,))

@@ -72,8 +72,7 @@ def addresses_section(plan: Plan) -> Section:
         "Address pools",
         ("Fabric", "Pool", "Prefix", "Addresses used", "Addresses in the pool", "Use"),
         tuple(rows),
-        frozenset({"Addresses used", "Addresses in the pool", "Use"}),
-        "Every single address is in addresses.csv.",
+        note="Every single address is in addresses.csv.",
     )
     return Section("addresses", "Addresses", (Block("", "", (), (table,)),))
 
@@ -183,17 +182,6 @@ def _fabric_block(plan: Plan, fabric: Fabric, tiers: tuple[TierTotals, ...]) -> 
             "Of full bisection",
         ),
         tuple(_tier_row(tier) for tier in reversed(here)),
-        frozenset(
-            {
-                "Switches",
-                "Links from below",
-                "Ports used",
-                "Ports available",
-                "Oversubscription",
-                "Bisection",
-                "Of full bisection",
-            }
-        ),
     )
     return Block(
         fabric.name,

@@ -33,9 +33,8 @@ def racks_section(plan: Plan, kinds: tuple[RackKind, ...]) -> Section:
         "Kinds of rack",
         ("First one", "Racks", "Contents", "Power of one", "Weight of one", "Power together", "Basis"),
         tuple(_kind_row(kind) for kind in kinds),
-        frozenset({"Racks", "Power of one", "Weight of one", "Power together"}),
-        "Power is the catalogue's rating of every device, not a measurement; weight is that of the equipment without "
-        "the rack. “assumed” marks kinds with a model whose catalogue entry rests on an assumption.",
+        note="Power is the catalogue's rating of every device, not a measurement; weight is that of the equipment"
+        " without the rack. “assumed” marks kinds with a model whose catalogue entry rests on an assumption.",
     )
     return Section(
         "racks",
@@ -59,9 +58,8 @@ def cabling_section(plan: Plan) -> Section:
         "Bill of cabling",
         ("Fabric", "Medium", "Speed", "Length", "Cables", "Length together"),
         tuple(rows),
-        frozenset({"Speed", "Length", "Cables", "Length together"}),
-        f"{plural(sum(cables.count for cables in bill), 'cable')} in all, {out_of_service:,} of them out of service. "
-        "cables.csv lists every one in the order in which the floor lays them: rack, unit, port.",
+        note=f"{plural(sum(cables.count for cables in bill), 'cable')} in all, {out_of_service:,} of them out of"
+        " service. cables.csv lists every one in the order in which the floor lays them: rack, unit, port.",
     )
     return Section("cabling", "Cabling", (Block("", "", (), (table,)),))
 
@@ -118,8 +116,9 @@ def _places_table(plan: Plan) -> PageTable:
         "Racks" if by_rack else "Pods and other outermost groups",
         ("Rack" if by_rack else "Group", "Racks", "Devices", "Power"),
         rows,
-        frozenset({"Racks", "Power"}),
-        "" if by_rack else f"{plural(len(racks), 'rack')} in all; devices.csv has the rack and unit of each device.",
+        note=""
+        if by_rack
+        else f"{plural(len(racks), 'rack')} in all; devices.csv has the rack and unit of each device.",
     )
 
 
@@ -154,7 +153,6 @@ def _models_table(plan: Plan) -> PageTable:
             "Cages and their modes",
         ),
         tuple(rows),
-        frozenset({"Devices", "Power of one", "Height", "Power together"}),
     )
 
 

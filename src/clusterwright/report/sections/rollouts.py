@@ -27,7 +27,6 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
         "Rollouts, newest first",
         _COLUMNS,
         tuple(_row(rollout) for rollout in newest),
-        frozenset({"Seconds"}),
     )
     answers = tuple(
         (Cell(rollout.name, "code"), Cell(each["what"]), Cell(each["reason"]), Cell(each["who"]))

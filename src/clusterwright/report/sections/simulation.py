@@ -84,8 +84,7 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
         f"All-gather in a ring of {plural(len(together), 'node')} ({ranks:,} ranks), share of the ideal",
         ("Hash", "Queue pairs", "Median", "Lowest to highest", "Average connection", "Chosen"),
         tuple(rows),
-        frozenset({"Queue pairs", "Median", "Lowest to highest", "Average connection"}),
-        f"Simulated flow by flow with {len(_SEEDS)} seeds. E-ECMP hashes the destination queue pair too.",
+        note=f"Simulated flow by flow with {len(_SEEDS)} seeds. E-ECMP hashes the destination queue pair too.",
     )
     return Block(nccl.name or "", _HOW_TO_READ, (), (table, _tiers(network, suffix)))
 
@@ -107,8 +106,7 @@ def _tiers(network: FabricGraph, suffix: str) -> PageTable:
         "What each tier chooses among equal paths by, from the bottom",
         ("Tier", "Model", "Hashes", "Function", "Why not queue pairs"),
         rows,
-        frozenset(),
-        "Tiers take functions of their own, so that one does not find what the other has sorted.",
+        note="Tiers take functions of their own, so that one does not find what the other has sorted.",
     )
 
 
