@@ -1,17 +1,18 @@
 """How many switches of which kind carry a wished cluster: tiers by radix and oversubscription.
 
-What a switch carries is asked of the plan's own handing out of ports; nothing here counts cages.
+Nothing here counts cages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import ceil
 
-from clusterwright.plan.ports import PortShortage, allocate, capacity
-from clusterwright.spec.fabric import Side
+from clusterwright.plan.ports import capacity
 from clusterwright.spec.hardware.models import Catalogue, HardwareModel
 from clusterwright.spec.hardware.systems import system_of
+from clusterwright.start.fit import fits, shares, speeds
 from clusterwright.start.wish import CannotSizeError, SizedTier, Sizing, Wish
 
 RACK_UNITS = 42  # of a rack where the site says nothing
@@ -19,12 +20,9 @@ _MOST_NODES_IN_RACK = 4  # about 40 kW of eight-GPU nodes
 _MOST_SERVERS_IN_RACK = 8
 _SERVICES = 2  # schedulers, boot and log servers: one may fail
 _STORAGE = 2
+_MORE_OVERSUBSCRIBED = (1.5, 2, 3, 4, 6, 8, 12, 16)
 _LOWEST_SWITCH_UNITS = 4  # taller ones stand in rows, not in racks of nodes
-_ANY = Side((), None, "dac", 1, ())
 _ACCESS, _ABOVE = "dcs-7010tx-48", "dcs-7050sx3-48yc8"  # copper for BMCs and management ports, and what joins these
-
-Loads = Sequence[tuple[int, int]]
-"""Links down as (speed in Gb/s, how many)."""
 
 
 def size(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Sizing:
@@ -55,15 +53,25 @@ def size(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Sizing:
 def _backend(wish: Wish, catalogue: Catalogue) -> tuple[tuple[SizedTier, ...], int, int]:
     """Tiers for the GPUs' NICs, nodes of a rack, racks of a pod: with the wanted switches, or those that take least
     room."""
-    chosen = [model for model in catalogue.values() if model.blocks and wish.fabric in model.technology]
-    ladders = [wish.switches] if wish.switches else [(model,) for model in chosen]
-    found: list[tuple[tuple[SizedTier, ...], int, int]] = []
-    for ladder in ladders:
-        leaf, spine, core = (ladder[min(at, len(ladder) - 1)] for at in range(3))
-        found += list(_ladders(wish, leaf, spine, core))
+    found = _fabrics(wish, catalogue)
     if not found:
-        raise CannotSizeError(_in_the_way(wish))
+        raise CannotSizeError(f"{_in_the_way(wish, catalogue)} {_instead(wish, catalogue)}")
     return min(found, key=lambda each: sum(stage.switches * stage.model.units for stage in each[0]))
+
+
+def _fabrics(wish: Wish, catalogue: Catalogue) -> list[tuple[tuple[SizedTier, ...], int, int]]:
+    ladders = [wish.switches] if wish.switches else [(model,) for model in _switches(wish, catalogue)]
+    return [found for ladder in ladders for found in _ladders(wish, *_rungs(ladder))]
+
+
+def _switches(wish: Wish, catalogue: Catalogue) -> list[HardwareModel]:
+    return [model for model in catalogue.values() if model.blocks and wish.fabric in model.technology]
+
+
+def _rungs(ladder: tuple[HardwareModel, ...]) -> tuple[HardwareModel, HardwareModel, HardwareModel]:
+    """The models of leaves, spines and cores."""
+    leaf, spine, core = (ladder[min(at, len(ladder) - 1)] for at in range(3))
+    return leaf, spine, core
 
 
 def _racks(wish: Wish, rack: int) -> int:
@@ -71,36 +79,81 @@ def _racks(wish: Wish, rack: int) -> int:
     return sum(ceil(group.count / rack) for group in wish.groups)
 
 
-def _in_the_way(wish: Wish) -> str:
+def _in_the_way(wish: Wish, catalogue: Catalogue) -> str:
     """Why no fabric was found."""
-    nics = wish.node_model.nic_group("backend")
-    rails, speed = (len(nics.nics), nics.speed_gbps) if nics else (0, 0)
-    if wish.switches and not capacity(wish.switches[0], (), speed):
-        return (
-            f"{wish.switches[0].name} has no ports of {speed}G, which the NICs of {wish.node_model.name} have. Name"
-            " another --switch-model; `clusterwright models` lists them with their ports."
-        )
-    names = " and ".join(model.name for model in wish.switches) or f"any {wish.fabric} switch of the catalogue"
-    shape = "three tiers, a leaf for each rail," if wish.rails else "two tiers, a leaf for each rack,"
+    node = wish.node_model.name
+    rails, speed = _nics(wish)
+    if not any(capacity(model, (), speed) for model in wish.switches[:1] or _switches(wish, catalogue)):
+        who = wish.switches[0].name if wish.switches else f"No {wish.fabric} switch of the catalogue"
+        return f"{who} has {'no ' if wish.switches else ''}ports of {speed}G, which the NICs of {node} have."
+    tiers, names = "three" if wish.rails else "two", f"any {wish.fabric} switch of the catalogue"
+    beyond = ""
+    if wish.switches:
+        leaf, spine, core = _rungs(wish.switches)
+        if leaf.kind == "director":
+            return f"{leaf.name} is a director, which has no switch above it: it can be a spine, and is no leaf."
+        shared, ups = speeds(leaf, spine, speed), _uplinks(wish, leaf, spine)
+        if not ups:
+            if shared:
+                met = " and ".join(f"{each}G" for each in shared)
+                return (
+                    f"{leaf.name} meets {spine.name} at {met} alone, and uplinks on InfiniBand are as fast as the NICs"
+                    f" of {node}, {speed}G."
+                )
+            return f"{leaf.name} and {spine.name} share no speed at which port meets port lane by lane."
+        if wish.rails and spine.kind == "director":
+            tiers, beyond = "two", f", and above {spine.name}, a director, there is no third"
+        elif wish.rails and not any(capacity(core, (), up) for up in ups):
+            need = " or ".join(f"{up}G" for up in ups)
+            tiers, beyond = "two", f", and {core.name}, named for a third, has no ports of {need}"
+        used = wish.switches[: 2 if tiers == "two" else 3]
+        names = " and ".join(dict.fromkeys(model.name for model in used))
+    shape = f"{tiers} tiers, a leaf for each {'rail' if wish.rails else 'rack'},"
     return (
-        f"{wish.nodes} {wish.node_model.name} with {rails} NICs of {speed}G do not fit on {shape} of {names} at"
-        f" 1:{wish.oversubscription:g}. Name switches with more ports (--switch-model again for the tiers above), a"
-        f" higher --oversubscription{'' if wish.rails else ', or --rails'}."
+        f"{wish.nodes} {node} with {rails} NICs of {speed}G do not fit on {shape} of {names} at"
+        f" 1:{wish.oversubscription:g}{beyond}."
     )
+
+
+def _instead(wish: Wish, catalogue: Catalogue) -> str:
+    """What to say instead: flags with which a fabric is found, each tried."""
+    more = [each for each in _MORE_OVERSUBSCRIBED if each > wish.oversubscription]
+    tried = [(f"with --oversubscription {each}", replace(wish, oversubscription=each)) for each in more]
+    able = [how for how, other in tried if _fabrics(other, catalogue)][:1]
+    others = [("with --rails", replace(wish, rails=True))] if not wish.rails else []
+    if wish.switches:
+        others.append(("with switches of init's choice, without --switch-model", replace(wish, switches=())))
+    able += [how for how, other in others if _fabrics(other, catalogue)]
+    if able:
+        return f"The nodes fit {', or '.join(able)}; `clusterwright models` lists switches with their ports."
+    most = _MORE_OVERSUBSCRIBED[-1]
+    if _fabrics(replace(wish, switches=(), rails=True, oversubscription=most), catalogue):
+        return f"The nodes fit with --rails and --oversubscription {most} alone, without --switch-model."
+    return "No switches of the catalogue carry them: take fewer --nodes, or another --node-model or --fabric."
+
+
+def _nics(wish: Wish) -> tuple[int, int]:
+    """NICs of a node on the GPUs' fabric, and their speed in Gb/s."""
+    group = wish.node_model.nic_group("backend")
+    return (len(group.nics), group.speed_gbps) if group else (0, 0)
+
+
+def _uplinks(wish: Wish, leaf: HardwareModel, spine: HardwareModel) -> list[int]:
+    """Speeds that uplinks may have: on InfiniBand lint and proofs count them against adapters, whatever their
+    speeds."""
+    _, speed = _nics(wish)
+    return [up for up in speeds(leaf, spine, speed) if wish.fabric != "infiniband" or up == speed]
 
 
 def _ladders(
     wish: Wish, leaf: HardwareModel, spine: HardwareModel, core: HardwareModel
 ) -> Iterator[tuple[tuple[SizedTier, ...], int, int]]:
     """Every way to build the tiers of these models: one for each speed of the uplinks and number of tiers."""
-    nics = wish.node_model.nic_group("backend")
-    rails, speed = (len(nics.nics), nics.speed_gbps) if nics else (0, 0)
+    rails, speed = _nics(wish)
     height = ceil(wish.node_model.units)
     if leaf.kind == "director":  # a director has no switch above it
         return
-    # On InfiniBand lint and proofs count uplinks against adapters, whatever their speeds.
-    speeds = [up for up in _speeds(leaf, spine, speed) if wish.fabric != "infiniband" or up == speed]
-    for up in speeds:
+    for up in _uplinks(wish, leaf, spine):
         ratio = speed / (wish.oversubscription * up)
         space = RACK_UNITS - _LOWEST_SWITCH_UNITS - (0 if wish.rails else ceil(leaf.units))
         largest = wish.groups[0].count  # a rack and a pod have nodes of one tenant
@@ -108,7 +161,7 @@ def _ladders(
         each = 1 if wish.rails else rails  # ports of a node on one leaf
         most = min(largest if wish.rails else rack, capacity(leaf, (), speed) // each)
         widest = next(
-            (n for n in range(most, 0, -1) if _fits(leaf, [(speed, n * each)], up, max(2, ceil(n * each * ratio)))), 0
+            (n for n in range(most, 0, -1) if fits(leaf, [(speed, n * each)], up, max(2, ceil(n * each * ratio)))), 0
         )
         if not widest:
             continue
@@ -123,7 +176,7 @@ def _ladders(
             pod_racks, leaves, down = racks, _racks(wish, rack), rack * rails
         links = max(2, ceil(down * ratio))
         for up_links in range(links, 2 * links):
-            if not _fits(leaf, [(speed, down)], up, up_links):
+            if not fits(leaf, [(speed, down)], up, up_links):
                 break
             per, join = ("pod", "rail") if wish.rails else ("rack", "all")
             lowest = SizedTier("leaf", leaf, per, join, 1, leaves, up_links, up)
@@ -138,10 +191,10 @@ def _ladders(
 
 def _spines(leaf: SizedTier, spine: HardwareModel) -> tuple[SizedTier, ...] | None:
     """Leaves under spines that every leaf reaches with equally many links; None where no spine has so many ports."""
-    for count in _shares(leaf.up_links):
+    for count in shares(leaf.up_links):
         if not _fills_chips(spine, leaf.up_links // count):
             continue
-        if _fits(spine, [(leaf.up_speed_gbps, leaf.switches * leaf.up_links // count)], 0, 0):
+        if fits(spine, [(leaf.up_speed_gbps, leaf.switches * leaf.up_links // count)], 0, 0):
             return leaf, SizedTier("spine", spine, "cluster", "all", count, count)
     return None
 
@@ -157,12 +210,12 @@ def _planes(leaf: SizedTier, rails: int, spine: HardwareModel, core: HardwareMod
     speed = leaf.up_speed_gbps
     if spine.kind == "director":
         return None
-    for count in _shares(leaf.up_links):
+    for count in shares(leaf.up_links):
         down = leaf.switches // rails * leaf.up_links // count
-        if not _fits(spine, [(speed, down)], speed, down):
+        if not fits(spine, [(speed, down)], speed, down):
             continue
-        for cores in _shares(down):
-            if _fits(core, [(speed, rails * down // cores)], 0, 0):
+        for cores in shares(down):
+            if fits(core, [(speed, rails * down // cores)], 0, 0):
                 middle = SizedTier("spine", spine, "cluster", "rail", count, rails * count, down, speed)
                 return leaf, middle, SizedTier("core", core, "cluster", "position", cores, count * cores)
     return None
@@ -193,8 +246,8 @@ def _frontend(
         if leaf.units > _LOWEST_SWITCH_UNITS:
             continue
         for spine in able:
-            for speed in _speeds(leaf, spine, 400):
-                if all(_fits(leaf, [load], speed, 2) for load in loads) and _fits(spine, [(speed, count)], 0, 0):
+            for speed in speeds(leaf, spine, 400):
+                if all(fits(leaf, [load], speed, 2) for load in loads) and fits(spine, [(speed, count)], 0, 0):
                     lowest = SizedTier("rsw", leaf, "rack", "all", 1, count, 2, speed)
                     return lowest, SizedTier("ssw", spine, "cluster", "all", 2, 2)
     raise CannotSizeError(f"No Ethernet switches of the catalogue serve {count} racks of the frontend.")
@@ -208,46 +261,7 @@ def _management(devices: int, catalogue: Catalogue) -> tuple[SizedTier, ...]:
         return (SizedTier("mgmt", access, "cluster", "all", 1, 1),)
     # Those above, and the access switches themselves, are managed too.
     count = ceil((devices + 2) / (ports - 2))
-    if not _fits(above, [(25, count)], 0, 0):
+    if not fits(above, [(25, count)], 0, 0):
         raise CannotSizeError(f"{devices} devices need {count} management switches, more than two {above.name} join.")
     lowest = SizedTier("mgmt", access, "cluster", "all", count, count, 2, 25)
     return lowest, SizedTier("mgmtagg", above, "cluster", "all", 2, 2)
-
-
-def _fits(model: HardwareModel, down: Loads, up_speed_gbps: int, up_links: int) -> bool:
-    try:
-        allocate(
-            model,
-            _ANY,
-            [speed for speed, links in down for _ in range(links)],
-            _ANY if up_links else None,
-            up_speed_gbps,
-            up_links,
-        )
-    except PortShortage:
-        return False
-    return True
-
-
-def _speeds(lower: HardwareModel, upper: HardwareModel, first: int) -> Iterable[int]:
-    """Speeds at which a port of one meets a port of the other lane by lane, ``first`` before the faster and these
-    before the slower."""
-    ours, theirs = _lanes(lower), _lanes(upper)
-    both = [speed for speed, lanes in ours.items() if len(lanes) == 1 and theirs.get(speed) == lanes]
-    return sorted(both, key=lambda speed: (speed != first, -speed))
-
-
-def _lanes(model: HardwareModel) -> Mapping[int, set[int]]:
-    """By speed, the lanes of the ports that the plan hands out at it: those of each block's first mode."""
-    found: dict[int, set[int]] = {}
-    for block in model.blocks:
-        for speed in {mode.speed_gbps for mode in block.modes}:
-            first = block.mode(speed)
-            if first is not None:
-                found.setdefault(speed, set()).add(block.lanes(first))
-    return found
-
-
-def _shares(links: int) -> Iterable[int]:
-    """Into how many equal parts links can be dealt, two or more of them: one switch above may fail."""
-    return (count for count in range(2, links + 1) if links % count == 0)
