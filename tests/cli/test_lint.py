@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -85,21 +86,112 @@ def test_every_format_can_be_written_to_a_file(wrong: Path, form: str) -> None:
     assert "CW110" in printed.stdout
 
 
+@pytest.fixture
+def full(tmp_path: Path) -> Path:
+    """A device without room that a test may lose: whoever may replace the real one gets a copy of it."""
+    if os.geteuid():
+        return Path("/dev/full")
+    device = tmp_path / "full"
+    try:
+        os.mknod(device, 0o600 | stat.S_IFCHR, Path("/dev/full").stat().st_rdev)
+        device.open("w").close()
+    except OSError as error:
+        pytest.skip(f"no device can be made here: {error.strerror}")
+    return device
+
+
 @pytest.mark.parametrize(
     "command",
     [
         ["lint", "lab.yaml", "--output", "out"],
         ["inventory", "lab.yaml", "--format", "json", "--out", "out"],
         ["diff", "lab.yaml", "other.yaml", "--cables", "out"],
+        ["audit", "export", ".", "--out", "out"],
     ],
 )
-def test_a_device_is_written_to_and_not_replaced(command: list[str], wrong: Path) -> None:
+def test_a_device_is_written_to_and_not_replaced(command: list[str], wrong: Path, full: Path) -> None:
     """A report to /dev/stdout made a file of it for whoever may, and one to a full device was lost in silence."""
-    (wrong / "out").symlink_to("/dev/full")
+    (wrong / "out").symlink_to(full)
     (wrong / "other.yaml").write_text("extends: lab.yaml\ntitle: x\n")
+    record(wrong)
     done = run(*command, cwd=wrong)
-    assert (done.returncode, (wrong / "out").is_symlink()) == (2, True), done.stderr
+    assert (done.returncode, (wrong / "out").is_symlink(), full.is_char_device()) == (2, True, True), done.stderr
     assert "out: cannot be written: No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["lint", "render --out out", "verify", "report --out out", "diff wrong.yaml", "preview"]
+)
+def test_ctrl_c_is_told_in_one_line(command: str, wrong: Path) -> None:
+    """Pressed while the command opens its spec; the line in which a terminal shows ^C is ended first."""
+    script = (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "def press(event, what):\n"
+        "    if event == 'open' and str(what[0]).endswith('lab.yaml'):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.addaudithook(press)\n"
+        "from clusterwright.cli.main import main\n"
+        "main()\n"
+    )
+    name, *options = command.split()
+    done = subprocess.run(
+        [sys.executable, "-c", script, name, "lab.yaml", *options],
+        cwd=wrong,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\ninterrupted\n")
+    assert not (wrong / "out").exists()
+
+
+def test_a_worker_that_meets_ctrl_c_first_leaves_it_to_its_parent() -> None:
+    """Between its start and its first line a worker died of it with a traceback."""
+    script = (
+        "import os, signal\n"
+        "from clusterwright.output.forked import fan_out\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+        "print(fan_out(lambda share: [share], [1, 2]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("[1, 2]\n", "")
+
+
+@pytest.mark.parametrize(
+    "command", ["lint {}/lab.yaml", "verify {}/lab.yaml", "diff {0}/lab.yaml {0}/wrong.yaml", "audit verify {}"]
+)
+def test_a_folder_that_this_user_may_not_look_into_is_told(
+    command: str, wrong: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from clusterwright.cli import main
+
+    record(wrong)
+    arguments = command.format(wrong).split()
+    main._run(arguments)  # imports what it needs, which somebody else may not read
+    capsys.readouterr()
+    is_root = os.geteuid() == 0
+    wrong.chmod(0)
+    try:
+        if is_root:
+            os.seteuid(65534)
+        status = main._run(arguments)
+    finally:
+        if is_root:
+            os.seteuid(0)
+        wrong.chmod(0o700)
+    said = capsys.readouterr()
+    assert status == 2
+    assert "Permission denied" in said.out + said.err
+    assert "defect" not in said.err
+
+
+def record(root: Path) -> None:
+    """Lays a record without rollouts under ``root``."""
+    (root / "audit").mkdir()
+    (root / "audit/rollouts.jsonl").touch()
 
 
 @pytest.mark.parametrize(

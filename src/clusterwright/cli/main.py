@@ -133,6 +133,9 @@ COLLECTOR_INTERVALS = (100_000, 50, 50)
 # A full disk, quota or file size: the user's to mend, whichever write met it.
 SPENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
+# A right that this user lacks, or a disk that nobody writes to.
+DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
 EXIT_CANNOT_RUN = 2
 EXIT_INTERRUPTED = 130
 
@@ -202,6 +205,11 @@ def _run(arguments: list[str]) -> Any:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_CANNOT_RUN
     except OSError as error:
+        if error.errno in DENIED and error.filename is not None:
+            click.echo(
+                f"{os.fsdecode(error.filename)}: {error.strerror}. Look at its rights and its folder's.", err=True
+            )
+            return EXIT_CANNOT_RUN
         if error.errno not in SPENT:
             return _tell_defect(error)
         # What was not written waits in the stream's buffer, and would fail once more at exit.

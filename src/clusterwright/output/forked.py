@@ -36,12 +36,17 @@ def fan_out(work: Callable[[Share], Sequence[Answer]], shares: Sequence[Share]) 
     context = multiprocessing.get_context("fork")
     running = []
     try:
-        for share in shares:
-            receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=_answer, args=(work, share, sender), daemon=True)
-            process.start()
-            sender.close()
-            running.append((process, receiver))
+        # Ctrl-C goes to every process: none may meet it before it knows that the parent ends its workers.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            for share in shares:
+                receiver, sender = context.Pipe(duplex=False)
+                process = context.Process(target=_answer, args=(work, share, sender), daemon=True)
+                process.start()
+                sender.close()
+                running.append((process, receiver))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return [item for _, receiver in running for item in _receive(receiver)]
     finally:
         for process, receiver in running:

@@ -41,8 +41,12 @@ def spec_files(paths: tuple[str, ...], settings: ProjectSettings) -> SpecFiles:
     files: dict[str, None] = {}
     skipped: dict[str, None] = {}
     for path in named:
-        if not os.path.lexists(path):
-            raise ClusterwrightError(f"{path}: there is no such file or folder. Check the path.")
+        try:
+            os.lstat(path)
+        except PermissionError as error:
+            raise ClusterwrightError(f"{path}: {error.strerror}. Look at its rights and its folder's.") from error
+        except (OSError, ValueError):
+            raise ClusterwrightError(f"{path}: there is no such file or folder. Check the path.") from None
         if not Path(path).is_dir():
             files[path] = None
             continue
