@@ -20,7 +20,7 @@ _MOST_NODES_IN_RACK = 4  # about 40 kW of eight-GPU nodes
 _MOST_SERVERS_IN_RACK = 8
 _SERVICES = 2  # schedulers, boot and log servers: one may fail
 _STORAGE = 2
-_MORE_OVERSUBSCRIBED = (1.5, 2, 3, 4, 6, 8, 12, 16)
+_MORE_OVERSUBSCRIBED = (2, 4, 16)
 _LOWEST_SWITCH_UNITS = 4  # taller ones stand in rows, not in racks of nodes
 _ACCESS, _ABOVE = "dcs-7010tx-48", "dcs-7050sx3-48yc8"  # copper for BMCs and management ports, and what joins these
 
@@ -117,9 +117,9 @@ def _in_the_way(wish: Wish, catalogue: Catalogue) -> str:
 
 def _instead(wish: Wish, catalogue: Catalogue) -> str:
     """What to say instead: flags with which a fabric is found, each tried."""
-    more = [each for each in _MORE_OVERSUBSCRIBED if each > wish.oversubscription]
-    tried = [(f"with --oversubscription {each}", replace(wish, oversubscription=each)) for each in more]
-    able = [how for how, other in tried if _fabrics(other, catalogue)][:1]
+    more = (each for each in _MORE_OVERSUBSCRIBED if each > wish.oversubscription)
+    enough = next((each for each in more if _fabrics(replace(wish, oversubscription=each), catalogue)), None)
+    able = [] if enough is None else [f"with --oversubscription {enough}"]
     others = [("with --rails", replace(wish, rails=True))] if not wish.rails else []
     if wish.switches:
         others.append(("with switches of init's choice, without --switch-model", replace(wish, switches=())))
