@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import count, cycle, repeat
+from operator import contains
 
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.seats import Attachment, Seat
 from clusterwright.spec.allocated.facts import Cables, StandingCable
 from clusterwright.spec.fabric import Attach, Fabric
 from clusterwright.spec.model import ClusterSpec, NodeGroup
+
+_attachment = partial(tuple.__new__, Attachment)  # its own constructor takes twice as long, of tens of thousands
 
 
 class SeatChoice:
@@ -24,6 +28,7 @@ class SeatChoice:
     ) -> None:
         self._spec, self._layout, self._fabric, self._seats, self._cables = spec, layout, fabric, seats, cables
         self._taken: dict[int, int] = defaultdict(int)  # NICs in turn, by the first of the switches around
+        self._planes: dict[tuple[int, int], list[frozenset[int]]] = {}  # of the switches around, by the first of them
         self._ports = [nic_ports(group, _attach_of(fabric, group)) for group in spec.node_groups]
 
     @cached_property
@@ -78,15 +83,20 @@ class SeatChoice:
         by_rail = self._seats[choices[0]].rail is not None
         before = self._taken[choices[0]]
         self._taken[choices[0]] += len(speeds)
-        if self._cables and not by_rail:  # most nodes stand as a whole
+        if self._cables:  # most nodes stand as a whole
             slot = self._layout.nodes[node]
-            stand = [self._cables.get((slot.name, port)) for port in self._ports[slot.node_group]]
-            seats = [self._by_name.get(cable.upper, -1) if cable is not None else -1 for cable in stand]
-            if frozenset(choices).issuperset(seats):
-                yield from (
-                    Attachment(node, nic, seat, speed, standing=cable)
-                    for nic, (seat, speed, cable) in enumerate(zip(seats, speeds, stand, strict=True))
-                )
+            by_name, ports = self._by_name, self._ports[slot.node_group]
+            stand = [self._cables.get((slot.name, port)) for port in ports]
+            seats = [by_name.get(cable.upper, -1) if cable is not None else -1 for cable in stand]
+            size = per_plane if by_rail else len(choices)
+            planes = self._planes.get((choices[0], size))
+            if planes is None:
+                planes = [frozenset(choices[at : at + size]) for at in range(0, len(choices), size)]
+                self._planes[choices[0], size] = planes
+            if all(map(contains, cycle(planes), seats)):
+                blank, none = repeat(""), repeat(None)
+                nics = zip(repeat(node), count(), seats, speeds, blank, blank, stand, none, strict=False)
+                yield from map(_attachment, nics)
                 return
         if not self._cables and not by_rail:
             for nic, speed in enumerate(speeds, before):

@@ -72,10 +72,11 @@ def place_switches(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple
 def keep_in_racks(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> None:
     """Leave every device where it stands, before any other is placed."""
     layout, standing = skeleton.layout, skeleton.standing
+    rack_of: dict[tuple[int, ...], str] = {}
     for slot in layout.nodes:
         known = standing.nodes.get(slot.name)
         if known is not None:
-            rack = _rack_of(skeleton, slot)
+            rack = rack_of.get(slot.groups) or rack_of.setdefault(slot.groups, _rack_of(skeleton, slot))
             racks.keep(slot.name, rack, known.unit, spec.node_groups[slot.node_group].model.units, None)
     for fabric in skeleton.fabrics:
         for seat in fabric.seats:

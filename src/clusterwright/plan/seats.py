@@ -50,8 +50,7 @@ class Attachment(NamedTuple):
         return self.bond is None or self.nic == 0
 
 
-@dataclass(frozen=True, slots=True)
-class SeatLink:
+class SeatLink(NamedTuple):
     """An uplink: the seat that it leads to, and its cable where that stands; ``is_replugged`` says that only the lower
     end of it does.
     """

@@ -91,8 +91,13 @@ class FabricSkeleton:
         for attachment in self.attachments:
             ports[attachment.seat].append(attachment.standing.upper_port if attachment.standing else "")
         for bundle in self.bundles:
-            for _, link in links_of(self, bundle):
-                ports[link.upper].append(link.upper_port)
+            for lower in bundle.lowers:
+                if lower in self.standing:
+                    for link in self.standing[lower]:
+                        ports[link.upper].append(link.upper_port)
+                else:
+                    for upper in self.uppers_of[lower]:
+                        ports[upper].append("")
         return ports
 
 

@@ -6,10 +6,13 @@ switch that it hangs at. Another is given in its place, and lint says so (CW262)
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
 from clusterwright.plan.addressing import FabricAddresses
 from clusterwright.plan.allocation.standing import Numbers
 from clusterwright.plan.seats import Attachment, SeatLink
-from clusterwright.plan.skeleton import FabricSkeleton, links_of
+from clusterwright.plan.skeleton import FabricSkeleton
 
 
 class GivenAddresses:
@@ -26,26 +29,29 @@ class GivenAddresses:
         }
         rests = [addresses.subnet_number(address) for address in resting]
         self._subnets = Numbers(number for number in (*self._known.values(), *rests) if number >= 0)
-        self._links = Numbers(self._taken_links(skeleton, resting))
+        self._skeleton = skeleton
+        self._links = Numbers(self._taken_links())
         self._hosts: dict[int, Numbers] = {}
-        self._own: dict[int, list[int]] = {}  # addresses of hosts that stand, by seat
-        for item in skeleton.attachments:
-            if item.standing is not None and item.standing.address is not None:
-                self._own.setdefault(item.seat, []).append(item.standing.address)
         self._resting: dict[int, list[int]] = {}  # those of hosts, by the network address of their subnet
         for address in resting:
             network = addresses.host_subnet((address - addresses.hosts_start) >> addresses.subnet_bits)
             self._resting.setdefault(network, []).append(address)
 
-    def _taken_links(self, skeleton: FabricSkeleton, resting: frozenset[int]) -> list[int]:
-        standing = [
-            link.standing.address
-            for bundle in (skeleton.bundles if skeleton.standing else ())
-            for _, link in links_of(skeleton, bundle)
-            if link.standing is not None and link.standing.address is not None
-        ]
-        numbers = (self.addresses.link_number(address) for address in (*standing, *resting))
-        return [number for number in numbers if number >= 0]
+    @cached_property
+    def _own(self) -> Mapping[int, list[int]]:
+        """Addresses of hosts that stand, by seat."""
+        found: dict[int, list[int]] = {}
+        for item in self._skeleton.attachments:
+            if item.standing is not None and item.standing.address is not None:
+                found.setdefault(item.seat, []).append(item.standing.address)
+        return found
+
+    def _taken_links(self) -> Iterator[int]:
+        links = (link.standing for own in self._skeleton.standing.values() for link in own)
+        standing = (cable.address for cable in links if cable is not None and cable.address is not None)
+        for address in (*standing, *self._skeleton.resting.addresses):
+            if (number := self.addresses.link_number(address)) >= 0:
+                yield number
 
     def subnet(self, seat: int) -> int:
         """The network address of the subnet behind a switch."""
@@ -71,5 +77,6 @@ class GivenAddresses:
     def link(self, link: SeatLink) -> tuple[int, int]:
         """The addresses of the lower and the upper end of an uplink."""
         known = link.standing.address if link.standing is not None else None
-        number = self.addresses.link_number(known) if known is not None else -1
-        return self.addresses.link(self._links.take(number if number >= 0 else None))
+        if known is not None and self.addresses.link_number(known) >= 0:
+            return known, known + 1
+        return self.addresses.link(self._links.take())

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from itertools import groupby, repeat
+from operator import itemgetter
 
 from clusterwright.plan.seats import Bundle, Seat, SeatLink
 from clusterwright.spec.allocated.facts import Cables, StandingCable
 from clusterwright.spec.fabric import Fabric
 
 ADJACENT = "adjacent"
+_link = partial(tuple.__new__, SeatLink)  # its own constructor takes twice as long, of tens of thousands
 
 
 def spread_over(uppers: int, start: int, links: int, spread: str) -> Sequence[int]:
@@ -32,9 +36,9 @@ def standing_links(
         return {}
     names = {seat.name: at for at, seat in enumerate(seats)}
     own: dict[int, list[StandingCable]] = {}
-    for cable in cables.values():
-        if (lower := names.get(cable.device)) is not None:
-            own.setdefault(lower, []).append(cable)
+    for device, together in groupby(cables.values(), key=itemgetter(0)):
+        if (lower := names.get(device)) is not None:
+            own.setdefault(lower, []).extend(together)
     found: dict[int, tuple[SeatLink, ...]] = {}
     for bundle in bundles:
         if any(lower in own for lower in bundle.lowers):
@@ -54,8 +58,15 @@ def _bundle(
     loose: dict[int, list[StandingCable]] = {}  # of which only the lower end stands
     for lower in bundle.lowers:
         mine = own.get(lower, ())[: _links(fabric, seats, lower)]
-        kept[lower] = [SeatLink(names[cable.upper], cable) for cable in mine if names.get(cable.upper) in uppers]
-        loose[lower] = [cable for cable in mine if names.get(cable.upper) not in uppers]
+        ends = [names.get(cable.upper, -1) for cable in mine]
+        if uppers.issuperset(ends):
+            kept[lower], loose[lower] = list(map(_link, zip(ends, mine, repeat(False), strict=False))), []
+            continue
+        kept[lower] = [SeatLink(upper, cable) for upper, cable in zip(ends, mine, strict=True) if upper in uppers]
+        loose[lower] = [cable for upper, cable in zip(ends, mine, strict=True) if upper not in uppers]
+    is_new = (seats[upper].standing is None for upper in uppers)
+    if not any(is_new) and all(len(links) == _links(fabric, seats, lower) for lower, links in kept.items()):
+        return {lower: tuple(links) for lower, links in kept.items()}  # most bundles stand as a whole
     total = Counter(link.upper for links in kept.values() for link in links)
     _give_to_new(fabric, seats, bundle, kept, loose, total)
     found = {}

@@ -19,11 +19,17 @@ SeatKey = tuple[str, str, str, int, int]
 
 
 class Numbers:
-    """Counts up from 0 without the numbers that are ``taken``."""
+    """Counts up from 0 without the numbers that are ``taken``: looked at once a number is wanted, which is never where
+    everything stands.
+    """
 
     def __init__(self, taken: Iterable[int] = ()) -> None:
-        self._taken = set(taken)
+        self._given = taken
         self._next = 0
+
+    @cached_property
+    def _taken(self) -> frozenset[int]:
+        return frozenset(self._given)
 
     def take(self, own: int | None = None) -> int:
         """``own``, or where that is None the first number that is free."""
@@ -176,6 +182,8 @@ class Standing:
         return Resting({device: frozenset(found) for device, found in ports.items()}, frozenset(addresses))
 
     def _now(self, name: str, kind: str) -> str:
+        if not self.spec.renamed:
+            return name
         return next((new for item in self.spec.renamed if (new := _new(item, kind)) and item.was == name), name)
 
 

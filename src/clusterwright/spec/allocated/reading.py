@@ -7,13 +7,15 @@ a minute for the largest of them.
 
 from __future__ import annotations
 
+import gc
 import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache, partial
-from itertools import repeat
+from itertools import chain, repeat
+from operator import itemgetter
 from pathlib import Path as FilePath
 
 from clusterwright.finding import MOST_TOLD, Finding, Position, Severity
@@ -39,7 +41,12 @@ MOST_UNITS = 100  # of a rack
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _MARK = re.compile(r"(<{7}|={7}|>{7}|\|{7})")
 _ENTRY = re.compile(r"  (\S.*?): (\S.*)")
+_ONE = re.compile(r"  ([\w/-]++) ([\w/-]++): ([\w/-]++) ([\w/-]++)(?: @ ([0-9a-f:.]++))?")
 _AGAIN = "Run `clusterwright allocate` to write the file anew, or take the line from git's history."
+
+
+_cable = partial(tuple.__new__, StandingCable)  # its own constructor takes twice as long, of a hundred thousand
+_LOWER, _UPPER, _ADDRESS = itemgetter(0, 1), itemgetter(2, 3), itemgetter(4)  # of a cable
 
 
 class _NoFactError(ValueError):
@@ -59,6 +66,7 @@ class _FactReader:
     nodes: dict[str, StandingNode] = field(default_factory=dict)
     switches: dict[str, StandingSwitch] = field(default_factory=dict)
     rows: dict[str, list[StandingCable]] = field(default_factory=dict)
+    own: list[StandingCable] | None = None  # of them those of the section that is read
     freed_ports: dict[End, Freed] = field(default_factory=dict)
     freed_addresses: dict[tuple[str, int], Freed] = field(default_factory=dict)
     former: dict[str, str] = field(default_factory=dict)
@@ -83,7 +91,7 @@ class _FactReader:
             elif not line.startswith(" "):
                 versioned = versioned or line == "version: 1"
                 entry = self.section(line)
-            elif entry is not None:
+            elif entry is not None and not (self.own is not None and self.one_cable(self.own, line)):
                 self.entry(entry, line)
         if not versioned:
             self.line = 1
@@ -96,8 +104,9 @@ class _FactReader:
         known = {"groups": self.group, "nodes": self.node, "switches": self.switch, "freed": self.free}
         known |= {"formerly": self.rename}
         if name.startswith(CABLES):
-            own = self.rows.setdefault(name.removeprefix(CABLES), [])
-            return lambda key, value: self.cable(own, key, value)
+            self.own = own = self.rows.setdefault(name.removeprefix(CABLES), [])
+            return partial(self.cable, own)
+        self.own = None
         if name not in known or name == line:
             expected = "version: 1, groups:, nodes:, switches:, cables FABRIC:, freed: or formerly:"
             self.problem(NO_FACT, 1, f"`{line[:40]}` begins no section: {expected} do.", _AGAIN)
@@ -196,6 +205,19 @@ class _FactReader:
             self.line,
         )
 
+    def one_cable(self, known: list[StandingCable], line: str) -> bool:
+        """Reads a line of one cable, as two of three are, by one expression; False for any other, wrong ones too."""
+        found = _ONE.fullmatch(line)
+        if found is None:
+            return False
+        device, port, upper, upper_port, written = found.groups()
+        try:
+            address = _address(written) if written else None
+        except _NoFactError:
+            return False
+        known.append(_cable((device, port, upper, upper_port, address, self.line)))
+        return True
+
     def cable(self, known: list[StandingCable], key: str, value: str) -> None:
         device, _, ports = key.partition(" ")
         ends, _, addresses = value.partition(" @ ")
@@ -207,18 +229,18 @@ class _FactReader:
         if len(own) != len(uppers) or not own:
             raise _NoFactError(f"{device} has {len(own)} ports here, and {len(uppers)} go with them")
         given = _addresses(addresses, len(own)) if addresses else repeat(None)
-        known += map(StandingCable, repeat(device), own, uppers, upper_ports, given, repeat(self.line))
+        rows = zip(repeat(device), own, uppers, upper_ports, given, repeat(self.line), strict=False)
+        known += map(_cable, rows)
 
     def cables(self) -> dict[str, dict[End, StandingCable]]:
         """The cables of each fabric by their lower end. Where a port or an address is given away twice, the lines are
         named: which they are is looked for only then.
         """
-        found = {fabric: {(cable.device, cable.port): cable for cable in rows} for fabric, rows in self.rows.items()}
-        rows = [cable for own in self.rows.values() for cable in own]
-        ends = {(cable.upper, cable.upper_port) for cable in rows}.union(*found.values())
-        addresses = [{cable.address for cable in own} - {None} for own in self.rows.values()]
-        addressed = sum(cable.address is not None for cable in rows)
-        if len(ends) != 2 * len(rows) or sum(map(len, addresses)) != addressed:
+        found = {fabric: dict(zip(map(_LOWER, own), own, strict=True)) for fabric, own in self.rows.items()}
+        ends = set(map(_UPPER, chain(*self.rows.values()))).union(*found.values())
+        addresses = [list(map(_ADDRESS, own)) for own in self.rows.values()]
+        is_twice = any(len({*own, None}) != len(own) - own.count(None) + 1 for own in addresses)
+        if len(ends) != 2 * sum(map(len, addresses)) or is_twice:
             for fabric, own in self.rows.items():
                 for cable in own:
                     self.line = cable.line
@@ -262,7 +284,13 @@ def read_allocated(path: FilePath, file: str, *, is_own: bool = True) -> tuple[A
 @lru_cache(maxsize=4)  # a spec is linted first, and then read
 def _read(text: str, file: str, is_own: bool) -> tuple[Allocated, tuple[Finding, ...]]:
     reader = _FactReader(file)
-    reader.read(text)
+    was_on = gc.isenabled()
+    gc.disable()  # what is read is kept, and the collector would walk all of it again and again
+    try:
+        reader.read(text)
+    finally:
+        if was_on:
+            gc.enable()
     found = Allocated(
         file,
         is_own,
