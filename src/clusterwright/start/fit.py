@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from clusterwright.plan.ports import PortShortage, allocate
+from clusterwright.plan.ports import PortShortage, allocate, capacity
 from clusterwright.spec.fabric import Side
 from clusterwright.spec.hardware.models import HardwareModel
 
@@ -16,6 +16,9 @@ Loads = Sequence[tuple[int, int]]
 
 def fits(model: HardwareModel, down: Loads, up_speed_gbps: int, up_links: int) -> bool:
     """Whether a switch has ports for the links down and for ``up_links`` up."""
+    # Nearly all that is tried asks for far too many: these are not laid out link by link.
+    if any(links > capacity(model, (), speed) for speed, links in (*down, (up_speed_gbps, up_links))):
+        return False
     try:
         allocate(
             model,
