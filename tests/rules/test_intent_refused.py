@@ -69,8 +69,8 @@ MISTAKES = [
     Mistake(
         "CW502",
         IB,
-        "zones:\n  - {name: site-services, prefixes: [10.98.240.0/24, 10.97.1.128/25]}\n",
-        "zones[site-services].prefixes[1]",
+        "zones:\n  - {name: site-services, prefixes: [10.97.1.128/25, 10.98.240.0/24]}\n",
+        "zones[site-services].prefixes[0]",
         "hosts of management (10.97.0.0/23)",
     ),
     Mistake(

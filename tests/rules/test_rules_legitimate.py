@@ -212,7 +212,7 @@ def test_small_clusters_lint_clean(text: str, tmp_path: Path) -> None:
             "lab-roce",
             "nodes:\n  - name: login\n    model: service-server\n    role: login\n    count: 1\n    image: training\n"
             "    levels: [{name: rack, of: 1, code: l}]\n"
-            "zones:\n  - {name: services, nodes: [services, login]}\n"
+            "zones:\n  - {name: services, nodes: [login, services]}\n"
             "mounts:\n  - {name: home, nodes: [compute, login]}\n"
             "flows:\n  - {name: nfs-login, from: services, to: storage, protocol: tcp, ports: [2049], "
             "reason: homes, owner: ops}\n"
