@@ -18,11 +18,15 @@ FIRST_INDEX = 1  # index 0 of every port holds the default partition
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """One rule of partitions.conf: name, P_Key as text, and port GUIDs with ``full`` or ``limited``."""
+    """One rule of partitions.conf: name, P_Key as text, port GUIDs with ``full`` or ``limited``.
+
+    ``ipoib`` says whether it carries IP.
+    """
 
     name: str
     pkey: str
     members: tuple[tuple[str, str], ...]
+    ipoib: bool
 
 
 @per_plan
@@ -41,7 +45,7 @@ def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
             for guid in guids
         )
         if members:
-            found.append(PartitionView(partition.name, f"0x{partition.pkey:04x}", members))
+            found.append(PartitionView(partition.name, f"0x{partition.pkey:04x}", members, partition.ipoib is not None))
     return tuple(found)
 
 

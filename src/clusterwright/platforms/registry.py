@@ -18,6 +18,7 @@ from clusterwright.platforms.kueue import writer as kueue
 from clusterwright.platforms.linux.writer import credentials as node_credentials
 from clusterwright.platforms.linux.writer import encryption as node_encryption
 from clusterwright.platforms.linux.writer import health as node_health
+from clusterwright.platforms.linux.writer import ipoib as node_ipoib
 from clusterwright.platforms.linux.writer import logins as node_logins
 from clusterwright.platforms.linux.writer import mounts, nftables
 from clusterwright.platforms.linux.writer import network as node_network
@@ -51,6 +52,7 @@ DEVICE_RENDERERS: tuple[Writer, ...] = (
     node_secrets.WRITER,
     node_qos.WRITER,
     node_rdma.WRITER,
+    node_ipoib.WRITER,
     mounts.WRITER,
     node_encryption.WRITER,
     nccl.WRITER,

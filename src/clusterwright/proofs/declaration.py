@@ -18,17 +18,29 @@ from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.spec.encryption import CLEAR
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.ipoib import IpoibInterface, ipoib_of, lnet_networks
 from clusterwright.spec.zone_reach import memberships_of, owner_in_clear
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPartition:
-    """A partition as the spec's zones want it: port GUIDs to ``full`` or ``limited``."""
+    """A partition as the spec's zones want it: port GUIDs to ``full`` or ``limited``; ``ipoib`` where it carries IP."""
 
     fabric: str
     name: str
     pkey: int
     members: Mapping[int, str]
+    ipoib: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredIpoib:
+    """An interface of IP over InfiniBand: the adapter ``parent``, the P_Key of 16 bits, the address with its length."""
+
+    name: str
+    parent: str
+    pkey: int
+    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,7 @@ class Declaration:
     the NICs in service beside a GPU, where they are at several switches.
     ``accepted`` is by fabric why one switch or cable may cut off nodes.
     ``vouched`` are by device what the spec adds and no reader need know: the file, None for lines of text, and the
-    place, with the reason.
+    place, with the reason. ``ipoib`` are the interfaces of each node that has such, ``lnet`` LNet's networks over them.
     """
 
     ports: Mapping[str, frozenset[int]]
@@ -85,6 +97,8 @@ class Declaration:
     in_clear: Mapping[str, str] = field(default_factory=dict)
     accepted: Mapping[str, str] = field(default_factory=dict)
     vouched: Mapping[str, Mapping[tuple[str | None, str], str]] = field(default_factory=dict)
+    ipoib: Mapping[str, tuple[DeclaredIpoib, ...]] = field(default_factory=dict)
+    lnet: Mapping[str, str] = field(default_factory=dict)
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -106,7 +120,11 @@ def declaration_of(plan: Plan) -> Declaration:
         for partition in fabric.partitions:
             by_group = memberships_of(plan.spec, partition)
             members = {guid: by_group[group] for guid, group in own.items() if group in by_group}
-            wanted.append(DeclaredPartition(fabric.name, partition.name, partition.pkey & 0x7FFF, members))
+            wanted.append(
+                DeclaredPartition(
+                    fabric.name, partition.name, partition.pkey & 0x7FFF, members, partition.ipoib is not None
+                )
+            )
     opened = {
         fabric.name
         for fabric in plan.spec.fabrics
@@ -128,6 +146,7 @@ def declaration_of(plan: Plan) -> Declaration:
         if item.figure.startswith("oversubscription.")
     }
     links = frozenset(_encrypted_links(plan))
+    carried = tuple(_ipoib(plan))
     return Declaration(
         planned,
         tuple(wanted),
@@ -161,7 +180,23 @@ def declaration_of(plan: Plan) -> Declaration:
         _in_clear(plan),
         {f.name: f.accepts_single_failures for f in plan.spec.fabrics if f.accepts_single_failures is not None},
         {device.name: added for device in plan.devices if (added := _vouched(plan, device))},
+        {
+            device.name: tuple(
+                DeclaredIpoib(each.name, each.parent, each.pkey, each.address(device.index)) for each in own
+            )
+            for device, own in carried
+        },
+        {device.name: lnet_networks(plan.spec, device.node_group, own) for device, own in carried},
     )
+
+
+def _ipoib(plan: Plan) -> Iterator[tuple[Device, tuple[IpoibInterface, ...]]]:
+    """The nodes with an interface of IP over InfiniBand, those that run an image."""
+    for device in plan.devices if any(each.ipoib for fabric in plan.spec.fabrics for each in fabric.partitions) else ():
+        if device.kind == "node" and device.image is not None:
+            cabled = {cable.a.port for cable in plan.cables_of[device.name] if cable.a.device == device.name}
+            if own := ipoib_of(plan.spec, device.node_group, cabled):
+                yield device, own
 
 
 def _idle(plan: Plan, fabric: Fabric) -> Iterator[str]:

@@ -15,6 +15,7 @@ from clusterwright.proofs.ethernet.valleys import VALLEYS
 from clusterwright.proofs.infiniband.bisection import BISECTION
 from clusterwright.proofs.infiniband.cabling import CABLING
 from clusterwright.proofs.infiniband.failures import FAILURES
+from clusterwright.proofs.infiniband.ipoib import IPOIB_CHECK
 from clusterwright.proofs.infiniband.lids import LID_SPACE
 from clusterwright.proofs.infiniband.manager import MANAGERS
 from clusterwright.proofs.infiniband.partitions import PARTITIONS
@@ -31,6 +32,7 @@ CHECKS: tuple[ProofCheck, ...] = (
     BISECTION,
     LID_SPACE,
     PARTITIONS,
+    IPOIB_CHECK,
     MANAGERS,
     FAILURES,
     LINKS,

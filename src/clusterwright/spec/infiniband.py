@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from clusterwright.finding import Position
+from clusterwright.spec.isolation import Prefix
 from clusterwright.spec.structuring import By
 from clusterwright.spec.text.document import Path
 
@@ -56,15 +57,41 @@ class SubnetManager:
 
 
 @dataclass(frozen=True, slots=True)
+class IpoibHosts:
+    """The nodes of a group: each has the interface on its adapter ``nic``."""
+
+    nodes: str
+    nic: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Ipoib:
+    """IP over InfiniBand (RFC 4391) in a partition: what nodes call the interface, the ``network`` on its link, and the
+    part of it that they get ``addresses`` from; servers have theirs elsewhere in it."""
+
+    interface: str
+    network: Prefix
+    addresses: Prefix
+    hosts: tuple[IpoibHosts, ...]
+    path: Path
+
+    def of(self, node_group: str) -> IpoibHosts | None:
+        """How nodes of a group are on it, None where they are not."""
+        return next((each for each in self.hosts if each.nodes == node_group), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Partition:
     """A partition: its P_Key (15 bits) and its members by zone. ``limited`` are those of its zones whose members are
-    limited even where ``membership`` is full."""
+    limited even where ``membership`` is full. ``ipoib`` is None where it carries no IP."""
 
     name: str
     pkey: int
     zones: tuple[str, ...]
     membership: str
     limited: tuple[str, ...]
+    ipoib: Ipoib | None
     path: Path
 
     def membership_of(self, zone: str) -> str:

@@ -2,13 +2,16 @@
 
 Sources: RFC 8881 (NFSv4 on 2049), RFC 1833 and RFC 1813 (NFSv3 beside it asks the portmapper and mountd); the Lustre
 manual (LNet accepts on TCP 988; servers and clients connect to each other, from ports below 1024, as AWS' guide to its
-Lustre opens them); WEKA's documentation, Prerequisites (14000 to 14100 between clients and backends, both ways).
+Lustre opens them; over its driver o2ib no port of IP is asked); WEKA's documentation, Prerequisites (14000 to 14100
+between clients and backends, both ways).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clusterwright.spec.ipoib import uses_rdma
 
 if TYPE_CHECKING:
     from clusterwright.spec.model import Mount
@@ -48,9 +51,11 @@ def is_nfs(mount: Mount) -> bool:
 def ports_of(mount: Mount) -> tuple[Ports, ...]:
     """What a mount asks its storage at; nothing where that is not known: any flow may carry it.
 
-    NFS over RDMA is one of those: whether packets or messages of InfiniBand carry it, its adapters decide.
+    NFS and Lustre over RDMA are such: whether packets or messages of InfiniBand carry it, its adapters decide.
     """
     options = dict(option.partition("=")[::2] for option in mount.options)
+    if uses_rdma(mount):
+        return ()
     if not is_nfs(mount):
         known = FILE_SYSTEMS.get(mount.type)
         return known.ports if known is not None else ()

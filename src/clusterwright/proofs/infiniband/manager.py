@@ -128,7 +128,13 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
             if declaration is not None:
                 names = {each.pkey: each.name for each in declaration.partitions if each.fabric == manager.fabric}
             is_limited = None if declaration is None else manager.fabric not in declaration.open_default
-            faults = partition_faults(text, names, guids_of_managers, is_limited=is_limited)
+            carrying = {
+                each.pkey
+                for each in (declaration.partitions if declaration is not None else ())
+                if each.fabric == manager.fabric and each.ipoib
+            }
+            wanted_ip = None if declaration is None else carrying
+            faults = partition_faults(text, names, guids_of_managers, is_limited=is_limited, carrying=wanted_ip)
             yield from (manager.at(path, *fault) for fault in faults)
         else:
             guids = _listed(name, wanted) if wanted is not None else None

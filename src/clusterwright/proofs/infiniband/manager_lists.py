@@ -44,13 +44,19 @@ def name_faults(text: str, wanted: Mapping[int, str], by: str) -> Iterator[Fault
 
 
 def partition_faults(
-    text: str, names: Mapping[int, str] | None, managers: Set[int], *, is_limited: bool | None
+    text: str,
+    names: Mapping[int, str] | None,
+    managers: Set[int],
+    *,
+    is_limited: bool | None,
+    carrying: Set[int] | None,
 ) -> Iterator[Fault]:
     """What ``ib-partitions`` takes no notice of: names, flags, members given twice, and the rule for everybody.
 
     ``names`` are the spec's partitions by P_Key, ``is_limited`` whether everybody is a limited member of the default
-    one; both None where there is only a folder. ``managers`` are the ports of all of the fabric's managers: SELF is the
-    one that runs, so the others must be full members by their GUID, or taking over changes who reaches whom.
+    one, ``carrying`` the P_Keys of those that carry IP; all None where there is only a folder. ``managers`` are the
+    ports of all of the fabric's managers: SELF is the one that runs, so the others must be full members by their GUID,
+    or taking over changes who reaches whom.
     """
     try:
         statements = parse_partitions(text)
@@ -58,7 +64,7 @@ def partition_faults(
         return  # ib-partitions refutes that, with its line
     members: Counter[tuple[int | None, str, int]] = Counter()
     for statement in statements:
-        yield from _statement(statement, names)
+        yield from _statement(statement, names, carrying)
         for member in statement.members:
             key = (statement.pkey, member.keyword, member.guid)
             if members[key]:
@@ -80,8 +86,11 @@ def partition_faults(
         )
 
 
-def _statement(statement: Statement, names: Mapping[int, str] | None) -> Iterator[Fault]:
-    for flag in statement.flags:
+def _statement(statement: Statement, names: Mapping[int, str] | None, carrying: Set[int] | None) -> Iterator[Fault]:
+    is_carrying = statement.pkey in carrying if carrying is not None else "ipoib" in statement.flags
+    if is_carrying and "ipoib" not in statement.flags:
+        yield statement.line, f"{statement.name} lacks ipoib: it carries IP by the spec, and nobody would be found"
+    for flag in (each for each in statement.flags if not (is_carrying and each == "ipoib")):
         yield statement.line, f"{statement.name} has {flag}, which nothing in the spec asks for"
     if statement.pkey == DEFAULT_PKEY and statement.name != "Default":
         yield statement.line, f"the default partition is called {statement.name} here; opensm knows it as Default"

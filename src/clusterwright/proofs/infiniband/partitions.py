@@ -17,7 +17,7 @@ from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_sub
 from clusterwright.proofs.tree import RenderedTree
 
 _ALL_ADAPTERS = frozenset({"ALL", "ALL_CAS"})
-_FULL = frozenset({"full", "both"})
+FULL = frozenset({"full", "both"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class _Seat:
     line: int
 
 
-_Matrix = Mapping[int, Mapping[int, _Seat]]  # P_Key, then port GUID
+Matrix = Mapping[int, Mapping[int, _Seat]]  # P_Key, then port GUID
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -52,7 +52,7 @@ def _run(tree: RenderedTree) -> Verdict:
             message = f"{error} opensm ignores the whole file, and everybody can reach everybody"
             found.append(Counterexample(subnet.device, path, error.line, message))
             continue
-        matrix = _matrix(subnet, statements)
+        matrix = matrix_of(subnet, statements)
         tried += sum(len(seats) for seats in matrix.values())
         facts += _facts(subnet, matrix)
         fabric = (
@@ -78,7 +78,8 @@ class _Problem(NamedTuple):
     file: str = ""
 
 
-def _matrix(subnet: ManagedSubnet, statements: tuple[Statement, ...]) -> _Matrix:
+def matrix_of(subnet: ManagedSubnet, statements: tuple[Statement, ...]) -> Matrix:
+    """Who is a member of which partition, and by which line; of what is said twice, what comes last."""
     found: dict[int, dict[int, _Seat]] = {}
     for statement in statements:
         if statement.pkey is None:
@@ -95,10 +96,10 @@ def _matrix(subnet: ManagedSubnet, statements: tuple[Statement, ...]) -> _Matrix
     return found
 
 
-def _facts(subnet: ManagedSubnet, matrix: _Matrix) -> Iterator[Fact]:
+def _facts(subnet: ManagedSubnet, matrix: Matrix) -> Iterator[Fact]:
     yield Fact("partitions besides the default", len(matrix.keys() - {DEFAULT_PKEY}))
     for pkey, seats in sorted(matrix.items()):
-        full = sum(seat.membership in _FULL for seat in seats.values())
+        full = sum(seat.membership in FULL for seat in seats.values())
         yield Fact(f"0x{pkey:04x}: full members", full)
         yield Fact(f"0x{pkey:04x}: limited members", len(seats) - full)
 
@@ -115,7 +116,7 @@ def _open(statements: tuple[Statement, ...], may_open: bool) -> Iterator[_Proble
         yield _Problem(0, "there is no rule for the default partition 0x7fff: opensm makes one of its own")
     for statement in statements:
         for member in statement.members:
-            if member.keyword not in _ALL_ADAPTERS or member.membership not in _FULL:
+            if member.keyword not in _ALL_ADAPTERS or member.membership not in FULL:
                 continue
             if statement.pkey == DEFAULT_PKEY and may_open:
                 continue
@@ -128,18 +129,18 @@ def _open(statements: tuple[Statement, ...], may_open: bool) -> Iterator[_Proble
             yield _Problem(statement.line, f"{statement.name} has no P_Key: opensm would choose one")
 
 
-def _managers(tree: RenderedTree, subnet: ManagedSubnet, matrix: _Matrix) -> Iterator[_Problem]:
+def _managers(tree: RenderedTree, subnet: ManagedSubnet, matrix: Matrix) -> Iterator[_Problem]:
     """Managers must be full members of the default partition, others only where that partition is open to all."""
     managers = frozenset[int]().union(*(other.managers for other in subnets(tree)))
     seats = matrix.get(DEFAULT_PKEY, {})
     for guid in sorted(managers):
         seat = seats.get(guid)
-        if seat is None or seat.membership not in _FULL:
+        if seat is None or seat.membership not in FULL:
             line = seat.line if seat is not None else 0
             yield _Problem(line, f"the subnet manager's port 0x{guid:016x} is no full member of the default partition")
-    if any(seat.membership in _FULL for seat in seats.values()):
+    if any(seat.membership in FULL for seat in seats.values()):
         for guid, seat in seats.items():
-            lonely = guid not in managers and seat.membership in _FULL
+            lonely = guid not in managers and seat.membership in FULL
             if lonely and not _is_all(seat, seats):
                 yield _Problem(
                     seat.line,
@@ -152,7 +153,7 @@ def _is_all(seat: _Seat, seats: Mapping[int, _Seat]) -> bool:
     return sum(other.line == seat.line for other in seats.values()) > 1
 
 
-def _unlike(subnet: ManagedSubnet, matrix: _Matrix, declaration: Declaration, fabric: str) -> Iterator[_Problem]:
+def _unlike(subnet: ManagedSubnet, matrix: Matrix, declaration: Declaration, fabric: str) -> Iterator[_Problem]:
     """Where the matrix is not the one that the spec's zones ask for."""
     wanted = {item.pkey: item for item in declaration.partitions if item.fabric == fabric and item.members}
     for pkey, item in sorted(wanted.items()):

@@ -1,7 +1,7 @@
 """CW505, CW609, CW614, CW621 and CW622 to CW626: what machines need of each other, and no flow lets through.
 
-What they need is one table (``intent/needs``); a rule here is a part of it, and lists nothing itself. CW559 and CW560:
-can nodes mount what storage of others speaks?
+What they need is one table (``intent/needs``); a rule here is a part of it, and lists nothing itself. CW559:
+have nodes the client of what storage of others speaks?
 """
 
 from __future__ import annotations
@@ -151,12 +151,3 @@ def _brings(image: Image, packages: tuple[str, ...], unit: str | None) -> bool:
     given += [package.name for package in image.packages]
     has_package = any(name.startswith(packages) for name in given) if packages else False
     return has_package or (unit is not None and unit in image.enabled_units)
-
-
-@rule("CW560", Severity.ERROR)
-def lustre_over_infiniband(subject: Subject) -> Iterator[Problem]:
-    """Mounts of Lustre whose servers are named on o2ib."""
-    for mount in subject.spec.mounts:
-        if mount.type == "lustre" and "@o2ib" in mount.export:
-            message = f"{mount.mountpoint} is asked for over RDMA ({mount.export}), for which nodes have no address."
-            yield Problem((*mount.path, "export"), message, "Name its servers on @tcp.")

@@ -34,6 +34,8 @@ def _node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
                 yield attach.nodes, (*attach.path, "nodes")
         if fabric.subnet_manager:
             yield fabric.subnet_manager.nodes, (*fabric.subnet_manager.path, "nodes")
+        hosts = (host for each in fabric.partitions if each.ipoib is not None for host in each.ipoib.hosts)
+        yield from ((each.nodes, (*each.path, "nodes")) for each in hosts)
     for mount in spec.mounts:
         yield mount.system, (*mount.path, "system")
         yield from ((name, (*mount.path, "nodes", at)) for at, name in enumerate(mount.nodes))

@@ -70,6 +70,7 @@ _DESCRIPTION = re.compile(r"\nDescription=(.*)")
 _ADDRESS = re.compile(r"\nAddress=(\S+)/(\d+)$", re.M)
 _MEMBER = re.compile(r"^Bond=(\S+)$", re.M)
 _SETTING = re.compile(r"^(\w+)=(.*)$", re.M)
+IPOIB = re.compile(r"^Kind=ipoib$", re.M)
 _LACP = {"802.3ad": "active"}  # Linux asks by itself, unless LACPActive= says otherwise, which nothing here reads
 _MTU = re.compile(r"\nMTUBytes=(\d+)$", re.M)
 _DESTINATION = re.compile(r"\nDestination=(\S+)$", re.M)
@@ -93,6 +94,8 @@ def read_nics(device: str, texts: Mapping[str, str]) -> Iterator[ConfiguredNic]:
         if nic is None:
             continue
         made = texts.get(f"{DEVICES}{nic.name}.netdev")
+        if made is not None and IPOIB.search(made):
+            continue  # no packet of Ethernet: a claim of its own reads it
         if made is None and nic.name not in members:
             yield nic
             continue

@@ -1,7 +1,8 @@
 """Which files and lines of a Linux host no reader takes in, and could change what is proven of it.
 
 Of systemd-networkd: a file that comes earlier by its name, one beside it that adds to it, or a device made of
-others decides over the same interface as the file that is read, so each of them is unread as a whole, but for a bond.
+others decides over the same interface as the file that is read, so each of them is unread as a whole, but for a bond
+and for IP over InfiniBand.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ _KNOWN = {
         "Match": r"Name=.*",
         "Link": r"MTUBytes=\d+|RequiredForOnline=.*",
         "Network": r"(?:Description|DNS|NTP|Domains|LLDP|EmitLLDP|LLMNR|MulticastDNS|LinkLocalAddressing)=.*"
-        r"|Address=.*|Gateway=.*|DHCP=no|IPv6AcceptRA=.*|Bond=.*",
+        r"|Address=.*|Gateway=.*|DHCP=no|IPv6AcceptRA=.*|Bond=.*|IPoIB=.*",
         "Address": r"Address=.*",
         "Route": r"(?:Destination|Gateway|MultiPathRoute|PreferredSource|Metric|Scope|Table)=.*",
         "RoutingPolicyRule": r"(?:From|Table|Priority|Family|OutgoingInterface)=.*",
     },
     "netdev": {
         "NetDev": r"(?:Name|Kind|MTUBytes)=.*",
+        "IPoIB": r"(?:PartitionKey|Mode)=.*",
         "Bond": r"Mode=.*|LACPTransmitRate=.*|TransmitHashPolicy=.*|MIIMonitorSec=.*",
     },
     "link": {"Match": r"Path=.*", "Link": r"(?:Name|NamePolicy|MTUBytes|WakeOnLan)=.*"},

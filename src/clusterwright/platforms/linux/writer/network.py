@@ -21,6 +21,7 @@ from clusterwright.plan.meeting import wiring_of_cables
 from clusterwright.plan.model import Device, Plan, fabric_of, format_address
 from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
+from clusterwright.spec.ipoib import ipoib_of
 from clusterwright.spec.isolation import Network
 
 KIND = "node-network"
@@ -88,7 +89,10 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
             made = template("node/bond.netdev.j2").render(bond=nic.bond, mtu=mtu)
             yield f"{FOLDER}/10-{nic.interface}.netdev", made.encode(), 0o644
         if not nic.version:
-            text = template("node/infiniband.network.j2").render(interface=nic.interface)
+            text = template("node/infiniband.network.j2").render(
+                interface=nic.interface,
+                carries=[each.name for each in ipoib_of(plan.spec, kind.node_group, (nic.interface,))],
+            )
             yield f"{FOLDER}/20-{nic.interface}.network", text.encode(), 0o644
 
 

@@ -1,0 +1,194 @@
+"""IP over InfiniBand on nodes: where it is, in which partition, with which addresses, and that it leads no further.
+
+Whom nodes reach by it is the partition's claim and the filter's: here is only that it is what the spec asks for, on a
+partition whose manager makes the group for broadcasts, without which no server is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from ipaddress import ip_interface
+
+from clusterwright.platforms.linux.reader.ipoib import LNET, MODULES, NAMED, ConfiguredIpoib, read_ipoib, read_lnet
+from clusterwright.platforms.linux.reader.network import DEVICES, NETWORKS
+from clusterwright.platforms.opensm.reader.partitions import PKEY_MASK, BadStatement, parse_partitions
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.partitions import FULL, Matrix, matrix_of
+from clusterwright.proofs.infiniband.subnet import KINDS, subnets
+from clusterwright.proofs.tree import RenderedFile, RenderedTree
+
+_Carried = tuple[Matrix, frozenset[int]]  # members, and the P_Keys with IP
+
+
+@lru_cache(maxsize=4)
+def _devices(tree: RenderedTree) -> tuple[str, ...]:
+    """The nodes that have such an interface, by what makes it or by an adapter that names it, or should by the spec."""
+    declared = tree.declaration.ipoib if tree.declaration is not None else {}
+    known: dict[RenderedFile, bool] = {}
+    found: set[str] = {device for device, _ in tree.files if device in declared}
+    for (device, path), file in tree.files.items():
+        if not path.startswith((NETWORKS, DEVICES)):
+            continue
+        if file not in known:
+            known[file] = NAMED.search(file.read()) is not None
+        if known[file]:
+            found.add(device)
+    return tuple(sorted(found))
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    devices = frozenset(_devices(tree))
+    texts: dict[str, dict[str, str]] = {device: {} for device in devices}
+    for (device, path), file in sorted(tree.files.items()):
+        if device in devices and path.startswith((NETWORKS, DEVICES)):
+            texts[device][path] = file.read()
+    carried, lack = _carried(tree)
+    found: list[Counterexample] = []
+    taken: dict[tuple[int, str], str] = {}
+    tried = 0
+    for device in sorted(devices):
+        interfaces = read_ipoib(texts[device])
+        tried += len(interfaces)
+        for each in interfaces:
+            found += _alone(device, each)
+            found += _in_partition(device, each, carried) if not lack else ()
+            for said in each.addresses:
+                pkey = _number(each.pkey.value) or 0
+                first = taken.setdefault((pkey, said.value), device)
+                if first != device:
+                    found.append(Counterexample(device, said.file, said.line, f"{said.value} is {first}'s as well"))
+        found += _unlike(tree, device, interfaces)
+        lnet, unread = _lnet(tree, device, interfaces)
+        found += lnet
+        lack = lack or unread
+    facts = (Fact("interfaces of IP over InfiniBand", tried), Fact("addresses on them", len(taken)))
+    return Verdict(facts, tuple(found), Cases("interfaces of IP over InfiniBand", tried), unjudged=lack)
+
+
+def _carried(tree: RenderedTree) -> tuple[Mapping[tuple[str, str], tuple[int, _Carried]], str]:
+    """By host and adapter its GUID and its fabric's partitions; why they are not known, "" where they are."""
+    found: dict[tuple[str, str], tuple[int, _Carried]] = {}
+    for subnet in subnets(tree):
+        option = subnet.options.get("partition_config_file")
+        path = option.value.lstrip("/") if option is not None else ""
+        text = tree.text(subnet.device, path)
+        lack = subnet.lack()
+        if lack or text is None:
+            return found, lack or f"not proven, because {subnet.device} has no file of partitions"
+        try:
+            statements = parse_partitions(text)
+        except BadStatement as error:
+            return found, f"not proven, because {subnet.device}:/{path}:{error.line} does not read"
+        flagged = frozenset(each.pkey for each in statements if each.pkey is not None and "ipoib" in each.flags)
+        carried = (matrix_of(subnet, statements), flagged)
+        found |= {(each.host, each.label): (each.guid, carried) for each in subnet.fabric.adapters}
+    return found, "" if found else "not proven, because no subnet manager's files are there"
+
+
+def _alone(device: str, each: ConfiguredIpoib) -> Iterator[Counterexample]:
+    """What is wrong with an interface whatever the fabric is."""
+    key = _number(each.pkey.value)
+    if not each.pkey.line:
+        yield Counterexample(device, each.pkey.file, 0, f"nothing makes {each.name}, or without a P_Key of its own")
+    elif key is None or not key & ~PKEY_MASK or not key & PKEY_MASK:
+        message = f"{each.pkey.value} is no P_Key of a full member: the interface is in no group for broadcasts"
+        yield Counterexample(device, each.pkey.file, each.pkey.line, message)
+    if len(each.parents) != 1:
+        message = f"{each.name} is on {len(each.parents)} adapters, not on one"
+        yield Counterexample(device, each.pkey.file, 0, message)
+    if len(each.addresses) != 1:
+        message = f"{each.name} has {len(each.addresses)} addresses, not one"
+        yield Counterexample(device, f"{NETWORKS}{each.name}.network", 0, message)
+    for said in each.addresses:
+        try:
+            ip_interface(said.value)
+        except ValueError:
+            yield Counterexample(device, said.file, said.line, f"{said.value} is no address")
+    for said in each.routes:
+        yield Counterexample(device, said.file, said.line, f"a route leads over {each.name}, which carries no flow")
+
+
+def _in_partition(
+    device: str, each: ConfiguredIpoib, carried: Mapping[tuple[str, str], tuple[int, _Carried]]
+) -> Iterator[Counterexample]:
+    key = _number(each.pkey.value)
+    for parent in each.parents if key is not None else ():
+        at = carried.get((device, parent.value))
+        if at is None:
+            message = f"{parent.value} carries {each.name}, and is on no InfiniBand fabric"
+            yield Counterexample(device, parent.file, parent.line, message)
+            continue
+        guid, (matrix, flagged) = at
+        pkey = (key or 0) & PKEY_MASK
+        seat = matrix.get(pkey, {}).get(guid)
+        if seat is None or seat.membership not in FULL:
+            message = f"{parent.value} is no full member of partition 0x{pkey:04x}, which {each.name} is in"
+            yield Counterexample(device, each.pkey.file, each.pkey.line, message)
+        if pkey not in flagged:
+            message = f"the subnet manager makes no group for broadcasts in partition 0x{pkey:04x}: nobody is found"
+            yield Counterexample(device, each.pkey.file, each.pkey.line, message)
+
+
+def _unlike(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, ...]) -> Iterator[Counterexample]:
+    """Where the interfaces are not those of the spec."""
+    if tree.declaration is None:
+        return
+    wanted = {each.name: each for each in tree.declaration.ipoib.get(device, ())}
+    read = {each.name: each for each in interfaces}
+    for name in sorted(wanted.keys() - read.keys()):
+        yield Counterexample(device, f"{DEVICES}{name}.netdev", 0, f"{name} is missing, which the spec asks for")
+    for name in sorted(read.keys() - wanted.keys()):
+        yield Counterexample(device, read[name].pkey.file, 0, f"{name} is none that the spec asks for")
+    for name in sorted(wanted.keys() & read.keys()):
+        want, each = wanted[name], read[name]
+        file = f"{NETWORKS}{name}.network"
+        pairs = (
+            ("P_Key", f"0x{want.pkey:04x}", (each.pkey,)),
+            ("adapter", want.parent, each.parents),
+            ("address", want.address, each.addresses),
+        )
+        for what, value, said in pairs:
+            for place in said:
+                is_same = _number(place.value) == want.pkey if what == "P_Key" else place.value == value
+                if not is_same:
+                    message = f"{what} of {name} is {place.value or 'none'}, {value} by the spec"
+                    yield Counterexample(device, place.file or file, place.line, message)
+
+
+def _lnet(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, ...]) -> tuple[list[Counterexample], str]:
+    """LNet's networks are over these interfaces, those that the spec asks for; and the module behind them is loaded."""
+    found = []
+    if interfaces and "\nib_ipoib\n" not in f"\n{tree.text(device, MODULES) or ''}":
+        found.append(Counterexample(device, MODULES, 0, "ib_ipoib is not loaded: there is no adapter's interface"))
+    read, unread = read_lnet(tree.text(device, LNET) or "")
+    names = {each.name for each in interfaces}
+    for network, (name, line) in read.items():
+        if name not in names:
+            message = f"{network} is over {name}, which is no interface of IP over InfiniBand"
+            found.append(Counterexample(device, LNET, line, message))
+    if tree.declaration is not None:
+        wanted = tree.declaration.lnet.get(device, "")
+        said = ",".join(f"{network}({name})" for network, (name, _) in sorted(read.items()))
+        if said != wanted:
+            message = f"LNet has {said or 'no network over InfiniBand'}, by the spec {wanted or 'none'}"
+            found.append(Counterexample(device, LNET, min((at for _, at in read.values()), default=0), message))
+    lack = f"not proven, because no reader knows {device}:/{LNET}:{unread[0]}" if unread else ""
+    return found, lack
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
+IPOIB_CHECK = ProofCheck(
+    "ib-ipoib",
+    "Interfaces of IP over InfiniBand are those of the spec, in partitions that carry it, and lead no further.",
+    KINDS | {"node-network"},
+    lambda tree: bool(_devices(tree)),
+    _run,
+    spec_only="whether interfaces and addresses are those of the spec; name the spec for that",
+)

@@ -1,0 +1,145 @@
+"""CW560 to CW563: IP over InfiniBand, and Lustre that finds its servers by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.infiniband import UFM, Ipoib, IpoibHosts, Partition
+from clusterwright.spec.ipoib import nids_of, partition_with, uses_rdma
+from clusterwright.spec.model import ClusterSpec, NodeGroup
+from clusterwright.spec.zone_reach import memberships_of
+
+
+def _carried(spec: ClusterSpec) -> Iterator[tuple[Fabric, Partition, Ipoib]]:
+    for fabric in spec.fabrics:
+        for partition in fabric.partitions:
+            if partition.ipoib is not None:
+                yield fabric, partition, partition.ipoib
+
+
+@rule("CW560", Severity.ERROR)
+def lustre_over_infiniband(subject: Subject) -> Iterator[Problem]:
+    """Mounts of Lustre over InfiniBand whose servers, or whose nodes, have no address there."""
+    spec = subject.spec
+    for mount in spec.mounts:
+        for address, network in nids_of(mount) if uses_rdma(mount) else ():
+            home = partition_with(spec, address) if network.startswith("o2ib") else None
+            if home is None or home.ipoib is None:
+                message = f"{mount.mountpoint} asks {address}@{network}, which is on no network of IP over InfiniBand."
+                mend = "Name servers on such a network, and describe it under `ipoib` of their partition."
+                yield Problem((*mount.path, "export"), message, mend)
+                continue
+            for at, name in enumerate(mount.nodes):
+                group = spec.node_group(name)
+                if group is not None and group.image is not None and home.ipoib.of(name) is None:
+                    message = f"{name} mounts {mount.mountpoint} from {address}@{network}, and has no address there."
+                    mend = f"Name {name} under `hosts` of {home.name}'s `ipoib`."
+                    yield Problem((*mount.path, "nodes", at), message, mend)
+
+
+@rule("CW561", Severity.ERROR)
+def cannot_carry(subject: Subject) -> Iterator[Problem]:
+    """IP over InfiniBand where the subnet manager, the membership, the adapter or the image does not allow it."""
+    spec = subject.spec
+    for fabric, partition, carried in _carried(spec):
+        if fabric.subnet_manager is not None and fabric.subnet_manager.kind == UFM:
+            message = f"The subnet manager of {fabric.name} is UFM, which makes its own file of partitions."
+            yield Problem((*carried.path, "network"), message, "Use opensm there, or mount Lustre over Ethernet.")
+        memberships = memberships_of(spec, partition)
+        for each in carried.hosts:
+            group = spec.node_group(each.nodes)
+            if group is not None:
+                yield from _unable(spec, fabric, partition, each, group, memberships.get(each.nodes))
+
+
+def _unable(
+    spec: ClusterSpec,
+    fabric: Fabric,
+    partition: Partition,
+    hosts: IpoibHosts,
+    group: NodeGroup,
+    membership: str | None,
+) -> Iterator[Problem]:
+    if membership != "full":
+        message = f"{group.name} is {'no' if membership is None else 'a limited'} member of partition {partition.name}."
+        mend = "Make its zone a full member: others are not in the group for broadcasts (RFC 4391)."
+        yield Problem((*hosts.path, "nodes"), message, mend)
+    image = spec.image(group.image or "")
+    if image is None:
+        message = f"{group.name} runs no image: nobody gives its nodes addresses."
+        yield Problem((*hosts.path, "nodes"), message, "Take it away: its own system has its addresses.")
+    elif "ib_ipoib" in image.blacklist:
+        message = f"Image {image.name} of {group.name} keeps ib_ipoib from being loaded."
+        yield Problem((*hosts.path, "nodes"), message, f"Take ib_ipoib out of the blacklist of {image.name}.")
+    named = (group.model.nic_group(each.nics or "") for each in fabric.attach if each.nodes == group.name)
+    nics = [nic.interface for found in named if found is not None for nic in found.nics]
+    if hosts.nic not in nics:
+        message = f"{hosts.nic} is no adapter of {group.name} on {fabric.name}."
+        yield Problem((*hosts.path, "nic"), message, f"It has {', '.join(nics) or 'none there'}.")
+
+
+@rule("CW562", Severity.ERROR)
+def addresses_over_infiniband(subject: Subject) -> Iterator[Problem]:
+    """Addresses of IP over InfiniBand that are of another version or network, too few, or somebody else's."""
+    spec = subject.spec
+    servers = {address for mount in spec.mounts for address, network in nids_of(mount) if network.startswith("o2ib")}
+    for _, _, carried in _carried(spec):
+        path, pool = (*carried.path, "addresses"), carried.addresses
+        if carried.network.version != 4:
+            message = f"{carried.network} is no network of IPv4, which alone LNet's o2ib speaks."
+            yield Problem((*carried.path, "network"), message, "Choose an IPv4 network.")
+            continue
+        if pool.version != 4 or not pool.subnet_of(carried.network):
+            yield Problem(path, f"{pool} is no part of {carried.network}.", "Choose a part of the network.")
+            continue
+        names = [group.name for group in spec.node_groups]
+        numbers = [
+            each.number for each in subject.skeleton.layout.nodes if carried.of(names[each.node_group]) is not None
+        ]
+        need, have = max(numbers, default=0) + 1, pool.num_addresses - 2
+        if need > have:
+            message = f"{carried.interface} has nodes up to number {need:,}, and {pool} has addresses for {have:,}."
+            yield Problem(path, message, "Choose a shorter prefix.")
+        inside = sorted(server for server in servers if partition_with(spec, server) and ip_address(server) in pool)
+        if inside:
+            message = f"{pool} of {carried.interface} is for nodes, and {inside[0]} is a server's."
+            yield Problem(path, message, "Choose a part without servers.")
+
+
+@rule("CW563", Severity.ERROR)
+def one_name_two_things(subject: Subject) -> Iterator[Problem]:
+    """Interfaces that have another's name, and networks of LNet that nodes cannot have side by side."""
+    spec = subject.spec
+    for group in spec.node_groups:
+        taken = {nic.interface for each in group.model.nic_groups for nic in each.nics}
+        taken |= {e.bond.interface for f in spec.fabrics for e in f.attach if e.nodes == group.name and e.bond}
+        for _, _, carried in _carried(spec):
+            if sum(each.nodes == group.name for each in carried.hosts) > 1:
+                message = f"{carried.interface} is on {group.name} twice."
+                yield Problem((*carried.path, "interface"), message, "Name the group once.")
+            if carried.of(group.name) is None:
+                continue
+            if carried.interface in taken:
+                message = f"{group.name} has another interface {carried.interface}."
+                yield Problem((*carried.path, "interface"), message, "Choose another name.")
+            taken.add(carried.interface)
+        yield from _side_by_side(spec, group)
+
+
+def _side_by_side(spec: ClusterSpec, group: NodeGroup) -> Iterator[Problem]:
+    mounts = [each for each in spec.mounts if each.type == "lustre" and group.name in each.nodes]
+    over: dict[str, str] = {}
+    for mount in mounts:
+        path = (*mount.path, "export")
+        if not uses_rdma(mount) and any(map(uses_rdma, mounts)):
+            message = f"{group.name} mounts {mount.mountpoint} over TCP, and others over InfiniBand."
+            yield Problem(path, message, "Mount all of its Lustre over one of them.")
+        for address, network in nids_of(mount) if uses_rdma(mount) else ():
+            home = partition_with(spec, address)
+            if home is not None and over.setdefault(network, home.name) != home.name:
+                message = f"{network} is in the partitions {over[network]} and {home.name} for {group.name}."
+                yield Problem(path, message, "Give one of them another number, such as o2ib1, on its servers too.")
