@@ -128,4 +128,4 @@ def test_the_filter_of_nodes_is_closed_on_the_interface() -> None:
     assert verdict(check=ISOLATION).is_proven
     opened = swapped("chain input {", 'chain input {\n\t\tiifname "iblustre" tcp dport 22 accept')
     found = verdict("etc/nftables.conf", opened, check=ISOLATION)
-    assert found.is_refuted or any("nftables" in each.file for each in found.counterexamples)
+    assert any("nftables" in each.file for each in found.counterexamples)
