@@ -51,7 +51,7 @@ def target_for(
     addresses = {name: host.address for name, host in fleet.hosts.items()}
     access = Access(addresses, fleet.private_key, known_hosts or fleet.known_hosts)
     return AnsibleTarget(
-        folder / "runs", access, run_timeout_s=run_timeout_s, shard_hosts=shard_hosts, connect_timeout_s=5
+        folder / "runs", access, run_timeout_s=run_timeout_s, shard_hosts=shard_hosts, connect_timeout_s=10
     )
 
 
