@@ -104,9 +104,10 @@ class SshTransport:
         return {"all": {"vars": variables, "hosts": hosts}}
 
     def environment(self, places: PlaybookPlaces) -> Mapping[str, str]:
-        """See ``Transport``. A device has as long to make its user root as it has to answer."""
+        """See ``Transport``. A device has somewhat longer to make its user root than it has to answer."""
         del places
-        timeout = str(self.connect_timeout_s)
+        # Ansible's own limit calls a device that ssh was just about to call unreachable a task that failed.
+        timeout = str(self.connect_timeout_s + 15)
         return {"ANSIBLE_HOST_KEY_CHECKING": "True", "ANSIBLE_PIPELINING": "True", "ANSIBLE_TIMEOUT": timeout}
 
     def _ssh_arguments(self, known_hosts: str) -> str:
