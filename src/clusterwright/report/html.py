@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from clusterwright import data_files
 from clusterwright.report.crew.files import crew_files
@@ -167,13 +168,23 @@ def _later(template: Template, make: Callable[[], Leaf]) -> Iterator[str]:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(data_files.folder("templates") / "report"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=True,
     )
+    environment.filters["prose"] = _prose
+    return environment
+
+
+def _prose(text: str) -> Markup:
+    """A sentence, with what stands between two backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup().join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
 
 
 def _asset(name: str) -> str:

@@ -20,6 +20,8 @@ from clusterwright.deploy.ansible.transport import PlaybookPlaces
 from clusterwright.deploy.target import DeviceTree, Outcome
 
 _PRIVATE_KEY, _KNOWN_HOSTS = "private key", "known hosts"
+_ANSIBLE_WAITS_ON_S = 15
+"""What Ansible waits longer than ssh: it calls a device a failed task that ssh was about to call unreachable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,7 @@ class SshTransport:
     def environment(self, places: PlaybookPlaces) -> Mapping[str, str]:
         """See ``Transport``. A device has somewhat longer to make its user root than it has to answer."""
         del places
-        # Ansible's own limit calls a device that ssh was just about to call unreachable a task that failed.
-        timeout = str(self.connect_timeout_s + 15)
+        timeout = str(self.connect_timeout_s + _ANSIBLE_WAITS_ON_S)
         return {"ANSIBLE_HOST_KEY_CHECKING": "True", "ANSIBLE_PIPELINING": "True", "ANSIBLE_TIMEOUT": timeout}
 
     def _ssh_arguments(self, known_hosts: str) -> str:

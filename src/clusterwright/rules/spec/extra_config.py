@@ -8,7 +8,7 @@ switch's chip that only its vendor gives out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -116,10 +116,7 @@ def _any(word: str, commands: tuple[str, ...]) -> str | None:
 @rule("CW173", Severity.ERROR)
 def misleading_line(subject: Subject) -> Iterator[Problem]:
     """Lines that EOS reads as something else than a command in the section that they stand in."""
-    for item in subject.spec.extra_config:
-        for at, wrong in misleading(item.lines):
-            mend = "Leave it out, or write it as `show running-config` shows it."
-            yield Problem((*item.path, "lines", at), wrong, mend)
+    return _wrong_lines(subject, misleading, "Leave it out, or write it as `show running-config` shows it.")
 
 
 def misleading(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -175,9 +172,16 @@ def _is_section(words: list[str]) -> bool:
 @rule("CW174", Severity.ERROR)
 def open_account(subject: Subject) -> Iterator[Problem]:
     """Accounts of `extra_config` that nothing guards."""
+    return _wrong_lines(
+        subject, opens, "Name the operator under `site.operators`, or give a `secret` with `<secret NAME>`."
+    )
+
+
+def _wrong_lines(
+    subject: Subject, judge: Callable[[Sequence[str]], Iterator[tuple[int, str]]], mend: str
+) -> Iterator[Problem]:
     for item in subject.spec.extra_config:
-        for at, wrong in opens(item.lines):
-            mend = "Name the operator under `site.operators`, or give a `secret` with `<secret NAME>`."
+        for at, wrong in judge(item.lines):
             yield Problem((*item.path, "lines", at), wrong, mend)
 
 

@@ -1,0 +1,39 @@
+"""The files of a boot server, from which images and installers are made, and the programs that read them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from clusterwright.artifact import Artifact
+from clusterwright.output.engine import render_device
+from clusterwright.plan.model import Plan
+
+
+def files_of(plan: Plan, device: str) -> Mapping[str, Artifact]:
+    return {artifact.path: artifact for artifact in render_device(plan, device)}
+
+
+def first_server(plan: Plan) -> str:
+    assert plan.spec.boot is not None
+    return next(device.name for device in plan.devices if device.node_group == plan.spec.boot.servers)
+
+
+def write(files: Mapping[str, Artifact], folder: Path, below: str = "") -> Path:
+    for path, artifact in files.items():
+        if path.startswith(below):
+            place = folder / path.removeprefix(below)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(artifact.content)
+            place.chmod(artifact.mode)
+    return folder
+
+
+def run(*command: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    assert shutil.which(str(command[0])), (
+        f"{command[0]} is missing: tools/debian-packages.txt says which package has it"
+    )
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **more})
