@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
-from operator import itemgetter
 
 Interval = tuple[int, int]  # both ends belong to it
 
@@ -34,8 +33,8 @@ class Ranges:
         return bool(self.bounds)
 
     def __contains__(self, value: int) -> bool:
-        at = bisect_right(self.bounds, value, key=itemgetter(0))
-        return at > 0 and value <= self.bounds[at - 1][1]
+        at = bisect_right(self.bounds, (value, value))  # an interval that begins there and goes on comes behind
+        return (at > 0 and value <= self.bounds[at - 1][1]) or (at < len(self.bounds) and self.bounds[at][0] == value)
 
     def __repr__(self) -> str:
         return "{" + ", ".join(f"{low}" if low == high else f"{low}-{high}" for low, high in self.bounds) + "}"

@@ -150,15 +150,26 @@ class DeclaredIsolation:
     @cached_property
     def known(self) -> Mapping[int, Ranges]:
         """All addresses that a route may lead to, by IP version."""
-        found = {4: EMPTY, 6: EMPTY}
+        found = {**self._plumbed}
         for zone in self.zones:
             for part in zone.parts:
                 found[part.version] |= part.addresses
         for fabric in self.fabrics:
             found[fabric.version] |= fabric.pool
+        return found
+
+    @cached_property
+    def _plumbed(self) -> Mapping[int, Ranges]:
+        """The addresses of ``plumbing`` by IP version."""
+        found = {4: EMPTY, 6: EMPTY}
         for version, own in self.plumbing:
             found[version] |= own
         return found
+
+    @cached_property
+    def _beyond(self) -> frozenset[tuple[str, int, int]]:
+        """Switches with the version and number of the addresses that they have a session with at a border."""
+        return frozenset((each.switch, each.version, each.neighbour) for each in self.borders)
 
     def relays(self, fabric: str) -> Ranges:
         """The addresses from which switches of a fabric ask boot servers for their hosts."""
@@ -170,9 +181,7 @@ class DeclaredIsolation:
         there: hosts have none. Raises ValueError for what is no address.
         """
         version, number, _ = _begins(neighbour)
-        if any((each.switch, each.version, each.neighbour) == (switch, version, number) for each in self.borders):
-            return ""
-        if any(version == each and number in own for each, own in self.plumbing):
+        if number in self._plumbed[version] or (switch, version, number) in self._beyond:
             return ""
         return f"a BGP session with {neighbour}, which is on no planned link and at no border"
 

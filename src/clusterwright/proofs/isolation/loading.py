@@ -41,15 +41,24 @@ def _unloaded(loading: Unit, starting: Unit) -> Iterator[tuple[str, str]]:
 def other_filters(tree: RenderedTree) -> Iterator[Counterexample]:
     """Units that load another filter than the rendered one, and what keeps that from being loaded at all."""
     filtered = frozenset(tree.devices_with(RUNNING))
+    judged: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for (device, path), file in tree.files.items():
         if not path.startswith(UNIT_FOLDERS) or device not in filtered:
             continue
-        name, text = path.rpartition("/")[2], file.read()
-        if path == OWN and not text:
-            yield Counterexample(device, path, 0, "nftables.service is masked: the filter is not in force")
-        if name in FIREWALL_UNITS and (text or ".wants/" in path or ".requires/" in path):
-            yield Counterexample(device, path, 0, f"{name} loads a packet filter of its own")
-        for found in _STARTED.finditer(text) if text else ():
-            line = text.count("\n", 0, found.start()) + 1
-            for unit in sorted(FIREWALL_UNITS.intersection(found[1].split())):
-                yield Counterexample(device, path, line, f"{unit} is started, and loads a packet filter of its own")
+        unit = file.device, path  # an image's is judged once for all that take it
+        if unit not in judged:
+            judged[unit] = list(_other_filter(path, file.read()))
+        yield from (Counterexample(device, path, line, message) for line, message in judged[unit])
+
+
+def _other_filter(path: str, text: str) -> Iterator[tuple[int, str]]:
+    """What is wrong with a unit, with the line."""
+    name = path.rpartition("/")[2]
+    if path == OWN and not text:
+        yield 0, "nftables.service is masked: the filter is not in force"
+    if name in FIREWALL_UNITS and (text or ".wants/" in path or ".requires/" in path):
+        yield 0, f"{name} loads a packet filter of its own"
+    for found in _STARTED.finditer(text) if text else ():
+        line = text.count("\n", 0, found.start()) + 1
+        for unit in sorted(FIREWALL_UNITS.intersection(found[1].split())):
+            yield line, f"{unit} is started, and loads a packet filter of its own"
