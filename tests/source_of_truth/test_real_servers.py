@@ -60,7 +60,7 @@ def token(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def files_of(kind: str) -> dict[str, str]:
     listing = Listing(Inventory(plan_of("lab-roce"), RACK))
-    return {name: "".join(lines) for name, lines in SERVER_KINDS[kind].files(SERVER_KINDS[kind].rows(listing)).items()}
+    return {name: "".join(lines) for name, lines in SERVER_KINDS[kind].files(listing).items()}
 
 
 def run(kind: str, url: str, spec: str = "lab-roce", *, whole: bool = False) -> Result:

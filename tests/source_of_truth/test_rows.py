@@ -7,7 +7,9 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 import yaml
@@ -15,11 +17,13 @@ from click.testing import CliRunner
 from tests.report.specs import plan_of, spec_path
 
 from clusterwright.cli.inventory import inventory
+from clusterwright.plan.build import build_plan
 from clusterwright.report.records import Inventory
 from clusterwright.source_of_truth.listing import Listing
 from clusterwright.source_of_truth.rows import KeptRow, Ref
 from clusterwright.source_of_truth.systems import SERVER_KINDS, loaded_files
 from clusterwright.source_of_truth.words import interface_type
+from clusterwright.spec.load import load_spec, overlay_file
 
 LABS = ("lab-roce", "lab-ib", "lab-border")
 
@@ -142,3 +146,39 @@ def test_what_fills_a_nautobot_from_within_is_its_rows_and_a_program() -> None:
     assert [(name, tuple(key)) for name, key, _ in rows] == [(row.table, row.key) for row in planned]
     assert {name for name, _, _ in rows} <= {table["name"] for table in tables}
     compile(files["load.py"], "load.py", "exec")
+
+
+def test_what_needs_quotation_marks_has_them(tmp_path: Path) -> None:
+    """Rows are written by what they have in common; a word that CSV or JSON writes otherwise is no such row's."""
+    serial, label = 'two "quoted", 100%s', "tray 7, left"
+    noted = 'device,port,serial,cable\ngpu-p00r00n0,,"two ""quoted"", 100%s",\ngpu-p00r00n0,be0,,"tray 7, left"\n'
+    spec = tmp_path / "lab.yaml"
+    spec.write_text(f"version: 1\nextends: {spec_path('lab-roce')}\n", encoding="utf-8")
+    overlay_file(spec).write_text(noted, encoding="utf-8")
+    plan = build_plan(load_spec(spec))
+    names = {"netbox": ("11-devices", "13-cables"), "nautobot": ("10-devices", "12-cables")}
+    for kind, (devices, cables) in names.items():
+        files = {name: "".join(lines) for name, lines in SERVER_KINDS[kind].files(Listing(Inventory(plan))).items()}
+        told = {each["name"]: each for each in csv.DictReader(io.StringIO(files[f"{devices}.csv"]))}
+        assert (told["gpu-p00r00n0"]["serial"], told["gpu-p00r00n1"]["serial"]) == (serial, "")
+        laid = csv.DictReader(io.StringIO(files[f"{cables}.csv"]))
+        assert [each["label"] for each in laid if each["label"]] == [label]
+    rows = [json.loads(line) for line in "".join(loaded_files(Inventory(plan))["rows.jsonl"]).splitlines()[1:]]
+    assert [row[2]["serial"] for row in rows if row[0] == "devices" and "serial" in row[2]] == [serial]
+
+
+@pytest.mark.parametrize("kind", SERVER_KINDS)
+def test_rows_are_decided_once_a_pattern_and_none_is_kept(kind: str) -> None:
+    server, listing = SERVER_KINDS[kind], Listing(Inventory(plan_of("lab-roce")))
+    for name in ("interfaces", "cables", "ip-addresses"):
+        patterns = [pattern for pattern, _ in server.told[name](listing)]
+        assert len(set(patterns)) < len(patterns) / 10
+    read = iter(server.files(listing)["11-interfaces.csv" if kind == "nautobot" else "12-interfaces.csv"])
+    assert next(read).count("\n") == 1, "the header comes before any row is made"
+
+
+def test_ids_are_those_of_uuid5() -> None:
+    name = "clusterwright\ninterfaces\ngpu-p00r00n0\nbe0"
+    lines = "".join(SERVER_KINDS["nautobot"].files(Listing(Inventory(plan_of("lab-roce"))))["11-interfaces.csv"])
+    found = {(each["device__name"], each["name"]): each["id"] for each in csv.DictReader(io.StringIO(lines))}
+    assert found["gpu-p00r00n0", "be0"] == str(uuid5(NAMESPACE_URL, name))

@@ -4,53 +4,110 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING
+import re
+from itertools import chain
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.source_of_truth.rows import MARKS
 from clusterwright.spec.text.formulas import FORMULA_STARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from clusterwright.source_of_truth.rows import Cells, KeptRow, KeptTable
+    from clusterwright.source_of_truth.listing import Listing
+    from clusterwright.source_of_truth.rows import KeptTable, Pattern, Told, Words
+
+    Computed = Mapping[str, Callable[[Words], str]]
+_AT_A_TIME = 4096
+_PLAIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9.:/_-]*)?")  # what neither CSV nor JSON writes otherwise
+_A_MARK = re.compile(f"([{MARKS[0]}-\ufdef])")
 
 
 def table_files(
-    rows: Iterable[KeptRow],
+    listing: Listing,
     tables: Sequence[KeptTable],
-    columns: Mapping[str, Sequence[str]],
-    cells: Callable[[KeptRow], Cells],
-    others: Mapping[str, tuple[str, Callable[[Iterable[KeptRow]], Iterator[str]]]],
-) -> Mapping[str, Iterable[str]]:
-    """``NN-TABLE.csv`` for each table with rows and ``columns``; those of ``others`` by their ending and writer."""
-    by_table: dict[str, list[KeptRow]] = {}
-    for row in rows:
-        by_table.setdefault(row.table, []).append(row)
-    names = [
-        table.name for table in tables if table.name in by_table and (table.name in columns or table.name in others)
-    ]
-    files: dict[str, Iterable[str]] = {}
-    for number, name in enumerate(names, 1):
-        if name in others:
-            ending, write = others[name]
-            files[f"{number:02}-{name}.{ending}"] = write(by_table[name])
-        else:
-            files[f"{number:02}-{name}.csv"] = _lines(columns[name], map(cells, by_table[name]))
+    told: Mapping[str, Callable[[Listing], Iterator[Told]]],
+    writers: Mapping[str, tuple[str, Callable[[Iterable[Told]], Iterator[str]]]],
+) -> Mapping[str, Iterator[str]]:
+    """``NN-TABLE.ENDING`` for each table that has rows and one of ``writers``, which are endings and lines by table.
+
+    No row is kept: each file is told when its lines are asked for.
+    """
+    files: dict[str, Iterator[str]] = {}
+    for table in tables:
+        if table.name in writers:
+            ending, write = writers[table.name]
+            rows = told[table.name](listing)
+            first = next(rows, None)
+            if first is not None:
+                files[f"{len(files) + 1:02}-{table.name}.{ending}"] = write(chain((first,), rows))
     return files
 
 
-def _lines(columns: Sequence[str], rows: Iterable[Cells]) -> Iterator[str]:
+def csv_lines(
+    columns: Sequence[str],
+    cells: Callable[[Pattern], Mapping[str, str]],
+    rows: Iterable[Told],
+    computed: Computed = {},  # noqa: B006  # nobody changes it
+) -> Iterator[str]:
+    """A table with its header. Raises ClusterwrightError for a cell that a spreadsheet would run."""
+
+    def spelled(pattern: Pattern) -> str:
+        own = cells(pattern)
+        return _csv_row([own.get(column, "") for column in columns])
+
+    yield _csv_row(columns)
+    yield from row_lines(rows, spelled, computed)
+
+
+def row_lines(
+    rows: Iterable[Told],
+    spelled: Callable[[Pattern], str],
+    computed: Computed = {},  # noqa: B006  # nobody changes it
+) -> Iterator[str]:
+    """The lines of rows, some thousand at a time; each pattern is ``spelled`` once.
+
+    ``computed`` are further marks that ``spelled`` leaves, each with what stands there for the words of a row.
+    """
+    templates: dict[Pattern, tuple[str, Callable[[Words], Any] | None]] = {}
+    plain: set[str] = set()
+    lines: list[str] = []
+    for pattern, words in rows:
+        if not words:
+            lines.append(spelled(pattern))
+        elif not plain.issuperset(words) and not all(map(_PLAIN.fullmatch, words)):
+            lines.append(spelled(pattern.filled(words)))
+        else:
+            plain.update(words)
+            if pattern not in templates:
+                templates[pattern] = _template(spelled(pattern), len(words), computed)
+            template, ordered = templates[pattern]
+            lines.append(template % (words if ordered is None else ordered(words)))
+        if len(lines) == _AT_A_TIME:
+            yield "".join(lines)
+            lines.clear()
+    yield "".join(lines)
+
+
+def _template(line: str, count: int, computed: Computed) -> tuple[str, Callable[[Words], Any] | None]:
+    """A line as ``%`` fills it, and what brings the words into its order; None where they stand in it."""
+    marks = _A_MARK.findall(line)
+    template = _A_MARK.sub("%s", line.replace("%", "%%"))
+    if marks == list(MARKS[:count]):
+        return template, None
+    if marks and computed.keys().isdisjoint(marks):
+        return template, itemgetter(*map(MARKS.index, marks))
+    parts = [computed.get(mark) or itemgetter(MARKS.index(mark)) for mark in marks]
+    return template, lambda words: tuple([part(words) for part in parts])
+
+
+def _csv_row(cells: Sequence[str]) -> str:
+    # An apostrophe before it, as in our own tables, would be taken as a part of the value.
+    for cell in cells:
+        if cell[:1] in FORMULA_STARTS:
+            raise ClusterwrightError(f'"{cell}" begins as a formula does, which spreadsheets run: change it.')
     line = io.StringIO()
-    writer = csv.writer(line, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        cells = [row.get(column, "") for column in columns]
-        # An apostrophe before it, as in our own tables, would be taken as a part of the value.
-        for cell in cells:
-            if cell[:1] in FORMULA_STARTS:
-                raise ClusterwrightError(f'"{cell}" begins as a formula does, which spreadsheets run: change it.')
-        writer.writerow(cells)
-        yield line.getvalue()
-        line.seek(0)
-        line.truncate()
-    yield line.getvalue()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cached_property
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import ip_network
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clusterwright.report.records import Inventory
+from clusterwright.report.records import Inventory, text_of
 from clusterwright.source_of_truth.words import slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from clusterwright.plan.model import Cable
+    from clusterwright.plan.own_addresses import OwnAddress
     from clusterwright.report.lists.interfaces import ListedInterface
     from clusterwright.spec.hardware.models import HardwareModel
 
@@ -28,6 +31,30 @@ class ListedPrefix(NamedTuple):
     description: str
 
 
+class ListedDeviceKind(NamedTuple):
+    """What many devices have in common: their model, and which of their own words they have."""
+
+    model: str
+    manufacturer: str
+    network_os: str | None
+    role: str
+    state: str
+    unit: float | None
+    in_rack: bool
+    has_serial: bool
+    has_asset_tag: bool
+    has_asn: bool
+
+
+_Place = tuple[str, int, int, int]  # fabric, version of IP, length, and the bits of the prefix
+
+
+def _place(subnet: Mapping[str, Any]) -> _Place:
+    network = ip_network(subnet["prefix"])
+    bits = int(network.network_address) >> (network.max_prefixlen - network.prefixlen)
+    return subnet["fabric"], network.version, network.prefixlen, bits
+
+
 class Listing:
     """The inventory for a site.
 
@@ -41,6 +68,7 @@ class Listing:
         self.site = site or self.cluster
         self.tag = f"{MADE_BY}-{slug(self.cluster)}"
         self.names = frozenset(device.name for device in inventory.device_list)
+        self.is_whole = len(self.names) == len(inventory.plan.devices)
 
     @cached_property
     def models(self) -> Mapping[str, HardwareModel]:
@@ -78,52 +106,100 @@ class Listing:
         return self.inventory.management_addresses()
 
     @cached_property
-    def addresses(self) -> tuple[dict[str, Any], ...]:
-        """The records of all addresses."""
-        return tuple(self.inventory.addresses())
+    def _address_texts(self) -> tuple[str, ...]:
+        return tuple(text_of(own.address, own.version) for own in self.inventory.own_addresses())
+
+    def addresses(self) -> Iterator[tuple[OwnAddress, str]]:
+        """Every address, and as text."""
+        return zip(self.inventory.own_addresses(), self._address_texts, strict=True)
+
+    def devices(self) -> Iterator[tuple[ListedDeviceKind, tuple[str, ...]]]:
+        """Every device: its kind; its name, rack, serial number, asset tag and AS number, empty where it has none."""
+        for each in self.inventory.devices():
+            own = tuple(each[name] for name in ("rack", "serial", "asset_tag", "asn"))
+            kind = ListedDeviceKind(
+                each["model"], each["manufacturer"], each["network_os"], each["role"], each["state"], each["unit"],
+                *map(bool, own),
+            )  # fmt: skip
+            yield kind, (each["name"], *("" if value is None else str(value) for value in own))
+
+    @staticmethod
+    def is_management(interface: ListedInterface, model: HardwareModel) -> bool:
+        """Whether it is the management port of its device."""
+        return model.management is not None and interface.name == model.management.name
+
+    def placed_interfaces(self) -> Iterator[tuple[ListedInterface, HardwareModel]]:
+        """Every interface with the model of its device; one that others are a part of before these."""
+        interfaces, catalogue, models = self.inventory.interfaces, self.inventory.plan.spec.catalogue, self._model_names
+        if not self.has_links:
+            return ((each, catalogue[models[each.device]]) for each in interfaces())
+        ordered = chain(
+            (each for each in interfaces() if each.kind == "lag"), (each for each in interfaces() if each.kind != "lag")
+        )
+        return ((each, catalogue[models[each.device]]) for each in ordered)
+
+    @cached_property
+    def _model_names(self) -> Mapping[str, str]:
+        return {device.name: device.model for device in self.inventory.device_list}
+
+    @cached_property
+    def has_links(self) -> bool:
+        """Whether LACP joins any ports."""
+        return any(cable.bond is not None for cable in self.inventory.plan.cables)
 
     def is_scanned(self, interface: ListedInterface) -> bool:
         """Whether the interface's GUID is that of a label, and no placeholder."""
-        end = (interface.device, interface.name)
-        return any(fabric.guids and end in fabric.guids.by_end for fabric in self.inventory.plan.spec.fabrics)
+        return any((interface.device, interface.name) in scanned for scanned in self._scanned)
+
+    @cached_property
+    def _scanned(self) -> tuple[Mapping[tuple[str, str], int], ...]:
+        return tuple(fabric.guids.by_end for fabric in self.inventory.plan.spec.fabrics if fabric.guids)
 
     def bonded(self) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
         """Ports that are a part of a link with others, and that link, each as device and interface."""
-        for each in self.inventory.interfaces():
+        for each in self.inventory.interfaces() if self.has_links else ():
             if each.lag is not None:
                 yield (each.device, each.name), (each.device, each.lag)
 
+    def noted_macs(self) -> Iterator[tuple[str, str, str]]:
+        """Device, interface and MAC address of each label that has one."""
+        for each in self.inventory.interfaces() if self.inventory.plan.spec.noted_macs else ():
+            if each.mac:
+                yield each.device, each.name, each.mac.upper()
+
     def prefixes(self) -> Iterator[ListedPrefix]:
         """Pools and subnets, each once, those that lie in others later; then what lies around addresses outside."""
-        seen: dict[tuple[str, IPv4Network | IPv6Network], ListedPrefix] = {}
+        seen: dict[_Place, ListedPrefix] = {}
         for each in self.inventory.subnets():
-            network = ip_network(each["prefix"])
             what = f"{each['fabric']} {each['kind']}" if each["device"] is None else f"hosts behind {each['device']}"
-            seen.setdefault((each["fabric"], network), ListedPrefix(each["fabric"], str(network), False, what))
+            seen.setdefault(_place(each), ListedPrefix(each["fabric"], each["prefix"], False, what))
         # Of one pod too, a pool is told as what it is to the whole cluster.
-        every = {(each["fabric"], ip_network(each["prefix"])) for each in Inventory(self.inventory.plan).subnets()}
+        every = set(seen) if self.is_whole else {_place(each) for each in Inventory(self.inventory.plan).subnets()}
+        lengths: dict[tuple[str, int], set[int]] = defaultdict(set)
+        for fabric, version, length, _ in every:
+            lengths[fabric, version].add(length)
         inside = {
-            (fabric, network.supernet(new_prefix=length))
-            for fabric, network in every
-            for length in {other.prefixlen for _, other in every}
-            if length < network.prefixlen
+            (fabric, version, shorter, number >> (length - shorter))
+            for fabric, version, length, number in every
+            for shorter in lengths[fabric, version]
+            if shorter < length
         }
-        lengths = {(fabric, network.version, network.prefixlen) for fabric, network in seen}
-        for each in self.addresses:
-            address = ip_address(each["address"])
-            if not any(
-                (each["fabric"], ip_network((address, length), strict=False)) in seen
-                for fabric, version, length in lengths
-                if fabric == each["fabric"] and version == address.version
-            ):
-                network = ip_network((address, each["prefix_length"]), strict=False)
-                what = f"{each['device']} {each['port']}"
-                seen.setdefault((each["fabric"], network), ListedPrefix(each["fabric"], str(network), False, what))
+        for own, text in self.addresses():
+            fabric, version, length = own.fabric, own.version, own.prefix_length
+            bits, number = 32 if version == 4 else 128, own.address
+            if not any((fabric, version, each, number >> (bits - each)) in seen for each in lengths[fabric, version]):
+                around = str(ip_network(f"{text}/{length}", strict=False))
+                place = (fabric, version, length, number >> (bits - length))
+                seen.setdefault(place, ListedPrefix(fabric, around, False, f"{own.device} {own.port}"))
         for place, prefix in seen.items():
             yield prefix._replace(is_container=place in inside)
 
-    def cables(self) -> Iterator[Cable]:
-        """The cables with both ends at listed devices: of one pod, those that leave it are left out."""
+    def cables(self) -> Iterator[tuple[Cable, str | None]]:
+        """The cables with both ends at listed devices, and what the floor has written on each.
+
+        Of one pod, those that leave it are left out.
+        """
+        numbered = any(noted.cable for noted in self.inventory.plan.spec.overlay.by_end.values())
         for cable in self.inventory.cable_list:
-            if cable.a.device in self.names and cable.b.device in self.names:
-                yield cable
+            if self.is_whole or (cable.a.device in self.names and cable.b.device in self.names):
+                yield cable, self.inventory.cable_number(cable) if numbered else None

@@ -8,19 +8,31 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from functools import cache, partial
+from hashlib import sha1
 from typing import TYPE_CHECKING, Any
-from uuid import NAMESPACE_URL, uuid5
+from uuid import NAMESPACE_URL
 
-from clusterwright.source_of_truth.files import table_files
-from clusterwright.source_of_truth.rows import BELONGINGS, KeptRow, KeptTable, Key, Ref, ServerKind, cable_key
+from clusterwright.source_of_truth.files import csv_lines, table_files
+from clusterwright.source_of_truth.rows import (
+    BELONGINGS,
+    MARKS,
+    KeptRow,
+    KeptTable,
+    Key,
+    Pattern,
+    Ref,
+    ServerKind,
+    cable_key,
+    told,
+)
 from clusterwright.source_of_truth.words import CABLES, STATES, interface_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from clusterwright.report.lists.interfaces import ListedInterface
-    from clusterwright.source_of_truth.listing import Listing
-    from clusterwright.source_of_truth.rows import Cells, Lookup, Record
+    from clusterwright.source_of_truth.listing import ListedDeviceKind, Listing
+    from clusterwright.source_of_truth.rows import Lookup, Record, Told, Words
 
 _LOCATION = ("location", "locations")
 _SPACE = ("namespace", "namespaces")
@@ -87,112 +99,183 @@ TABLES = (
     ),
     KeptTable("reachable-at", "dcim/devices", amends="devices"),
 )
+_M = MARKS
 _TAGGED = ("dcim.rack", "dcim.device", "dcim.interface", "dcim.cable", "ipam.prefix", "ipam.ipaddress")
 _PLACED = ("dcim.rack", "dcim.device")
 
 
-def nautobot_rows(listing: Listing) -> Iterator[KeptRow]:
-    """Every object of a cluster, each after those that it refers to; states are Nautobot's own."""
-    inventory, place = listing.inventory, Ref("locations", (listing.site,))
-    ours = {"tags": (Ref("tags", (listing.tag,)),)}
-    active = {"status": _status("active")}
-    yield KeptRow("tags", (listing.tag,), {"name": listing.tag, "content_types": _TAGGED})
-    yield KeptRow("location-types", (_KIND,), {"name": _KIND, "content_types": _PLACED})
-    kind = Ref("location-types", (_KIND,))
-    yield KeptRow("locations", (listing.site,), {"name": listing.site, "location_type": kind, **active})
-    yield from (KeptRow("manufacturers", (name,), {"name": name}) for name in listing.manufacturers)
+def _tags(listing: Listing) -> Iterator[Told]:
+    yield told(KeptRow("tags", (listing.tag,), {"name": listing.tag, "content_types": _TAGGED}))
+
+
+def _ours(listing: Listing) -> dict[str, Any]:
+    return {"tags": (Ref("tags", (listing.tag,)),)}
+
+
+def _status(name: str) -> dict[str, Ref]:
+    """A state of Nautobot's own."""
+    return {"status": Ref("statuses", (name.capitalize(),))}
+
+
+def _named(table: str, name: str, **fields: Any) -> Told:
+    return told(KeptRow(table, (name,), {"name": name, **fields}))
+
+
+def _locations(listing: Listing) -> Iterator[Told]:
+    yield _named("locations", listing.site, location_type=Ref("location-types", (_KIND,)), **_status("active"))
+
+
+def _device_types(listing: Listing) -> Iterator[Told]:
     for name, model in listing.models.items():
-        yield KeptRow("device-types", (model.manufacturer, name), {
+        yield told(KeptRow("device-types", (model.manufacturer, name), {
             "manufacturer": Ref("manufacturers", (model.manufacturer,)), "model": name, "part_number": model.part,
             "u_height": math.ceil(model.units), "is_full_depth": True,
-        })  # fmt: skip
-    for name in listing.roles:
-        yield KeptRow("roles", (name,), {"name": name, "content_types": ("dcim.device",)})
-    yield from (KeptRow("platforms", (name,), {"name": name}) for name in listing.network_systems)
-    for rack in inventory.racks():
-        yield KeptRow("racks", (listing.site, rack["name"]), {
-            "location": place, "name": rack["name"], "u_height": rack["height_units"], **active, **ours,
-        })  # fmt: skip
-    for space in inventory.vrfs():
-        name = listing.space(space["name"])
-        yield KeptRow("namespaces", (name,), {"name": name, "description": space["name"]})
-    for device in inventory.devices():
-        where: dict[str, Any] = {"rack": Ref("racks", (listing.site, device["rack"]))} if device["rack"] else {}
-        if where and device["unit"]:
-            where |= {"position": int(device["unit"]), "face": "front"}
-        system = device["network_os"]
-        yield KeptRow("devices", (device["name"],), {
-            "name": device["name"], "location": place, "status": _status(STATES[device["state"]]),
-            "device_type": Ref("device-types", (device["manufacturer"], device["model"])),
-            "role": Ref("roles", (device["role"],)), **where,
-            **({"platform": Ref("platforms", (system,))} if system else {}),
-            **{name: device[name] for name in ("serial", "asset_tag") if device[name]},
-            **({"comments": f"AS {device['asn']}"} if device["asn"] else {}), **ours,
-        })  # fmt: skip
-    yield from _interfaces(listing, ours | active)
-    for port, link in listing.bonded():
-        yield KeptRow("lag-members", port, {"lag": Ref("interfaces", link)})
-    for cable in listing.cables():
-        ends = ((cable.a.device, cable.a.port), (cable.b.device, cable.b.port))
-        medium, number = CABLES.get(cable.medium), inventory.cable_number(cable)
-        yield KeptRow("cables", cable_key(*ends), {
+        }))  # fmt: skip
+
+
+def _racks(listing: Listing) -> Iterator[Told]:
+    for rack in listing.inventory.racks():
+        yield told(KeptRow("racks", (listing.site, rack["name"]), {
+            "location": Ref("locations", (listing.site,)), "name": rack["name"], "u_height": rack["height_units"],
+            **_status("active"), **_ours(listing),
+        }))  # fmt: skip
+
+
+def _spaces(listing: Listing) -> Iterator[Told]:
+    for space in listing.inventory.vrfs():
+        yield _named("namespaces", listing.space(space["name"]), description=space["name"])
+
+
+def _devices(listing: Listing) -> Iterator[Told]:
+    name, rack, serial, asset_tag, asn = _M[:5]
+
+    @cache
+    def pattern(kind: ListedDeviceKind) -> Pattern:
+        where: dict[str, Any] = {"rack": Ref("racks", (listing.site, rack))} if kind.in_rack else {}
+        if where and kind.unit:
+            where |= {"position": int(kind.unit), "face": "front"}
+        return Pattern(KeptRow("devices", (name,), {
+            "name": name, "location": Ref("locations", (listing.site,)), **_status(STATES[kind.state]),
+            "device_type": Ref("device-types", (kind.manufacturer, kind.model)),
+            "role": Ref("roles", (kind.role,)), **where,
+            **({"platform": Ref("platforms", (kind.network_os,))} if kind.network_os else {}),
+            **({"serial": serial} if kind.has_serial else {}),
+            **({"asset_tag": asset_tag} if kind.has_asset_tag else {}),
+            **({"comments": f"AS {asn}"} if kind.has_asn else {}), **_ours(listing),
+        }))  # fmt: skip
+
+    for kind, words in listing.devices():
+        yield pattern(kind), words
+
+
+def _interfaces(listing: Listing) -> Iterator[Told]:
+    device, name, guid, mac = _M[:4]
+    patterns: dict[tuple[Any, ...], Pattern] = {}
+    for each, model in listing.placed_interfaces():
+        scanned = each.guid if each.guid and listing.is_scanned(each) else ""
+        alike = (*each[4:], model.name, scanned != "", each.mac is not None, listing.is_management(each, model))
+        pattern = patterns.get(alike)
+        if pattern is None:
+            # Its GUID too, for which Nautobot has no field.
+            description = f"{each.fabric} {each.role} {guid}" if scanned else f"{each.fabric} {each.role}"
+            pattern = patterns[alike] = Pattern(KeptRow("interfaces", (device, name), {
+                "device": Ref("devices", (device,)), "name": name,
+                "type": interface_type(each, model, by_lanes=False), "enabled": each.in_service,
+                "mgmt_only": alike[-1], **({"mac_address": mac} if each.mac else {}),
+                **({"description": description} if each.fabric else {}), **_ours(listing), **_status("active"),
+            }))  # fmt: skip
+        own = (each.device, each.name)
+        yield pattern, (*own, scanned, each.mac.upper() if each.mac else "") if scanned or each.mac else own
+
+
+def _lag_members(listing: Listing) -> Iterator[Told]:
+    return (told(KeptRow("lag-members", port, {"lag": Ref("interfaces", link)})) for port, link in listing.bonded())
+
+
+def _cables(listing: Listing) -> Iterator[Told]:
+    ends = (_M[:2], _M[2:4])
+
+    @cache
+    def pattern(kind: str, length_m: float, number: str | None, *, turned: bool) -> Pattern:
+        medium = CABLES.get(kind)
+        return Pattern(KeptRow("cables", (*ends[turned], *ends[not turned]), {
             "termination_a_type": _INTERFACE, "termination_a_id": Ref("interfaces", ends[0]),
             "termination_b_type": _INTERFACE, "termination_b_id": Ref("interfaces", ends[1]),
-            "status": _status("connected"), **({"type": medium} if medium else {}),
-            "length": math.ceil(cable.length_m), "length_unit": "m",
-            **({"label": number} if number else {}), **ours,
-        })  # fmt: skip
+            **_status("connected"), **({"type": medium} if medium else {}),
+            "length": math.ceil(length_m), "length_unit": "m", **({"label": number} if number else {}),
+            **_ours(listing),
+        }))  # fmt: skip
+
+    for cable, number in listing.cables():
+        words = (cable.a.device, cable.a.port, cable.b.device, cable.b.port)
+        yield pattern(cable.medium, cable.length_m, number, turned=words[2:] < words[:2]), words
+
+
+def _prefixes(listing: Listing) -> Iterator[Told]:
     for prefix in listing.prefixes():
         name = listing.space(prefix.fabric)
-        yield KeptRow("prefixes", (name, prefix.prefix), {
+        yield told(KeptRow("prefixes", (name, prefix.prefix), {
             "prefix": prefix.prefix, "namespace": Ref("namespaces", (name,)), "description": prefix.description,
-            "type": "container" if prefix.is_container else "network", **active, **ours,
-        })  # fmt: skip
-    yield from _addresses(listing, ours | active)
+            "type": "container" if prefix.is_container else "network", **_status("active"), **_ours(listing),
+        }))  # fmt: skip
 
 
-def _status(name: str) -> Ref:
-    return Ref("statuses", (name.capitalize(),))
+def _addresses(listing: Listing) -> Iterator[Told]:
+    @cache
+    def pattern(fabric: str, length: int) -> Pattern:
+        name, text = listing.space(fabric), f"{_M[0]}/{length}"
+        return Pattern(KeptRow("ip-addresses", (name, text), {
+            "address": text, "namespace": Ref("namespaces", (name,)), "type": "host", **_ours(listing),
+            **_status("active"),
+        }))  # fmt: skip
+
+    return ((pattern(own.fabric, own.prefix_length), (text,)) for own, text in listing.addresses())
 
 
-def _interfaces(listing: Listing, common: Mapping[str, Any]) -> Iterator[KeptRow]:
-    catalogue, by_name = listing.inventory.plan.spec.catalogue, listing.inventory.plan.by_name
-    for each in listing.inventory.interfaces():
-        model = catalogue[by_name[each.device].model]
-        yield KeptRow("interfaces", (each.device, each.name), {
-            "device": Ref("devices", (each.device,)), "name": each.name,
-            "type": interface_type(each, model, by_lanes=False), "enabled": each.in_service,
-            "mgmt_only": model.management is not None and each.name == model.management.name,
-            **({"mac_address": each.mac.upper()} if each.mac else {}),
-            **({"description": _description(listing, each)} if each.fabric else {}), **common,
-        })  # fmt: skip
+def _borne(listing: Listing) -> Iterator[Told]:
+    """Which interface has which address."""
+    address, device, port = _M[:3]
+
+    @cache
+    def pattern(fabric: str, length: int) -> Pattern:
+        key = (listing.space(fabric), f"{address}/{length}")
+        return Pattern(KeptRow("ip-address-to-interface", (*key, device, port), {
+            "ip_address": Ref("ip-addresses", key), "interface": Ref("interfaces", (device, port)),
+        }))  # fmt: skip
+
+    for own, text in listing.addresses():
+        yield pattern(own.fabric, own.prefix_length), (text, own.device, own.port)
 
 
-def _description(listing: Listing, interface: ListedInterface) -> str:
-    """What an interface is for; its GUID too, for which Nautobot has no field."""
-    guid = f" {interface.guid}" if interface.guid and listing.is_scanned(interface) else ""
-    return f"{interface.fabric} {interface.role}{guid}"
+def _reachable(listing: Listing) -> Iterator[Told]:
+    """Where devices are reached."""
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    for own, text in listing.addresses():
+        if listing.reached.get(own.device) == text:
+            key = (listing.space(own.fabric), f"{text}/{own.prefix_length}")
+            found[own.device][f"primary_ip{own.version}"] = Ref("ip-addresses", key)
+    return (told(KeptRow("reachable-at", (device,), fields)) for device, fields in found.items())
 
 
-def _addresses(listing: Listing, common: Mapping[str, Any]) -> Iterator[KeptRow]:
-    """Addresses, the interfaces that have them, and where devices are reached."""
-    borne: list[KeptRow] = []
-    reached: dict[str, dict[str, Any]] = defaultdict(dict)
-    for each in listing.addresses:
-        name, text = listing.space(each["fabric"]), f"{each['address']}/{each['prefix_length']}"
-        key = (name, text)
-        yield KeptRow(
-            "ip-addresses", key, {"address": text, "namespace": Ref("namespaces", (name,)), "type": "host", **common}
-        )
-        own = {"ip_address": Ref("ip-addresses", key), "interface": Ref("interfaces", (each["device"], each["port"]))}
-        borne.append(KeptRow("ip-address-to-interface", (*key, each["device"], each["port"]), own))
-        if listing.reached.get(each["device"]) == each["address"]:
-            reached[each["device"]][f"primary_ip{6 if ':' in each['address'] else 4}"] = Ref("ip-addresses", key)
-    yield from borne
-    for device, fields in reached.items():
-        yield KeptRow("reachable-at", (device,), fields)
-
-
+_ROWS: Mapping[str, Callable[[Listing], Iterator[Told]]] = {
+    "tags": _tags,
+    "location-types": lambda _: iter((_named("location-types", _KIND, content_types=_PLACED),)),
+    "locations": _locations,
+    "manufacturers": lambda listing: (_named("manufacturers", name) for name in listing.manufacturers),
+    "device-types": _device_types,
+    "roles": lambda listing: (_named("roles", name, content_types=("dcim.device",)) for name in listing.roles),
+    "platforms": lambda listing: (_named("platforms", name) for name in listing.network_systems),
+    "racks": _racks,
+    "namespaces": _spaces,
+    "devices": _devices,
+    "interfaces": _interfaces,
+    "lag-members": _lag_members,
+    "cables": _cables,
+    "prefixes": _prefixes,
+    "ip-addresses": _addresses,
+    "ip-address-to-interface": _borne,
+    "reachable-at": _reachable,
+}
 _COLUMNS = {
     "tags": ("name", "content_types"),
     "location-types": ("name", "content_types"),
@@ -235,35 +318,57 @@ _NATURAL = {
     "ip-addresses": ("parent__namespace__name", "host"),
 }
 _WITH_ID = {"devices": "devices", "interfaces": "interfaces", "lag-members": "interfaces", "reachable-at": "devices"}
+_OF_WORDS = {mark: chr(ord(mark) + len(MARKS)) for mark in MARKS}
+"""By a pattern's word, what stands for the id of the object that is told by it and, for an interface, the next one."""
+_IDS: Mapping[str, Mapping[str, Callable[[Words], str]]] = {
+    "devices": {_OF_WORDS[_M[0]]: lambda words: _id_of("devices", words[0])},
+    "interfaces": {_OF_WORDS[_M[0]]: lambda words: _id_of("interfaces", words[0], words[1])},
+    "cables": {
+        _OF_WORDS[_M[0]]: lambda words: _id_of("interfaces", words[0], words[1]),
+        _OF_WORDS[_M[2]]: lambda words: _id_of("interfaces", words[2], words[3]),
+    },
+}
+_ID_SPACE = NAMESPACE_URL.bytes + b"clusterwright\n"
+_VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))  # the two highest bits are 10
 _NO_VALUE = "NoObject"  # Nautobot's own word for a reference to nothing
 
 
-def nautobot_files(rows: Iterable[KeptRow]) -> Mapping[str, Iterable[str]]:
+def nautobot_files(listing: Listing) -> Mapping[str, Iterator[str]]:
     """The files of Nautobot's import, numbered in their order."""
+    writers = {
+        name: ("csv", partial(csv_lines, columns, _cells, computed=_IDS.get(_WITH_ID.get(name, name), {})))
+        for name, columns in _COLUMNS.items()
+    }
+    return table_files(listing, TABLES, _ROWS, writers)
 
-    def cells(row: KeptRow) -> Cells:
-        own: dict[str, str] = {}
-        for name, value in row.fields.items():
-            if isinstance(value, Ref) and name.startswith("termination_"):
-                own[name] = _id(value)
-            elif isinstance(value, Ref):
-                parts = zip(_NATURAL.get(value.table, ("name",)), value.key, strict=True)
-                own |= {f"{name}__{part}": text.partition("/")[0] if part == "host" else text for part, text in parts}
-            elif name == "tags":
-                own["tags__name"] = ",".join(each.key[-1] for each in value)
-            else:
-                own[name] = _cell(value)
-        if row.table in _WITH_ID:
-            own["id"] = _id(Ref(_WITH_ID[row.table], row.key))
-        absent = {name: _NO_VALUE for name in _COLUMNS[row.table] if "__" in name}
-        return absent | own
 
-    return table_files(rows, TABLES, _COLUMNS, cells, {})
+def _cells(pattern: Pattern) -> Mapping[str, str]:
+    row, own = pattern.row, dict[str, str]()
+    for name, value in row.fields.items():
+        if isinstance(value, Ref) and name.startswith("termination_"):
+            own[name] = _id(value)
+        elif isinstance(value, Ref):
+            parts = zip(_NATURAL.get(value.table, ("name",)), value.key, strict=True)
+            own |= {f"{name}__{part}": text.partition("/")[0] if part == "host" else text for part, text in parts}
+        elif name == "tags":
+            own["tags__name"] = ",".join(each.key[-1] for each in value)
+        else:
+            own[name] = _cell(value)
+    if row.table in _WITH_ID:
+        own["id"] = _id(Ref(_WITH_ID[row.table], row.key))
+    absent = {name: _NO_VALUE for name in _COLUMNS[row.table] if "__" in name}
+    return absent | own
 
 
 def _id(ref: Ref) -> str:
-    """An id that is the same whenever the files are written."""
-    return str(uuid5(NAMESPACE_URL, "\n".join(("clusterwright", ref.table, *ref.key))))
+    """An id that is the same whenever the files are written; of a pattern, the mark of where it stands."""
+    return _OF_WORDS[ref.key[0]] if ref.key[0] in _OF_WORDS else _id_of(ref.table, *ref.key)
+
+
+def _id_of(table: str, *key: str) -> str:
+    """The UUID of version 5 (RFC 9562): as uuid5 makes it of an address, several times as fast."""
+    text = sha1(_ID_SPACE + "\n".join((table, *key)).encode(), usedforsecurity=False).hexdigest()
+    return f"{text[:8]}-{text[8:12]}-5{text[13:16]}-{_VARIANT[text[16]]}{text[17:20]}-{text[20:32]}"
 
 
 def _cell(value: Any) -> str:
@@ -276,7 +381,7 @@ NAUTOBOT = ServerKind(
     "nautobot",
     "Nautobot",
     TABLES,
-    nautobot_rows,
+    _ROWS,
     nautobot_files,
     {"depth": "0", "exclude_m2m": "false"},
     lambda _: "Token",

@@ -6,20 +6,32 @@ Fields are those of ``netbox/{dcim,ipam,extras}/api/serializers*`` and of ``.../
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from clusterwright.report.records import Inventory
-from clusterwright.source_of_truth.files import table_files
-from clusterwright.source_of_truth.rows import BELONGINGS, KeptRow, KeptTable, Key, Ref, ServerKind, cable_key
+from clusterwright.source_of_truth.files import csv_lines, table_files
+from clusterwright.source_of_truth.rows import (
+    BELONGINGS,
+    MARKS,
+    KeptRow,
+    KeptTable,
+    Key,
+    Pattern,
+    Ref,
+    ServerKind,
+    cable_key,
+    told,
+)
 from clusterwright.source_of_truth.words import CABLES, STATES, interface_type, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from clusterwright.source_of_truth.listing import Listing
-    from clusterwright.source_of_truth.rows import Cells, Lookup, Record
+    from clusterwright.source_of_truth.listing import ListedDeviceKind, Listing
+    from clusterwright.source_of_truth.rows import Lookup, Record, Told
 
 _SITE = ("site_id", "sites")
 _SPACE = ("vrf_id", "vrfs")
@@ -74,145 +86,234 @@ TABLES = (
     ),
     KeptTable("reachable-at", "dcim/devices", amends="devices"),
 )
+_M = MARKS
+_PRIVATE_REGISTRY = "RFC 6996"
 _PRIVATE = ((64512, 65534), (4200000000, 4294967294))  # RFC 6996
 
 
-def netbox_rows(listing: Listing) -> Iterator[KeptRow]:
-    """Every object of a cluster, each after those that it refers to."""
-    inventory, site, tag = listing.inventory, Ref("sites", (listing.site,)), Ref("tags", (listing.tag,))
-    ours = {"tags": (tag,)}
+def _tags(listing: Listing) -> Iterator[Told]:
     yield _named("tags", listing.tag, color="9e9e9e", weight=1000)
-    yield from (_named("manufacturers", name) for name in listing.manufacturers)
+
+
+def _ours(listing: Listing) -> dict[str, Any]:
+    return {"tags": (Ref("tags", (listing.tag,)),)}
+
+
+def _named(table: str, name: str, **fields: Any) -> Told:
+    return told(KeptRow(table, (name,), {"name": name, "slug": slug(name), **fields}))
+
+
+def _device_types(listing: Listing) -> Iterator[Told]:
     for name, model in listing.models.items():
-        maker = Ref("manufacturers", (model.manufacturer,))
-        height, weight = model.units, {"weight": model.weight_kg, "weight_unit": "kg"} if model.weight_kg else {}
-        yield KeptRow("device-types", (model.manufacturer, name), {
-            "manufacturer": maker, "model": name, "slug": slug(f"{model.manufacturer}-{name}"),
-            "part_number": model.part, "u_height": height, "is_full_depth": True, **weight,
-        })  # fmt: skip
-    yield from (_named("device-roles", name, color="9e9e9e", vm_role=False) for name in listing.roles)
-    yield from (_named("platforms", name) for name in listing.network_systems)
-    yield _named("sites", listing.site, status="active")
-    for rack in inventory.racks():
-        yield KeptRow("racks", (listing.site, rack["name"]), {
-            "site": site, "name": rack["name"], "status": "active", "width": 19,
-            "u_height": rack["height_units"], **ours,
-        })  # fmt: skip
-    yield from _as_numbers(listing)
-    for space in inventory.vrfs():
+        weight = {"weight": model.weight_kg, "weight_unit": "kg"} if model.weight_kg else {}
+        yield told(KeptRow("device-types", (model.manufacturer, name), {
+            "manufacturer": Ref("manufacturers", (model.manufacturer,)), "model": name,
+            "slug": slug(f"{model.manufacturer}-{name}"), "part_number": model.part, "u_height": model.units,
+            "is_full_depth": True, **weight,
+        }))  # fmt: skip
+
+
+def _racks(listing: Listing) -> Iterator[Told]:
+    for rack in listing.inventory.racks():
+        yield told(KeptRow("racks", (listing.site, rack["name"]), {
+            "site": Ref("sites", (listing.site,)), "name": rack["name"], "status": "active", "width": 19,
+            "u_height": rack["height_units"], **_ours(listing),
+        }))  # fmt: skip
+
+
+def _as_number_uses(listing: Listing) -> Mapping[int, Sequence[str]]:
+    uses: dict[int, list[str]] = defaultdict(list)
+    listed = {each["asn"] for each in listing.inventory.asns()}
+    for each in Inventory(listing.inventory.plan).asns():
+        if each["asn"] in listed:
+            uses[each["asn"]].append(f"{each['fabric']} {each['role']}")
+    return uses
+
+
+def _registries(listing: Listing) -> Iterator[Told]:
+    for name in sorted(set(map(_registry, _as_number_uses(listing)))):
+        yield _named("rirs", name, is_private=name == _PRIVATE_REGISTRY)
+
+
+def _as_numbers(listing: Listing) -> Iterator[Told]:
+    """AS numbers, with the registry that has them: that of private ones is RFC 6996."""
+    for number, used in _as_number_uses(listing).items():
+        yield told(KeptRow("asns", (str(number),), {
+            "asn": number, "rir": Ref("rirs", (_registry(number),)), "description": ", ".join(used), **_ours(listing),
+        }))  # fmt: skip
+
+
+def _registry(number: int) -> str:
+    return _PRIVATE_REGISTRY if any(low <= number <= high for low, high in _PRIVATE) else "Assigned"
+
+
+def _spaces(listing: Listing) -> Iterator[Told]:
+    for space in listing.inventory.vrfs():
         name = listing.space(space["name"])
-        yield KeptRow("vrfs", (name,), {"name": name, "enforce_unique": True, "description": space["name"], **ours})
-    for device in inventory.devices():
-        where: dict[str, Any] = {"rack": Ref("racks", (listing.site, device["rack"]))} if device["rack"] else {}
-        if where and device["unit"]:
-            where |= {"position": device["unit"], "face": "front"}
-        system = device["network_os"]
-        yield KeptRow("devices", (device["name"],), {
-            "name": device["name"], "site": site, "status": STATES[device["state"]],
-            "device_type": Ref("device-types", (device["manufacturer"], device["model"])),
-            "role": Ref("device-roles", (device["role"],)), **where,
-            **({"platform": Ref("platforms", (system,))} if system else {}),
-            **{name: device[name] for name in ("serial", "asset_tag") if device[name]},
-            **({"description": f"AS {device['asn']}"} if device["asn"] else {}), **ours,
+        fields = {"name": name, "enforce_unique": True, "description": space["name"], **_ours(listing)}
+        yield told(KeptRow("vrfs", (name,), fields))
+
+
+def _devices(listing: Listing) -> Iterator[Told]:
+    @cache
+    def pattern(kind: ListedDeviceKind) -> Pattern:
+        where: dict[str, Any] = {"rack": Ref("racks", (listing.site, _M[1]))} if kind.in_rack else {}
+        if where and kind.unit:
+            where |= {"position": kind.unit, "face": "front"}
+        kept = KeptRow("devices", (_M[0],), {
+            "name": _M[0], "site": Ref("sites", (listing.site,)), "status": STATES[kind.state],
+            "device_type": Ref("device-types", (kind.manufacturer, kind.model)),
+            "role": Ref("device-roles", (kind.role,)), **where,
+            **({"platform": Ref("platforms", (kind.network_os,))} if kind.network_os else {}),
+            **({"serial": _M[2]} if kind.has_serial else {}), **({"asset_tag": _M[3]} if kind.has_asset_tag else {}),
+            **({"description": f"AS {_M[4]}"} if kind.has_asn else {}), **_ours(listing),
         })  # fmt: skip
-    catalogue, by_name = inventory.plan.spec.catalogue, inventory.plan.by_name
-    for each in inventory.interfaces():
-        model = catalogue[by_name[each.device].model]
-        yield KeptRow("interfaces", (each.device, each.name), {
-            "device": Ref("devices", (each.device,)), "name": each.name,
-            "type": interface_type(each, model, by_lanes=True), "enabled": each.in_service,
-            "mgmt_only": model.management is not None and each.name == model.management.name,
-            **({"speed": each.speed_gbps * 1_000_000} if each.speed_gbps else {}),
-            **({"wwn": _wwn(each.guid)} if each.guid and listing.is_scanned(each) else {}),
-            **({"description": f"{each.fabric} {each.role}"} if each.fabric else {}), **ours,
-        })  # fmt: skip
-    for port, link in listing.bonded():
-        yield KeptRow("lag-members", port, {"lag": Ref("interfaces", link)})
-    yield from _mac_addresses(listing, ours)
-    for cable in listing.cables():
-        ends = ((cable.a.device, cable.a.port), (cable.b.device, cable.b.port))
-        kind, number = CABLES.get(cable.medium), inventory.cable_number(cable)
-        yield KeptRow("cables", cable_key(*ends), {
-            "a_terminations": (_end(ends[0]),), "b_terminations": (_end(ends[1]),), "status": "connected",
-            **({"type": kind} if kind else {}), "length": cable.length_m, "length_unit": "m",
-            **({"label": number} if number else {}), **ours,
-        })  # fmt: skip
-    for prefix in listing.prefixes():
-        name = listing.space(prefix.fabric)
-        yield KeptRow("prefixes", (name, prefix.prefix), {
-            "prefix": prefix.prefix, "vrf": Ref("vrfs", (name,)), "description": prefix.description,
-            "status": "container" if prefix.is_container else "active", **ours,
-        })  # fmt: skip
-    yield from _addresses(listing, ours)
+        return Pattern(kept, {"manufacturer": kind.manufacturer})
+
+    for kind, words in listing.devices():
+        yield pattern(kind), words
 
 
-def _named(table: str, name: str, **fields: Any) -> KeptRow:
-    return KeptRow(table, (name,), {"name": name, "slug": slug(name), **fields})
-
-
-def _end(end: tuple[str, str]) -> dict[str, Any]:
-    return {"object_type": _INTERFACE, "object_id": Ref("interfaces", end)}
-
-
-def _mac_addresses(listing: Listing, ours: Mapping[str, Any]) -> Iterator[KeptRow]:
-    """The addresses that labels have, and the interfaces whose own they are."""
-    noted = [each for each in listing.inventory.interfaces() if each.mac]
-    for each in noted:
-        end = (each.device, each.name)
-        yield KeptRow("mac-addresses", (*end, str(each.mac).upper()), {
-            "mac_address": str(each.mac).upper(), "assigned_object_type": _INTERFACE,
-            "assigned_object_id": Ref("interfaces", end), **ours,
-        })  # fmt: skip
-    for each in noted:
-        end = (each.device, each.name)
-        own = Ref("mac-addresses", (*end, str(each.mac).upper()))
-        yield KeptRow("primary-macs", end, {"primary_mac_address": own})
+def _interfaces(listing: Listing) -> Iterator[Told]:
+    device, name, guid = _M[:3]
+    patterns: dict[tuple[Any, ...], Pattern] = {}
+    for each, model in listing.placed_interfaces():
+        scanned = _wwn(each.guid) if each.guid and listing.is_scanned(each) else ""
+        alike = (*each[4:], model.name, scanned != "", listing.is_management(each, model))
+        pattern = patterns.get(alike)
+        if pattern is None:
+            kept = KeptRow("interfaces", (device, name), {
+                "device": Ref("devices", (device,)), "name": name,
+                "type": interface_type(each, model, by_lanes=True), "enabled": each.in_service, "mgmt_only": alike[-1],
+                **({"speed": each.speed_gbps * 1_000_000} if each.speed_gbps else {}),
+                **({"wwn": guid} if scanned else {}),
+                **({"description": f"{each.fabric} {each.role}"} if each.fabric else {}), **_ours(listing),
+            })  # fmt: skip
+            pattern = patterns[alike] = Pattern(kept, {"lag": each.lag or ""})
+        yield pattern, (each.device, each.name, scanned) if scanned else (each.device, each.name)
 
 
 def _wwn(guid: str) -> str:
     return bytes.fromhex(guid.removeprefix("0x")).hex(":").upper()
 
 
-def _as_numbers(listing: Listing) -> Iterator[KeptRow]:
-    """AS numbers, with the registry that has them: that of private ones is RFC 6996."""
-    uses: dict[int, list[str]] = defaultdict(list)
-    listed = {each["asn"] for each in listing.inventory.asns()}
-    for each in Inventory(listing.inventory.plan).asns():
-        if each["asn"] in listed:
-            uses[each["asn"]].append(f"{each['fabric']} {each['role']}")
-    registries = {number: _registry(number) for number in uses}
-    for name in sorted(set(registries.values())):
-        yield _named("rirs", name, is_private=name == "RFC 6996")
-    for number, used in uses.items():
-        yield KeptRow("asns", (str(number),), {
-            "asn": number, "rir": Ref("rirs", (registries[number],)), "description": ", ".join(used),
-            "tags": (Ref("tags", (listing.tag,)),),
+def _lag_members(listing: Listing) -> Iterator[Told]:
+    return (told(KeptRow("lag-members", port, {"lag": Ref("interfaces", link)})) for port, link in listing.bonded())
+
+
+def _mac_addresses(listing: Listing) -> Iterator[Told]:
+    """The addresses that labels have."""
+    device, name, mac = _M[:3]
+    kept = KeptRow("mac-addresses", (device, name, mac), {
+        "mac_address": mac, "assigned_object_type": _INTERFACE,
+        "assigned_object_id": Ref("interfaces", (device, name)), **_ours(listing),
+    })  # fmt: skip
+    pattern = Pattern(kept, {"device": device, "interface": name, "is_primary": "true"})
+    return ((pattern, words) for words in listing.noted_macs())
+
+
+def _primary_macs(listing: Listing) -> Iterator[Told]:
+    """The interfaces whose own they are."""
+    own = Ref("mac-addresses", _M[:3])
+    pattern = Pattern(KeptRow("primary-macs", _M[:2], {"primary_mac_address": own}))
+    return ((pattern, words) for words in listing.noted_macs())
+
+
+def _cables(listing: Listing) -> Iterator[Told]:
+    ends = (_M[:2], _M[2:4])
+
+    @cache
+    def pattern(medium: str, length_m: float, number: str | None, *, turned: bool) -> Pattern:
+        kind = CABLES.get(medium)
+        terminations = {
+            f"{side}_terminations": ({"object_type": _INTERFACE, "object_id": Ref("interfaces", end)},)
+            for side, end in zip("ab", ends, strict=True)
+        }
+        kept = KeptRow("cables", (*ends[turned], *ends[not turned]), {
+            **terminations, "status": "connected", **({"type": kind} if kind else {}),
+            "length": length_m, "length_unit": "m", **({"label": number} if number else {}), **_ours(listing),
         })  # fmt: skip
+        further = {
+            f"side_{side}_{name}": cell
+            for side, (device, port) in zip("ab", ends, strict=True)
+            for name, cell in (("device", device), ("type", _INTERFACE), ("name", port))
+        }
+        return Pattern(kept, further)
+
+    for cable, number in listing.cables():
+        words = (cable.a.device, cable.a.port, cable.b.device, cable.b.port)
+        yield pattern(cable.medium, cable.length_m, number, turned=words[2:] < words[:2]), words
 
 
-def _registry(number: int) -> str:
-    return "RFC 6996" if any(low <= number <= high for low, high in _PRIVATE) else "Assigned"
+def _prefixes(listing: Listing) -> Iterator[Told]:
+    for prefix in listing.prefixes():
+        name = listing.space(prefix.fabric)
+        yield told(KeptRow("prefixes", (name, prefix.prefix), {
+            "prefix": prefix.prefix, "vrf": Ref("vrfs", (name,)), "description": prefix.description,
+            "status": "container" if prefix.is_container else "active", **_ours(listing),
+        }))  # fmt: skip
 
 
-def _addresses(listing: Listing, ours: Mapping[str, Any]) -> Iterator[KeptRow]:
-    reached: dict[str, dict[str, Any]] = defaultdict(dict)
-    for each in listing.addresses:
-        name, text = listing.space(each["fabric"]), f"{each['address']}/{each['prefix_length']}"
-        key = (name, text, each["device"], each["port"])
-        yield KeptRow("ip-addresses", key, {
+def _addresses(listing: Listing) -> Iterator[Told]:
+    address, device, port = _M[:3]
+
+    @cache
+    def pattern(fabric: str, length: int, *, is_loopback: bool, is_primary: bool, is_oob: bool) -> Pattern:
+        name, text = listing.space(fabric), f"{address}/{length}"
+        kept = KeptRow("ip-addresses", (name, text, device, port), {
             "address": text, "vrf": Ref("vrfs", (name,)), "status": "active",
-            **({"role": "loopback"} if each["side"] == "loopback" else {}),
-            "assigned_object_type": _INTERFACE,
-            "assigned_object_id": Ref("interfaces", (each["device"], each["port"])), **ours,
+            **({"role": "loopback"} if is_loopback else {}), "assigned_object_type": _INTERFACE,
+            "assigned_object_id": Ref("interfaces", (device, port)), **_ours(listing),
         })  # fmt: skip
-        if listing.reached.get(each["device"]) == each["address"]:
-            reached[each["device"]][f"primary_ip{6 if ':' in each['address'] else 4}"] = Ref("ip-addresses", key)
-        if listing.out_of_band.get(each["device"]) == each["address"]:
-            reached[each["device"]]["oob_ip"] = Ref("ip-addresses", key)
-    for device, fields in reached.items():
-        yield KeptRow("reachable-at", (device,), fields)
+        further = {"is_primary": _cell(is_primary), "is_oob": _cell(is_oob)}
+        return Pattern(kept, {"device": device, "interface": port, **further})
+
+    reached, out_of_band = listing.reached, listing.out_of_band
+    for own, text in listing.addresses():
+        made = pattern(
+            own.fabric,
+            own.prefix_length,
+            is_loopback=own.side == "loopback",
+            is_primary=reached.get(own.device) == text,
+            is_oob=out_of_band.get(own.device) == text,
+        )
+        yield made, (text, own.device, own.port)
 
 
+def _reachable(listing: Listing) -> Iterator[Told]:
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    for own, text in listing.addresses():
+        fields = [f"primary_ip{own.version}"] if listing.reached.get(own.device) == text else []
+        fields += ["oob_ip"] if listing.out_of_band.get(own.device) == text else []
+        key = (listing.space(own.fabric), f"{text}/{own.prefix_length}", own.device, own.port)
+        for name in fields:
+            found[own.device][name] = Ref("ip-addresses", key)
+    return (told(KeptRow("reachable-at", (device,), fields)) for device, fields in found.items())
+
+
+_ROWS: Mapping[str, Callable[[Listing], Iterator[Told]]] = {
+    "tags": _tags,
+    "manufacturers": lambda listing: (_named("manufacturers", name) for name in listing.manufacturers),
+    "device-types": _device_types,
+    "device-roles": lambda listing: (
+        _named("device-roles", name, color="9e9e9e", vm_role=False) for name in listing.roles
+    ),
+    "platforms": lambda listing: (_named("platforms", name) for name in listing.network_systems),
+    "sites": lambda listing: iter((_named("sites", listing.site, status="active"),)),
+    "racks": _racks,
+    "rirs": _registries,
+    "asns": _as_numbers,
+    "vrfs": _spaces,
+    "devices": _devices,
+    "interfaces": _interfaces,
+    "lag-members": _lag_members,
+    "mac-addresses": _mac_addresses,
+    "primary-macs": _primary_macs,
+    "cables": _cables,
+    "prefixes": _prefixes,
+    "ip-addresses": _addresses,
+    "reachable-at": _reachable,
+}
 _COLUMNS = {
     "tags": ("name", "slug", "color", "weight"),
     "manufacturers": ("name", "slug"),
@@ -238,45 +339,23 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-def netbox_files(rows: Iterable[KeptRow]) -> Mapping[str, Iterable[str]]:
+def netbox_files(listing: Listing) -> Mapping[str, Iterator[str]]:
     """The files of NetBox's import forms, numbered in their order; device types as in the community's library."""
-    # A link stands before its ports, so that these can name it.
-    found = sorted(rows, key=lambda row: row.table == "interfaces" and row.fields["type"] != "lag")
-    links = {row.key: row.fields["lag"].key[-1] for row in found if row.table == "lag-members"}
-    reached = {
-        (ref.key, field[:7]) for row in found if row.table == "reachable-at" for field, ref in row.fields.items()
-    }
-
-    def cells(row: KeptRow) -> Cells:
-        own = {name: _cell(value) for name, value in row.fields.items() if name in _COLUMNS[row.table]}
-        if row.table == "devices":
-            own["manufacturer"] = row.fields["device_type"].key[0]
-        elif row.table == "cables":
-            for side in "ab":
-                device, port = row.fields[f"{side}_terminations"][0]["object_id"].key
-                own |= {f"side_{side}_device": device, f"side_{side}_type": _INTERFACE, f"side_{side}_name": port}
-        elif row.key in links and row.table == "interfaces":
-            own["lag"] = links[row.key]
-        elif row.table == "ip-addresses":
-            own |= {"device": row.key[2], "interface": row.key[3]}
-            own |= {
-                "is_primary": _cell((row.key, "primary") in reached),
-                "is_oob": _cell((row.key, "oob_ip") in reached),
-            }
-        elif row.table == "mac-addresses":
-            own |= {"device": row.key[0], "interface": row.key[1], "is_primary": "true"}
-        return own
-
-    return table_files(found, TABLES, _COLUMNS, cells, {"device-types": ("yaml", _library)})
+    writers = {name: ("csv", partial(csv_lines, columns, _cells)) for name, columns in _COLUMNS.items()}
+    return table_files(listing, TABLES, _ROWS, {**writers, "device-types": ("yaml", _library)})
 
 
-def _library(rows: Iterable[KeptRow]) -> Iterator[str]:
+def _cells(pattern: Pattern) -> Mapping[str, str]:
+    return {**{name: _cell(value) for name, value in pattern.row.fields.items()}, **pattern.further}
+
+
+def _library(rows: Iterable[Told]) -> Iterator[str]:
     """A document for each type, as those of netbox-community/devicetype-library.
 
     Without interfaces: a device's own, broken out as they are, are in the file of interfaces.
     """
-    for row in rows:
-        fields = {name: value.key[0] if isinstance(value, Ref) else value for name, value in row.fields.items()}
+    for pattern, _ in rows:
+        fields = {n: value.key[0] if isinstance(value, Ref) else value for n, value in pattern.row.fields.items()}
         yield "---\n" + yaml.safe_dump(fields, sort_keys=False, allow_unicode=True)
 
 
@@ -299,7 +378,7 @@ NETBOX = ServerKind(
     "netbox",
     "NetBox",
     TABLES,
-    netbox_rows,
+    _ROWS,
     netbox_files,
     {"exclude": "config_context"},
     _token_kind,

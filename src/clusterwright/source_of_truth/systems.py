@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clusterwright.source_of_truth.files import row_lines
 from clusterwright.source_of_truth.listing import Listing
 from clusterwright.source_of_truth.nautobot import NAUTOBOT
 from clusterwright.source_of_truth.netbox import NETBOX
@@ -21,7 +22,7 @@ SERVER_KINDS = {kind.name: kind for kind in (NETBOX, NAUTOBOT)}
 
 def imported_files(kind: ServerKind, inventory: Inventory, site: str | None = None) -> Mapping[str, Iterable[str]]:
     """The files that a server of this kind imports, by name; ``site`` is the cluster's name where it is None."""
-    return kind.files(kind.rows(Listing(inventory, site)))
+    return kind.files(Listing(inventory, site))
 
 
 def loaded_files(inventory: Inventory, site: str | None = None) -> Mapping[str, Iterable[str]]:
@@ -41,5 +42,4 @@ def _row_lines(kind: ServerKind, listing: Listing) -> Iterator[str]:
     ]  # fmt: skip
     told = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
     yield f"{told(tables)}\n"
-    for row in kind.rows(listing):
-        yield f"{told(row)}\n"
+    yield from row_lines(kind.all_told(listing), lambda pattern: f"{told(pattern.row)}\n")
