@@ -12,6 +12,7 @@ from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_devices, render_kinds
 from clusterwright.plan.build import build_plan
+from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import Declaration, declaration_of
 from clusterwright.proofs.infiniband.subnet import KINDS, UFM_FOLDER, subnets
 from clusterwright.proofs.registry import CHECKS
@@ -42,6 +43,7 @@ def test_ufm_is_proven_and_counts_aggregation_nodes(tmp_path: Path) -> None:
 
 
 GLOBAL, SHARP = "opt/ufm/files/conf/gv.cfg", "opt/ufm/files/conf/sharp/sharp_am.cfg"
+EXTENSION = "opt/ufm/files/conf/partitions.conf.user_ext"
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +59,17 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[Artifact, 
     [
         (GLOBAL, "sharp_enabled = true", "sharp_enabled = false"),
         (GLOBAL, "[Sharp]\n", ""),
-        (GLOBAL, "sharp_enabled = true\n", "sharp_enabled = true\nignore_sm_guids = all\n"),
-        (GLOBAL, "sharp_enabled = true\n", "sharp_enabled = true\n[Server]\nrest_port = 80\n"),
+        (GLOBAL, "[Sharp]\n", "[Server]\n"),
+        (GLOBAL, "[MngNetwork]\n", ""),
+        (GLOBAL, "default_membership = limited", "default_membership = full"),
+        (GLOBAL, "default_membership = limited", "default_membership = limited\nDefault_Membership: full"),
+        (EXTENSION, "training=0x0001", "training=0x0002"),
+        (EXTENSION, "training=0x0001, ", "training=0x0001, ipoib, "),
+        (EXTENSION, "0x02c1a58000000000=full,", ""),
+        (EXTENSION, "0x02c1a58000000000=full,", "0x02c1a58000000000=limited,"),
+        (EXTENSION, "0x02c1a58000000000=full,", "0x02c1a58000000000=full, ALL=full,"),
+        (EXTENSION, "# training", "Default=0x7fff : ALL=full;"),
+        (EXTENSION, "=full;", "=full"),
         (SHARP, "ib_qpc_sl ", "ib_qpc_sl 1"),
         (SHARP, "max_trees_to_build ", "max_trees_to_build 1"),
         (SHARP, "tree_radix ", "tree_radix 1"),
@@ -82,3 +93,63 @@ def test_every_line_of_ufms_own_files_is_read(
     assert path in {each.file for each in found}
     gone = [each for each in artifacts if each.path != path]
     assert path in {each.file for each in check.run(tree_of("lab-ufm", gone, declaration)).counterexamples}
+
+
+# What a real gv.cfg says beside: it watches more slowly than UFM does by itself, as large fabrics want it.
+WATCHING = """
+[Server]
+report_events = security
+dashboard_interval = 300
+monitoring_mode = no
+[FabricAnalysis]
+ibdiagnet_timeout = 600
+[UFMAgent]
+enable_ufma = no
+[UnhealthyPorts]
+enable_ibdiagnet = false
+[Logging]
+syslog_addr = 192.0.2.1:514
+"""
+
+
+def _beside(rendered: tuple[tuple[Artifact, ...], Declaration], more: str, check_name: str) -> Verdict:
+    artifacts, declaration = rendered
+    edited = [
+        Artifact(each.device, each.path, each.content + more.encode(), each.kind) if each.path == GLOBAL else each
+        for each in artifacts
+    ]
+    check = next(each for each in CHECKS if each.name == check_name)
+    return check.run(tree_of("lab-ufm", edited, declaration))
+
+
+def test_what_ufm_watches_and_reports_is_no_business_of_the_subnet(
+    rendered: tuple[tuple[Artifact, ...], Declaration],
+) -> None:
+    verdict = _beside(rendered, WATCHING, "ib-managers")
+    assert verdict.word == "proven"
+    (note,) = {note.partition(": ")[2] for note in verdict.notes}
+    assert note == (
+        "of /opt/ufm/files/conf/gv.cfg was not judged 7 settings that say what UFM watches and reports, as "
+        "report_events of [Server]."
+    )
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "[Server]\nmonitoring_mode = yes\n",
+        "[Server]\nmanagement_mode = sm_only\n",
+        "[UnhealthyPorts]\nenable_ibdiagnet = true\n",
+        "[Multisubnet]\nmultisubnet_enabled = true\n",
+        "[Sharp]\nignore_sm_guids = all\n",
+        "[Logging]\nsyslog = true\n  and on\n",
+        "[logging]\nsyslog = true\n",
+    ],
+)
+@pytest.mark.parametrize("check_name", ["ib-managers", "ib-partitions", "ib-up-down"])
+def test_settings_that_nobody_knows_leave_claims_not_proven(
+    rendered: tuple[tuple[Artifact, ...], Declaration], more: str, check_name: str
+) -> None:
+    verdict = _beside(rendered, more, check_name)
+    assert verdict.word.startswith("not proven, because no reader knows")
+    assert GLOBAL in verdict.word

@@ -162,7 +162,7 @@ class _FileReader:
     def _chain(self) -> Chain:
         line = self.reader.line
         name = self.reader.next().text
-        hook, priority, policy, policy_line = "", 0, ACCEPT, line
+        hook, priority, policy, policy_line, has_policy = "", 0, ACCEPT, line, False
         rules: list[Rule] = []
         self.reader.expect("{")
         self.reader.skip("\n", ";")
@@ -172,10 +172,14 @@ class _FileReader:
                 self.reader.next()
                 self.reader.expect("filter")
                 self.reader.expect("hook")
+                if hook:
+                    raise Unreadable(policy_line, "the chain has a hook already: nft loads none of the file")
                 hook = self.reader.expect(*sorted(HOOKS))
                 priority = self._priority()
             elif self.reader.take("policy"):
-                policy = self.reader.expect(ACCEPT, DROP)
+                if has_policy:
+                    raise Unreadable(policy_line, "the chain has a policy already: nft loads none of the file")
+                policy, has_policy = self.reader.expect(ACCEPT, DROP), True
             elif self.reader.take("comment"):
                 self.reader.next()
             else:

@@ -15,16 +15,19 @@ from clusterwright.platforms.linux.reader.logins import LOGIN_FOLDERS, logins_un
 from clusterwright.platforms.linux.reader.nccl import NCCL
 from clusterwright.platforms.linux.reader.unread import HOST_FOLDERS, NETWORKD_FOLDERS, host_unread
 from clusterwright.platforms.readers import READERS
+from clusterwright.platforms.ufm.reader import SETTINGS, settings_unread
 from clusterwright.platforms.unread import Unread
 from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING, ZONE_FILE
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
 
 # By path on the device, what its platform says of the text of that file.
 UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
-    file: read for reader in READERS for file, read in reader.unread.items()
+    **{file: read for reader in READERS for file, read in reader.unread.items()},
+    SETTINGS: settings_unread,
 }
 # Beside those: a line that is not understood there is an error, or unread by itself.
 _READ_TO_THE_END = frozenset({RUNNING, BOOTING, NCCL, ZONE_FILE, *UNREAD})
+_FOLDER = frozenset({"files"})
 _SHOWN = 3  # different texts in one answer
 
 
@@ -95,17 +98,21 @@ def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
 
 
 def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
-    """Files that the spec renders otherwise or not at all, where no reader takes in every line: scripts, archives, what
-    is tried on a host alone. Of a kind that no check reads, any check could be touched."""
+    """Files that the spec renders otherwise or not at all. Where no reader takes in every line (scripts, archives, what
+    is tried on a host alone), the claims made of the file are not proven; of a kind that no check reads, any check
+    could be touched. Of a host's file that is read to its end, some lines are no claim's business, yet decide what the
+    host does: which card an interface is, how NCCL sends. Those leave the folder itself unproven.
+    """
     if tree.rendering is None:
         return
     for device, path in tree.others:
         kind = tree.rendering.kind(device, path)
-        if (
-            device not in tree.rendering.devices
-            or (kind and path in _READ_TO_THE_END)
-            or path.startswith(NETWORKD_FOLDERS)
-        ):
+        if device not in tree.rendering.devices or (kind and path in UNREAD):
+            continue
+        if (kind and path in _READ_TO_THE_END) or path.startswith(NETWORKD_FOLDERS):
+            if kind:
+                what = "the whole file: it differs from what the spec renders, in lines that no other claim is about"
+                yield UnreadPlace(device, "", Unread(path, 1, what, _FOLDER), "")
             continue
         what = "differs from what the spec renders" if kind else "is none that the spec renders"
         kind = kind if kind in tree.rendering.kinds else ""

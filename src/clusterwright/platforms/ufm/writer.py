@@ -1,7 +1,9 @@
 """NVIDIA's subnet manager, as UFM runs it: its own options, adaptive routing, and the aggregation manager of SHARP.
 
 A target of its own: option names of NVIDIA's subnet manager are unknown to the open one, and none of them stands in the
-files that ``opensm`` renders. UFM writes opensm.conf itself; what is rendered are the values to set in it, by file.
+files that ``opensm`` renders. UFM writes opensm.conf itself; what is rendered are the values to set in it, by file. It
+writes partitions.conf too, at every change of its model: the default partition as gv.cfg says, and what
+partitions.conf.user_ext adds. The partitions.conf beside it is what must come of that.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.partitions import partition_views
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.subnet_sizes import SubnetSizes, subnet_sizes
 from clusterwright.intent.traffic_classes import data_levels
@@ -86,6 +89,8 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
             names[f"{SHARP_FOLDER}/sharp_am.cfg"] = "sharp_am.cfg.j2"
         for path, name in names.items():
             yield Artifact(device.name, path, template(f"ufm/{name}").render(view=view).encode(), KIND)
+        partitions = template("opensm/partitions.j2").render(partitions=partition_views(plan, fabric.name))
+        yield Artifact(device.name, f"{FOLDER}/partitions.conf.user_ext", partitions.lstrip("\n").encode(), KIND)
         for path, content in fabric_files(plan, fabric.name, SUBNET_FOLDER):
             yield Artifact(device.name, path, content, KIND)
         return

@@ -13,7 +13,15 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, 
 from clusterwright.proofs.infiniband.declared import DeclaredSubnet
 from clusterwright.proofs.infiniband.manager_lists import list_faults, name_faults, partition_faults
 from clusterwright.proofs.infiniband.manager_options import every_option, option_faults
-from clusterwright.proofs.infiniband.manager_ufm import GLOBAL, SHARP, global_faults, sharp_faults
+from clusterwright.proofs.infiniband.manager_ufm import (
+    EXTENSION,
+    GLOBAL,
+    SHARP,
+    extension_faults,
+    global_faults,
+    sharp_faults,
+    watching_notes,
+)
 from clusterwright.proofs.infiniband.manager_units import BOOT, SCRIPT, UNIT, boot_faults, script_notes, unit_faults
 from clusterwright.proofs.infiniband.option_meaning import FILES, OWN, STORAGE_FILE
 from clusterwright.proofs.infiniband.subnet import CONFIG, FABRIC, KINDS, OPEN_FOLDER, has_subnet, places
@@ -86,6 +94,7 @@ def _run(tree: RenderedTree) -> Verdict:
         Fact("fabrics whose managers say the same", len(by_ports)),
     )
     notes = [note for manager in managers for note in script_notes(manager.device, manager.file(SCRIPT) is not None)]
+    notes += [note for manager in managers for note in watching_notes(manager.device, manager.file(GLOBAL))]
     return Verdict(facts, tuple(found), Cases("subnet managers", len(managers)), tuple(notes))
 
 
@@ -157,10 +166,17 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
 
 
 def _ufm(manager: _Manager) -> Iterator[Counterexample]:
-    """UFM's own files; without a spec they are compared with what opensm.conf beside them says of SHARP."""
+    """UFM's own files; without a spec they are compared with what the subnet manager's beside them say."""
     wanted, option = manager.wanted, manager.options.get("sharp_enabled")
     has_sharp = wanted.sharp if wanted is not None else option is not None and option.value == "2"
-    yield from (manager.at(GLOBAL, *fault) for fault in global_faults(manager.file(GLOBAL), has_sharp))
+    partitions = manager.file(manager.named.get("partition_config_file", ""))
+    declaration = manager.tree.declaration
+    is_full = partitions is not None and re.search(r"\bALL=full\b", partitions) is not None
+    if declaration is not None:
+        is_full = manager.fabric in declaration.open_default
+    found = global_faults(manager.file(GLOBAL), has_sharp, "full" if is_full else "limited")
+    yield from (manager.at(GLOBAL, *fault) for fault in found)
+    yield from (manager.at(EXTENSION, *fault) for fault in extension_faults(manager.file(EXTENSION), partitions))
     yield from (manager.at(SHARP, *fault) for fault in sharp_faults(manager.file(SHARP), wanted, has_sharp))
 
 

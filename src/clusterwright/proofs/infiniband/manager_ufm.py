@@ -1,27 +1,84 @@
-"""UFM's own files beside its subnet manager's: whether SHARP is on, and how its aggregation manager makes trees."""
+"""UFM's own files beside its subnet manager's: whether SHARP is on, how its aggregation manager makes trees, and from
+what UFM writes the file of partitions that the subnet manager reads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from clusterwright.platforms.opensm.reader.lists import Option
+from clusterwright.platforms.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
+from clusterwright.platforms.ufm.reader import DEFAULT_MEMBERSHIP, SETTINGS, SHARP_ENABLED, UfmSetting, settings
 from clusterwright.proofs.infiniband.declared import DeclaredSubnet
 from clusterwright.proofs.infiniband.manager_options import Fault, fixed_faults, free_faults
 from clusterwright.proofs.infiniband.option_meaning import Fixed, Free
 
-GLOBAL, SHARP = "opt/ufm/files/conf/gv.cfg", "opt/ufm/files/conf/sharp/sharp_am.cfg"
+GLOBAL, SHARP = SETTINGS, "opt/ufm/files/conf/sharp/sharp_am.cfg"
+EXTENSION = "opt/ufm/files/conf/partitions.conf.user_ext"
 _FIGURES = ("ib_qpc_sl", "max_trees_to_build", "tree_radix")
 _PACE = Free(1, 3600, "it decides how soon a change of the fabric is noticed")
 
 
-def global_faults(text: str | None, has_sharp: bool) -> Iterator[Fault]:
-    """What is wrong with gv.cfg; ``has_sharp`` is what the spec or opensm.conf beside it says."""
+def global_faults(text: str | None, has_sharp: bool, membership: str) -> Iterator[Fault]:
+    """What is wrong with gv.cfg; ``has_sharp`` and the ``membership`` of everybody in the default partition are what
+    the spec or the files beside it say. Settings that no claim knows are unread (``settings_unread``).
+    """
     if text is None:
-        yield 0, "the file is missing: UFM decides by itself about SHARP"
+        yield 0, "the file is missing: UFM decides by itself about SHARP, and makes everybody a full member"
         return
-    value = "true" if has_sharp else "false"
-    wanted = {"[Sharp]": Fixed("", "it is set nowhere"), "sharp_enabled": Fixed(value, "UFM starts SHARP otherwise")}
-    yield from _faults(text, wanted, {}, "=")
+    wanted = {
+        SHARP_ENABLED: Fixed("true" if has_sharp else "false", "UFM starts SHARP otherwise"),
+        DEFAULT_MEMBERSHIP: Fixed(
+            membership, "UFM writes partitions.conf anew, with another membership for every adapter"
+        ),
+    }
+    said: dict[tuple[str, str], Option] = {}
+    for each in settings(text):
+        if isinstance(each, UfmSetting):
+            if each.place in said:
+                yield each.line, f"{each.key} of [{each.section}] stands on line {said[each.place].line} too"
+            said[each.place] = Option(each.value.lower(), each.line)
+    named = {" of ".join((key, f"[{section}]")): (section, key) for section, key in wanted}
+    yield from fixed_faults(
+        {name: said[place] for name, place in named.items() if place in said},
+        {name: wanted[place] for name, place in named.items()},
+    )
+
+
+def watching_notes(device: str, text: str | None) -> Iterator[str]:
+    """What gv.cfg says beside: no claim is about it."""
+    found = [each for each in settings(text or "") if isinstance(each, UfmSetting) and each.is_watching]
+    if found:
+        many = f"{len(found):,} settings that say" if len(found) > 1 else "1 setting that says"
+        yield (
+            f"{device}: of /{GLOBAL} was not judged {many} what UFM watches and reports, as {found[0].key} of "
+            f"[{found[0].section}]."
+        )
+
+
+def extension_faults(text: str | None, partitions: str | None) -> Iterator[Fault]:
+    """What is wrong with the partitions that UFM adds to its own: they are those of ``partitions``, the file that the
+    subnet manager reads and that UFM writes anew from this one, but for the default partition, which UFM makes.
+    """
+    try:
+        said = {_plain(each): each.line for each in parse_partitions(text or "")}
+        wanted = {_plain(each) for each in parse_partitions(partitions or "") if each.pkey != DEFAULT_PKEY}
+    except BadStatement as bad:
+        yield bad.line, f"{bad} UFM writes partitions.conf from this file"
+        return
+    if text is None and wanted:
+        yield 0, "the file is missing: UFM writes partitions.conf anew, without these partitions"
+    elif lacking := wanted - said.keys():
+        names = ", ".join(sorted(name for name, *_ in lacking))
+        yield 0, f"{names} stands otherwise in partitions.conf, which UFM writes anew from this file"
+    for plain in sorted(said.keys() - wanted, key=lambda each: said[each]):
+        yield said[plain], f"{plain[0]} stands otherwise in partitions.conf, or not at all, and UFM adds it"
+
+
+def _plain(statement: Statement) -> tuple[object, ...]:
+    """What a statement says, wherever it stands."""
+    members = tuple(sorted((each.guid, each.keyword, each.membership) for each in statement.members))
+    return statement.name, statement.pkey, statement.flags, statement.default, members
 
 
 def sharp_faults(text: str | None, wanted: DeclaredSubnet | None, has_sharp: bool) -> Iterator[Fault]:
@@ -43,20 +100,15 @@ def sharp_faults(text: str | None, wanted: DeclaredSubnet | None, has_sharp: boo
         }
     )
     free = {"fabric_update_interval": _PACE} | ({} if fixed else dict.fromkeys(_FIGURES, Free(0, 1 << 16, "")))
-    yield from _faults(text, fixed, free, None)
-
-
-def _faults(text: str, fixed: Mapping[str, Fixed], free: Mapping[str, Free], sign: str | None) -> Iterator[Fault]:
-    """Lines of ``NAME VALUE``, parted by ``sign`` or by a blank; a section stands for itself."""
     options: dict[str, Option] = {}
     for number, line in enumerate(text.split("\n"), 1):
-        words = [word.strip() for word in line.split(sign, 1)]
-        if not line.strip() or words[0].startswith(("#", ";")):
+        words = line.split(None, 1)
+        if not words or words[0].startswith(("#", ";")):
             continue
         if words[0] in options:
             yield number, f"{words[0]} stands on line {options[words[0]].line} too"
         elif words[0] not in fixed and words[0] not in free:
             yield number, f"{words[0]} is asked for by nothing in the spec, and no claim knows what it changes"
-        options[words[0]] = Option(words[1] if len(words) > 1 else "", number)
+        options[words[0]] = Option(words[1].strip() if len(words) > 1 else "", number)
     yield from fixed_faults(options, fixed)
     yield from free_faults(options, free)
