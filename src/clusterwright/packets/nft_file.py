@@ -6,6 +6,7 @@ Every statement is understood or refused, with its line: what is passed over mig
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from clusterwright.packets.boxes import WHOLE, Box, meet
 from clusterwright.packets.filters import (
@@ -44,6 +45,16 @@ _CONNECTION_TRACKING = -200  # NF_IP_PRI_CONNTRACK: before it no packet has a st
 def read_nft(text: str, interfaces: InterfaceNumbers) -> Ruleset:
     """The rule set of a file. Raises Unreadable."""
     return _FileReader(Reader(tokens_of(text)), interfaces).file()
+
+
+def _must_be_apart(
+    line: int, name: str, elements: list[tuple[tuple[Ranges, ...], str, str]], *, merges: bool, is_map: bool
+) -> None:
+    """Raises Unreadable for elements that nft refuses: of a set those that overlap, of a map equal ones too."""
+    bounds = sorted(bound for element, _, _ in elements if len(element) == 1 for bound in element[0].bounds)
+    for (low, high), after in pairwise(bounds):
+        if after[0] <= high and (is_map or not (merges or after == (low, high))):
+            raise Unreadable(line, f"elements of {shown(name)} overlap: nft loads none of the file")
 
 
 class _FileReader:
@@ -101,29 +112,46 @@ class _FileReader:
             raise Unreadable(line, f"{shown(name)} is there twice")
         kinds: list[str] = []
         elements: list[tuple[tuple[Ranges, ...], str, str]] = []
+        words: set[str] = set()
+        spread = ""
         self.reader.expect("{")
         self.reader.skip("\n", ";")
         while not self.reader.take("}"):
             word = self.reader.next()
+            words.add(word.text)
             if word.text == "type":
                 kinds = self._type(is_map=is_map)
             elif word.text == "flags":
-                self.reader.expect("interval", "constant")
+                words.add(self.reader.expect("interval", "constant"))
                 while self.reader.take(","):
-                    self.reader.expect("interval", "constant")
+                    words.add(self.reader.expect("interval", "constant"))
             elif word.text == "comment":
                 self.reader.next()
             elif word.text == "elements" and kinds:
                 self.reader.expect("=")
                 self.reader.expect("{")
+                if "iif" not in kinds:
+                    spread = self._spread()
                 elements = self._entries(kinds, is_map=is_map)
             elif word.text not in {"auto-merge", "counter"}:
                 raise Unreadable(word.line, f"{shown(word.text)} is no part of a set that is known here")
             self.reader.skip("\n", ";")
+        if spread and "interval" not in words:
+            raise Unreadable(line, f"{shown(name)} has {spread} and no flag interval: nft loads none of the file")
+        _must_be_apart(line, name, elements, merges="auto-merge" in words, is_map=is_map)
         if is_map:
             self.maps[name] = tuple(elements)
         else:
             self.sets[name] = tuple(element for element, _, _ in elements)
+
+    def _spread(self) -> str:
+        """The first element ahead that is a prefix or a range, "" where none is."""
+        ahead = 0
+        while (word := self.reader.peek(ahead)) not in {"}", ""}:
+            if re.fullmatch(r"[0-9a-fA-F.:]+(?:/\d+|-[0-9a-fA-F.:]+)", word):
+                return word
+            ahead += 1
+        return ""
 
     def _type(self, *, is_map: bool) -> list[str]:
         kinds: list[str] = []
@@ -172,8 +200,6 @@ class _FileReader:
                 self.reader.next()
                 self.reader.expect("filter")
                 self.reader.expect("hook")
-                if hook:
-                    raise Unreadable(policy_line, "the chain has a hook already: nft loads none of the file")
                 hook = self.reader.expect(*sorted(HOOKS))
                 priority = self._priority()
             elif self.reader.take("policy"):
@@ -245,6 +271,7 @@ class _FileReader:
         self.reader.expect("vmap")
         if self.reader.take("{"):
             entries = self._entries([kind for kind, _ in keys], is_map=True)
+            _must_be_apart(line, "the map", entries, merges=False, is_map=True)
         else:
             name = self.reader.next().text.removeprefix("@")
             if name not in self.maps:

@@ -18,6 +18,7 @@ from clusterwright.packets.boxes import EVERYTHING, FOREIGN, INVALID, NEW, UNTRA
 from clusterwright.packets.filters import InterfaceNumbers
 from clusterwright.packets.nft_file import read_nft
 from clusterwright.packets.passage import decide, passing
+from clusterwright.packets.tokens import Unreadable
 
 OWN = {
     (6, "be0"): "fd00:1ab:b::3",
@@ -174,6 +175,40 @@ def test_the_kernel_passes_what_the_reader_says(name: str, tmp_path: Path) -> No
     seen = set(json.loads((tmp_path / "seen").read_text()))
     differing = {at: (drawn[at - 1], at in seen, decide(ruleset, "input", drawn[at - 1])) for at in seen ^ wanted}
     assert not differing
+
+
+_TABLE = "table inet a {{\n{}\nchain c {{\ntype filter hook input priority 0; policy drop;\n{}\n}}\n}}\n"
+_SET = "set s {{\ntype ipv4_addr\n{}\n}}"
+_MAP = "map m {{\ntype inet_service : verdict\n{}\n}}"
+
+
+@pytest.mark.parametrize(
+    ("is_loaded", "text"),
+    [
+        (False, _TABLE.format(_SET.format("elements = { 10.0.0.0/8 }"), "")),
+        (False, _TABLE.format(_SET.format("elements = { 10.0.0.1/32 }"), "")),
+        (False, _TABLE.format(_SET.format("elements = { 10.0.0.1-10.0.0.4 }"), "")),
+        (True, _TABLE.format(_SET.format("elements = { 10.0.0.1, 10.0.0.1 }"), "")),
+        (True, _TABLE.format(_SET.format("flags interval; elements = { 10.0.0.0/8, 10.0.0.0/8 }"), "")),
+        (False, _TABLE.format(_SET.format("flags interval; elements = { 10.0.0.0/8, 10.1.0.0/16 }"), "")),
+        (True, _TABLE.format(_SET.format("flags interval; auto-merge; elements = { 10.0.0.0/8, 10.1.0.0/16 }"), "")),
+        (False, _TABLE.format(_MAP.format("flags interval; elements = { 10-20 : accept, 15 : drop }"), "")),
+        (False, _TABLE.format(_MAP.format("elements = { 15 : accept, 15 : drop }"), "")),
+        (False, _TABLE.format("", "tcp dport vmap { 10-20 : accept, 15 : drop }")),
+        (True, _TABLE.format("", "tcp dport { 10-20, 15-30 } accept")),
+        (False, _TABLE.format("", "policy accept;")),
+    ],
+)
+def test_what_nft_does_not_load_is_not_read(is_loaded: bool, text: str, tmp_path: Path) -> None:
+    """Of a file with one such line nothing is loaded: whatever stood there before goes on."""
+    (tmp_path / "rules").write_text(text)
+    command = ["unshare", "--net", "nft", "-f", str(tmp_path / "rules")]
+    assert (subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0) is is_loaded
+    if is_loaded:
+        read_nft(text, InterfaceNumbers())
+    else:
+        with pytest.raises(Unreadable):
+            read_nft(text, InterfaceNumbers())
 
 
 @pytest.mark.parametrize("path", [NFT, BOOT])
