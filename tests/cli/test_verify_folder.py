@@ -313,6 +313,26 @@ def test_what_root_would_run_is_not_passed_over(read_back: Path) -> None:
     assert place in isolation["unjudged"]
 
 
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("etc/nccl.conf", "NCCL_IB_HCA==mlx5_0,", "NCCL_IB_HCA==mlx5_9,"),
+        ("etc/nccl.conf", "NCCL_SOCKET_IFNAME==fe0,fe1", "NCCL_SOCKET_IFNAME==lo"),
+        ("etc/nccl.conf", "NCCL_IB_PKEY=1", "NCCL_IB_PKEY=0"),
+        ("etc/systemd/network/10-be0.link", "Path=pci-0000:", "Path=pci-0001:"),
+        ("etc/systemd/network/10-fe0.link", "WakeOnLan=off", "WakeOnLan=magic"),
+        ("etc/systemd/network/20-fe0.network", "[Match]\n", ""),
+    ],
+)
+def test_known_settings_of_a_host_that_no_claim_is_about_are_told(
+    read_back: Path, path: str, old: str, new: str
+) -> None:
+    edit(read_back / NODE / path, old, new)
+    files = answers(str(read_back), "--spec", INFINIBAND)["files"]
+    assert not files["proven"]
+    assert f'{NODE}:/{path}:1: "the whole file: it differs from what the spec renders' in files["unjudged"]
+
+
 @pytest.mark.parametrize("strange", ["etc/cron.d/open", "etc/nftables.d/open.nft", "etc/rc.local"])
 def test_a_file_that_the_spec_does_not_render_is_not_passed_over(read_back: Path, strange: str) -> None:
     file = read_back / NODE / strange

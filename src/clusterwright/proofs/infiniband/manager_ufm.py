@@ -75,7 +75,10 @@ def extension_faults(text: str | None, partitions: str | None) -> Iterator[Fault
         yield said[plain], f"{plain[0]} stands otherwise in partitions.conf, or not at all, and UFM adds it"
 
 
-def _plain(statement: Statement) -> tuple[object, ...]:
+_Plain = tuple[str, int | None, tuple[str, ...], str, tuple[tuple[int, str, str], ...]]
+
+
+def _plain(statement: Statement) -> _Plain:
     """What a statement says, wherever it stands."""
     members = tuple(sorted((each.guid, each.keyword, each.membership) for each in statement.members))
     return statement.name, statement.pkey, statement.flags, statement.default, members
