@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -62,6 +63,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
 
     if form in FOLDERS and out is None:
         raise ClusterwrightError(f"{form} is several files: name the folder for them with --out DIR.")
+    gc.disable()  # what is planned is kept to the end: the collector would walk all of it again and again
     plan, _ = plan_with_findings(spec)
     chosen = Inventory(plan, pod)
     if form in FOLDERS and out is not None:

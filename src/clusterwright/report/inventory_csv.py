@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from clusterwright.plan.model import Cable, Device
+    from clusterwright.report.lists.interfaces import InterfaceKind
     from clusterwright.report.records import Inventory
 
 _DEVICE_COLUMNS = (
@@ -80,15 +81,17 @@ def _cable_rows(inventory: Inventory) -> Iterable[Sequence[Any]]:
 
 
 def _interface_lines(inventory: Inventory) -> Iterator[str]:
-    """The interfaces. There are 400,000 at full size, all but their first four fields the same in many."""
+    """The interfaces, those of a device at a time."""
     yield csv_row(ListedInterface._fields)
     cells = TableCells()
-    tails: dict[tuple[Any, ...], str] = {}
-    for each in inventory.interfaces():
-        rest = each[4:]
-        if rest not in tails:
-            tails[rest] = csv_row(rest)
-        yield f"{cells[each.device]},{cells[each.name]},{each.guid or ''},{each.mac or ''},{tails[rest]}"
+    kinds: dict[InterfaceKind, str] = {}
+    for device, listed in inventory.listed_interfaces():
+        begin, lines = cells[device.name], []
+        for name, guid, mac, kind in listed:
+            if kind not in kinds:
+                kinds[kind] = csv_row(kind)
+            lines.append(f"{begin},{cells[name]},{guid or ''},{mac or ''},{kinds[kind]}")
+        yield "".join(lines)
 
 
 def _address_lines(inventory: Inventory) -> Iterator[str]:

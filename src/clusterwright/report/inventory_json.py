@@ -10,6 +10,7 @@ from clusterwright.report.records import short_number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from clusterwright.report.lists.interfaces import InterfaceKind
     from clusterwright.report.records import Inventory
 
 VERSION = 1  # of the document's form: a key that is taken away or means something else makes it 2
@@ -50,17 +51,16 @@ def _lines(name: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _interface_lines(inventory: Inventory) -> Iterator[str]:
-    """An interface a line. There are 400,000 at full size, all but their first four fields the same in many."""
-    names: dict[str | None, str] = {}
-    tails: dict[tuple[Any, ...], str] = {}
-    for each in inventory.interfaces():
-        rest = each[4:]
-        if rest not in tails:
-            tails[rest] = _encode(each._asdict()).partition('"kind": ')[2]
-        for name in each[:2]:
+    """An interface a line, the lines of a device at a time."""
+    names: dict[str, str] = {}
+    kinds: dict[InterfaceKind, str] = {}
+    for device, listed in inventory.listed_interfaces():
+        begin = f'{{"device": {_encode(device.name)}, "name": '
+        for name, guid, mac, kind in listed:
+            if kind not in kinds:
+                kinds[kind] = _encode(kind._asdict())[1:]
             if name not in names:
                 names[name] = _encode(name)
-        guid = "null" if each.guid is None else f'"{each.guid}"'
-        mac = "null" if each.mac is None else f'"{each.mac}"'
-        device, port = names[each.device], names[each.name]
-        yield f'{{"device": {device}, "name": {port}, "guid": {guid}, "mac": {mac}, "kind": {tails[rest]}'
+            own = '"guid": null' if guid is None else f'"guid": "{guid}"'
+            own += ', "mac": null' if mac is None else f', "mac": "{mac}"'
+            yield f"{begin}{names[name]}, {own}, {kinds[kind]}"

@@ -7,7 +7,7 @@ import io
 import re
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.source_of_truth.rows import MARKS
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Computed = Mapping[str, Callable[[Words], str]]
 _AT_A_TIME = 4096
-_PLAIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9.:/_-]*)?")  # what neither CSV nor JSON writes otherwise
+_is_plain = re.compile(r"([A-Za-z0-9][A-Za-z0-9.:/_-]*)?").fullmatch  # what neither CSV nor JSON writes otherwise
 _A_MARK = re.compile(f"([{MARKS[0]}-\ufdef])")
 
 
@@ -71,36 +71,49 @@ def row_lines(
 
     ``computed`` are further marks that ``spelled`` leaves, each with what stands there for the words of a row.
     """
-    templates: dict[Pattern, tuple[str, Callable[[Words], Any] | None]] = {}
+    templates: dict[Pattern, Callable[[Words], str]] = {}
     plain: set[str] = set()
     lines: list[str] = []
     for pattern, words in rows:
         if not words:
             lines.append(spelled(pattern))
-        elif not plain.issuperset(words) and not all(map(_PLAIN.fullmatch, words)):
-            lines.append(spelled(pattern.filled(words)))
+        elif plain.issuperset(words) or _are_plain(words, plain):
+            filled = templates.get(pattern)
+            if filled is None:
+                filled = templates[pattern] = _template(spelled(pattern), len(words), computed)
+            lines.append(filled(words))
         else:
-            plain.update(words)
-            if pattern not in templates:
-                templates[pattern] = _template(spelled(pattern), len(words), computed)
-            template, ordered = templates[pattern]
-            lines.append(template % (words if ordered is None else ordered(words)))
+            lines.append(spelled(pattern.filled(words)))
         if len(lines) == _AT_A_TIME:
             yield "".join(lines)
             lines.clear()
     yield "".join(lines)
 
 
-def _template(line: str, count: int, computed: Computed) -> tuple[str, Callable[[Words], Any] | None]:
-    """A line as ``%`` fills it, and what brings the words into its order; None where they stand in it."""
+def _are_plain(words: Words, known: set[str]) -> bool:
+    for word in words:
+        if word not in known:
+            if not _is_plain(word):
+                return False
+            known.add(word)
+    return True
+
+
+def _template(line: str, count: int, computed: Computed) -> Callable[[Words], str]:
+    """What puts words into the places of a line's marks."""
     marks = _A_MARK.findall(line)
     template = _A_MARK.sub("%s", line.replace("%", "%%"))
     if marks == list(MARKS[:count]):
-        return template, None
-    if marks and computed.keys().isdisjoint(marks):
-        return template, itemgetter(*map(MARKS.index, marks))
+        return template.__mod__
+    if computed.keys().isdisjoint(marks):
+        places = [MARKS.index(mark) for mark in marks]
+        ordered = itemgetter(*places) if len(places) > 1 else lambda words: tuple(words[place] for place in places)
+        return lambda words: template % ordered(words)
+    if marks[1:] == list(MARKS[:count]):
+        first = computed[marks[0]]
+        return lambda words: template % (first(words), *words)
     parts = [computed.get(mark) or itemgetter(MARKS.index(mark)) for mark in marks]
-    return template, lambda words: tuple([part(words) for part in parts])
+    return lambda words: template % tuple([part(words) for part in parts])
 
 
 def _csv_row(cells: Sequence[str]) -> str:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 from ipaddress import ip_network
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from clusterwright.report.lists.interfaces import ListedInterface
 from clusterwright.report.records import Inventory, text_of
 from clusterwright.source_of_truth.words import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from clusterwright.plan.model import Cable
     from clusterwright.plan.own_addresses import OwnAddress
-    from clusterwright.report.lists.interfaces import ListedInterface
+    from clusterwright.source_of_truth.rows import Pattern, Told
     from clusterwright.spec.hardware.models import HardwareModel
 
 MADE_BY = "clusterwright"
@@ -29,6 +29,19 @@ class ListedPrefix(NamedTuple):
     prefix: str
     is_container: bool
     description: str
+
+
+def _told_apart(model: HardwareModel) -> Mapping[str, object]:
+    """The ports of a model of which something is told by their name: the management port, adapters by their group."""
+    groups: dict[str, object] = {
+        nic.interface: number for number, group in enumerate(model.nic_groups) for nic in group.nics
+    }
+    return groups if model.management is None else {**groups, model.management.name: "management"}
+
+
+def is_management(interface: ListedInterface, model: HardwareModel) -> bool:
+    """Whether it is the management port of its device."""
+    return model.management is not None and interface.name == model.management.name
 
 
 class ListedDeviceKind(NamedTuple):
@@ -106,12 +119,9 @@ class Listing:
         return self.inventory.management_addresses()
 
     @cached_property
-    def _address_texts(self) -> tuple[str, ...]:
-        return tuple(text_of(own.address, own.version) for own in self.inventory.own_addresses())
-
-    def addresses(self) -> Iterator[tuple[OwnAddress, str]]:
+    def addresses(self) -> Sequence[tuple[OwnAddress, str]]:
         """Every address, and as text."""
-        return zip(self.inventory.own_addresses(), self._address_texts, strict=True)
+        return [(own, text_of(own.address, own.version)) for own in self.inventory.own_addresses()]
 
     def devices(self) -> Iterator[tuple[ListedDeviceKind, tuple[str, ...]]]:
         """Every device: its kind; its name, rack, serial number, asset tag and AS number, empty where it has none."""
@@ -123,33 +133,44 @@ class Listing:
             )  # fmt: skip
             yield kind, (each["name"], *("" if value is None else str(value) for value in own))
 
-    @staticmethod
-    def is_management(interface: ListedInterface, model: HardwareModel) -> bool:
-        """Whether it is the management port of its device."""
-        return model.management is not None and interface.name == model.management.name
+    def interfaces(
+        self, said: Callable[[ListedInterface, HardwareModel], Pattern], guid_text: Callable[[str], str] = str
+    ) -> Iterator[Told]:
+        """A row for each interface, ``said`` of one like it; one that others are a part of comes before these.
 
-    def placed_interfaces(self) -> Iterator[tuple[ListedInterface, HardwareModel]]:
-        """Every interface with the model of its device; one that others are a part of before these."""
-        interfaces, catalogue, models = self.inventory.interfaces, self.inventory.plan.spec.catalogue, self._model_names
-        if not self.has_links:
-            return ((each, catalogue[models[each.device]]) for each in interfaces())
-        ordered = chain(
-            (each for each in interfaces() if each.kind == "lag"), (each for each in interfaces() if each.kind != "lag")
-        )
-        return ((each, catalogue[models[each.device]]) for each in ordered)
-
-    @cached_property
-    def _model_names(self) -> Mapping[str, str]:
-        return {device.name: device.model for device in self.inventory.device_list}
+        Words are the device's name, its own and, where labels have any, GUID and MAC address. A GUID that is a
+        placeholder is none.
+        """
+        alike: dict[str, dict[object, Pattern]] = defaultdict(dict)
+        told_apart = {name: _told_apart(model) for name, model in self.models.items()}
+        for links in (True, False) if self.has_links else (None,):
+            for device, listed in self.inventory.listed_interfaces():
+                model, patterns = self.models[device.model], alike[device.model]
+                apart = told_apart[device.model]
+                for name, guid, mac, kind in listed:
+                    if links is not None and links != (kind.kind == "lag"):
+                        continue
+                    scanned = guid if guid and self._is_scanned(device.name, name) else None
+                    words: tuple[str, ...] = (device.name, name)
+                    key: object = kind
+                    if scanned or mac or name in apart:
+                        key = (kind, apart.get(name), scanned is None, mac is None)
+                    if scanned or mac:
+                        words = (*words, guid_text(scanned) if scanned else "", mac.upper() if mac else "")
+                    pattern = patterns.get(key)
+                    if pattern is None:
+                        each = ListedInterface(device.name, name, scanned, mac, *kind)
+                        pattern = patterns[key] = said(each, model)
+                    yield pattern, words
 
     @cached_property
     def has_links(self) -> bool:
         """Whether LACP joins any ports."""
         return any(cable.bond is not None for cable in self.inventory.plan.cables)
 
-    def is_scanned(self, interface: ListedInterface) -> bool:
-        """Whether the interface's GUID is that of a label, and no placeholder."""
-        return any((interface.device, interface.name) in scanned for scanned in self._scanned)
+    def _is_scanned(self, device: str, port: str) -> bool:
+        """Whether the GUID of an interface is that of a label, and no placeholder."""
+        return any((device, port) in scanned for scanned in self._scanned)
 
     @cached_property
     def _scanned(self) -> tuple[Mapping[tuple[str, str], int], ...]:
@@ -184,10 +205,13 @@ class Listing:
             for shorter in lengths[fabric, version]
             if shorter < length
         }
-        for own, text in self.addresses():
+        for own, text in self.addresses:
             fabric, version, length = own.fabric, own.version, own.prefix_length
             bits, number = 32 if version == 4 else 128, own.address
-            if not any((fabric, version, each, number >> (bits - each)) in seen for each in lengths[fabric, version]):
+            for longer in lengths[fabric, version]:
+                if (fabric, version, longer, number >> (bits - longer)) in seen:
+                    break
+            else:
                 around = str(ip_network(f"{text}/{length}", strict=False))
                 place = (fabric, version, length, number >> (bits - length))
                 seen.setdefault(place, ListedPrefix(fabric, around, False, f"{own.device} {own.port}"))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL
 
 from clusterwright.source_of_truth.files import csv_lines, table_files
+from clusterwright.source_of_truth.listing import is_management
 from clusterwright.source_of_truth.rows import (
     BELONGINGS,
     MARKS,
@@ -31,8 +32,11 @@ from clusterwright.source_of_truth.words import CABLES, STATES, interface_type
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from clusterwright.plan.own_addresses import OwnAddress
+    from clusterwright.report.lists.interfaces import ListedInterface
     from clusterwright.source_of_truth.listing import ListedDeviceKind, Listing
     from clusterwright.source_of_truth.rows import Lookup, Record, Told, Words
+    from clusterwright.spec.hardware.models import HardwareModel
 
 _LOCATION = ("location", "locations")
 _SPACE = ("namespace", "namespaces")
@@ -170,22 +174,18 @@ def _devices(listing: Listing) -> Iterator[Told]:
 
 def _interfaces(listing: Listing) -> Iterator[Told]:
     device, name, guid, mac = _M[:4]
-    patterns: dict[tuple[Any, ...], Pattern] = {}
-    for each, model in listing.placed_interfaces():
-        scanned = each.guid if each.guid and listing.is_scanned(each) else ""
-        alike = (*each[4:], model.name, scanned != "", each.mac is not None, listing.is_management(each, model))
-        pattern = patterns.get(alike)
-        if pattern is None:
-            # Its GUID too, for which Nautobot has no field.
-            description = f"{each.fabric} {each.role} {guid}" if scanned else f"{each.fabric} {each.role}"
-            pattern = patterns[alike] = Pattern(KeptRow("interfaces", (device, name), {
-                "device": Ref("devices", (device,)), "name": name,
-                "type": interface_type(each, model, by_lanes=False), "enabled": each.in_service,
-                "mgmt_only": alike[-1], **({"mac_address": mac} if each.mac else {}),
-                **({"description": description} if each.fabric else {}), **_ours(listing), **_status("active"),
-            }))  # fmt: skip
-        own = (each.device, each.name)
-        yield pattern, (*own, scanned, each.mac.upper() if each.mac else "") if scanned or each.mac else own
+
+    def said(each: ListedInterface, model: HardwareModel) -> Pattern:
+        # Its GUID too, for which Nautobot has no field.
+        description = f"{each.fabric} {each.role} {guid}" if each.guid else f"{each.fabric} {each.role}"
+        return Pattern(KeptRow("interfaces", (device, name), {
+            "device": Ref("devices", (device,)), "name": name,
+            "type": interface_type(each, model, by_lanes=False), "enabled": each.in_service,
+            "mgmt_only": is_management(each, model), **({"mac_address": mac} if each.mac else {}),
+            **({"description": description} if each.fabric else {}), **_ours(listing), **_status("active"),
+        }))  # fmt: skip
+
+    return listing.interfaces(said)
 
 
 def _lag_members(listing: Listing) -> Iterator[Told]:
@@ -229,7 +229,7 @@ def _addresses(listing: Listing) -> Iterator[Told]:
             **_status("active"),
         }))  # fmt: skip
 
-    return ((pattern(own.fabric, own.prefix_length), (text,)) for own, text in listing.addresses())
+    return ((pattern(own.fabric, own.prefix_length), (text,)) for own, text in listing.addresses)
 
 
 def _borne(listing: Listing) -> Iterator[Told]:
@@ -243,18 +243,29 @@ def _borne(listing: Listing) -> Iterator[Told]:
             "ip_address": Ref("ip-addresses", key), "interface": Ref("interfaces", (device, port)),
         }))  # fmt: skip
 
-    for own, text in listing.addresses():
+    for own, text in listing.addresses:
         yield pattern(own.fabric, own.prefix_length), (text, own.device, own.port)
 
 
 def _reachable(listing: Listing) -> Iterator[Told]:
-    """Where devices are reached."""
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
-    for own, text in listing.addresses():
-        if listing.reached.get(own.device) == text:
-            key = (listing.space(own.fabric), f"{text}/{own.prefix_length}")
-            found[own.device][f"primary_ip{own.version}"] = Ref("ip-addresses", key)
-    return (told(KeptRow("reachable-at", (device,), fields)) for device, fields in found.items())
+    """Where devices are reached: an address of each version of IP at most, the last that the plan has."""
+
+    @cache
+    def pattern(*where: tuple[str, str, int]) -> Pattern:
+        fields = {
+            field: Ref("ip-addresses", (listing.space(fabric), f"{mark}/{length}"))
+            for mark, (field, fabric, length) in zip(_M[1:], where, strict=False)
+        }
+        return Pattern(KeptRow("reachable-at", (_M[0],), fields))
+
+    found: dict[str, dict[str, tuple[OwnAddress, str]]] = defaultdict(dict)
+    reached = listing.reached
+    for own, text in listing.addresses:
+        if reached.get(own.device) == text:
+            found[own.device][f"primary_ip{own.version}"] = (own, text)
+    for device, fields in found.items():
+        where = ((field, own.fabric, own.prefix_length) for field, (own, _) in fields.items())
+        yield pattern(*where), (device, *(text for _, text in fields.values()))
 
 
 _ROWS: Mapping[str, Callable[[Listing], Iterator[Told]]] = {
@@ -321,11 +332,11 @@ _WITH_ID = {"devices": "devices", "interfaces": "interfaces", "lag-members": "in
 _OF_WORDS = {mark: chr(ord(mark) + len(MARKS)) for mark in MARKS}
 """By a pattern's word, what stands for the id of the object that is told by it and, for an interface, the next one."""
 _IDS: Mapping[str, Mapping[str, Callable[[Words], str]]] = {
-    "devices": {_OF_WORDS[_M[0]]: lambda words: _id_of("devices", words[0])},
-    "interfaces": {_OF_WORDS[_M[0]]: lambda words: _id_of("interfaces", words[0], words[1])},
+    "devices": {_OF_WORDS[_M[0]]: lambda words: _id_of(f"devices\n{words[0]}")},
+    "interfaces": {_OF_WORDS[_M[0]]: lambda words: _id_of(f"interfaces\n{words[0]}\n{words[1]}")},
     "cables": {
-        _OF_WORDS[_M[0]]: lambda words: _id_of("interfaces", words[0], words[1]),
-        _OF_WORDS[_M[2]]: lambda words: _id_of("interfaces", words[2], words[3]),
+        _OF_WORDS[_M[0]]: lambda words: _id_of(f"interfaces\n{words[0]}\n{words[1]}"),
+        _OF_WORDS[_M[2]]: lambda words: _id_of(f"interfaces\n{words[2]}\n{words[3]}"),
     },
 }
 _ID_SPACE = NAMESPACE_URL.bytes + b"clusterwright\n"
@@ -362,12 +373,12 @@ def _cells(pattern: Pattern) -> Mapping[str, str]:
 
 def _id(ref: Ref) -> str:
     """An id that is the same whenever the files are written; of a pattern, the mark of where it stands."""
-    return _OF_WORDS[ref.key[0]] if ref.key[0] in _OF_WORDS else _id_of(ref.table, *ref.key)
+    return _OF_WORDS[ref.key[0]] if ref.key[0] in _OF_WORDS else _id_of("\n".join((ref.table, *ref.key)))
 
 
-def _id_of(table: str, *key: str) -> str:
-    """The UUID of version 5 (RFC 9562): as uuid5 makes it of an address, several times as fast."""
-    text = sha1(_ID_SPACE + "\n".join((table, *key)).encode(), usedforsecurity=False).hexdigest()
+def _id_of(told: str) -> str:
+    """The UUID of version 5 (RFC 9562) of a table and a key: as uuid5 makes it, several times as fast."""
+    text = sha1(_ID_SPACE + told.encode()).hexdigest()  # noqa: S324  # that version is made so
     return f"{text[:8]}-{text[8:12]}-5{text[13:16]}-{_VARIANT[text[16]]}{text[17:20]}-{text[20:32]}"
 
 

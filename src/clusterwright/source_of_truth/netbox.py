@@ -13,6 +13,7 @@ import yaml
 
 from clusterwright.report.records import Inventory
 from clusterwright.source_of_truth.files import csv_lines, table_files
+from clusterwright.source_of_truth.listing import is_management
 from clusterwright.source_of_truth.rows import (
     BELONGINGS,
     MARKS,
@@ -30,8 +31,10 @@ from clusterwright.source_of_truth.words import CABLES, STATES, interface_type, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from clusterwright.report.lists.interfaces import ListedInterface
     from clusterwright.source_of_truth.listing import ListedDeviceKind, Listing
     from clusterwright.source_of_truth.rows import Lookup, Record, Told
+    from clusterwright.spec.hardware.models import HardwareModel
 
 _SITE = ("site_id", "sites")
 _SPACE = ("vrf_id", "vrfs")
@@ -176,21 +179,19 @@ def _devices(listing: Listing) -> Iterator[Told]:
 
 def _interfaces(listing: Listing) -> Iterator[Told]:
     device, name, guid = _M[:3]
-    patterns: dict[tuple[Any, ...], Pattern] = {}
-    for each, model in listing.placed_interfaces():
-        scanned = _wwn(each.guid) if each.guid and listing.is_scanned(each) else ""
-        alike = (*each[4:], model.name, scanned != "", listing.is_management(each, model))
-        pattern = patterns.get(alike)
-        if pattern is None:
-            kept = KeptRow("interfaces", (device, name), {
-                "device": Ref("devices", (device,)), "name": name,
-                "type": interface_type(each, model, by_lanes=True), "enabled": each.in_service, "mgmt_only": alike[-1],
-                **({"speed": each.speed_gbps * 1_000_000} if each.speed_gbps else {}),
-                **({"wwn": guid} if scanned else {}),
-                **({"description": f"{each.fabric} {each.role}"} if each.fabric else {}), **_ours(listing),
-            })  # fmt: skip
-            pattern = patterns[alike] = Pattern(kept, {"lag": each.lag or ""})
-        yield pattern, (each.device, each.name, scanned) if scanned else (each.device, each.name)
+
+    def said(each: ListedInterface, model: HardwareModel) -> Pattern:
+        kept = KeptRow("interfaces", (device, name), {
+            "device": Ref("devices", (device,)), "name": name,
+            "type": interface_type(each, model, by_lanes=True), "enabled": each.in_service,
+            "mgmt_only": is_management(each, model),
+            **({"speed": each.speed_gbps * 1_000_000} if each.speed_gbps else {}),
+            **({"wwn": guid} if each.guid else {}),
+            **({"description": f"{each.fabric} {each.role}"} if each.fabric else {}), **_ours(listing),
+        })  # fmt: skip
+        return Pattern(kept, {"lag": each.lag or ""})
+
+    return listing.interfaces(said, _wwn)
 
 
 def _wwn(guid: str) -> str:
@@ -269,7 +270,7 @@ def _addresses(listing: Listing) -> Iterator[Told]:
         return Pattern(kept, {"device": device, "interface": port, **further})
 
     reached, out_of_band = listing.reached, listing.out_of_band
-    for own, text in listing.addresses():
+    for own, text in listing.addresses:
         made = pattern(
             own.fabric,
             own.prefix_length,
@@ -282,9 +283,12 @@ def _addresses(listing: Listing) -> Iterator[Told]:
 
 def _reachable(listing: Listing) -> Iterator[Told]:
     found: dict[str, dict[str, Any]] = defaultdict(dict)
-    for own, text in listing.addresses():
-        fields = [f"primary_ip{own.version}"] if listing.reached.get(own.device) == text else []
-        fields += ["oob_ip"] if listing.out_of_band.get(own.device) == text else []
+    reached, out_of_band = listing.reached, listing.out_of_band
+    for own, text in listing.addresses:
+        fields = [f"primary_ip{own.version}"] if reached.get(own.device) == text else []
+        fields += ["oob_ip"] if out_of_band.get(own.device) == text else []
+        if not fields:
+            continue
         key = (listing.space(own.fabric), f"{text}/{own.prefix_length}", own.device, own.port)
         for name in fields:
             found[own.device][name] = Ref("ip-addresses", key)

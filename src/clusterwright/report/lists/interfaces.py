@@ -17,7 +17,7 @@ from clusterwright.plan.service import OUT_OF_SERVICE
 from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from clusterwright.plan.model import Device, Plan
     from clusterwright.spec.hardware.cages import PortBlock, PortMode
@@ -27,14 +27,32 @@ _VIRTUAL = frozenset({"loopback", "gateway"})
 Found = tuple["PortBlock", "PortMode"]
 
 
-class ListedInterface(NamedTuple):
-    """An interface of ``device`` by its system's name.
+class InterfaceKind(NamedTuple):
+    """What many interfaces have in common.
 
-    ``mac`` is what was read from a label. ``role`` is the side of its cable, ``loopback``, ``gateway``, ``border``
-    (towards a network outside) or ``unused``; ``kind`` ``physical``, ``virtual`` or ``lag`` (of ports that are one
-    link). ``connector`` is None where the catalogue does not say it, ``speed_gbps`` and ``fabric`` are where there is
-    none. ``breakout`` is the cage that the port shares with others. ``in_service`` is False for what nothing uses and
-    for what the spec takes out of service or drains. ``lag`` is the interface of that kind that the port is a part of.
+    ``role`` is the side of its cable, ``loopback``, ``gateway``, ``border`` (towards a network outside) or ``unused``;
+    ``kind`` ``physical``, ``virtual`` or ``lag`` (of ports that are one link). ``connector`` is None where the
+    catalogue does not say it, ``speed_gbps`` and ``fabric`` are where there is none. ``breakout`` is the cage that the
+    port shares with others. ``in_service`` is False for what nothing uses and for what the spec takes out of service or
+    drains. ``lag`` is the interface of that kind that the port is a part of.
+    """
+
+    kind: str
+    technology: str | None
+    connector: str | None
+    speed_gbps: int | None
+    breakout: str | None
+    role: str
+    fabric: str | None
+    rail: int | None
+    in_service: bool
+    lag: str | None
+
+
+class ListedInterface(NamedTuple):
+    """An interface of ``device`` by its system's name, and all that an InterfaceKind says.
+
+    ``mac`` is what was read from a label.
     """
 
     device: str
@@ -53,45 +71,73 @@ class ListedInterface(NamedTuple):
     lag: str | None
 
 
+Listed = tuple[str, "str | None", "str | None", InterfaceKind]
+"""Name, GUID, MAC address and kind of an interface."""
+
+
 def interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[ListedInterface]:
-    """The interfaces of ``devices``, device by device: with a cable in the cables' order, virtual ones, unused ones."""
+    """The interfaces of ``devices``, in the order of :func:`listed_interfaces`."""
+    for device, listed in listed_interfaces(plan, devices):
+        for name, guid, mac, kind in listed:
+            yield ListedInterface(device.name, name, guid, mac, *kind)
+
+
+def listed_interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[tuple[Device, Sequence[Listed]]]:
+    """Of each device the interfaces with a cable in the cables' order, virtual ones, unused ones."""
     catalogue = plan.spec.catalogue
     technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
     links = bonded_ports(plan)
     others = _without_cable(plan, links)
     layout, noted = PortLayout(plan), plan.spec.noted_macs
+    cabled: dict[object, dict[object, InterfaceKind]] = defaultdict(dict)
+    unused: dict[object, Sequence[Listed]] = {}
     for device in devices:
         management = catalogue[device.model].management
         out_of_band = None if management is None else management.name
         used: dict[str, tuple[str, int]] = {}
+        listed: list[Listed] = []
+        kinds = cabled[device.kind, device.fabric, device.tier]
         for cable in plan.cables_of[device.name]:
             for end in (cable.a, cable.b):
                 if end.device == device.name:
-                    used[end.port] = (end.side, end.speed_gbps)
-                    connector, breakout = layout.place(device, end.port, end.side, end.speed_gbps)
+                    port, side, speed_gbps = end.port, end.side, end.speed_gbps
+                    used[port] = (side, speed_gbps)
+                    link = links.get((device.name, port)) if links else None
+                    alike = (port, side, speed_gbps, end.fabric, end.rail, cable.in_service, link)
+                    kind = kinds.get(alike)
+                    if kind is None:
+                        connector, breakout = layout.place(device, port, side, speed_gbps)
+                        kind = kinds[alike] = InterfaceKind(
+                            "physical", technologies[end.fabric], connector, speed_gbps, breakout, side, end.fabric,
+                            end.rail, cable.in_service, link,
+                        )  # fmt: skip
                     guid = None if end.guid is None else format_guid(end.guid)
-                    yield ListedInterface(
-                        device.name, end.port, guid, _mac(noted, device.name, end.port), "physical",
-                        technologies[end.fabric], connector, end.speed_gbps, breakout, end.side, end.fabric,
-                        end.rail, cable.in_service, links.get((device.name, end.port)),
-                    )  # fmt: skip
+                    listed.append((port, guid, _mac(noted, device.name, port), kind))
+        works = device.state != OUT_OF_SERVICE
         borders: dict[str, str] = {}
         for port, side, fabric in others.get(device.name, ()):
             if side != "border":
-                kind = "virtual" if side in _VIRTUAL else "lag"
-                yield ListedInterface(
-                    device.name, port, None, None, kind, technologies[fabric], None, None, None, side, fabric, None,
-                    device.state != OUT_OF_SERVICE, None,
-                )  # fmt: skip
+                what = "virtual" if side in _VIRTUAL else "lag"
+                kind = InterfaceKind(what, technologies[fabric], None, None, None, side, fabric, None, works, None)
+                listed.append((port, None, None, kind))
             else:
                 borders[port] = fabric
-        for port, connector, speed_gbps, breakout in layout.unused(device, used):
-            role, own = ("border", borders[port]) if port in borders else ("unused", None)
-            technology = "ethernet" if port == out_of_band else technologies.get(own or device.fabric)
-            yield ListedInterface(
-                device.name, port, None, _mac(noted, device.name, port), "physical", technology, connector, speed_gbps,
-                breakout, role, own, None, role == "border" and device.state != OUT_OF_SERVICE, None,
+        same = (device.model, device.fabric, device.tier, works, tuple(borders.items()), tuple(used.items()))
+        if same not in unused:
+            unused[same] = tuple(
+                (port, None, None, InterfaceKind(
+                    "physical",
+                    "ethernet" if port == out_of_band else technologies.get(borders.get(port, device.fabric)),
+                    connector, speed, breakout, "border" if port in borders else "unused", borders.get(port), None,
+                    port in borders and works, None,
+                ))
+                for port, connector, speed, breakout in layout.unused(device, used)
             )  # fmt: skip
+        if noted:
+            listed += ((port, None, _mac(noted, device.name, port), kind) for port, _, _, kind in unused[same])
+        else:
+            listed += unused[same]
+        yield device, listed
 
 
 def _mac(noted: Mapping[tuple[str, str], int], device: str, port: str) -> str | None:
@@ -107,7 +153,6 @@ class PortLayout:
         self._modes: dict[tuple[str, int, str, int], Mapping[str, Found]] = {}
         self._cages: dict[str, Mapping[str, str]] = {}
         self._places: dict[tuple[str, int, str, int, str], tuple[str | None, str | None]] = {}
-        self._unused: dict[object, tuple[tuple[str, str | None, int | None, str | None], ...]] = {}
 
     def place(self, device: Device, port: str, side: str, speed_gbps: int) -> tuple[str | None, str | None]:
         """The connector of a port with a cable, and the cage that it shares."""
@@ -123,16 +168,8 @@ class PortLayout:
 
     def unused(
         self, device: Device, used: Mapping[str, tuple[str, int]]
-    ) -> tuple[tuple[str, str | None, int | None, str | None], ...]:
-        """Port, connector, speed in Gb/s and shared cage of what has no cable."""
-        key = (device.model, device.fabric, device.tier, tuple(used.items()))
-        if key not in self._unused:
-            self._unused[key] = tuple(self._find_unused(device, used))
-        return self._unused[key]
-
-    def _find_unused(
-        self, device: Device, used: Mapping[str, tuple[str, int]]
     ) -> Iterator[tuple[str, str | None, int | None, str | None]]:
+        """Port, connector, speed in Gb/s and shared cage of what has no cable."""
         model = self._plan.spec.catalogue[device.model]
         for group in model.nic_groups:
             for nic in group.nics:
