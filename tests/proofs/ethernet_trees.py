@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 
+import pytest
 from tests.platforms.plans import plan_of
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
+from clusterwright.platforms.reader import FileText
+from clusterwright.platforms.readers import READERS
+from clusterwright.platforms.router import Router
+from clusterwright.proofs import unread
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.ethernet import network
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
@@ -55,3 +63,41 @@ def tree(name: str, edits: Mapping[Place, Edit] | None = None, *, declaration: b
 def verdict(check: str, subject: RenderedTree) -> Verdict:
     """The verdict of one check."""
     return next(each for each in CHECKS if each.name == check).run(subject)
+
+
+@contextmanager
+def texts_read_once() -> Iterator[None]:
+    """Within, a device with the same text as one that was read before is not parsed anew: an edit changes one of many.
+
+    What checks make of all devices together they still make for each tree.
+    """
+    readers = tuple(
+        replace(reader, router=_remembering(reader.router)) if callable(reader.router) else reader for reader in READERS
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(network, "READERS", readers)
+        patch.setattr(unread, "UNREAD", {path: cache(read) for path, read in unread.UNREAD.items()})
+        for name in ("host_unread", "logins_unread"):
+            patch.setattr(unread, name, cache(getattr(unread, name)))
+        yield
+
+
+def _remembering(read: Callable[[str, FileText], Router | None]) -> Callable[[str, FileText], Router | None]:
+    """``read``, which remembers with which texts it answered what."""
+    known: dict[str, list[tuple[dict[str, str], Router | None]]] = {}
+
+    def again(device: str, text: FileText) -> Router | None:
+        for asked, found in known.setdefault(device, []):
+            if all(text(path) == before for path, before in asked.items()):
+                return found
+        asked = {}
+
+        def noting(path: str) -> str:
+            asked[path] = text(path)
+            return asked[path]
+
+        found = read(device, noting)
+        known[device].append((asked, found))
+        return found
+
+    return again

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from random import Random
 
 import pytest
 from tests.proofs.ethernet_blind import ELSEWHERE, HARMLESS, blind_edit, reason
 from tests.proofs.ethernet_edits import NAMED, NVUE, SONIC
-from tests.proofs.ethernet_trees import AGENT, BGP, EOS, NCCL, NETWORK_BE0, SCRIPT, artifacts_of, text_of, tree
+from tests.proofs.ethernet_trees import (
+    AGENT,
+    BGP,
+    EOS,
+    NCCL,
+    NETWORK_BE0,
+    SCRIPT,
+    artifacts_of,
+    text_of,
+    texts_read_once,
+    tree,
+)
 
 from clusterwright.finding import VerifyError
 from clusterwright.proofs.registry import CHECKS
@@ -21,6 +33,12 @@ BLIND = 45  # edits of each file
 NAMES = ("ethernet-links", "bgp-sessions", "reachability", "valley-free", "ethernet-bisection", "qos", "ecmp-hash")
 JUDGES = [check for check in CHECKS if check.name in NAMES]
 BACKEND = re.compile(r"(rtsw|ctsw|atsw|gpu)-")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unchanged_texts_read_once() -> Iterator[None]:
+    with texts_read_once():
+        yield
 
 
 def spec_of(path: str) -> str:
