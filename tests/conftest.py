@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -67,6 +69,53 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the files that take longest first."""
     rank = {CHECKOUT / name: at for at, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
+
+
+SPENT = "--processor-time"
+spent = pytest.StashKey[dict[str, float]]()
+"""Seconds of processor time by file, of a process and the children that it waited for."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(SPENT, type=int, default=0, help="say which N files take most processor time, children included")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[spent] = {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Counts what a test takes, with the fixtures that are made for it and those that end behind it."""
+    before = sum(os.times()[:4])
+    try:
+        return (yield)
+    finally:
+        _add(item.config, item.nodeid.partition("::")[0], sum(os.times()[:4]) - before)
+
+
+def _add(config: pytest.Config, name: str, seconds: float) -> None:
+    config.stash[spent][name] = config.stash[spent].get(name, 0) + seconds
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tells the process that gave out the tests, where there is one."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["spent"] = session.config.stash[spent]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    for name, took in getattr(node, "workeroutput", {}).get("spent", {}).items():
+        _add(node.config, name, took)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if most := config.getoption(SPENT):
+        seconds = config.stash[spent]
+        terminalreporter.section(f"processor time: {sum(seconds.values()):.0f} s in {len(seconds)} files")
+        for name, took in sorted(seconds.items(), key=lambda item: -item[1])[:most]:
+            terminalreporter.write_line(f"{took:8.1f} s  {name}")
 
 
 @pytest.fixture(scope="session")
