@@ -40,6 +40,7 @@ from clusterwright.spec.load import load_spec
 
 HERE = Path(__file__).parent
 NODES = ("gpu-p00r00n0", "gpu-p00r00n1")
+OVER_IPV6, OVER_IPV4 = "two-machines.yaml", "two-machines-v4.yaml"
 TO_SYSTEM_S, TO_IDLE_S = 900, 600  # with an emulated processor on a busy machine
 ASK_A_NODE = "cat /run/clusterwright/health.json; systemctl --failed; journalctl --unit=slurmd --no-pager --lines=30"
 AGENT = "etc/coop/agent.conf"
@@ -108,7 +109,7 @@ def lost(switch: RackSwitch, version: int) -> list[str]:
     return re.findall(rf"meta protocol {family} counter packets [1-9]\d* bytes \d+ drop", dropped(switch))
 
 
-@pytest.mark.parametrize("spec", ["two-machines.yaml", "two-machines-v4.yaml"])
+@pytest.mark.parametrize("spec", [OVER_IPV6, OVER_IPV4])
 def test_the_specs_are_clean(spec: str) -> None:
     assert lint_path(HERE / spec).findings == ()
 
@@ -161,7 +162,7 @@ class Cluster:
         return {part.partition("\n")[0]: part.partition("\n")[2] for part in text.split("## ")[1:]}
 
 
-@pytest.fixture(scope="module", params=["two-machines.yaml", "two-machines-v4.yaml"], ids=["ipv6", "ipv4"])
+@pytest.fixture(scope="module", params=[OVER_IPV6, OVER_IPV4], ids=["ipv6", "ipv4"])
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Both machines of a spec, powered on at the same time, and slurmctld beside the boot server."""
     folder = tmp_path_factory.mktemp("site")
@@ -228,11 +229,18 @@ def test_both_judge_themselves_fit(cluster: Cluster) -> None:
         assert (verdict["node"], verdict["reason"], verdict["ok"]) == (node, "", True)
 
 
-def test_a_machine_that_is_reset_has_forgotten_its_secrets_and_runs_a_job_again(cluster: Cluster) -> None:
-    """Its address is still lent to the system that was there before. Units wait for what a deployment brings then."""
+def test_a_machine_that_is_reset_starts_from_the_network_again(cluster: Cluster) -> None:
+    """Its address is still lent to the system that was there before."""
+    machine = cluster.machines[0]
+    machine.reset()
+    until(lambda: machine.console.count(f"{machine.node}.cpio... ok") == 2, TO_SYSTEM_S, machine)
+
+
+@pytest.mark.parametrize("cluster", [OVER_IPV6], ids=["ipv6"], indirect=True)
+def test_it_has_forgotten_its_secrets_and_runs_a_job_again(cluster: Cluster) -> None:
+    """Units wait for what a deployment brings then: what they do depends on no IP version."""
     operator, (node, machine) = cluster.site.operator, (NODES[0], cluster.machines[0])
     (place,) = (each.file for each in credentials_of(cluster.site.plan.spec, "compute") if each.key == "watch_key")
-    machine.reset()
     until(lambda: machine.said.count(END) == 2, TO_SYSTEM_S, machine)
     assert not {"munge.key", place.rpartition("/")[2]} & set(cluster.said(node)["secrets"].split())
     cluster.come_up([node], boot=2)
