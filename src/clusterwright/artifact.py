@@ -30,8 +30,14 @@ class Artifact:
     def sha256(self) -> str:
         """The digest of the content in hexadecimal, computed when it is first asked for: proofs never do."""
         if not self._known:
-            object.__setattr__(self, "_known", _digest(self.content))
+            digest = _digest if len(self.content) <= _SMALL else _digest.__wrapped__
+            object.__setattr__(self, "_known", digest(self.content))
         return self._known
+
+
+_SMALL = 8192
+"""Bytes of the files that many devices share. A greater one is a device's own: to look it up would cost what a digest
+costs."""
 
 
 @lru_cache(maxsize=256)

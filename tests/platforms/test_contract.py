@@ -17,7 +17,7 @@ from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.reader import Unsupported
 from clusterwright.platforms.readers import READERS
-from clusterwright.platforms.registry import PLATFORMS
+from clusterwright.platforms.registry import DEVICE_RENDERERS, PLATFORMS
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.spec.hardware.systems import systems
 
@@ -175,3 +175,16 @@ def test_no_system_is_named_outside_its_package() -> None:
         if count and not PACKAGE_OF_ONE.match(name):
             found[name] = count
     assert found == NAMED_ELSEWHERE
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_writes_for_switches_writes_for_nothing_else(spec: str) -> None:
+    """A device is asked about its own half of the writers alone."""
+    plan = plan_of(spec)
+    of_switches = {platform.writer for platform in PLATFORMS.values()}
+    assert not [
+        (entry.kind, device.name)
+        for entry in DEVICE_RENDERERS
+        for device in plan.devices
+        if entry.applies(plan, device) and (entry in of_switches) != (device.kind == "switch")
+    ]

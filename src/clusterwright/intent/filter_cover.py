@@ -57,7 +57,10 @@ def without_hidden(permits: tuple[Permit, ...]) -> tuple[Permit, ...]:
 
 def with_single_ports(permit: Permit) -> Permit:
     """A permit as a chip without port ranges has it: port by port, and every port for a range of more than 64."""
-    return permit._replace(source_ports=_single(permit.source_ports), target_ports=_single(permit.target_ports))
+    low, high = _single(permit.source_ports), _single(permit.target_ports)
+    if low == permit.source_ports and high == permit.target_ports:
+        return permit
+    return permit._replace(source_ports=low, target_ports=high)
 
 
 @lru_cache(maxsize=4096)  # switches share a cluster's few flows

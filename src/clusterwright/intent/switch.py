@@ -151,7 +151,7 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
         management=next((link for link in every if link.port.side == "management"), None),
         sessions=sessions_of(plan, device, links),
         origins=_origins(device, host_subnet, version),
-        pools=_pools(plan, fabric),
+        pools=_pools(plan, fabric.name),
         host_subnet=host_subnet,
         hashing=planned_hashing(plan, device.fabric)[device.tier],
         platform=next((each.platform for each in plan.spec.chip_settings if each.model == device.model), None),
@@ -188,13 +188,14 @@ def _origins(device: Device, host_subnet: Subnet | None, version: int) -> tuple[
     return tuple(found)
 
 
-def _pools(plan: Plan, fabric: Fabric) -> tuple[tuple[str, int], ...]:
+@per_plan
+def _pools(plan: Plan, fabric_name: str) -> tuple[tuple[str, int], ...]:
     """The fabric's loopbacks and host subnets, and what it learns at its borders."""
-    addressing = fabric.addressing
+    addressing = fabric_of(plan, fabric_name).addressing
     if addressing is None:
         return ()
     return (
         (str(addressing.loopbacks), addressing.loopbacks.max_prefixlen),
         (str(addressing.hosts), addressing.hosts_per_switch),
-        *((str(network), network.prefixlen) for network in outside_prefixes(plan, fabric.name)),
+        *((str(network), network.prefixlen) for network in outside_prefixes(plan, fabric_name)),
     )

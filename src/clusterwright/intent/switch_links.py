@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import format_address
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from clusterwright.spec.hardware.models import HardwareModel
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A cable seen from one switch: its own ``port``, the ``peer`` port at the far end and the device that has it.
 
     ``is_up`` says whether the switch keeps its port up, ``lower_tier`` whose uplinks the cable belongs to.
@@ -64,7 +63,8 @@ def links_of(plan: Plan, device: Device) -> tuple[Link, ...]:
     links = []
     for cable in plan.cables_of[device.name]:
         port, peer = (cable.a, cable.b) if cable.a.device == device.name else (cable.b, cable.a)
-        links.append(Link(port, peer, plan.by_name[peer.device], cable, _is_up(plan, cable), plan.lower_tier(cable)))
+        is_up = cable.in_service or _is_up(plan, cable)
+        links.append(Link(port, peer, plan.by_name[peer.device], cable, is_up, plan.lower_tier(cable)))
     return tuple(links)
 
 
@@ -74,8 +74,7 @@ def _service(plan: Plan) -> Service:
 
 
 def _is_up(plan: Plan, cable: Cable) -> bool:
-    if cable.in_service:
-        return True
+    """Whether the ports of a cable that is out of service stay up."""
     service = _service(plan)
     return all(
         (end.device, end.port) not in service.ports

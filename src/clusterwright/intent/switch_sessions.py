@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.borders import learnt_at
 from clusterwright.intent.per_plan import per_plan
@@ -33,8 +33,7 @@ HOLD_TIME_S = 30
 GRACEFUL_RESTART_S = 120
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedSession:
+class PlannedSession(NamedTuple):
     """An eBGP session over one link: addresses as text, the neighbour's AS number, and ``side`` up or down.
 
     ``routes`` is how many prefixes the neighbour announces by the plan, ``bfd`` whether both ends speak BFD.

@@ -130,7 +130,7 @@ def spare_ports(model: HardwareModel, used: Mapping[str, PortMode | None]) -> tu
     for block in model.blocks:
         for index, cage in enumerate(block.cages):
             for mode in block.modes:
-                if any(used.get(port) == mode for port in mode.ports(cage)):
+                if any((known := used.get(port)) is mode or known == mode for port in mode.ports(cage)):
                     modes[block.name, index] = mode
                     if mode.disables is not None:
                         disabled.add((mode.disables, index))

@@ -21,8 +21,11 @@ SEPARATOR = "!"
 
 def with_lines(plan: Plan, device: Device, text: str) -> str:
     """EOS text with the lines that the spec adds to this switch."""
+    entries = _entries(plan, device)
+    if not entries:
+        return text
     lines = text.splitlines()
-    for entry in _entries(plan, device):
+    for entry in entries:
         for header, body in _sections(entry.lines):
             _add(lines, header, body)
     return "\n".join(lines) + "\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from operator import attrgetter, itemgetter
 
 from clusterwright.artifact import Artifact
@@ -44,8 +43,8 @@ _path = attrgetter("path")
 PLATFORMS: Mapping[str, Platform] = {each.system: each for each in (EOS, FBOSS, NVUE, SONIC, MLNX_OS, NVOS)}
 """Every switch system, by its name in the hardware catalogue."""
 
-DEVICE_RENDERERS: tuple[Writer, ...] = (
-    *dict.fromkeys(platform.writer for platform in PLATFORMS.values()),
+_OF_SWITCHES = tuple(dict.fromkeys(platform.writer for platform in PLATFORMS.values()))
+_OF_HOSTS: tuple[Writer, ...] = (
     node_network.WRITER,
     node_system.WRITER,
     node_logins.WRITER,
@@ -68,11 +67,16 @@ DEVICE_RENDERERS: tuple[Writer, ...] = (
     Writer(receptor.KIND, receptor.applies, receptor.render),
     Writer(kueue.KIND, kueue.applies, kueue.render),
 )
+DEVICE_RENDERERS = (*_OF_SWITCHES, *_OF_HOSTS)
 
 
 def _own(entries: tuple[Writer, ...], plan: Plan, device: Device) -> tuple[Artifact, ...]:
     found = [item for entry in entries if entry.applies(plan, device) for item in entry.own(plan, device)]
     return tuple(sorted(found, key=_path))
+
+
+def _own_of_device(plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    return _own(_OF_SWITCHES if device.kind == "switch" else _OF_HOSTS, plan, device)
 
 
 def shared_files(plan: Plan, kind: Kind, owner: str) -> tuple[Artifact, ...]:
@@ -87,7 +91,7 @@ def _of_kind(plan: Plan, kind: Kind) -> tuple[tuple[str, bytes, int, str], ...]:
     return tuple(sorted(found, key=itemgetter(0)))
 
 
-NODE_FILES = NodeFiles(partial(_own, DEVICE_RENDERERS), shared_files)
+NODE_FILES = NodeFiles(_own_of_device, shared_files)
 
 
 def device_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
@@ -103,6 +107,8 @@ def all_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
 def own_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
     """What a device has alone, by path: without what it has as every device of its kind has it."""
     own = NODE_FILES.own(plan, device)
+    if device.kind == "switch":
+        return own
     boot_server.keep_overlay(plan, device, own, NODE_FILES)
     return tuple(sorted((*own, *_own(SERVER_RENDERERS, plan, device)), key=_path))
 

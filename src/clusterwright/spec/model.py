@@ -188,7 +188,10 @@ class ClusterSpec:
 
     def fabric(self, name: str) -> Fabric | None:
         """The fabric ``name``, or None."""
-        return next((fabric for fabric in self.fabrics if fabric.name == name), None)
+        for fabric in self.fabrics:  # asked for every cable, so without a generator
+            if fabric.name == name:
+                return fabric
+        return None
 
     def plain_network(self, name: str) -> tuple[Fabric, FabricAddressing] | None:
         """The fabric ``name`` with its addresses, where it is plain Ethernet and has some; None otherwise."""

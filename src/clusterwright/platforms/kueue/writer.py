@@ -39,7 +39,7 @@ class KueueView:
 
 def applies(plan: Plan, device: Device) -> bool:
     """Controllers, and compute nodes that run an image, where the scheduler has a view for Kueue."""
-    return _kueue_run_by(plan, device) is not None or (is_managed(device) and bool(labels(plan, device)))
+    return _kueue_run_by(plan, device) is not None or (is_managed(device) and _scheduled_by(plan, device) is not None)
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
@@ -60,12 +60,18 @@ def _kueue_run_by(plan: Plan, device: Device) -> Scheduler | None:
     return next((each for each in every if device.name in controllers(plan, each)), None)
 
 
+def _scheduled_by(plan: Plan, device: Device) -> Kueue | None:
+    """The view for Kueue of a node's scheduler."""
+    scheduler = plan.spec.scheduler(device.node_group)
+    return None if scheduler is None else scheduler.kueue
+
+
 def labels(plan: Plan, device: Device) -> tuple[tuple[str, str], ...]:
     """A node's topology labels, outermost first, and the one that its flavour selects by."""
-    scheduler = plan.spec.scheduler(device.node_group)
-    if scheduler is None or scheduler.kueue is None:
+    kueue = _scheduled_by(plan, device)
+    if kueue is None:
         return ()
-    prefix = scheduler.kueue.label_prefix
+    prefix = kueue.label_prefix
     homes = {plan.group_by_name[name].level: name for name in device.groups}
     levels = reversed(domain_levels(plan, device.node_group))
     return (*((f"{prefix}/{level}", homes[level]) for level in levels), (f"{prefix}/{GROUP}", device.node_group))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 
@@ -28,7 +29,12 @@ class PortMode:
 
     def ports(self, cage: str) -> tuple[str, ...]:
         """The names of the ports that a cage offers in this mode."""
-        return tuple(_port_name(cage, suffix) for suffix in self.subports)
+        return _port_names(cage, self.subports)
+
+
+@lru_cache(maxsize=16384)  # every switch of a model has them, and a large chassis has a thousand
+def _port_names(cage: str, subports: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_port_name(cage, suffix) for suffix in subports)
 
 
 def _port_name(cage: str, suffix: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.edge import is_host_port
 from clusterwright.intent.switch import in_port_order
@@ -23,8 +22,7 @@ _SPEEDS = {800: "800g-8", 400: "400g-8", 200: "200g-4", 100: "100g-4", 50: "50g-
 _BREAKOUT_SPEEDS = {400: "400g-4", 200: "200g-4", 100: "100g-2", 50: "50g-1", 25: "25g", 10: "10g"}
 
 
-@dataclass(frozen=True, slots=True)
-class EosPort:
+class EosPort(NamedTuple):
     """An Ethernet interface. ``address`` with its length; ``vlan`` for a port of the shared host subnet.
 
     ``filters`` are the lines that put access lists on it, ``macsec`` the profile that encrypts its link, ``lacp`` the

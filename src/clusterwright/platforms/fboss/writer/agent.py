@@ -9,7 +9,7 @@ decides. Without it ``platform.chip`` is empty, and the agent does not start (Sa
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.headroom import divide_pool, headroom_cells
@@ -20,14 +20,16 @@ from clusterwright.plan.own_addresses import FBOSS_LOOPBACK_VLAN, HOST_VLAN
 from clusterwright.plan.ports import LANES
 from clusterwright.platforms.fboss.writer import classes as fboss_classes
 from clusterwright.platforms.fboss.writer.filters import COMMAND_LINE
+from clusterwright.platforms.json_lines import Encoded, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import Link, SwitchBond
     from clusterwright.intent.traffic_classes import NumberedClass
     from clusterwright.platforms.fboss.writer.filters import FbossFilters
+    from clusterwright.spec.hardware.platform_ports import PlatformPort
 
 DEFAULT_VLAN = 1
 FIRST_PORT_VLAN = 2000
@@ -67,13 +69,14 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
     lossless = sum(item.is_lossless for item in classes)
     is_lossless = buffer is not None and lossless > 0
     vlans = _link_vlans(view)
+    ports = [view.platform_port(link.port) for link in view.links]
     discards = [{"routerID": 0, "prefix": origin.text} for origin in view.origins if not origin.is_connected]
     config: dict[str, Any] = {
         "version": 0,
         "hostname": view.device.name,
-        "ports": _ports(view, vlans, classes, is_lossless=is_lossless),
+        "ports": _ports(view, vlans, ports, classes, is_lossless=is_lossless),
         "vlans": _vlans(view, vlans),
-        "vlanPorts": _vlan_ports(view, vlans),
+        "vlanPorts": [_vlan_port(vlan, port.number) for vlan, port in zip(vlans, ports, strict=True)],
         **({"aggregatePorts": list(map(partial(_aggregate, view), view.bonds))} if view.bonds else {}),
         "defaultVlan": DEFAULT_VLAN,
         "interfaces": _interfaces(view, vlans),
@@ -109,12 +112,16 @@ def _link_vlans(view: SwitchView) -> tuple[int, ...]:
 
 
 def _ports(
-    view: SwitchView, vlans: tuple[int, ...], classes: tuple[NumberedClass, ...], *, is_lossless: bool
+    view: SwitchView,
+    vlans: tuple[int, ...],
+    ports: Sequence[PlatformPort],
+    classes: tuple[NumberedClass, ...],
+    *,
+    is_lossless: bool,
 ) -> list[dict[str, Any]]:
-    ports = []
-    for link, vlan in zip(view.links, vlans, strict=True):
+    entries = []
+    for link, vlan, port in zip(view.links, vlans, ports, strict=True):
         name = link.port.port
-        port = view.platform_port(link.port)
         found = view.mode_of(link.port.side, name, link.port.speed_gbps)
         lanes = LANES if found is None else found[0].lanes(found[1])
         entry: dict[str, Any] = {
@@ -134,8 +141,8 @@ def _ports(
             entry["portQueueConfigName"] = view.fabric.name
         if is_lossless:
             entry["pfc"] = fboss_classes.port_pfc(link.port.side, view.fabric.pfc_watchdog)
-        ports.append(entry)
-    return sorted(ports, key=lambda entry: in_port_order(entry["name"]))
+        entries.append(entry)
+    return sorted(entries, key=lambda entry: in_port_order(entry["name"]))
 
 
 def _headroom_cells(view: SwitchView) -> dict[str, int]:
@@ -152,16 +159,14 @@ def _expected_neighbour(link: Link) -> dict[str, str]:
     return {str(LLDP_PORT): link.peer.port, str(LLDP_SYSTEM_NAME): link.peer.device}
 
 
-def _vlans(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]]:
-    found = [_vlan(DEFAULT_VLAN, "default", routable=False)]
+def _vlans(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any] | Encoded]:
+    found: list[dict[str, Any] | Encoded] = [_vlan(DEFAULT_VLAN, "default", routable=False)]
     if view.loopback is not None:
         found.append(_vlan(FBOSS_LOOPBACK_VLAN, "loopback", routable=True))
     if view.shares_subnet:
         found.append(_vlan(HOST_VLAN, "hosts", routable=True) | _relay(view))
     found += [
-        _vlan(vlan, link.port.port, routable=True)
-        for link, vlan in zip(view.links, vlans, strict=True)
-        if link.is_routed
+        _routed_vlan(vlan, link.port.port) for link, vlan in zip(view.links, vlans, strict=True) if link.is_routed
     ]
     return found
 
@@ -171,17 +176,15 @@ def _vlan(number: int, name: str, *, routable: bool) -> dict[str, Any]:
     return vlan | {"intfID": number} if routable else vlan
 
 
-def _vlan_ports(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]]:
-    return [
-        {
-            "vlanID": vlan,
-            "logicalPort": view.platform_port(link.port).number,
-            "spanningTreeState": STP_FORWARDING,
-            "emitTags": False,
-            "emitPriorityTags": False,
-        }
-        for link, vlan in zip(view.links, vlans, strict=True)
-    ]
+@lru_cache(maxsize=4096)  # of all switches of a tier the same
+def _routed_vlan(number: int, name: str) -> Encoded:
+    return Encoded(encode(_vlan(number, name, routable=True)))
+
+
+@lru_cache(maxsize=4096)
+def _vlan_port(vlan: int, port: int) -> Encoded:
+    tags = {"emitTags": False, "emitPriorityTags": False}
+    return Encoded(encode({"vlanID": vlan, "logicalPort": port, "spanningTreeState": STP_FORWARDING} | tags))
 
 
 def _aggregate(view: SwitchView, bond: SwitchBond) -> dict[str, Any]:

@@ -8,8 +8,8 @@ knows the way to its own fabrics and to the zones that a flow lets it talk with,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from ipaddress import ip_network
+from typing import NamedTuple
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.borders import learnt_at
@@ -32,16 +32,14 @@ SOURCE_PRIORITY = 1000
 DEVICE_PRIORITY = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(NamedTuple):
     """A next hop of a route over several NICs."""
 
     gateway: str
     interface: str
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """A route in ``table`` (None: the main table): over one ``gateway``, over several ``hops``, or directly."""
 
     destination: str
@@ -52,8 +50,7 @@ class Route:
     source: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkView:
+class NetworkView(NamedTuple):
     """What the .network file of an Ethernet NIC says. ``source`` is its address as a host prefix."""
 
     interface: str
@@ -202,10 +199,11 @@ def _ways(
     In a fabric in planes these are the hosts of the NIC's own plane, and outside prefixes by the planes in which a
     border learns them. What no border learns is sent everywhere alike: the spec does not say what carries it.
     """
-    planes, addressing = _planes(plan, nic.fabric.name), nic.fabric.addressing
-    if len(set(planes.values())) < 2 or addressing is None:
+    addressing = nic.fabric.addressing
+    if not _is_in_planes(plan, nic.fabric.name) or addressing is None:
         yield prefix, siblings
         return
+    planes = _planes(plan, nic.fabric.name)
     own = planes[nic.switch]
     if prefix == str(addressing.hosts):
         over = tuple(other for other in siblings if planes[other.switch] == own)
@@ -242,6 +240,11 @@ def _within(inner: Network, outer: Network) -> bool:
 def _planes(plan: Plan, fabric_name: str) -> Mapping[str, int]:
     """The piece that each switch of a fabric is in."""
     return wiring_of_cables(cable for cable in plan.cables if cable.fabric == fabric_name).piece_of
+
+
+@per_plan
+def _is_in_planes(plan: Plan, fabric_name: str) -> bool:
+    return len(set(_planes(plan, fabric_name).values())) > 1
 
 
 @per_plan

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.credentials import Credential, brought, credentials_of
-from clusterwright.intent.device_kind import NodeKind
+from clusterwright.intent.device_kind import NodeKind, kind_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import WORKER_UNITS, munge_secret, slurm_run_by
@@ -28,7 +28,14 @@ MUNGE_KEY, MUNGE_KEY_MODE = "etc/clusterwright/munge.key", 0o600
 
 def applies(plan: Plan, device: Device) -> bool:
     """Nodes with credentials or accounts that have a password, hosts of a subnet manager that has an M_Key, Slurm's."""
-    return device.kind == "node" and any(True for _ in WRITER.render(plan, device))
+    if is_managed(device) and _is_shared(plan, kind_of(plan, device)):
+        return True
+    return device.kind == "node" and next(own(plan, device), None) is not None
+
+
+@per_plan
+def _is_shared(plan: Plan, kind: NodeKind) -> bool:
+    return next(iter(shared(plan, kind)), None) is not None
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
