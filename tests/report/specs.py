@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
 
 INVENTORY = Path(__file__).parents[2] / "inventory"
+IPOIB = "../tests/rules/examples/CW560/good"  # a partition with IP over InfiniBand
 SPECS = tuple(sorted(path.stem for path in INVENTORY.glob("*.yaml")))
 
 

@@ -9,7 +9,7 @@ from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 
 import pytest
 import yaml
-from tests.report.specs import plan_of
+from tests.report.specs import IPOIB, plan_of
 
 from clusterwright.artifact import Artifact
 from clusterwright.compare.plans import address_changes
@@ -23,7 +23,7 @@ from clusterwright.report.inventory_ansible import ansible_lines
 from clusterwright.report.records import Inventory
 
 KINDS = ("eos", "fboss", "sonic", "managed-switch", "node-network")
-LABS = ("lab-roce", "lab-ib", "lab-sonic", "lab-border")
+LABS = ("lab-roce", "lab-ib", "lab-sonic", "lab-border", IPOIB)
 Own = tuple[str, str, IPv4Interface | IPv6Interface]  # device, interface, address with its length
 
 
@@ -59,6 +59,20 @@ def test_every_gateway_is_on_the_switch_that_has_it() -> None:
     on = {(r["device"], r["address"]): r["port"] for r in inventory.addresses() if r["side"] == "gateway"}
     assert gateways == set(on)
     assert set(on.values()) == {"Vlan100", "fboss100"}
+
+
+def test_ip_over_infiniband_is_listed_with_its_network_interface_and_space() -> None:
+    inventory = Inventory(plan_of(IPOIB))
+    own = {r["device"]: r for r in inventory.addresses() if r["side"] == "ipoib"}
+    assert own["gpu-s00r00n0"] == {
+        "address": "10.96.2.1", "prefix_length": 22, "device": "gpu-s00r00n0", "port": "iblustre", "side": "ipoib",
+        "fabric": "backend",
+    }  # fmt: skip
+    assert {r["prefix"]: r["kind"] for r in inventory.subnets() if r["fabric"] == "backend"} == {
+        "10.96.0.0/22": "ipoib", "10.96.2.0/23": "ipoib-hosts",
+    }  # fmt: skip
+    assert {each.device for each in inventory.interfaces() if each.name == "iblustre"} == set(own)
+    assert "backend" in {r["name"] for r in inventory.vrfs()}
 
 
 def test_ansible_has_every_address_by_interface() -> None:

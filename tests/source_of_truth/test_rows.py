@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 import pytest
 import yaml
 from click.testing import CliRunner
-from tests.report.specs import plan_of, spec_path
+from tests.report.specs import IPOIB, plan_of, spec_path
 
 from clusterwright.cli.inventory import inventory
 from clusterwright.plan.build import build_plan
@@ -25,7 +25,7 @@ from clusterwright.source_of_truth.systems import SERVER_KINDS, loaded_files
 from clusterwright.source_of_truth.words import interface_type
 from clusterwright.spec.load import load_spec, overlay_file
 
-LABS = ("lab-roce", "lab-ib", "lab-border")
+LABS = ("lab-roce", "lab-ib", "lab-border", IPOIB)
 
 
 def rows_of(kind: str, name: str, pod: str | None = None) -> tuple[KeptRow, ...]:

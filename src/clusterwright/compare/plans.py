@@ -151,7 +151,7 @@ def _ports(plan: Plan) -> Iterator[_Port]:
         for end in (cable.a, cable.b):
             yield _Port(end.device, end.port, end.fabric, _address_text(plan, end))
     for own in own_addresses(plan):
-        if own.side in ("gateway", "border"):
+        if own.side in ("gateway", "border", "ipoib"):
             text = f"{format_address(own.address, own.version)}/{own.prefix_length}"
             yield _Port(own.device, own.port, own.fabric, text)
 

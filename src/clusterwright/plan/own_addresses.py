@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from clusterwright.plan.model import Plan, format_address
+from clusterwright.plan.model import Device, Plan, format_address
 from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.ipoib import IpoibInterface, carrying, ipoib_of
 
 HOST_VLAN = 100  # of the hosts that share a subnet behind a switch
 # FBOSS gives every routed interface a VLAN; Linux shows it as fboss and that number (facebook/fboss, TunManager).
@@ -23,7 +24,7 @@ class OwnAddress(NamedTuple):
     """An address on an interface of a device.
 
     ``side`` is that of the plan's interfaces (``host``, ``down``, ``up``, ``management``), ``loopback``, ``gateway``
-    (of a shared host subnet) or ``border`` (towards a network outside).
+    (of a shared host subnet), ``border`` (towards a network outside) or ``ipoib`` (IP over InfiniBand).
     """
 
     device: str
@@ -36,7 +37,7 @@ class OwnAddress(NamedTuple):
 
 
 def own_addresses(plan: Plan) -> Iterator[OwnAddress]:
-    """Loopbacks in the order of the devices, gateways, interfaces in the order of the cables, borders."""
+    """Loopbacks in the order of the devices, gateways, interfaces in the order of the cables, borders, IPoIB."""
     known = systems()
     runs = {name: known.get(model.network_os or "") for name, model in plan.spec.catalogue.items()}
     for device in plan.devices:
@@ -66,6 +67,20 @@ def own_addresses(plan: Plan) -> Iterator[OwnAddress]:
             fabric_name, own = plan.by_name[border.device].fabric, border.address
             length = own.network.prefixlen
             yield OwnAddress(border.device, border.port, "border", fabric_name, own.version, int(own.ip), length)
+    for device, interfaces in ipoib_nodes(plan):
+        for each in interfaces:
+            network, number = each.carried.network, each.address_number(device.index)
+            length = network.prefixlen
+            yield OwnAddress(device.name, each.name, "ipoib", each.fabric, network.version, number, length)
+
+
+def ipoib_nodes(plan: Plan) -> Iterator[tuple[Device, tuple[IpoibInterface, ...]]]:
+    """The nodes with an interface of IP over InfiniBand, those that run an image."""
+    for device in plan.devices if any(carrying(plan.spec)) else ():
+        if device.kind == "node" and device.image is not None:
+            cabled = {cable.a.port for cable in plan.cables_of[device.name] if cable.a.device == device.name}
+            if own := ipoib_of(plan.spec, device.node_group, cabled):
+                yield device, own
 
 
 def mesh_addresses(plan: Plan) -> Mapping[str, str]:

@@ -13,12 +13,13 @@ from clusterwright.plan.chips import chips_of
 from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.meeting import wiring_of_cables
 from clusterwright.plan.model import Cable, Device, Plan
+from clusterwright.plan.own_addresses import ipoib_nodes
 from clusterwright.proofs.infiniband.declared import DeclaredSubnet, declared_subnets
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.spec.encryption import CLEAR
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.ipoib import IpoibInterface, ipoib_of, lnet_networks
+from clusterwright.spec.ipoib import lnet_networks
 from clusterwright.spec.zone_reach import memberships_of, owner_in_clear
 
 
@@ -146,7 +147,7 @@ def declaration_of(plan: Plan) -> Declaration:
         if item.figure.startswith("oversubscription.")
     }
     links = frozenset(_encrypted_links(plan))
-    carried = tuple(_ipoib(plan))
+    carried = tuple(ipoib_nodes(plan))
     return Declaration(
         planned,
         tuple(wanted),
@@ -188,15 +189,6 @@ def declaration_of(plan: Plan) -> Declaration:
         },
         {device.name: lnet_networks(plan.spec, device.node_group, own) for device, own in carried},
     )
-
-
-def _ipoib(plan: Plan) -> Iterator[tuple[Device, tuple[IpoibInterface, ...]]]:
-    """The nodes with an interface of IP over InfiniBand, those that run an image."""
-    for device in plan.devices if any(each.ipoib for fabric in plan.spec.fabrics for each in fabric.partitions) else ():
-        if device.kind == "node" and device.image is not None:
-            cabled = {cable.a.port for cable in plan.cables_of[device.name] if cable.a.device == device.name}
-            if own := ipoib_of(plan.spec, device.node_group, cabled):
-                yield device, own
 
 
 def _idle(plan: Plan, fabric: Fabric) -> Iterator[str]:

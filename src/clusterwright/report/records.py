@@ -15,6 +15,7 @@ from clusterwright.plan.pod_names import group_named
 from clusterwright.plan.racks.lengths import rack_places
 from clusterwright.report.lists.interfaces import Listed, ListedInterface, interfaces, listed_interfaces
 from clusterwright.report.lists.materials import Material, materials
+from clusterwright.spec.ipoib import carrying
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -147,6 +148,9 @@ class Inventory:
             for kind in ("loopbacks", "links", "hosts") if pools is not None else ():
                 pool = str(getattr(pools, kind))
                 yield {"prefix": pool, "kind": kind, "fabric": fabric.name, "device": None, "gateway": None}
+        for name, _, carried in carrying(self.plan.spec):
+            for prefix, kind in {carried.network: "ipoib", carried.addresses: "ipoib-hosts"}.items():
+                yield {"prefix": str(prefix), "kind": kind, "fabric": name, "device": None, "gateway": None}
         for subnet in self.plan.subnets:
             if subnet.device and subnet.device not in self._names:
                 continue
@@ -190,9 +194,11 @@ class Inventory:
 
     def vrfs(self) -> Iterator[Record]:
         """One record an address space: a fabric with addresses, unique in it."""
+        carried = {name: each.network.version for name, _, each in carrying(self.plan.spec)}
         for fabric in self.plan.spec.fabrics:
-            if fabric.addressing is not None:
-                yield {"name": fabric.name, "ip_version": self._versions[fabric.name], "mtu": fabric.mtu}
+            version = self._versions.get(fabric.name) or carried.get(fabric.name)
+            if version is not None:
+                yield {"name": fabric.name, "ip_version": version, "mtu": fabric.mtu}
 
     def asns(self) -> Iterator[Record]:
         """One record an AS number of a fabric: the role and the number of the switches that have it."""

@@ -10,7 +10,7 @@ RFC 4391, the kernel's documentation of ipoib (an interface of another P_Key is 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -25,8 +25,9 @@ _NID = re.compile(r"([^:,@\s]+)@([a-z0-9]+)")  # ADDRESS@NETWORK, of which 0 is 
 
 @dataclass(frozen=True, slots=True)
 class IpoibInterface:
-    """An interface of nodes: the adapter ``parent`` that it is on, its partition, and what that carries."""
+    """An interface of nodes: its fabric, the adapter ``parent`` that it is on, its partition, and what that carries."""
 
+    fabric: str
     parent: str
     partition: Partition
     carried: Ipoib
@@ -43,18 +44,28 @@ class IpoibInterface:
 
     def address(self, number: int) -> str:
         """The address, with the network's length, of the node with that number in the cluster, which no other has."""
-        first = int(self.carried.addresses.network_address) + 1
-        return f"{ip_address(first + number)}/{self.carried.network.prefixlen}"
+        return f"{ip_address(self.address_number(number))}/{self.carried.network.prefixlen}"
+
+    def address_number(self, number: int) -> int:
+        """The same as an integer."""
+        return int(self.carried.addresses.network_address) + 1 + number
 
 
 def ipoib_of(spec: ClusterSpec, node_group: str, cabled: Container[str]) -> tuple[IpoibInterface, ...]:
     """The interfaces of nodes of a group with these adapters ``cabled``; one whose adapter has no cable is none."""
     return tuple(
-        IpoibInterface(hosts.nic, partition, partition.ipoib)
-        for fabric in spec.fabrics
-        for partition in fabric.partitions
-        if partition.ipoib is not None and (hosts := partition.ipoib.of(node_group)) and hosts.nic in cabled
+        IpoibInterface(fabric, hosts.nic, partition, carried)
+        for fabric, partition, carried in carrying(spec)
+        if (hosts := carried.of(node_group)) and hosts.nic in cabled
     )
+
+
+def carrying(spec: ClusterSpec) -> Iterator[tuple[str, Partition, Ipoib]]:
+    """The fabric, the partition and what it carries, of each partition with IP over InfiniBand."""
+    for fabric in spec.fabrics:
+        for partition in fabric.partitions:
+            if partition.ipoib is not None:
+                yield fabric.name, partition, partition.ipoib
 
 
 def nids_of(mount: Mount) -> tuple[tuple[str, str], ...]:
@@ -74,8 +85,7 @@ def partition_with(spec: ClusterSpec, address: str) -> Partition | None:
         number = ip_address(address)
     except ValueError:
         return None
-    each = (partition for fabric in spec.fabrics for partition in fabric.partitions)
-    return next((found for found in each if found.ipoib is not None and number in found.ipoib.network), None)
+    return next((partition for _, partition, carried in carrying(spec) if number in carried.network), None)
 
 
 def lnet_networks(spec: ClusterSpec, node_group: str, interfaces: Iterable[IpoibInterface]) -> str:

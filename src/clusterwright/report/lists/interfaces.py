@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from clusterwright.spec.hardware.cages import PortBlock, PortMode
     from clusterwright.spec.hardware.models import HardwareModel
 
-_VIRTUAL = frozenset({"loopback", "gateway"})
+_VIRTUAL = frozenset({"loopback", "gateway", "ipoib"})
 Found = tuple["PortBlock", "PortMode"]
 
 
 class InterfaceKind(NamedTuple):
     """What many interfaces have in common.
 
-    ``role`` is the side of its cable, ``loopback``, ``gateway``, ``border`` (towards a network outside) or ``unused``;
-    ``kind`` ``physical``, ``virtual`` or ``lag`` (of ports that are one link). ``connector`` is None where the
-    catalogue does not say it, ``speed_gbps`` and ``fabric`` are where there is none. ``breakout`` is the cage that the
-    port shares with others. ``in_service`` is False for what nothing uses and for what the spec takes out of service or
-    drains. ``lag`` is the interface of that kind that the port is a part of.
+    ``role`` is the side of its cable, ``loopback``, ``gateway``, ``ipoib``, ``border`` (to a network outside) or
+    ``unused``; ``kind`` ``physical``, ``virtual`` or ``lag`` (of ports that are one link). ``connector`` is None where
+    the catalogue does not say it, ``speed_gbps`` and ``fabric`` are where there is none. ``breakout`` is the cage that
+    the port shares with others. ``in_service`` is False for what nothing uses and for what the spec takes out of
+    service or drains. ``lag`` is the interface of that kind that the port is a part of.
     """
 
     kind: str
