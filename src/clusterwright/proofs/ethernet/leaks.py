@@ -71,7 +71,7 @@ def _loser(fabric: RoutedFabric, router: Router, prefix: Prefix) -> str:
     for length in range(prefix[1], 0, -1):
         column = known.column_of.get(network_of(prefix[0], length))
         if column is not None:
-            owners = [fabric.routers[at].device for at in known.origin[:, column].nonzero()[0].tolist()]
+            owners = [fabric.routers[at].device for at in known.columns[column].origins]
             return "" if router.device in owners else owners[0]
     return ""
 

@@ -6,13 +6,25 @@ spread by the same function.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
-from clusterwright.platforms.router import PERMIT_ALL, Mark, Policy, Session, Term, apply_policy, shown_prefix
+from clusterwright.platforms.router import (
+    PERMIT_ALL,
+    Mark,
+    Policy,
+    Prefix,
+    Router,
+    Session,
+    Term,
+    apply_policy,
+    shown_prefix,
+)
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
+from clusterwright.proofs.ethernet.alike import sections
 from clusterwright.proofs.ethernet.blame import odd_mark
 from clusterwright.proofs.ethernet.leaks import leaks
 from clusterwright.proofs.ethernet.limits import limit_faults
@@ -22,7 +34,19 @@ from clusterwright.proofs.ethernet.node_routes import node_faults
 from clusterwright.proofs.ethernet.pieces import is_silent, label, piece_facts, piece_faults, piece_notes
 from clusterwright.proofs.ethernet.plane_routes import plane_faults
 from clusterwright.proofs.ethernet.port_lists import list_faults
-from clusterwright.proofs.ethernet.routes import Edge, Routes, announced, edges_of, spread
+from clusterwright.proofs.ethernet.routes import (
+    ColumnSection,
+    Counts,
+    Edge,
+    Flags,
+    Routes,
+    Shape,
+    announced,
+    edges_of,
+    spread,
+    told,
+    whole,
+)
 from clusterwright.proofs.tree import RenderedTree
 
 _BELOW = frozenset({"below"})
@@ -56,11 +80,11 @@ def _run(tree: RenderedTree) -> Verdict:
     tried = 0
     for fabric in network.fabrics:
         if len(fabric.routers) > 1:
-            ideal, real = spread(fabric, ideal_edges(fabric), counts_sessions=False), spread(fabric, edges_of(fabric))
-            facts += _facts(fabric, label(fabric, network.fabrics), real)
-            found += _differences(tree, fabric, ideal, real)
-            found += _narrow(tree, fabric, real)
-            found += limit_faults(tree, fabric, real)
+            outcome = outcome_of(fabric, sections(fabric))
+            facts += _facts(fabric, label(fabric, network.fabrics), outcome)
+            found += _differences(tree, fabric) if outcome.differs else ()
+            found += _narrow(tree, fabric, outcome)
+            found += limit_faults(tree, fabric, outcome.told)
         name = label(fabric, network.fabrics)
         facts.append(Fact(f"{name}: NICs whose switch announces them", len(fabric.nics)))
         tried += len(fabric.nics) + len(fabric.links)
@@ -85,40 +109,79 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), Cases("NICs or cables between switches", tried), tuple(notes))
 
 
-def _facts(fabric: RoutedFabric, name: str, real: Routes) -> Iterator[Fact]:
+@dataclass(slots=True)
+class SpreadOutcome:
+    """What all sections of a fabric tell: whether routes differ from what cables ask for, by router over how many
+    ``sessions`` it has a prefix at most, how many it announces, and the fewest and most equal paths by hops.
+    """
+
+    sessions: Counts
+    differs: bool = False
+    told: dict[Shape, Counts] = field(default_factory=dict)
+    paths: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+def outcome_of(fabric: RoutedFabric, parts: Iterable[ColumnSection]) -> SpreadOutcome:
+    """What sections tell of their fabric, which have to stand for all its columns."""
+    found = SpreadOutcome(np.zeros(len(fabric.routers), np.float32))
+    for section in parts:
+        edges = edges_of(section.fabric)
+        ideal, real = spread(section, ideal_edges(section.fabric), counts_sessions=False), spread(section, edges)
+        found.differs |= bool(_differ(ideal, real).any())
+        found.sessions = np.maximum(found.sessions, section.most(real.sessions))
+        for shape, counts in told(section, edges, real).items():
+            found.told[shape] = found.told.get(shape, 0) + section.total(counts)
+        leaves = np.flatnonzero((section.fabric.rank == 0) & [_has_hosts(each) for each in section.fabric.routers])
+        columns = np.flatnonzero(section.is_host & section.origin[leaves].any(axis=0))
+        hops, paths = real.hops[np.ix_(leaves, columns)], real.paths[np.ix_(leaves, columns)]
+        for distance in np.unique(hops[hops > 0]).tolist():
+            counts = paths[hops == distance]
+            low, high = found.paths.get(distance, (counts.min(), counts.max()))
+            found.paths[distance] = int(min(low, counts.min())), int(max(high, counts.max()))
+    return found
+
+
+def _has_hosts(router: Router) -> bool:
+    return any(length < 8 * len(address) for (address, length), _ in router.networks)
+
+
+def _differ(ideal: Routes, real: Routes) -> Flags:
+    return np.asarray((ideal.paths != real.paths) | (ideal.hops != real.hops))
+
+
+def _facts(fabric: RoutedFabric, name: str, outcome: SpreadOutcome) -> Iterator[Fact]:
     known = announced(fabric)
-    leaves = np.flatnonzero((fabric.rank == 0) & known.origin[:, known.is_host].any(axis=1))
     yield Fact(f"{name}: prefixes of hosts", sum(1 for address, length in known.column_of if length < 8 * len(address)))
-    columns = np.flatnonzero(known.is_host & known.origin[leaves].any(axis=0))
-    hops, paths = real.hops[np.ix_(leaves, columns)], real.paths[np.ix_(leaves, columns)]
-    for distance in np.unique(hops[hops > 0]).tolist():
-        counts = paths[hops == distance]
-        low, high = int(counts.min()), int(counts.max())
+    for distance, (low, high) in sorted(outcome.paths.items()):
         value = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         yield Fact(f"{name}: equal paths between bottom switches {distance} hops apart", value)
 
 
-def _differences(tree: RenderedTree, fabric: RoutedFabric, ideal: Routes, real: Routes) -> Iterator[Counterexample]:
+def _differences(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """Where routes first go missing or first appear unasked, with the policy that is to blame."""
-    differs = (ideal.paths != real.paths) | (ideal.hops != real.hops)
-    if not differs.any():
-        return
     far = np.int8(_FAR)
-    level = np.minimum(np.where(ideal.hops < 0, far, ideal.hops), np.where(real.hops < 0, far, real.hops))
-    level = np.where(differs, level, far)
-    rows, columns = np.nonzero(differs & (level == level.min(axis=0)))
     seen: dict[int, int] = {}
-    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-        seen.setdefault(row, column)
-    told: set[Counterexample] = set()
+    for section in whole(fabric):
+        ideal, real = spread(section, ideal_edges(fabric), counts_sessions=False), spread(section, edges_of(fabric))
+        differs = _differ(ideal, real)
+        level = np.minimum(np.where(ideal.hops < 0, far, ideal.hops), np.where(real.hops < 0, far, real.hops))
+        level = np.where(differs, level, far)
+        for row, column in np.argwhere(differs & (level == level.min(axis=0))).tolist():
+            seen.setdefault(row, int(section.columns[column]))
+    shown = sorted(seen.items())[:_MOST]
+    explained: set[Counterexample] = set()
     by_target: dict[int, list[Edge]] = {}
     for edge in edges_of(fabric):
         by_target.setdefault(edge.target, []).append(edge)
-    for row, column in list(seen.items())[:_MOST]:
-        for one in _explain(tree, fabric, ideal, real, by_target, row, column):
-            if one not in told:
-                told.add(one)
-                yield one
+    columns = np.unique([column for _, column in shown])
+    for section in whole(fabric, columns):
+        ideal, real = spread(section, ideal_edges(fabric), counts_sessions=False), spread(section, edges_of(fabric))
+        for row, column in shown:
+            place = int(np.searchsorted(columns, column))
+            for one in _explain(tree, fabric, ideal, real, by_target, row, (place, announced(fabric).prefixes[column])):
+                if one not in explained:
+                    explained.add(one)
+                    yield one
 
 
 def _explain(
@@ -128,10 +191,11 @@ def _explain(
     real: Routes,
     by_target: dict[int, list[Edge]],
     row: int,
-    column: int,
+    at: tuple[int, Prefix],
 ) -> Iterator[Counterexample]:
+    """What is to blame at a router for a prefix, which has its column in both outcomes."""
     router = fabric.routers[row]
-    prefix = announced(fabric).prefixes[column]
+    column, prefix = at
     there = {edge.source: edge for edge in by_target.get(row, ())}
     explained = False
     for source in dict.fromkeys(edge.source for edge in ideal_edges(fabric) if edge.target == row):
@@ -181,9 +245,9 @@ def _policy_mark(policy: Policy, session: Session) -> Mark:
     return policy[0].mark if policy and policy[0].mark else session.group_mark
 
 
-def _narrow(tree: RenderedTree, fabric: RoutedFabric, real: Routes) -> Iterator[Counterexample]:
+def _narrow(tree: RenderedTree, fabric: RoutedFabric, outcome: SpreadOutcome) -> Iterator[Counterexample]:
     """Switches that may not use as many equal paths as they are told of."""
-    for router, widest in zip(fabric.routers, real.sessions, strict=True):
+    for router, widest in zip(fabric.routers, outcome.sessions, strict=True):
         if router.max_paths and router.max_paths < widest:
             message = f"uses at most {router.max_paths} equal paths, but has {int(widest)} to some prefix"
             yield example(tree, router.device, router.bgp_file, router.max_paths_mark, message)

@@ -9,9 +9,10 @@ in the middle of a path are not followed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ Tags = frozenset[str]
 NO_TAGS: Tags = frozenset()
 _FARTHEST = 16  # hops; a Clos of n tiers needs 2 (n - 1)
 _AT_ONCE = 128  # columns
+_SECTION = 1024  # columns whose outcome is held at a time: 0.3 GB of 10,000 routers
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +51,85 @@ class Edge:
     target_session: Session
 
 
+class PrefixColumn(NamedTuple):
+    """What policies see of a prefix: who announces it, which ranges take it in, and which routers' lists name it."""
+
+    origins: tuple[int, ...]
+    matched: tuple[bool, ...]
+    named: tuple[tuple[int, str], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Announced:
-    """The prefixes of a fabric by column; ``column_of`` every prefix, ``origin`` whether a router announces a column.
+    """The prefixes of a fabric by column, each with one of them; ``column_of`` every prefix.
 
     ``is_host`` is True for columns with a prefix that is shorter than a single address.
     """
 
+    columns: tuple[PrefixColumn, ...]
     prefixes: tuple[Prefix, ...]
     column_of: Mapping[Prefix, int]
-    origin: Flags
     is_host: Flags
+
+    @cached_property
+    def weights(self) -> Integers:
+        """How many prefixes share each column."""
+        return np.bincount(list(self.column_of.values()), minlength=len(self.columns))
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSection:
+    """Some of a fabric's ``columns``, each for so many prefixes as its ``weights`` say, of hosts or of switches alone.
+
+    The fabric may be a part of one in which routers stand for others that are like them: ``stands_for`` says for how
+    many where one of several alike tells one that is alone. ``copies`` lead back to the routers of the whole: each
+    has for every one of them a row here, and how often columns like these are seen from there.
+    """
+
+    fabric: RoutedFabric
+    columns: Integers
+    weights: Integers
+    is_host: Flags
+    stands_for: Integers
+    copies: tuple[tuple[Integers, Integers], ...]
+
+    @cached_property
+    def masks(self) -> _Masks:
+        """What policies let pass in these columns."""
+        return _Masks(self)
+
+    @cached_property
+    def origin(self) -> Flags:
+        """Whether a router (row) announces a column."""
+        origin = np.zeros((len(self.fabric.routers), len(self.columns)), bool)
+        known = announced(self.fabric)
+        for place, column in enumerate(self.columns.tolist()):
+            origin[list(known.columns[column].origins), place] = True
+        return origin
+
+    def total(self, rows: Counts) -> Counts:
+        """A number of each row, summed over all columns like these, for the routers of the whole."""
+        return np.asarray(np.sum([rows[places] * times for places, times in self.copies], axis=0))
+
+    def most(self, rows: Counts) -> Counts:
+        """The largest number that routers of the whole have in columns like these."""
+        return np.asarray(np.max([rows[places] * (times > 0) for places, times in self.copies], axis=0))
+
+
+def whole(fabric: RoutedFabric, columns: Integers | None = None) -> Iterator[ColumnSection]:
+    """All columns of a fabric, or some, in sections that bound the memory."""
+    known = announced(fabric)
+    chosen = np.arange(len(known.columns)) if columns is None else columns
+    rows, once = np.arange(len(fabric.routers)), np.ones(len(fabric.routers), np.int64)
+    for start in range(0, len(chosen), _SECTION):
+        own = chosen[start : start + _SECTION]
+        yield ColumnSection(fabric, own, known.weights[own], known.is_host[own], once, ((rows, once),))
 
 
 @dataclass(frozen=True, eq=False)
 class Routes:
-    """The outcome: hops of the best path (-1 without a route) and how many there are; over how many ``sessions``, for
-    all columns or, of a whole fabric, at most.
+    """The outcome: hops of the best path (-1 without a route) and how many there are; over how many ``sessions`` at
+    most, by router.
     """
 
     hops: NDArray[np.int8]
@@ -112,19 +176,18 @@ def announced(fabric: RoutedFabric) -> Announced:
                     named.setdefault(rule.within, []).append((at, name))
             else:
                 ranges[rules] = None
-    columns: dict[object, int] = {}
+    columns: dict[PrefixColumn, int] = {}
     column_of: dict[Prefix, int] = {}
     for prefix, routers in origins.items():
         matched = tuple(list_permits(rules, prefix) for rules in ranges)
-        column_of[prefix] = columns.setdefault((*routers, matched, *named.get(prefix, ())), len(columns))
+        key = PrefixColumn(tuple(routers), matched, tuple(named.get(prefix, ())))
+        column_of[prefix] = columns.setdefault(key, len(columns))
     prefixes: list[Prefix] = [(b"", 0)] * len(columns)
     is_host = np.zeros(len(columns), bool)
-    origin = np.zeros((len(fabric.routers), len(columns)), bool)
     for prefix, column in column_of.items():
         prefixes[column] = prefix
         is_host[column] |= prefix[1] < 8 * len(prefix[0])
-        origin[origins[prefix], column] = True
-    return Announced(tuple(prefixes), column_of, origin, is_host)
+    return Announced(tuple(columns), tuple(prefixes), column_of, is_host)
 
 
 def _lists(router: Router) -> dict[str, PrefixRules]:
@@ -136,28 +199,27 @@ def _lists(router: Router) -> dict[str, PrefixRules]:
     }
 
 
-def spread(fabric: RoutedFabric, edges: tuple[Edge, ...], *, counts_sessions: bool = True) -> Routes:
-    """Let the announced prefixes spread over some edges until no switch learns more.
+def spread(section: ColumnSection, edges: tuple[Edge, ...], *, counts_sessions: bool = True) -> Routes:
+    """Let the prefixes of some columns spread over the edges of their fabric until no switch learns more.
 
     The ``sessions`` of the outcome are counted only on request: they are a third of the work. Prefixes do not touch
     each other, so some columns are done at a time: few enough to stay in a processor's cache.
     """
-    known = announced(fabric)
-    shape = known.origin.shape
-    masks = _masks(fabric)
-    groups = _groups(fabric, edges)
-    is_foreign = _foreign(fabric, known)
-    whole = Routes(np.full(shape, -1, np.int8), np.zeros(shape, np.float32), np.zeros(shape[0], np.float32), {})
+    origin = section.origin
+    shape = origin.shape
+    groups = _groups(section, edges)
+    is_foreign = _foreign(section)
+    hops, paths = np.full(shape, -1, np.int8), np.zeros(shape, np.float32)
+    sessions = np.zeros(shape[0], np.float32)
     tags: dict[Tags, Flags] = {}
     for start in range(0, shape[1], _AT_ONCE):
         block = slice(start, start + _AT_ONCE)
-        part = _spread(groups, masks, known.origin[:, block], is_foreign[:, block], block, counts_sessions)
-        whole.hops[:, block], whole.paths[:, block] = part.hops, part.paths
-        if counts_sessions:
-            np.maximum(whole.sessions, part.sessions.max(axis=1), out=whole.sessions)
+        part = _spread(groups, section.masks, origin[:, block], is_foreign[:, block], block, counts_sessions)
+        hops[:, block], paths[:, block] = part.hops, part.paths
+        np.maximum(sessions, part.sessions, out=sessions)
         for tag, flags in part.tags.items():
             tags.setdefault(tag, np.zeros(shape, bool))[:, block] = flags
-    return replace(whole, tags=tags)
+    return Routes(hops, paths, sessions, tags)
 
 
 def _spread(
@@ -181,7 +243,7 @@ def _spread(
             if counts_sessions:
                 width += arrived[tag][1] * is_open
             tags[tag] = tags[tag] | is_new if tag in tags else is_new
-    return Routes(hops, paths, width, tags)
+    return Routes(hops, paths, width.max(axis=1), tags)
 
 
 def _arrivals(
@@ -222,40 +284,38 @@ def _rows(flags: Flags, rows: Integers) -> Flags:
     return flags if len(flags) == 1 else flags[rows]
 
 
-def _foreign(fabric: RoutedFabric, known: Announced) -> Flags:
+def _foreign(section: ColumnSection) -> Flags:
     """Whether a router (row) may take a prefix (column): not where its own AS number originates it."""
-    _, number = np.unique(np.array([router.asn for router in fabric.routers]), return_inverse=True)
-    is_own = np.zeros((number.max() + 1, known.origin.shape[1]), bool)
-    routers, columns = np.nonzero(known.origin)
+    _, number = np.unique(np.array([router.asn for router in section.fabric.routers]), return_inverse=True)
+    is_own = np.zeros((number.max() + 1, len(section.columns)), bool)
+    routers, columns = np.nonzero(section.origin)
     is_own[number[routers], columns] = True
     return np.asarray(~is_own[number])
 
 
-def told(fabric: RoutedFabric, edges: tuple[Edge, ...], routes: Routes) -> list[int]:
-    """For each edge, how many of its routes the source announces over it, whatever the target then does with them."""
-    known = announced(fabric)
-    masks = _masks(fabric)
-    weight = np.bincount(list(known.column_of.values()), minlength=len(known.prefixes)).astype(np.float32)
-    shapes = {id(edge.out_of): _shape(edge.out_of) for edge in edges}
-    sources: dict[_Shape, set[int]] = {}
-    for edge in edges:
-        sources.setdefault(shapes[id(edge.out_of)], set()).add(edge.source)
-    count: dict[tuple[int, _Shape], int] = {}
-    for shape, members in sources.items():
-        rows = np.array(sorted(members))
-        total = np.zeros(len(rows), np.float32)
+def told(section: ColumnSection, edges: Iterable[Edge], routes: Routes) -> dict[Shape, Counts]:
+    """How many prefixes each router announces by policies of a shape, whatever the other side then does with them."""
+    weight = section.weights.astype(np.float32)
+    found: dict[Shape, Counts] = {}
+    for shape in {shape_of(edge.out_of): None for edge in edges}:
+        found[shape] = np.zeros(len(section.fabric.routers), np.float32)
         for tag, flags in routes.tags.items():
-            for _, leaves in masks.outcomes(shape, tag):
-                total += (flags[rows] & _rows(leaves, rows)).astype(np.float32) @ weight
-        count |= {(int(at), shape): int(number) for at, number in zip(rows, total, strict=True)}
-    return [count[edge.source, shapes[id(edge.out_of)]] for edge in edges]
+            for _, leaves in section.masks.outcomes(shape, tag):
+                found[shape] += (flags & leaves).astype(np.float32) @ weight
+    return found
 
 
-_Shape = tuple[tuple[bool, object, Tags | None, str, Tags], ...]
+def shapes_of(edges: Iterable[Edge]) -> dict[int, Shape]:
+    """The shape of every policy of some edges, by the policy's identity."""
+    policies = {id(policy): policy for edge in edges for policy in (edge.out_of, edge.into)}
+    return {key: shape_of(policy) for key, policy in policies.items()}
+
+
+Shape = tuple[tuple[bool, object, Tags | None, str, Tags], ...]
 
 
 @lru_cache(maxsize=65536)
-def _shape(policy: Policy) -> _Shape:
+def shape_of(policy: Policy) -> Shape:
     """A policy without what differs from switch to switch: lists of single prefixes stand for themselves by name."""
     return tuple((t.permit, _reference(t), t.communities, t.change, t.values) for t in policy)
 
@@ -266,19 +326,16 @@ def _reference(term: Term) -> object:
     return term.list_name if is_exact(term.prefixes) else term.prefixes
 
 
-_Group = tuple[_Shape, _Shape, bool]
+_Group = tuple[Shape, Shape, bool]
 _Groups = dict[_Group, tuple[Integers, Integers, csr_array]]
 
 
-def _groups(fabric: RoutedFabric, edges: tuple[Edge, ...]) -> _Groups:
+def _groups(section: ColumnSection, edges: tuple[Edge, ...]) -> _Groups:
     """Sessions by what their policies do: targets (rows), sources (columns), and how many lead from one to another."""
     members: dict[_Group, tuple[list[int], list[int]]] = {}
-    shapes: dict[int, _Shape] = {}
+    shapes = shapes_of(edges)
     for edge in edges:
-        for policy in (edge.out_of, edge.into):
-            if id(policy) not in shapes:
-                shapes[id(policy)] = _shape(policy)
-        keeps = fabric.routers[edge.source].keeps_communities
+        keeps = section.fabric.routers[edge.source].keeps_communities
         key = (shapes[id(edge.out_of)], shapes[id(edge.into)], keeps)
         if key not in members:
             members[key] = [], []
@@ -288,37 +345,35 @@ def _groups(fabric: RoutedFabric, edges: tuple[Edge, ...]) -> _Groups:
     for key, (into, out_of) in members.items():
         targets, rows = np.unique(np.array(into), return_inverse=True)
         sources, columns = np.unique(np.array(out_of), return_inverse=True)
-        ones = np.ones(len(rows), np.float32)
-        found[key] = targets, sources, csr_array((ones, (rows, columns)), shape=(len(targets), len(sources)))
+        times = np.where(section.stands_for[into] == 1, section.stands_for[out_of], 1).astype(np.float32)
+        found[key] = targets, sources, csr_array((times, (rows, columns)), shape=(len(targets), len(sources)))
     return found
-
-
-@lru_cache(maxsize=1)
-def _masks(fabric: RoutedFabric) -> _Masks:
-    return _Masks(fabric, announced(fabric))
 
 
 class _Masks:
     """For each policy and each set of communities: which routes pass, and with which communities."""
 
-    def __init__(self, fabric: RoutedFabric, known: Announced) -> None:
-        self._known = known
+    def __init__(self, section: ColumnSection) -> None:
+        known = announced(section.fabric)
+        place = {column: at for at, column in enumerate(section.columns.tolist())}
+        self._prefixes = [known.prefixes[column] for column in place]
         self._exact: dict[str, Flags] = {}
-        for at, router in enumerate(fabric.routers):
+        for at, router in enumerate(section.fabric.routers):
             for name, rules in _lists(router).items():
                 if is_exact(rules):
-                    flags = self._exact.setdefault(name, np.zeros(known.origin.shape, bool))
-                    flags[at, [known.column_of[r.within] for r in rules if r.within in known.column_of]] = True
+                    flags = self._exact.setdefault(name, np.zeros(section.origin.shape, bool))
+                    columns = (place.get(known.column_of.get(rule.within, -1)) for rule in rules)
+                    flags[at, [column for column in columns if column is not None]] = True
         self._ranges: dict[PrefixRules, Flags] = {}
-        self._outcomes: dict[tuple[_Shape, Tags], tuple[tuple[Tags, Flags], ...]] = {}
+        self._outcomes: dict[tuple[Shape, Tags], tuple[tuple[Tags, Flags], ...]] = {}
 
-    def outcomes(self, shape: _Shape, tags: Tags) -> tuple[tuple[Tags, Flags], ...]:
+    def outcomes(self, shape: Shape, tags: Tags) -> tuple[tuple[Tags, Flags], ...]:
         """The communities that routes with ``tags`` can have after a policy, and which routes those are."""
         if (shape, tags) not in self._outcomes:
             self._outcomes[shape, tags] = tuple(self._decide(shape, tags))
         return self._outcomes[shape, tags]
 
-    def _decide(self, shape: _Shape, tags: Tags) -> Iterator[tuple[Tags, Flags]]:
+    def _decide(self, shape: Shape, tags: Tags) -> Iterator[tuple[Tags, Flags]]:
         left: Flags = np.ones((1, 1), bool)
         for permit, reference, communities, change, values in shape:
             if communities is not None and not communities & tags:
@@ -335,5 +390,5 @@ class _Masks:
             return self._exact[reference]
         rules: PrefixRules = reference  # type: ignore[assignment]  # the third kind of what _reference gives
         if rules not in self._ranges:
-            self._ranges[rules] = np.array([list_permits(rules, each) for each in self._known.prefixes], bool)[None, :]
+            self._ranges[rules] = np.array([list_permits(rules, each) for each in self._prefixes], bool)[None, :]
         return self._ranges[rules]
