@@ -14,11 +14,11 @@ from tests.proofs.ethernet_trees import EOS, tree, verdict
 from clusterwright.output.engine import render_kinds
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.ethernet.failures import ETHERNET_FAILURES
-from clusterwright.proofs.ethernet.jobs import RoutedUnit, job_sizes, leaf_cables_after, left_after
+from clusterwright.proofs.ethernet.jobs import RoutedUnit, job_sizes, leaf_cables_after, left_after, upper_cables_after
 from clusterwright.proofs.ethernet.network import RoutedFabric, network_of_tree
 from clusterwright.proofs.ethernet.uplinks import FabricUplinks, Failure, sampled_doubles, single_cables, uplinks_of
 from clusterwright.proofs.infiniband.failures import FAILURES
-from clusterwright.proofs.tree import tree_of
+from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.rules.engine import lint_path
 
 
@@ -51,10 +51,26 @@ def between_worst_pair(uplinks: FabricUplinks, unit: RoutedUnit, failure: Failur
     return min(min(1.0, sum(min(reach[a].get(t, 0), reach[b].get(t, 0)) for t in reach[a])) for a, b in pairs)
 
 
-def test_jobs_keep_what_a_search_over_all_pairs_finds() -> None:
-    uplinks = uplinks_of(backend())
+UNEVEN = """fabrics:
+  - {name: frontend, tiers: [{role: rsw, up: {links: 3}}, {role: ssw, count: 4}]}
+"""
+
+
+def uneven(folder: Path) -> tuple[RenderedTree, RoutedFabric]:
+    """Every rack leaves out another one of four switches above: none is above all racks when any of them fails."""
+    plan = plan_with(folder, "lab-roce", UNEVEN)
+    own = tree_of(plan.name, tuple(render_kinds(plan, ETHERNET_FAILURES.kinds)), declaration_of(plan))
+    return own, next(fabric for fabric in network_of_tree(own).fabrics if fabric.name == "rsw-ssw")
+
+
+@pytest.mark.parametrize("name", ["backend", "uneven"])
+def test_jobs_keep_what_a_search_over_all_pairs_finds(name: str, tmp_path: Path) -> None:
+    uplinks = uplinks_of(backend() if name == "backend" else uneven(tmp_path)[1])
     units = [unit for sizes in job_sizes(uplinks) for unit in sizes.units]
-    assert [(unit.level, unit.nodes) for unit in units] == [(1, 4), (1, 4), (2, 8)]
+    if name == "backend":
+        assert [(unit.level, unit.nodes) for unit in units] == [(1, 4), (1, 4), (2, 8)]
+    else:
+        assert [len(np.unique(unit.reach, axis=0)) for unit in units] == [4]
     compared = 0
     for unit in units:
         healthy = between_worst_pair(uplinks, unit, Failure())
@@ -68,17 +84,29 @@ def test_jobs_keep_what_a_search_over_all_pairs_finds() -> None:
             compared += 1
             wanted = between_worst_pair(uplinks, unit, failure) / healthy
             assert (1 if left is None else left) == pytest.approx(wanted), failure
-    assert compared > 400
+    assert compared > (400 if name == "backend" else 100)
 
 
-def test_cables_of_racks_at_once_are_those_one_by_one() -> None:
-    uplinks = uplinks_of(backend())
+@pytest.mark.parametrize("name", ["backend", "uneven"])
+def test_cables_of_racks_at_once_are_those_one_by_one(name: str, tmp_path: Path) -> None:
+    uplinks = uplinks_of(backend() if name == "backend" else uneven(tmp_path)[1])
     for sizes in job_sizes(uplinks):
         for unit in sizes.units:
             at_leaf = [each.links[0] for each in single_cables(uplinks) if unit.row[uplinks.low[each.links[0]]] >= 0]
             at_leaf = [at for at in at_leaf if uplinks.fabric.rank[uplinks.low[at]] == 0]
             one_by_one = [left_after(unit, Failure(links=(at,))) for at in at_leaf]
             assert leaf_cables_after(unit, np.array(at_leaf)).tolist() == pytest.approx(one_by_one)
+            for low in unit.inner[uplinks.fabric.rank[unit.inner] < unit.level]:
+                up = np.flatnonzero(uplinks.low == low)
+                one_by_one = [left_after(unit, Failure(links=(int(at),))) for at in up]
+                assert upper_cables_after(unit, int(low), up).tolist() == pytest.approx(one_by_one)
+
+
+def test_racks_that_leave_out_a_switch_each_still_meet_without_any(tmp_path: Path) -> None:
+    found = ETHERNET_FAILURES.run(uneven(tmp_path)[0])
+    assert found.is_proven, found.counterexamples
+    left = [fact.value for fact in found.facts if fact.name.startswith("rsw-ssw: any switch fails: left for a job")]
+    assert left == [0.5]  # of three switches above a rack two are above another one too, and one of these fails
 
 
 def test_two_failures_can_part_racks_that_both_still_reach_the_top() -> None:

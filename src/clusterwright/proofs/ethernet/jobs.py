@@ -21,6 +21,7 @@ from clusterwright.proofs.ethernet.network import Integers
 from clusterwright.proofs.ethernet.uplinks import FabricUplinks, Failure
 
 Floats = NDArray[np.float64]
+_NOTHING, _DIGITS = 1e-9, 12  # parts of a bandwidth that are none, and to which rows are the same
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -116,7 +117,16 @@ def _capped(rows: Floats) -> Floats:
 
 
 def _least(reach: Floats) -> float:
-    return min(1.0, float(reach.min(axis=0).sum()))
+    """What passes between the worst pair of rows."""
+    bound = float(reach.min(axis=0).sum())
+    if bound >= 1 or float(reach.sum(axis=1).min()) <= bound + _NOTHING:  # one row is the least at every top
+        return min(1.0, bound)
+    rows = _different(reach)
+    return min(1.0, *(float(np.minimum(row, rows[at:]).sum(axis=1).min()) for at, row in enumerate(rows)))
+
+
+def _different(rows: Floats) -> Floats:
+    return np.unique(rows.round(_DIGITS), axis=0)
 
 
 def left_after(unit: RoutedUnit, failure: Failure) -> float | None:
@@ -149,7 +159,7 @@ def left_after(unit: RoutedUnit, failure: Failure) -> float | None:
     if len(reach) < 2 or unit.healthy <= 0:
         return None
     left = _least(np.maximum(reach, 0)) / unit.healthy
-    return left if left > 1e-9 else 0.0
+    return left if left > _NOTHING else 0.0
 
 
 def _share_after(unit: RoutedUnit, gone: list[int], lost: dict[tuple[int, int], float]) -> Floats:
@@ -186,10 +196,11 @@ def leaf_cables_after(unit: RoutedUnit, links: Integers) -> Floats:
     low, high = unit.row[unit.uplinks.low[links]], unit.row[unit.uplinks.high[links]]
     part = unit.uplinks.gbps[links] / unit.uplinks.down[unit.uplinks.low[links]]
     hit = np.maximum(unit.reach[low] - part[:, None] * unit.share[high], 0)
-    ordered = np.sort(unit.reach, axis=0)
-    others = np.where(unit.reach.argmin(axis=0)[None, :] == low[:, None], ordered[1], ordered[0])
-    left = np.minimum(1.0, np.minimum(hit, others).sum(axis=1)) / unit.healthy
-    return np.where(left > 1e-9, left, 0.0)
+    left = np.full(len(links), unit.healthy)  # of pairs without the rack that is hit, at least
+    for row in _different(unit.reach):
+        left = np.minimum(left, np.minimum(hit, row).sum(axis=1))
+    left /= unit.healthy
+    return np.where(left > _NOTHING, left, 0.0)
 
 
 def upper_cables_after(unit: RoutedUnit, low: int, links: Integers) -> Floats:
@@ -203,10 +214,15 @@ def upper_cables_after(unit: RoutedUnit, low: int, links: Integers) -> Floats:
     weights[np.arange(len(links)), high] -= uplinks.gbps[links] / uplinks.down[low]
     changes = _capped(weights @ unit.share) - unit.share[at]
     hit = unit.below[:, at] != 0
-    reach = np.maximum(unit.reach[hit] + unit.below[hit, at][None, :, None] * changes[:, None, :], 0)
-    others = np.maximum(unit.reach[~hit], 0).min(axis=0, initial=np.inf)
-    left = np.minimum(1.0, np.minimum(reach.min(axis=1, initial=np.inf), others).sum(axis=1)) / unit.healthy
-    return np.where(left > 1e-9, left, 0.0)
+    # each row with what of it goes to that switch, which is what changes
+    own = _different(np.column_stack((unit.reach[hit], unit.below[hit, at])))
+    after = [np.maximum(row[:-1] + row[-1] * changes, 0) for row in own]
+    left = np.full(len(links), unit.healthy)  # of pairs that do not go through it, at least
+    for number, rows in enumerate(after):
+        for others in (*after[number:], *_different(unit.reach[~hit])):
+            left = np.minimum(left, np.minimum(rows, others).sum(axis=1))
+    left /= unit.healthy
+    return np.where(left > _NOTHING, left, 0.0)
 
 
 def worst_job(sizes: JobSize, failures: list[Failure]) -> tuple[float, int, RoutedUnit | None]:
