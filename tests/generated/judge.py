@@ -184,6 +184,9 @@ def _check_proof(rendered: Rendered, check: ProofCheck, foretold: Collection[str
         _require(check.name in foretold, f"refuted: {shown}")
     elif not verdict.is_proven:
         _require(len(verdict.word) >= SHORTEST_REASON, f"{check.name} does not say why: {verdict.word!r}")
+    added = [line.strip() for item in rendered.plan.spec.extra_config for line in item.lines]
+    strange = [place for place in verdict.unread if not any(line in place.what.text for line in added)]
+    _require(not strange, f"{check.name}: readers do not know what writers write: {strange[:3]}")
 
 
 def _check_inventory(plan: Plan) -> None:
