@@ -114,6 +114,18 @@ def test_a_digit_more_in_every_name_is_no_other_machine() -> None:
     assert sum(fabric.kept for fabric in changes.cables) == len(before.cables)
 
 
+def test_a_rack_that_goes_and_one_that_another_group_gets_are_two() -> None:
+    """Their switches may come at the same place in the count of their tier."""
+    before = plan_of("lab-roce")
+    gone = next(d for d in before.devices if d.role == "rsw" and before.group_by_name[d.group].node_group == "storage")
+    rack = replace(before.group_by_name[gone.group], name="x99", node_group="services")
+    come = replace(gone, name="rsw-x99", group=rack.name, groups=(rack.name,))
+    devices = tuple(come if device is gone else device for device in before.devices)
+    changes = device_changes(before, replace(before, groups=(*before.groups, rack), devices=devices))
+    assert not changes.renamed
+    assert ([d.name for d in changes.removed], [d.name for d in changes.added]) == ([gone.name], ["rsw-x99"])
+
+
 def test_equal_changes_are_told_once_and_are_the_bytes_that_differ(tmp_path: Path) -> None:
     before = plan_of("lab-ib")
     after = overlaid(tmp_path, "lab-ib", 'site:\n  ntp: ["10.98.240.124"]\n')

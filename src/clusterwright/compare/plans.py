@@ -65,12 +65,13 @@ def _renamed(before: Plan, after: Plan) -> Mapping[str, str]:
 
 
 def _seats(plan: Plan, now: Standing | None = None) -> Iterator[tuple[tuple[object, ...], Device]]:
-    """Devices with what tells them apart besides their names: their number in their node group or tier, under the names
-    that these have ``now``.
+    """Devices with what tells them apart besides their names: their number in their node group, or in their tier around
+    nodes of one, under the names that these have ``now``.
     """
     counts: Counter[tuple[object, ...]] = Counter()
     for device in plan.devices:
-        nodes, fabric = device.node_group, device.fabric
+        around = plan.group_by_name.get(device.group)
+        nodes, fabric = device.node_group or (around.node_group if around is not None else ""), device.fabric
         if now is not None:
             nodes, fabric = now.node_group(nodes), now.fabric(fabric)
         kind = (nodes, fabric, device.tier)
