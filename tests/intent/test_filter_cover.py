@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import time
 
 import pytest
 
+from clusterwright.intent import filter_cover
 from clusterwright.intent.filter_cover import Box, needed
 
 MANY, SECONDS = 8_000, 20.0
@@ -23,8 +26,12 @@ def brute(rules: list[list[Box]]) -> tuple[bool, ...]:
     return tuple(found)
 
 
+@pytest.mark.parametrize("few", [0, 512])
 @pytest.mark.parametrize("seed", range(30))
-def test_an_entry_is_needed_where_it_holds_a_point_that_none_before_does(seed: int) -> None:
+def test_an_entry_is_needed_where_it_holds_a_point_that_none_before_does(
+    seed: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filter_cover, "_FEW_BOXES", few)
     chosen = random.Random(seed)
     rules: list[list[Box]] = [[] for _ in range(20)]
     for rule in rules * 2:
@@ -43,3 +50,12 @@ def test_thousands_of_entries_are_compared_in_seconds() -> None:
     start = time.process_time()
     assert all(needed(rules))
     assert time.process_time() - start < SECONDS
+
+
+def test_a_small_cluster_is_linted_without_what_takes_long_to_import() -> None:
+    code = (
+        "import sys; from clusterwright import data_files, lint;"
+        "lint([data_files.folder('inventory') / 'lab-ib.yaml']); print('numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

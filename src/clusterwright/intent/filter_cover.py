@@ -29,6 +29,7 @@ ALL_ADDRESSES: Interval = (0, (1 << 128) - 1)
 # What a packet is: TCP, UDP, an ICMP type, anything else.
 _KINDS: dict[str, Interval] = {TCP: (0, 0), UDP: (1, 1), ICMP: (2, 257), ANY: (0, 258)}
 _FIRST_TYPE = 2
+_FEW_BOXES = 512
 _BOTH: Interval = (0, 1)
 _ONE: Interval = (0, 0)
 
@@ -75,10 +76,12 @@ def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
 
     A box is looked for among all before it at once, so that thousands take seconds; only what it meets is cut off.
     """
-    import numpy as np  # lint does without it where filters surely fit
-
     own = tuple(tuple(each) for each in rules)
     boxes = [box for each in own for box in each]
+    if len(boxes) <= _FEW_BOXES:
+        return _needed_of_few(own)
+    import numpy as np  # takes longer to import than few boxes take to compare
+
     places = [
         {end: at for at, end in enumerate(sorted({end for box in boxes for end in box[side]}))}
         for side in range(len(boxes[0]) if boxes else 0)
@@ -93,6 +96,29 @@ def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
         counts[start:end] = bool(left)
         found.append(bool(left))
         start = end
+    return tuple(found)
+
+
+def _needed_of_few(rules: Sequence[Sequence[Box]]) -> tuple[bool, ...]:
+    """As ``needed``, each box compared with those before it one by one."""
+    before: list[Box] = []
+    found: list[bool] = []
+    for own in rules:
+        left: list[Box] = []
+        for box in own:
+            pieces = [box]
+            for other in before:
+                for (low, high), (first, last) in zip(box, other, strict=True):
+                    if high < first or last < low:
+                        break
+                else:
+                    pieces = [rest for piece in pieces for rest in _minus(piece, other)]
+                    if not pieces:
+                        break
+            left += pieces
+        found.append(bool(left))
+        if left:
+            before += own
     return tuple(found)
 
 
