@@ -1,4 +1,5 @@
-"""Prints every figure as Markdown; name sections (`stages`, `eos`, `simulate`, …) to print only these.
+"""Prints every figure as Markdown; name sections (`stages`, `eos`, `simulate`, …) to print only these,
+or `largest`, which takes many minutes and is printed only where it is named.
 
 With `--smallest` each section runs over the small specs, once: its figures mean nothing, but that it runs does. The
 sections' names are what `--list` prints. `--write FILE` writes them into FILE too, between the comments
@@ -24,7 +25,10 @@ SECTIONS = {
     "rollout": "Previewing a pod, beside what the engine costs by itself",
     "deployment": "The whole RoCE cluster rendered, and deployed from nothing into a directory",
     "verify": "Proofs about the reference clusters at full size",
+    "largest": "Proofs about 131,072 GPUs, and what a pod of them costs",
 }
+BY_NAME = {"largest"}
+"""Sections that take longer than all others together, and are measured where somebody names them."""
 
 LIST, SMALLEST, WRITE = "--list", "--smallest", "--write"
 _BEGIN, _END = "<!-- benchmark {} -->\n", "<!-- end of {} -->\n"
@@ -42,7 +46,8 @@ def main(arguments: list[str]) -> int:
         print(f"no section {', '.join(unknown)}; there are: {', '.join(SECTIONS)}", file=sys.stderr)
         return 2
     text = file.read_text() if file else ""
-    for name in names or [name for name in SECTIONS if not file or _BEGIN.format(name) in text]:
+    usual = [name for name in SECTIONS if name not in BY_NAME]
+    for name in names or [name for name in usual if not file or _BEGIN.format(name) in text]:
         report = import_module(f"benchmarks.{name}").report(is_smallest=SMALLEST in arguments)
         report += f"\n\nBeside it a bare loop of 20 million additions took {loop_s():.2f} s of processor time.\n"
         print(f"## {SECTIONS[name]}\n\n{report}", flush=True)
