@@ -333,6 +333,15 @@ def test_known_settings_of_a_host_that_no_claim_is_about_are_told(
     assert f'{NODE}:/{path}:1: "the whole file: it differs from what the spec renders' in files["unjudged"]
 
 
+def test_a_switch_that_says_it_otherwise_is_named(read_back: Path) -> None:
+    edit(read_back / "mgmt-00" / "mnt/flash/startup-config", "hostname ", "alias conf configure\nhostname ")
+    files = answers(str(read_back), "--spec", INFINIBAND)["files"]
+    assert (
+        "Not what the spec renders, so that claims are made of what each line says: mgmt-00:/mnt/flash/startup-config."
+        in (files["notes"])
+    )
+
+
 @pytest.mark.parametrize("strange", ["etc/cron.d/open", "etc/nftables.d/open.nft", "etc/rc.local"])
 def test_a_file_that_the_spec_does_not_render_is_not_passed_over(read_back: Path, strange: str) -> None:
     file = read_back / NODE / strange

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from clusterwright.and_more import and_more
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.tree import RenderedTree, Rendering
+from clusterwright.proofs.unread import UNREAD
 
 _SHOWN = 3
 _NO_MANIFEST = (
@@ -26,6 +27,10 @@ def _judge(tree: RenderedTree) -> Verdict:
     if tree.is_read_back and own:
         names = and_more([f"{device}:/{path}" for device, path in own], _SHOWN)
         notes.append(f"Beside what the spec renders: {names}.")
+    reworded = sorted(place for place in tree.others if place[1] in UNREAD and place in tree.rendering.files)
+    if reworded:
+        names = and_more([f"{device}:/{path}" for device, path in reworded], _SHOWN)
+        notes.append(f"Not what the spec renders, so that claims are made of what each line says: {names}.")
     found = [*_missing(tree), *_strangers(others, tree.rendering)]
     if not tree.is_read_back:
         found += [Counterexample(device, path, 0, "the spec renders no such file") for device, path in own]

@@ -77,6 +77,8 @@ EOS_CASES: dict[str, tuple[str, Edit]] = {
     "eAPI in both VRFs": (SSW, put("   vrf default\n      shutdown\n", "   vrf default\n      no shutdown\n")),
     "SNMP in both VRFs": (SSW, put("no snmp-server vrf default", "snmp-server vrf default")),
     "SNMP in both VRFs, as EOS has it by itself": (SSW, put("no snmp-server vrf default\n", "")),
+    "an address in another fabric": (SSW, added("interface Loopback7", "   ipv6 address fd00:1ab:b:ffff::99/128")),
+    "an address among managed ports": (SSW, added("interface Vlan300", "   ip address 10.99.0.77/25")),
     "a management address of another switch": (SSW, lambda text: MANAGED.sub(r"\g<1>10.99.0.17/25", text)),
     "a management address that is no planned one": (SSW, lambda text: MANAGED.sub(r"\g<1>10.99.0.99/25", text)),
     "a management network that is no planned one": (SSW, lambda text: MANAGED.sub(r"\g<1>\2/26", text)),
@@ -210,7 +212,8 @@ CASES: dict[str, tuple[str, str, str, Edit]] = (
 # What only the plan can tell: whose cable, address or neighbour it is.
 BY_PLAN = re.compile(
     "nobody planned|stranger|of nobody|elsewhere|everything announced|EOS: a tunnel|of the neighbour alone"
-    "|within the port|of another switch|another host|no planned one|, planned|by a host|log to a host|with a host"
+    "|within the port|another fabric|among managed ports"
+    "|of another switch|another host|no planned one|, planned|by a host|log to a host|with a host"
 )
 
 

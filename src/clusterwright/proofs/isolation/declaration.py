@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from ipaddress import ip_address, ip_network
 
-from clusterwright.packets.ranges import Ranges, ranges
+from clusterwright.packets.ranges import EMPTY, Ranges, ranges
 from clusterwright.plan.boot import relay_targets, server_addresses
 from clusterwright.plan.model import Device, Plan
 from clusterwright.plan.zone_addresses import zone_addresses
@@ -95,6 +95,8 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         ),
         management=management,
         plumbing=tuple((each.version, _range([each])) for each in _plumbing(plan)),
+        networks={fabric.name: _networks(fabric) for fabric in plan.spec.fabrics},
+        switches={each.name: each.fabric for each in plan.devices if each.kind == "switch" and each.fabric},
         addresses=addresses,
         linked={name: frozenset(ports) for name, ports in linked.items()},
         logins=_operators(plan),
@@ -159,6 +161,15 @@ def _plumbing(plan: Plan) -> list[Network]:
         if fabric.addressing is not None:
             own += [fabric.addressing.loopbacks, fabric.addressing.links]
     return own
+
+
+def _networks(fabric: Fabric) -> dict[int, Ranges]:
+    """All addresses of a fabric by IP version: of its hosts, its switches and the links between them."""
+    found: dict[int, Ranges] = {}
+    if fabric.addressing is not None:
+        for each in (fabric.addressing.hosts, fabric.addressing.loopbacks, fabric.addressing.links):
+            found[each.version] = found.get(each.version, EMPTY) | _range([each])
+    return found
 
 
 def _version(fabric: Fabric) -> int:

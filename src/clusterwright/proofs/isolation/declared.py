@@ -122,6 +122,8 @@ class DeclaredIsolation:
     ``fabrics_of`` the fabrics that it is attached to, ``addresses`` all hosts'
     addresses with device and port. ``management`` are the management ports of switches: device to fabric. ``plumbing``
     are other addresses that routes may lead to, with their version: switches' own, and the site's servers.
+    ``networks`` are all addresses of each fabric by IP version, of hosts and of its switches, ``switches`` the fabric
+    of each switch.
     ``linked`` are the ports of each switch that a cable or a border is planned for.
     ``logins`` are the operators of switches, ``added_logins`` by switch the same with what the spec adds there by
     hand, and ``snmp_users`` the users of SNMP.
@@ -139,6 +141,8 @@ class DeclaredIsolation:
     borders: tuple[DeclaredBorder, ...]
     management: Mapping[str, str]
     plumbing: tuple[tuple[int, Ranges], ...]
+    networks: Mapping[str, Mapping[int, Ranges]]
+    switches: Mapping[str, str]
     addresses: Mapping[tuple[int, int], tuple[str, str]]
     linked: Mapping[str, frozenset[str]]
     logins: Mapping[str, DeclaredLogin]
@@ -201,7 +205,8 @@ class DeclaredIsolation:
         """What is wrong with an address of a switch's interface, with or without its length; "" where it is planned.
 
         A management port has the address that the plan gives it, in a network as large as that behind the switch where
-        it enters, and no interface has that of another device. Raises ValueError for what is no address.
+        it enters, and no interface has that of another device or of another fabric's networks. Raises ValueError for
+        what is no address.
         """
         version, number, length = _begins(text)
         planned = self._management.get((switch, port))
@@ -210,7 +215,20 @@ class DeclaredIsolation:
         owner, _ = self.addresses.get((version, number), (switch, ""))
         if owner != switch:
             return f"{port} has the address {text}, which is that of {owner}"
+        if planned is None and (fabric := self._elsewhere(switch, version, number)):
+            return f"{port} has the address {text}, which is in a network of the fabric {fabric}"
         return "" if self.knows(text) else f"{port} has the address {text}, which is on no planned network"
+
+    def _elsewhere(self, switch: str, version: int, number: int) -> str:
+        """The fabric in whose networks an address is, "" where the switch is in it itself, or where it is in none.
+
+        Nothing is known of a switch's own address in the management network where no cable leads there.
+        """
+        own = {self.switches.get(switch, "")}
+        if not any(name == switch for name, _ in self._management):
+            own.add(self.management.get(switch, ""))
+        found = [name for name, networks in self.networks.items() if number in networks.get(version, EMPTY)]
+        return "" if not found or own & {*found} else found[0]
 
     def owner(self, text: str) -> str:
         """The device whose host's or management port's address this is; "" for another, or what is no address."""
