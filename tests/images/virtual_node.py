@@ -105,7 +105,7 @@ def boot(
     masks = " ".join(f"systemd.mask={unit}" for unit in (*WITHOUT_HARDWARE, *ON_DEMAND))
     console, said = folder / "console", folder / "said"
     command = [
-        *("qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "Nehalem", "-smp", "1"),
+        *("qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max,la57=off", "-smp", "1"),
         *("-m", str(MEMORY_MB), "-nodefaults", "-no-reboot", "-display", "none"),
         *("-kernel", str(machine.kernel), "-initrd", str(initrd)),
         *("-append", f"console=ttyS0 panic=-1 {masks} {machine.parameters}"),
