@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from functools import cached_property, partial
+from itertools import count, groupby, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
@@ -53,6 +54,31 @@ DAY = date(2026, 6, 1)
 _LIMITS = AcceptanceLimits(60, 0.97, 0.9)
 
 
+class Files:
+    """What each device holds, in the order of the plan: rendered as far as somebody looks, and equal to the same."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._rendering = groupby(render_devices(plan), key=lambda each: each.device)
+        self._rendered: list[Any] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        for at in count():
+            if at == len(self._rendered):
+                self._rendered.append(answer(self._next))
+            if self._rendered[at] is None:
+                return
+            yield self._rendered[at]
+
+    def _next(self) -> Any:
+        device, files = next(self._rendering, ("", ()))
+        return (device, {each.path: (each.content, each.mode) for each in files}) if device else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Files) and all(mine == its for mine, its in zip_longest(self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # as of what is compared by what it holds, and grows
+
+
 class Seen:
     """Everything that anybody can see of ``document``, each kind computed when it is asked for."""
 
@@ -87,22 +113,25 @@ class Seen:
         return self.built.groups, self.built.devices, self.built.cables, self.built.subnets
 
     @cached_property
-    def files(self) -> Any:
-        return self._answer(self._files)
+    def files(self) -> Files:
+        return Files(self.built)
 
     @cached_property
     def images(self) -> Any:
         return node_images(self.built), fetched(self.built)
 
     @cached_property
-    def report(self) -> Any:
+    def lists(self) -> Any:
         listed = Inventory(self.built)
-        lists = (*ansible_lines(listed), *json_lines(listed, figures(self.built)))
-        return report_files(self.built, self.lint.findings), lists
+        return *ansible_lines(listed), *json_lines(listed, figures(self.built))
+
+    @cached_property
+    def report(self) -> Any:
+        return report_files(self.built, self.lint.findings)
 
     @cached_property
     def placements(self) -> Any:
-        return tuple(self._answer(partial(self._placement, job)) for job in self.spec.jobs)
+        return tuple(answer(partial(self._placement, job)) for job in self.spec.jobs)
 
     @cached_property
     def rollout(self) -> Any:
@@ -116,7 +145,7 @@ class Seen:
     @cached_property
     def acceptance(self) -> Any:
         pods = sorted({device.pod for device in self.built.devices if device.kind == "node" and device.pod})
-        return tuple(self._answer(partial(acceptance_plans, self.built, pod, _LIMITS)) for pod in pods)
+        return tuple(answer(partial(acceptance_plans, self.built, pod, _LIMITS)) for pod in pods)
 
     @cached_property
     def keys(self) -> Any:
@@ -126,7 +155,7 @@ class Seen:
         return (
             tuple(steps(schedule, ledger, DAY)),
             tuple(overdue(schedule, ledger, DAY)),
-            self._answer(partial(certificate_dues, schedule, folder, DAY)),
+            answer(partial(certificate_dues, schedule, folder, DAY)),
         )
 
     @cached_property
@@ -135,9 +164,6 @@ class Seen:
             return tuple(
                 self._secret(Path(folder) / "secrets.yaml", item) for item in self.document.data.get("secrets", ())
             )
-
-    def _files(self) -> Any:
-        return {(each.device, each.path): (each.content, each.mode) for each in render_devices(self.built)}
 
     def _placement(self, job: Job) -> str:
         room = room_for(self.built, job)
@@ -166,18 +192,19 @@ class Seen:
     def _secret(self, file: Path, item: Any) -> Any:
         file.write_text(json.dumps({"secrets": [item]}))
         source = SecretFile(file, Path("keys"))
-        return self._answer(partial(source.fetch, None)).replace(str(file.parent), ""), self._answer(source.versions)
-
-    @staticmethod
-    def _answer(ask: Callable[[], Any]) -> Any:
-        try:
-            return ask()
-        except ClusterwrightError as error:
-            return str(error)
+        return answer(partial(source.fetch, None)).replace(str(file.parent), ""), answer(source.versions)
 
 
-KINDS = ("plan", "files", "placements", "rollout", "acceptance", "keys", "secrets", "images", "report")
-CHEAP = KINDS[:-2]
+def answer(ask: Callable[[], Any]) -> Any:
+    """What ``ask`` gives, or why it refuses."""
+    try:
+        return ask()
+    except ClusterwrightError as error:
+        return str(error)
+
+
+KINDS = ("plan", "files", "placements", "rollout", "acceptance", "keys", "secrets", "images", "lists", "report")
+CHEAP = KINDS[:-3]
 
 
 def difference(one: Seen, other: Seen, kinds: tuple[str, ...] = KINDS) -> str | None:
