@@ -23,6 +23,7 @@ class Store:
         self.refuses: Callable[[str, Record], str | None] = lambda endpoint, body: None
         self.forgets_tags: set[str] = set()
         self.breaks_after: int | None = None
+        self.times_out: Callable[[str, str, int], bool] = lambda method, endpoint, count: False
         self.asked: list[tuple[str, str, int]] = []
         self._next = 1
 
@@ -70,6 +71,8 @@ class _Handler(BaseHTTPRequestHandler):
         store.asked.append((method, endpoint, len(body)))
         if self.headers["Authorization"] != f"Token {TOKEN}":
             self.answer(403, {"detail": "Invalid token"})
+        elif store.times_out(method, endpoint, len(body) or int(parse_qs(url.query)["limit"][0])):
+            self.answer(504, "<html>upstream request timeout</html>")
         elif method == "GET":
             query = parse_qs(url.query)
             start, size = int(query["offset"][0]), min(int(query["limit"][0]), 50)

@@ -96,12 +96,13 @@ def _free_port() -> int:
         return port
 
 
-def _run(*command: str | Path, account: str | None = None, folder: str = "/", **more: str) -> None:
+def _run(*command: str | Path, account: str | None = None, folder: str = "/", **more: str) -> str:
     prefix = ("runuser", "-u", account, "--") if account and os.getuid() == 0 else ()
     done = subprocess.run(
         [*prefix, *command], capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, **more}
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @contextmanager
@@ -156,9 +157,12 @@ class Serving(NamedTuple):
     settings: Mapping[str, str]
 
     def load(self, folder: Path) -> None:
-        """Runs the program that fills a Nautobot from within, in the folder that it lies in."""
+        """Runs the program that fills a server from within, in the folder that it lies in, and what it names then."""
         program = "import runpy; runpy.run_path('load.py', run_name='__main__')"
-        _run(self.command, "shell", "--interface", "python", "--command", program, folder=str(folder), **self.settings)
+        shell = ("--interface", "python") if self.command.name == NAUTOBOT.command else ()
+        said = _run(self.command, "shell", *shell, "--command", program, folder=str(folder), **self.settings)
+        for line in said.partition(" commands:\n")[2].splitlines():
+            _run(self.command, *line.split(), **self.settings)
 
 
 @contextmanager

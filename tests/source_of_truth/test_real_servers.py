@@ -41,7 +41,7 @@ def nautobot_url(nautobot: Serving) -> str:
 
 
 @pytest.fixture(scope="module")
-def netbox_url() -> Iterator[str]:
+def netbox() -> Iterator[Serving | str]:
     url = os.environ.get("CLUSTERWRIGHT_NETBOX")
     if url:
         yield url
@@ -49,7 +49,12 @@ def netbox_url() -> Iterator[str]:
         pytest.skip("no Python here runs NetBox, and CLUSTERWRIGHT_NETBOX names no server")
     else:
         with tempfile.TemporaryDirectory() as place, serving(NETBOX, Path(place)) as server:
-            yield server.url
+            yield server
+
+
+@pytest.fixture(scope="module")
+def netbox_url(netbox: Serving | str) -> str:
+    return netbox if isinstance(netbox, str) else netbox.url
 
 
 @pytest.fixture(autouse=True)
@@ -110,12 +115,16 @@ def test_netbox_takes_every_row_of_every_file_and_sync_finds_them(netbox_url: st
     assert (after.return_value, after.stdout) == (0, ""), after.output
 
 
-def test_filled_from_within_a_nautobot_has_what_is_planned_and_is_not_filled_twice(
-    nautobot: Serving, tmp_path: Path
+@pytest.mark.parametrize("kind", ["nautobot", "netbox"])
+def test_filled_from_within_a_server_has_what_is_planned_and_is_not_filled_twice(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    replace_files(tmp_path, loaded_files(Inventory(plan_of("lab-nvue"))))
-    nautobot.load(tmp_path)
-    after = run("nautobot", nautobot.url, "lab-nvue", whole=True)
+    server = request.getfixturevalue(kind)
+    if not isinstance(server, Serving):
+        pytest.skip("CLUSTERWRIGHT_NETBOX names a server whose commands run elsewhere")
+    replace_files(tmp_path, loaded_files(SERVER_KINDS[kind], Inventory(plan_of("lab-nvue"))))
+    server.load(tmp_path)
+    after = run(kind, server.url, "lab-nvue", whole=True)
     assert (after.return_value, after.stdout) == (0, ""), after.output
     with pytest.raises(AssertionError, match="use `clusterwright sync`"):
-        nautobot.load(tmp_path)
+        server.load(tmp_path)

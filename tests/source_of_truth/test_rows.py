@@ -138,11 +138,12 @@ def test_the_files_have_names_that_people_use(tmp_path: Any) -> None:
     assert {each[f"termination_{side}_id"] for each in ends for side in "ab"} <= interfaces
 
 
-def test_what_fills_a_nautobot_from_within_is_its_rows_and_a_program() -> None:
+@pytest.mark.parametrize("kind", sorted(SERVER_KINDS))
+def test_what_fills_a_server_from_within_is_its_rows_and_a_program(kind: str) -> None:
     inventory = Inventory(plan_of("lab-tenants"))
-    files = {name: "".join(lines) for name, lines in loaded_files(inventory).items()}
+    files = {name: "".join(lines) for name, lines in loaded_files(SERVER_KINDS[kind], inventory).items()}
     tables, *rows = map(json.loads, files["rows.jsonl"].splitlines())
-    planned = list(SERVER_KINDS["nautobot"].rows(Listing(inventory)))
+    planned = list(SERVER_KINDS[kind].rows(Listing(inventory)))
     assert [(name, tuple(key)) for name, key, _ in rows] == [(row.table, row.key) for row in planned]
     assert {name for name, _, _ in rows} <= {table["name"] for table in tables}
     compile(files["load.py"], "load.py", "exec")
@@ -163,7 +164,10 @@ def test_what_needs_quotation_marks_has_them(tmp_path: Path) -> None:
         assert (told["gpu-p00r00n0"]["serial"], told["gpu-p00r00n1"]["serial"]) == (serial, "")
         laid = csv.DictReader(io.StringIO(files[f"{cables}.csv"]))
         assert [each["label"] for each in laid if each["label"]] == [label]
-    rows = [json.loads(line) for line in "".join(loaded_files(Inventory(plan))["rows.jsonl"]).splitlines()[1:]]
+    rows = [
+        json.loads(line)
+        for line in "".join(loaded_files(SERVER_KINDS["nautobot"], Inventory(plan))["rows.jsonl"]).splitlines()[1:]
+    ]
     assert [row[2]["serial"] for row in rows if row[0] == "devices" and "serial" in row[2]] == [serial]
 
 

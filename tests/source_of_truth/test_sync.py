@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from tests.source_of_truth.fake_server import TOKEN, Record, Store, serving
 
 from clusterwright.cli.servers.sync import sync
+from clusterwright.source_of_truth.applying import paced
 
 SPEC = Path(__file__).parents[2] / "inventory" / "lab-roce.yaml"
 RACK = ("--pod", "p00r00")
@@ -166,6 +167,36 @@ def test_a_server_that_fails_on_the_way_loses_nothing() -> None:
     store.breaks_after = None
     assert run(store, *RACK).return_value == 0
     assert len(store.of("dcim/interfaces")) == 173
+
+
+def test_a_request_that_takes_too_long_is_halved() -> None:
+    store = Store()
+    run(store, *RACK)
+    for each in store.of("dcim/interfaces")[:40]:
+        each["type"] = "virtual"
+    written(store)
+    store.times_out = lambda method, endpoint, count: count > (30 if method == "GET" else 7)
+    found = run(store, *RACK)
+    assert found.return_value == 0, found.output
+    store.times_out = lambda method, endpoint, count: False
+    written(store)
+    assert (run(store, *RACK).return_value, written(store)) == (0, Counter())
+
+
+def test_objects_that_may_be_there_are_not_made_again() -> None:
+    store = Store()
+    store.times_out = lambda method, endpoint, count: (method, endpoint) == ("POST", "dcim/interfaces")
+    found = run(store, *RACK)
+    assert found.return_value == 2
+    assert "does not answer in time (504)" in found.output
+    assert written(store)["POST dcim/interfaces"] <= 4 * 25  # what was under way over four connections, once
+
+
+@pytest.mark.parametrize(
+    ("sent", "seconds", "next_one"), [(25, 0.1, 50), (25, 15, 25), (25, 30, 12), (200, 3, 200), (1, 400, 1), (5, 0, 50)]
+)
+def test_requests_are_as_large_as_the_server_is_fast(sent: int, seconds: float, next_one: int) -> None:
+    assert paced(sent, seconds, 200 if sent == 200 else 25) == next_one
 
 
 def test_a_wrong_token_and_a_missing_one_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import click
 from clusterwright.finding import ClusterwrightError
 
 FORMATS = (
-    "json", "csv", "ansible", "dns", "prometheus", "crew", "labels", "monitoring", "netbox", "nautobot", "nautobot-load"
+    "json", "csv", "ansible", "dns", "prometheus", "crew", "labels", "monitoring", "netbox", "nautobot",
+    "netbox-load", "nautobot-load",
 )  # fmt: skip
 FOLDERS = frozenset(FORMATS) - {"json", "ansible", "prometheus"}
 
@@ -42,7 +43,7 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
     monitoring  rules, alerts, dashboards and targets of Prometheus, Grafana, gnmic,
              snmp_exporter and ANTA, in the folder --out
     netbox   files in the order in which NetBox imports them, in the folder --out; nautobot likewise
-    nautobot-load  a program that fills an empty place from within Nautobot, and its rows
+    netbox-load  a program that fills an empty place from within NetBox, and its rows; nautobot-load likewise
     ansible  an inventory for `ansible-inventory -i FILE.json`
 
     Exit status: 0 written, 2 could not run.
@@ -74,9 +75,12 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
             "dns": partial(zone_files, serial=serial),
             "labels": label_sheets,
             "monitoring": monitoring_files,
-            "nautobot-load": partial(loaded_files, site=site),
         }
-        folders |= {name: partial(imported_files, kind, site=site) for name, kind in SERVER_KINDS.items()}
+        for name, kind in SERVER_KINDS.items():
+            folders |= {
+                name: partial(imported_files, kind, site=site),
+                f"{name}-load": partial(loaded_files, kind, site=site),
+            }
         written = replace_files(out, folders[form](chosen))
         click.echo(f"wrote {', '.join(str(path) for path in written)}", err=True)
         return 0

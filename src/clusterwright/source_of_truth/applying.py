@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from concurrent.futures import CancelledError
+import time
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.source_of_truth.client import RefusedError
+from clusterwright.source_of_truth.client import RefusedError, UnansweredError
 from clusterwright.source_of_truth.difference import NotThereError, identity_of
 from clusterwright.source_of_truth.rows import Ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from concurrent.futures import Future
 
     from clusterwright.source_of_truth.difference import RowChange, ServerDifference, ServerObjects
     from clusterwright.source_of_truth.rows import KeptTable, Key
 
-_AT_A_TIME = 100  # objects a request: a busy server answers within half a minute
+# Objects a request. Proxies before these servers wait for a minute (nginx, HAProxy), which a hundred cables may take.
+_AT_FIRST, _AT_MOST, _WISHED_S = 25, 200, 15
 
 
 class Failed(NamedTuple):
@@ -77,7 +79,7 @@ def _fill(known: ServerObjects, table: KeptTable, found: ServerDifference, done:
     if amended:
         return
     items = _items(known, table, found.make[table.name], done, changing=False)
-    for batch, answer in _retried(known, items, partial(known.client.make, table.endpoint), done, table):
+    for batch, answer in _retried(known, items, partial(known.client.make, table.endpoint), done, table, twice=False):
         done.made[table.name] += len(batch)
         untagged: list[_Item] = []
         for item, record in zip(batch, answer, strict=True):
@@ -108,47 +110,69 @@ def _items(
 
 
 def _retried(
-    known: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable
-) -> Iterator[tuple[Sequence[_Item], Any]]:
+    known: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable,
+    *, twice: bool = True,
+) -> Iterator[tuple[Sequence[_Item], Any]]:  # fmt: skip
     """The batches; what is refused is tried once more at the end, when what was in its way may have moved."""
     before = len(done.failed)
-    yield from _batches(known, items, send, done, table)
+    yield from _batches(known, items, send, done, table, twice=twice)
     refused = {failed.key for failed in done.failed[before:]}
     if refused and len(refused) < len(items):
         del done.failed[before:]
-        yield from _batches(known, [item for item in items if item.key in refused], send, done, table)
+        yield from _batches(known, [item for item in items if item.key in refused], send, done, table, twice=twice)
 
 
 def _batches(
-    known: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable
-) -> Iterator[tuple[Sequence[_Item], Any]]:
+    known: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable,
+    *, twice: bool = True,
+) -> Iterator[tuple[Sequence[_Item], Any]]:  # fmt: skip
     """Sends the items, several requests at a time, and gives those that were taken with their answer.
 
-    A request that is refused is halved until the objects stand alone that it was refused for.
+    A request that is refused is halved until the objects stand alone that it was refused for. One without an answer is
+    halved where sending it ``twice`` does no harm; where objects would be there twice, it ends everything.
     """
-    waiting = [items[at : at + _AT_A_TIME] for at in range(0, len(items), _AT_A_TIME)]
-    while waiting:
-        halves: list[Sequence[_Item]] = []
-        stopped: ClusterwrightError | None = None
-        asked = [(batch, known.client.pool.submit(send, [item.body for item in batch])) for batch in waiting]
-        for batch, answer in asked:
-            try:
-                yield batch, answer.result()
-            except RefusedError as refused:
-                if len(batch) == 1:
-                    done.failed.append(Failed(table.name, batch[0].key, str(refused)))
-                else:
-                    middle = len(batch) // 2
-                    halves += [batch[:middle], batch[middle:]]
-            except CancelledError:
-                continue
-            except ClusterwrightError as error:
-                for _, other in asked:
-                    other.cancel()
+    waiting: deque[Sequence[_Item]] = deque([items] if items else [])
+    asked: deque[tuple[Sequence[_Item], Future[tuple[float, Any]]]] = deque()
+    at_a_time = _AT_FIRST
+    stopped: ClusterwrightError | None = None
+    while waiting or asked:
+        while waiting and len(asked) < known.client.connections:
+            batch = waiting.popleft()
+            if len(batch) > at_a_time:
+                waiting.appendleft(batch[at_a_time:])
+                batch = batch[:at_a_time]
+            asked.append((batch, known.client.pool.submit(_timed, send, [item.body for item in batch])))
+        batch, answer = asked.popleft()
+        try:
+            seconds, told = answer.result()
+            at_a_time = paced(len(batch), seconds, at_a_time)
+            yield batch, told
+        except (RefusedError, UnansweredError) as error:
+            middle = len(batch) // 2
+            if isinstance(error, UnansweredError) and not (twice and middle):
                 stopped = stopped or error
+            elif middle:
+                waiting += [batch[:middle], batch[middle:]]
+            else:
+                done.failed.append(Failed(table.name, batch[0].key, str(error)))
+        except ClusterwrightError as error:
+            stopped = stopped or error
         if stopped is not None:
-            raise stopped
-        waiting = halves
+            waiting.clear()
+    if stopped is not None:
+        raise stopped
+
+
+def _timed(send: Callable[[list[Any]], Any], bodies: list[Any]) -> tuple[float, Any]:
+    began = time.monotonic()
+    answer = send(bodies)
+    return time.monotonic() - began, answer
+
+
+def paced(sent: int, seconds: float, at_a_time: int) -> int:
+    """How many objects the next request takes, when one of ``sent`` took so long: what the server does in _WISHED_S."""
+    wished = int(sent * _WISHED_S / max(seconds, 0.001))
+    return max(1, min(wished, 2 * at_a_time, _AT_MOST))
 
 
 def told_of(failed: Sequence[Failed], most: int) -> Iterator[str]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _PAGE = 1000  # what both serve at most, unless they are told otherwise; fewer are taken as they come
 _TIMEOUT_S = 300  # a hundred cables take a busy server half a minute
+_LEAST_PAGE = 20  # objects; a server that has no time for so few is not there
 _MOST_SHOWN = 300
 
 
@@ -32,6 +33,10 @@ class RefusedError(ClusterwrightError):
     def __init__(self, status: int, what: str) -> None:
         super().__init__(what)
         self.status = status
+
+
+class UnansweredError(ClusterwrightError):
+    """No answer within the time that the server, or a proxy before it, has for one: nobody knows what was done."""
 
 
 class Client:
@@ -49,6 +54,7 @@ class Client:
         }
         self._own = threading.local()
         self._open: list[http.client.HTTPConnection] = []
+        self.connections, self._at_a_time = connections, _PAGE
         self.pool = ThreadPoolExecutor(connections)
 
     def __enter__(self) -> Self:
@@ -62,13 +68,20 @@ class Client:
 
     def read(self, endpoint: str, query: Sequence[tuple[str, str]]) -> Iterator[Record]:
         """Every object of a list. Raises RefusedError, and ClusterwrightError for a server that does not answer."""
-        first = self._page(endpoint, query, 0)
+        while True:
+            try:
+                first = self._page(endpoint, query, 0, self._at_a_time)
+                break
+            except UnansweredError:
+                if self._at_a_time < _LEAST_PAGE:
+                    raise
+                self._at_a_time //= 2
         yield from first["results"]
-        size = len(first["results"])
+        size = len(first["results"])  # a server may give fewer than it is asked for
         if size:
             rest = range(size, first["count"], size)
-            for page in self.pool.map(lambda offset: self._page(endpoint, query, offset, size), rest):
-                yield from page["results"]
+            for page in self.pool.map(lambda offset: self._halved(endpoint, query, offset, size), rest):
+                yield from page
 
     def make(self, endpoint: str, objects: Sequence[Record]) -> Sequence[Record]:
         """Makes all of ``objects`` or none: as the server has them then, in the same order."""
@@ -82,7 +95,22 @@ class Client:
         """Deletes objects: all of them or none."""
         self._ask("DELETE", f"{endpoint}/", [{"id": each} for each in ids])
 
-    def _page(self, endpoint: str, query: Sequence[tuple[str, str]], offset: int, size: int = _PAGE) -> Any:
+    def _halved(self, endpoint: str, query: Sequence[tuple[str, str]], offset: int, size: int) -> Sequence[Record]:
+        """A page that is not the first: in halves where the server has not the time for the whole."""
+        try:
+            results: Sequence[Record] = self._page(endpoint, query, offset, size)["results"]
+            return results
+        except UnansweredError:
+            if size < _LEAST_PAGE:
+                raise
+        half = size // 2
+        self._at_a_time = min(self._at_a_time, half)
+        return [
+            *self._halved(endpoint, query, offset, half),
+            *self._halved(endpoint, query, offset + half, size - half),
+        ]
+
+    def _page(self, endpoint: str, query: Sequence[tuple[str, str]], offset: int, size: int) -> Any:
         page = [*query, ("limit", str(size)), ("offset", str(offset))]
         answer = self._ask("GET", f"{endpoint}/?{urlencode(page)}")
         if not isinstance(answer, dict) or "results" not in answer:
@@ -102,10 +130,12 @@ class Client:
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
                 # A server closes what has been idle; only what changes nothing may be asked twice.
-                if method != "GET" or attempt == 2:
-                    raise ClusterwrightError(f"{self.url} does not answer: {error}.") from error
+                if method != "GET" or attempt == 2 or isinstance(error, TimeoutError):
+                    raise UnansweredError(f"{self.url} does not answer: {error}.") from error
         if answer.status in {http.client.UNAUTHORIZED, http.client.FORBIDDEN}:
             raise ClusterwrightError(f"{self.url} refuses the token ({answer.status}): {_shortened(text)}")
+        if answer.status in {http.client.BAD_GATEWAY, http.client.SERVICE_UNAVAILABLE, http.client.GATEWAY_TIMEOUT}:
+            raise UnansweredError(f"{self.url} does not answer in time ({answer.status}): {_shortened(text)}")
         if answer.status >= http.client.INTERNAL_SERVER_ERROR:
             raise ClusterwrightError(f"{self.url} failed ({answer.status}): {_shortened(text)}")
         if answer.status >= http.client.MULTIPLE_CHOICES:

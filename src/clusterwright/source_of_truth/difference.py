@@ -116,13 +116,10 @@ class ServerObjects:
         return value
 
     def _read(self, table: KeptTable) -> None:
-        query = self._query(table)
-        if query is None:
-            return
         keep = {name for row in self.rows[table.name] for name in row.fields} | {"id", "tags"} | self._further
         keep |= {name for each in self.system.tables if each.amends == table.name for name in _AMENDED}
         tag = self.ids["tags"].get((self._tag,), MISSING)
-        for record in self.client.read(table.endpoint, query):
+        for record in self._list(table):
             key = self._key(table, record)
             if key is None:
                 continue
@@ -161,21 +158,38 @@ class ServerObjects:
                 self.ids["devices"][row.key] = self.ids["devices"].pop(key)
                 self._keys["devices"][record["id"]] = row.key
 
+    def _list(self, table: KeptTable) -> Iterator[Record]:
+        """The objects that are looked at. Of ours, the server is not asked for tags where that is dear: it has ours."""
+        query = self._query(table)
+        if query is None:
+            return
+        common, rows = self.system.query, self.rows[table.name]
+        tag = self.ids["tags"].get((self._tag,))
+        if self.system.tagged is None or tag is None or not rows or "tags" not in rows[0].fields:
+            yield from self.client.read(table.endpoint, [*common.items(), *query])
+            return
+        parameter, cheaper = self.system.tagged
+        ours = {**common, **cheaper, parameter: self._tag}
+        yield from (
+            {**record, "tags": [{"id": tag}]} for record in self.client.read(table.endpoint, [*ours.items(), *query])
+        )
+        others = {**common, f"{parameter}__n": self._tag}
+        yield from self.client.read(table.endpoint, [*others.items(), *query])
+
     def _query(self, table: KeptTable) -> list[tuple[str, str]] | None:
         """The parameters that choose what is looked at; None where there can be nothing."""
-        common = list(self.system.query.items())
         if table.within is None:
-            return common
+            return []
         parameter, other = table.within
         if parameter == "tag":
-            return [*common, ("tag", self._tag)] if (self._tag,) in self.ids["tags"] else None
+            return [("tag", self._tag)] if (self._tag,) in self.ids["tags"] else None
         if other is None:
             values = {str(row.fields[parameter]) for row in self.rows[table.name]}
         else:
             values = {
                 str(found) for row in self.rows[other] if (found := self.id_of(Ref(other, row.key))) is not MISSING
             }
-        return [*common, *((parameter, value) for value in sorted(values))] if values else None
+        return [(parameter, value) for value in sorted(values)] if values else None
 
     def _key(self, table: KeptTable, record: Record) -> Key | None:
         if table.locate is not None:

@@ -397,4 +397,5 @@ NAUTOBOT = ServerKind(
     {"depth": "0", "exclude_m2m": "false"},
     lambda _: "Token",
     tuple((endpoint, "device") for endpoint in BELONGINGS),
+    ("tags", {"exclude_m2m": "true"}),
 )

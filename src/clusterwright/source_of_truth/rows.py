@@ -128,9 +128,10 @@ class KeptTable:
 class ServerKind:
     """A kind of server: its tables in the order in which they can be filled, what goes into them, and as which files.
 
-    ``told`` are the rows of each table, ``files`` the lines of each file. ``query`` goes with every list that is read;
-    ``token_kind`` is the word before a token. ``belongings`` are lists of what else people put into a device, with
-    their parameter.
+    ``told`` are the rows of each table, ``files`` the lines of each file. ``query`` goes with every list that is read.
+    ``tagged``, where reading tags is dear, is the parameter that chooses objects by theirs, and what goes with a list
+    of ours, whose tags need not be told. ``token_kind`` is the word before a token. ``belongings`` are lists of what
+    else people put into a device, with their parameter.
     """
 
     name: str
@@ -141,6 +142,7 @@ class ServerKind:
     query: Mapping[str, str]
     token_kind: Callable[[str], str]
     belongings: tuple[tuple[str, str], ...]
+    tagged: tuple[str, Mapping[str, str]] | None = None
 
     def table(self, name: str) -> KeptTable:
         """The table ``name``. Raises KeyError when there is none."""

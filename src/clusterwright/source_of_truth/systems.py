@@ -25,10 +25,10 @@ def imported_files(kind: ServerKind, inventory: Inventory, site: str | None = No
     return kind.files(Listing(inventory, site))
 
 
-def loaded_files(inventory: Inventory, site: str | None = None) -> Mapping[str, Iterable[str]]:
-    """The program that fills a Nautobot from within, and the rows that it reads."""
+def loaded_files(kind: ServerKind, inventory: Inventory, site: str | None = None) -> Mapping[str, Iterable[str]]:
+    """The program that fills a server of this kind from within, and the rows that it reads."""
     program = Path(__file__).parent / "inside" / "load.py"
-    rows = _row_lines(NAUTOBOT, Listing(inventory, site))
+    rows = _row_lines(kind, Listing(inventory, site))
     return {"load.py": [program.read_text(encoding="utf-8")], "rows.jsonl": rows}
 
 

@@ -1,12 +1,14 @@
-"""Fills a Nautobot from within with the objects in rows.jsonl beside this file: minutes instead of hours.
+"""Fills a Nautobot or a NetBox from within with the objects in rows.jsonl beside this file: minutes instead of hours.
 
     nautobot-server shell --interface python --command "import runpy; runpy.run_path('load.py', run_name='__main__')"
+    python manage.py shell --command "import runpy; runpy.run_path('load.py', run_name='__main__')"
 
 All objects are taken or none. What belongs to everybody (manufacturers, roles, ...) is made where it is lacking;
 anything else that is there already ends it: `clusterwright sync` is for that. Every field is checked by its model, and
 every object by the database. What more a model checks of an object is left out where many are inserted together: the
 plan that they come from has no two devices in one unit. Nobody's request stands behind it: the change log, webhooks and
-job hooks hear nothing. `nautobot-server trace_paths --no-input` follows the cables afterwards.
+job hooks hear nothing. What the server derives of its objects, it derives afterwards, by commands of its own: the last
+lines name them.
 
 The first line of rows.jsonl names the tables; each other is [table, key, fields], where [table, key] stands for another
 object. Fields are called as in the REST interface.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from decimal import Decimal
 from ipaddress import ip_interface, ip_network
 from itertools import groupby, islice
 from pathlib import Path
@@ -32,9 +35,15 @@ if TYPE_CHECKING:
 
 _AT_A_TIME = 1000
 _ROWS = Path("rows.jsonl")
-# What is inserted together: models that do nothing more on saving than what is done here.
-_TOGETHER = frozenset(
-    {"dcim.rack", "dcim.device", "dcim.interface", "dcim.cable", "ipam.ipaddress", "ipam.ipaddresstointerface"}
+_NETBOX = not apps.is_installed("nautobot.core")
+# What is inserted together: models that do nothing more on saving than what is done here, or by the commands below.
+_TOGETHER = {"dcim.rack", "dcim.device", "dcim.interface", "dcim.cable", "ipam.ipaddress"} | (
+    {"dcim.macaddress", "ipam.prefix"} if _NETBOX else {"ipam.ipaddresstointerface"}
+)
+_AFTERWARDS = (
+    ("rebuild_prefixes", "calculate_cached_counts", "trace_paths --no-input", "reindex --lazy")
+    if _NETBOX
+    else ("trace_paths --no-input",)
 )
 _LATER = ("tags", "content_types")  # fields that an object has only once it is there
 
@@ -74,6 +83,8 @@ class Loading:
 
     def _value(self, value: Any) -> Any:
         """A value with objects in the place of their names."""
+        if isinstance(value, dict):
+            return {name: self._value(each) for name, each in value.items()}
         if not isinstance(value, list):
             return value
         return self._object(*value) if isinstance(value[0], str) else [self._value(each) for each in value]
@@ -93,7 +104,8 @@ class Loading:
         for _, key, fields in rows:
             plain = {field: self._value(value) for field, value in fields.items() if field not in _LATER}
             found = None
-            if self._tables[name]["shared"]:
+            # An AS number is there once in a whole server: another cluster's is referred to, as sync does.
+            if self._tables[name]["shared"] or name == "asns":
                 found = model.objects.filter(**{field: plain[field] for field in self._tables[name]["key"]}).first()
             if found is None:
                 found = model(**_for_model(plain))
@@ -105,7 +117,7 @@ class Loading:
                         found.full_clean()
                         found.save()
                 except ValidationError as error:
-                    raise SystemExit(f"{name} {' '.join(key)}: {error}") from error
+                    raise ValidationError(f"{' '.join(key)}: {error}") from error
             self._there[name, tuple(key)] = found
             made.append((found, fields))
         if together:
@@ -116,7 +128,9 @@ class Loading:
         """What models note of themselves when they are saved."""
         if found._meta.label_lower == "dcim.cable":
             found._abs_length = plain["length"]
-        elif found._meta.label_lower == "ipam.ipaddress":
+        elif _NETBOX and found._meta.label_lower == "dcim.interface":
+            found._site, found._rack = found.device.site, found.device.rack
+        elif "namespace" in plain:
             space, address = plain["namespace"], ip_interface(plain["address"])
             around = (ip_network((address.ip, length), strict=False) for length in range(address.max_prefixlen, -1, -1))
             found.parent = next(self._prefixes[space, each] for each in around if (space, each) in self._prefixes)
@@ -136,17 +150,35 @@ class Loading:
             if "namespace" in fields and "prefix" in fields:
                 self._prefixes[self._value(fields["namespace"]), ip_network(fields["prefix"])] = found
         if model._meta.label_lower == "dcim.cable":
-            end = apps.get_model("dcim.CableToCableTermination")
-            end.objects.bulk_create(
-                end(cable=cable, cable_end=side.upper(), interface=self._value(fields[f"termination_{side}_id"]))
-                for cable, fields in made
-                for side in "ab"
-            )
+            (self._end_in_netbox if _NETBOX else self._end_in_nautobot)(made)
+
+    def _end_in_nautobot(self, made: list[tuple[Any, Mapping[str, Any]]]) -> None:
+        end = apps.get_model("dcim.CableToCableTermination")
+        end.objects.bulk_create(
+            end(cable=cable, cable_end=side.upper(), interface=self._value(fields[f"termination_{side}_id"]))
+            for cable, fields in made
+            for side in "ab"
+        )
+
+    def _end_in_netbox(self, made: list[tuple[Any, Mapping[str, Any]]]) -> None:
+        """Ends of cables, which are noted at the interfaces too."""
+        end, interfaces = apps.get_model("dcim.CableTermination"), []
+        ends: list[Any] = []
+        for cable, fields in made:
+            for side in "ab":
+                (told,) = self._value(fields[f"{side}_terminations"])
+                interface = told["object_id"]
+                interface.cable, interface.cable_end = cable, side.upper()
+                interfaces.append(interface)
+                ends.append(end(cable=cable, cable_end=side.upper(), termination=interface))
+                ends[-1].cache_related_objects()
+        end.objects.bulk_create(ends)
+        type(interfaces[0]).objects.bulk_update(interfaces, ["cable", "cable_end"], batch_size=_AT_A_TIME)
 
 
 def _for_model(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of the REST interface by the names that models have for them."""
-    named = {name.removesuffix("_id"): value for name, value in plain.items()}
+    named = {name.removesuffix("_id"): value for name, value in plain.items() if not name.endswith("_terminations")}
     return {name: value for name, value in named.items() if f"{name.removesuffix('_type')}_id" not in plain}
 
 
@@ -154,17 +186,20 @@ def main() -> None:
     """Loads the rows of this folder, and says how many were taken of each table."""
     began = time.monotonic()
     with _ROWS.open(encoding="utf-8") as file, transaction.atomic():
-        rows = map(json.loads, file)
+        # Of 7.3 a model's decimal would be told 7.2999999999999998, and refuse it for its places.
+        rows = (json.loads(line, parse_float=Decimal) for line in file)
         loading = Loading(next(rows))
         try:
             for name, own in groupby(rows, key=lambda row: str(row[0])):
                 loading.take(name, own)
                 print(f"{name}: {loading.count[name]:,} ({time.monotonic() - began:.0f} s)", flush=True)
-        except IntegrityError as error:
+        except (IntegrityError, ValidationError) as error:
             raise SystemExit(
                 f"Nothing is loaded; use `clusterwright sync` where something is. {name}: {error}"
             ) from error
-    print(f"{loading.count.total():,} rows are taken.", flush=True)
+    print(f"{loading.count.total():,} rows are taken. Let the server derive the rest, with its own commands:")
+    for command in _AFTERWARDS:
+        print(f"  {command}", flush=True)
 
 
 if __name__ == "__main__":
