@@ -1,7 +1,6 @@
 """A cluster in Nautobot's words (3.2): the objects of its REST interface, and the files that it imports.
 
-Fields are those of ``nautobot/{dcim,ipam,extras}/api/serializers.py``. Its CSV takes natural keys as ``device__name``;
-only the ends of a cable are told by their ids, so that interfaces bring theirs along.
+Fields: ``nautobot/{dcim,ipam,extras}/api/serializers.py``. CSV names objects as ``device__name``, ends of cables by id.
 """
 
 from __future__ import annotations
