@@ -177,9 +177,13 @@ class Loading:
 
 
 def _for_model(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of the REST interface by the names that models have for them."""
-    named = {name.removesuffix("_id"): value for name, value in plain.items() if not name.endswith("_terminations")}
-    return {name: value for name, value in named.items() if f"{name.removesuffix('_type')}_id" not in plain}
+    """Fields of the REST interface by the names that models have for them; ends of cables are objects of their own."""
+    own = {name: value for name, value in plain.items() if "termination" not in name}
+    return {
+        name.removesuffix("_id"): value
+        for name, value in own.items()
+        if not (name.endswith("_type") and f"{name.removesuffix('_type')}_id" in own)
+    }
 
 
 def main() -> None:
