@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import subprocess
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from clusterwright.plan.model import Plan
 from clusterwright.plan.skeleton import build_skeleton
 from clusterwright.platforms.effect import Effect
 from clusterwright.platforms.linux.writer import nftables
+from clusterwright.platforms.unread import BETWEEN
 from clusterwright.proofs.check import ProofCheck
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS
@@ -46,6 +47,7 @@ from clusterwright.rollout.deployed import record
 from clusterwright.rollout.preview.preview import Change, preview
 from clusterwright.rollout.preview.text import text_lines
 from clusterwright.rollout.waves import plan_waves
+from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.load import load_spec
 
 SHORTEST_REASON = 12  # characters below which a reason says nothing
@@ -184,9 +186,21 @@ def _check_proof(rendered: Rendered, check: ProofCheck, foretold: Collection[str
         _require(check.name in foretold, f"refuted: {shown}")
     elif not verdict.is_proven:
         _require(len(verdict.word) >= SHORTEST_REASON, f"{check.name} does not say why: {verdict.word!r}")
-    added = [line.strip() for item in rendered.plan.spec.extra_config for line in item.lines]
-    strange = [place for place in verdict.unread if not any(line in place.what.text for line in added)]
+    added = rendered.plan.spec.extra_config
+    strange = [place for place in verdict.unread if not any(place.what.text in _said(each) for each in added)]
     _require(not strange, f"{check.name}: readers do not know what writers write: {strange[:3]}")
+
+
+def _said(added: ExtraConfig) -> set[str]:
+    """Everything that an entry adds, as proofs name it."""
+    keys = {BETWEEN.join(part) for part in _paths(added.merge, ())}
+    return keys | {place for line in added.lines for place in added.places(line)}
+
+
+def _paths(value: object, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    yield above
+    for key, below in value.items() if isinstance(value, Mapping) else ():
+        yield from _paths(below, (*above, key))
 
 
 def _check_inventory(plan: Plan) -> None:

@@ -204,6 +204,23 @@ def test_figures_count_the_racks_and_pods_that_are_there(tmp_path: Path) -> None
     assert found["groups.rack.compute"] == 5
 
 
+def test_a_new_rack_takes_no_name_of_a_rack_that_switches_stand_in(tmp_path: Path) -> None:
+    """Racks for switches of the whole cluster are called by a letter that a level of the spec may have too."""
+    data = data_of("lab-roce")
+    item(data["nodes"], "storage")["levels"][0]["code"] = "x"
+
+    def more(data: Data) -> None:
+        item(data["nodes"], "storage")["count"] += 4
+
+    found = grow(tmp_path, data, more)
+    switches = {each.rack for each in found.before.devices if each.kind == "switch" and each.group == ""}
+    nodes = {each.rack for each in found.after.devices if each.node_group == "storage"}
+    assert len(nodes) == 3
+    assert {rack[0] for rack in switches | nodes} == {"x"}
+    assert switches.isdisjoint(nodes)
+    assert found.moved() == NOTHING
+
+
 def test_the_last_rack_that_stands_may_be_left_out(tmp_path: Path) -> None:
     def last(data: Data) -> None:
         item(data["nodes"], "compute").update(count=6, left_out=["p01r01"])

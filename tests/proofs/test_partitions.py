@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
+from tests.plan.grown import data_of, item, write
 from tests.proofs.trees import CONFIG, PARTITIONS, Edit, line_of, managers_of, text_of, tree, verdict
 
+from clusterwright.finding import Severity
+from clusterwright.output.engine import render_kinds
+from clusterwright.plan.build import build_plan
 from clusterwright.platforms.opensm.reader.partitions import BadStatement, PartitionMember, parse_partitions
 from clusterwright.proofs.check import Counterexample
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.infiniband.partitions import PARTITIONS as CHECK
+from clusterwright.proofs.tree import tree_of
+from clusterwright.rules.engine import lint_path
+from clusterwright.spec.load import load_spec
 
 LAB = "lab-ib"
 DEFAULT = r"^Default=0x7fff, defmember=limited"
@@ -172,3 +185,44 @@ def test_a_folder_alone_tells_that_zones_were_not_compared() -> None:
     )
     assert found.is_proven
     assert "name the spec" in found.notes[0]
+
+
+def two_subnets(folder: Path) -> Path:
+    """lab-ib with half of its nodes on an InfiniBand fabric of their own."""
+    data = data_of("lab-ib")
+    compute, backend = item(data["nodes"], "compute"), item(data["fabrics"], "backend")
+    compute["count"] = 8
+    others = [{**level, "code": code} for level, code in zip(compute["levels"], "yz", strict=True)]
+    data["nodes"].insert(1, {**compute, "name": "other", "prefix": "oth", "levels": others})
+    tiers = [{**tier, "role": f"other-{tier['role']}"} for tier in backend["tiers"]]
+    managers = {**backend["subnet_manager"], "nodes": "other"}
+    own = {"name": "second", "attach": [{"nodes": "other", "nics": "backend"}], "subnet_manager": managers}
+    data["fabrics"].insert(1, {**backend, **own, "tiers": tiers})
+    for fabric in data["fabrics"][2:]:
+        fabric["attach"] += [{**each, "nodes": "other"} for each in fabric["attach"] if each.get("nodes") == "compute"]
+    zone = item(data["zones"], "compute")
+    zone["nodes"].append("other")
+    zone["fabrics"].append("second")
+    data["mounts"][0]["nodes"].append("other")
+    data["scheduler"]["nodes"] = ["compute", "other"]
+    data["nccl"] = [{**data["nccl"], "name": "a"}, {**data["nccl"], "name": "b", "nodes": "other", "fabric": "second"}]
+    return write({**data, "expect": []}, folder / "two.yaml")
+
+
+def test_each_of_two_subnets_has_managers_of_its_own(tmp_path: Path) -> None:
+    path = two_subnets(tmp_path)
+    assert not [found for found in lint_path(path).findings if found.severity is Severity.ERROR]
+    plan = build_plan(load_spec(path))
+    files = list(render_kinds(plan, CHECK.kinds))
+    found = CHECK.run(tree_of(plan.name, files, declaration_of(plan)))
+    assert found.is_proven, found.counterexamples
+    own = re.compile(rb", SELF=full|^Default=0x7fff : 0x\w+=full;\n", re.M)
+    edited = [
+        replace(file, content=own.sub(b"", file.content)) if file.path == PARTITIONS else file
+        for file in files
+        if file.device.startswith("oth")
+    ]
+    others = [file for file in files if not file.device.startswith("oth")]
+    found = CHECK.run(tree_of(plan.name, [*others, *edited], declaration_of(plan)))
+    assert {each.device[:3] for each in found.counterexamples} == {"oth"}
+    assert "is no full member of the default partition" in found.counterexamples[0].message

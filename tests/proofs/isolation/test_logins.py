@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,16 @@ def test_an_eos_account_that_may_only_read_changes_a_switch_where_no_line_asks_f
         verdict = ISOLATION.run(tree_of(plan.spec.name, files, declaration_of(plan)))
         found = [each for each in verdict.counterexamples if "watcher" in each.message]
         assert len(found) == faults, found
+
+
+def test_logins_by_radius_are_read_to_the_end(tmp_path: Path) -> None:
+    plan = plan_with(tmp_path, "lab-roce", "site:\n  aaa: {protocol: radius, secret: radius-key}\n")
+    files = [item for item in render_device(plan, SWITCH[PAM][1]) if item.kind in KINDS]
+    found = ISOLATION.run(tree_of(plan.name, files, declaration_of(plan)))
+    assert not [place for place in found.unread if place.what.file == PAM]
+    (pam,) = (item for item in files if item.path == PAM)
+    other = replace(pam, content=pam.content.replace(b"pam_radius_auth.so", b"pam_permit.so", 1))
+    found = ISOLATION.run(tree_of(plan.name, [other if item is pam else item for item in files], declaration_of(plan)))
+    assert [place.what.text for place in found.unread if place.what.file == PAM] == [
+        "auth       sufficient   pam_permit.so"
+    ]

@@ -109,8 +109,9 @@ class Standing:
 
     @cached_property
     def group_names(self) -> frozenset[str]:
-        """All names of groups that stand: no other group is given one of them."""
-        return frozenset(name for names in self.groups.values() for name in names)
+        """All names of groups that stand, and of racks that switches stand in: no other group is given one of them."""
+        racks = (switch.rack for switch in self.allocated.switches.values())
+        return frozenset(racks).union(*self.groups.values())
 
     @cached_property
     def nodes(self) -> Mapping[str, StandingNode]:

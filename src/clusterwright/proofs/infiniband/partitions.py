@@ -131,7 +131,8 @@ def _open(statements: tuple[Statement, ...], may_open: bool) -> Iterator[_Proble
 
 def _managers(tree: RenderedTree, subnet: ManagedSubnet, matrix: Matrix) -> Iterator[_Problem]:
     """Managers must be full members of the default partition, others only where that partition is open to all."""
-    managers = frozenset[int]().union(*(other.managers for other in subnets(tree)))
+    others = frozenset[int]().union(*(other.managers for other in subnets(tree)))
+    managers = subnet.managers | (others & subnet.adapter_by_guid.keys())  # another fabric's have no port in this one
     seats = matrix.get(DEFAULT_PKEY, {})
     for guid in sorted(managers):
         seat = seats.get(guid)

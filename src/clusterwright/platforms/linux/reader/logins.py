@@ -26,9 +26,9 @@ _KNOWN: Mapping[str, str] = {
     ),
     "etc/sudoers.d/clusterwright": rf"%{_ADMINS} ALL=\(ALL:ALL\) NOPASSWD: ALL",
     _CENTRAL: (
-        r"auth +(?:sufficient +pam_(?:tacplus|radius)\.so(?: .*)?|substack +password-auth|include +postlogin)"
+        r"auth +(?:sufficient +pam_(?:tacplus|radius_auth)\.so(?: .*)?|substack +password-auth|include +postlogin)"
         r"|account +(?:required +pam_(?:sepermit|nologin)\.so|include +password-auth)|password +include +password-auth"
-        r"|session +(?:\w+ +pam_(?:selinux|loginuid|namespace|keyinit|motd|tacplus)\.so(?: .*)?"
+        r"|session +(?:\w+ +pam_(?:selinux|loginuid|namespace|keyinit|motd|tacplus|radius_auth)\.so(?: .*)?"
         r"|include +(?:password-auth|postlogin))"
     ),
     "etc/snmp/snmpd.conf": r"agentaddress udp:\S+:161|sysName \S+|createUser \S+ SHA \S.* AES \S.*|rouser \S+ priv",
