@@ -56,6 +56,7 @@ def patched(change: Callable[[dict[str, Any]], object]) -> Edit:
 
 
 EOS_CASES: dict[str, tuple[str, Edit]] = {
+    "another address on a link, of nobody": (SSW, put(LINK, f"{LINK}   ipv6 address 2001:db8::9/64\n")),
     "a list taken off further down": (MGMT, with_line(HOST_LIST, "   no ip access-group HOSTS in")),
     "a port set back": (MGMT, added("default interface Ethernet1")),
     "a list taken away": (MGMT, added("no ip access-list HOSTS")),
@@ -135,6 +136,23 @@ FBOSS_CASES: dict[str, tuple[str, Edit]] = {
         patched(lambda file: file["sw"]["vlans"][0].update(dhcpRelayAddressV6="2001:db8::9")),
     ),
     "a port that nobody planned": (AGENT, put('"name": "eth2/1/1"', '"name": "eth9/1/1"')),
+    "an address of nobody": (
+        AGENT,
+        patched(lambda file: file["sw"]["interfaces"][1]["ipAddresses"].append("2001:db8::9/64")),
+    ),
+    "an interface with an address of nobody": (
+        AGENT,
+        patched(lambda file: file["sw"]["interfaces"].append({"vlanID": 9, "ipAddresses": ["198.51.100.9/24"]})),
+    ),
+    "an address of another fabric": (
+        AGENT,
+        patched(lambda file: file["sw"]["interfaces"][0]["ipAddresses"].append("fd00:1ab:f::9/128")),
+    ),
+    "a host's address, planned": (
+        AGENT,
+        patched(lambda file: file["sw"]["interfaces"][0]["ipAddresses"].append("fd00:1ab:b::3/128")),
+    ),
+    "another virtual router, planned": (AGENT, patched(lambda file: file["sw"]["interfaces"][1].update(routerID=1))),
     "a session with a stranger": (SESSIONS, patched(stranger)),
     "a table that cannot compare what its entries ask": (
         AGENT,

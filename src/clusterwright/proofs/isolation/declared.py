@@ -175,6 +175,11 @@ class DeclaredIsolation:
         """Switches with the version and number of the addresses that they have a session with at a border."""
         return frozenset((each.switch, each.version, each.neighbour) for each in self.borders)
 
+    @cached_property
+    def _border_ends(self) -> frozenset[tuple[str, int, int]]:
+        """Switches with the version and number of their own addresses at borders."""
+        return frozenset((each.switch, each.version, each.own) for each in self.borders)
+
     def relays(self, fabric: str) -> Ranges:
         """The addresses from which switches of a fabric ask boot servers for their hosts."""
         edges = [each for each in self.edges if each.fabric == fabric and each.relays and each.gateway is not None]
@@ -212,6 +217,8 @@ class DeclaredIsolation:
         planned = self._management.get((switch, port))
         if planned is not None and planned[0] == version and (number, length or planned[2]) != planned[1:]:
             return f"{port} has the address {text}, and the plan gives it {address(*planned[:2])}/{planned[2]}"
+        if (switch, version, number) in self._border_ends:
+            return ""
         owner, _ = self.addresses.get((version, number), (switch, ""))
         if owner != switch:
             return f"{port} has the address {text}, which is that of {owner}"

@@ -133,10 +133,9 @@ def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Faul
     """Ports in service where the plan has no cable, and addresses of nobody."""
     planned = declared.linked.get(device, frozenset())
     for name, own in lists.live.items():
-        is_fabric = name in planned and not name.startswith("Management")  # whose addresses sessions are judged by
         if name not in planned and not name.startswith(("Loopback", "Vlan", "Management", CHANNEL)):
             yield own.start, f"{name} is in service, and the plan has no cable there"
-        for address in _ADDRESS.findall(own.body) if not is_fabric else ():
+        for address in _ADDRESS.findall(own.body):
             if address != "dhcp" and (what := declared.misplaced(device, name, address)):
                 yield own.start, what
 

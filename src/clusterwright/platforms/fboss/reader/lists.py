@@ -64,7 +64,7 @@ class FbossLists:
                 raise Unreadable(self.line('"acls"'), "entries outside the table group are not known here")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Unreadable(0, f"the ports or ACL tables do not read ({error!r})") from None
-        self._is_used = re.search(r'"enable_acl_table_group": "true"', text) is not None  # else the agent ignores it
+        self._is_used = re.search(r'"enable_acl_table_group":\s*"true"', text) is not None  # else the agent ignores it
 
     @cached_property
     def _group(self) -> Any:
@@ -203,8 +203,8 @@ def _value(text: str, key: str) -> tuple[Any, str]:
 def _value_text(text: str, key: str) -> str:
     """The text of such a value. Where others differ in addresses alone, it is known to be one."""
     start, end = _place(text, key)
-    own = text[start:end] if start >= 0 else ""
-    return own if not own or _parsed(comparable(own)) is not None else _value(text, key)[1]
+    own = text[max(start, 0) : end]
+    return own if own and _parsed(comparable(own)) is not None else _value(text, key)[1]
 
 
 def _place(text: str, key: str) -> tuple[int, int]:

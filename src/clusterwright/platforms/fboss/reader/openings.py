@@ -6,14 +6,14 @@ Names are those of facebook/fboss (switch_config.thrift, bgp_config.thrift).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from clusterwright.platforms.fboss.reader.configuration import AGENT, LAYOUTS
+from clusterwright.platforms.fboss.reader.document import Json, document_of
 from clusterwright.platforms.reader import LEASES, Fault, Planned, stranger
 
 _ELSEWHERE = "takes packets past the tables of their ports"
 _COPIES = "sends copies of packets elsewhere"
-# Keys of FBOSS's switch, where files are written with four blanks before them; others are only looked for by name.
-_SWITCH_KEY = re.compile(r'\n    "(\w+)": ')
 _OPEN = {
     "mirrors": _COPIES,
     "mirrorOnDropReports": _COPIES,
@@ -28,29 +28,56 @@ _INSIDE = (
     ('irror"', re.compile(r'"(?:ingress|egress)Mirror"'), _COPIES),
     ("redirectToNextHop", re.compile(r'"redirectToNextHop"'), _ELSEWHERE),
 )
-_RELAY = re.compile(r'"dhcpRelay(?:Address|Overrides)V[46]": "([^"]+)"')
-_LIVE = re.compile(r'\{"logicalID": \d+, "name": "([^"]+)",[^{}]*?"state": 2\b')
+_RELAYS = tuple(f"dhcpRelay{what}V{version}" for what in ("Address", "Overrides") for version in (4, 6))
+_ENABLED = 2  # PortState
 _PEER = re.compile(r'"peer_addr": "([^"]*)"')
 
 
 def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
-    """Everything in an agent.conf that opens a way beside its tables, with its place in the text."""
-    for found in _SWITCH_KEY.finditer(text):
-        if (reason := _OPEN.get(found[1])) is not None:
-            yield found.start(1), f"{found[1]} {reason}"
+    """Everything in an agent.conf that opens a way beside its tables, with its place in the text.
+
+    Raises ValueError, KeyError or TypeError for text that is no such file.
+    """
+    switch = document_of(text, LAYOUTS[AGENT]).value["sw"]
+    for key in switch:
+        if (reason := _OPEN.get(key)) is not None:
+            yield text.find(f'"{key}"'), f"{key} {reason}"
     for word, pattern, reason in _INSIDE:
         for found in pattern.finditer(text) if word in text else ():
             yield found.start(), f"{found[0]} {reason}"
-    if declared is None:
-        return
+    if declared is not None:
+        yield from _unplanned(text, switch, device, declared)
+
+
+def _unplanned(text: str, switch: Json, device: str, declared: Planned) -> Iterator[Fault]:
+    """Ports in service where the plan has no cable, addresses of nobody, and relays to whom nobody planned."""
     planned = declared.linked.get(device, frozenset())
-    start = max(0, text.find('\n    "ports": '))
-    for found in _LIVE.finditer(text, start, max(start, text.find("\n    ]", start))):
-        if found[1] not in planned:
-            yield found.start(), f"{found[1]} is in service, and the plan has no cable there"
-    for found in _RELAY.finditer(text) if "dhcpRelay" in text else ():
-        if what := stranger(found[1], LEASES, declared):
-            yield found.start(), what
+    for row in switch["ports"]:
+        if row["state"] == _ENABLED and row["name"] not in planned:
+            yield text.find(f'"{row["name"]}"'), f"{row['name']} is in service, and the plan has no cable there"
+    for row in switch["interfaces"]:
+        if row.get("routerID"):
+            at = text.find(f'"intfID": {row["intfID"]},')
+            yield (
+                at,
+                f"{row.get('name', 'it')} is in the virtual router {row['routerID']}, and all planned ones are in 0",
+            )
+        for address in row["ipAddresses"]:
+            if what := declared.misplaced(device, f"fboss{row['vlanID']}", address):
+                yield text.find(f'"{address}"'), what
+    for row in (*switch["interfaces"], *switch["vlans"]):
+        for key in _RELAYS:
+            for server in _servers(row.get(key)):
+                if what := stranger(server, LEASES, declared):
+                    yield text.find(f'"{server}"'), what
+
+
+def _servers(relay: object) -> Iterator[str]:
+    """The servers that a relay names: one, or one for each of some hosts."""
+    if isinstance(relay, Mapping):
+        yield from map(str, relay.values())
+    elif relay:
+        yield str(relay)
 
 
 def session_openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
