@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from tests.golden_files import assert_golden
 from tests.platforms.bonded import bonded
 from tests.platforms.plans import plan_of, plan_with
+from tests.proofs.ethernet_trees import tree, verdict
 
 from clusterwright import data_files
 from clusterwright.output.engine import render_device
@@ -367,3 +368,15 @@ def complaints_of_frr(text: str, folder: Path) -> list[str]:
     done = subprocess.run([VTYSH, "-C", "-f", path], capture_output=True, text=True, timeout=60, check=False)
     assert bool(done.returncode) == bool(done.stdout + done.stderr)
     return f"{done.stdout}{done.stderr}".splitlines()
+
+
+def test_a_port_of_a_bridge_has_no_address_of_its_own() -> None:
+    """What comes in by it is the bridge's: the link that its address is for is down."""
+    link = '        description: "to ctsw'
+    bridge = "        bridge:\n          domain:\n            br_default:\n              access: 100\n"
+
+    def edit(text: str) -> str:
+        return text.replace(link, bridge + link, 1)
+
+    found = verdict("bgp-sessions", tree("lab-nvue", {(NAME, PATH): edit}))
+    assert any(each.device == NAME for each in found.counterexamples)

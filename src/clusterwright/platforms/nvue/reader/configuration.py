@@ -154,11 +154,14 @@ def _ports(root: Object) -> Iterator[Port]:
         above = own if bond is None else root.at("interface", bond)  # asked for VLAN, lists and address
         if not is_up(own) or not is_up(above):
             continue
-        address, length, mark = addresses.get(bond or name, (None, 0, own.mark))
+        domains = above.at("bridge", "domain").below
+        # what comes in by a port of a bridge is the bridge's: an address of its own answers nobody
+        own_address = None if domains else addresses.get(bond or name)
+        address, length, mark = own_address or (None, 0, own.mark)
         link = own.at("link")
         speed = link.text("speed").removesuffix("G")
-        access = next((each.text("access") for _, each in above.items("bridge", "domain")), "")
-        shared = addresses.get(bond or name) or gateways.get(access)
+        access = next((each.text("access") for each in domains.values()), "")
+        shared = own_address or gateways.get(access)
         yield Port(
             name,
             address,
