@@ -27,7 +27,7 @@ CHECKOUT = Path(__file__).parents[2]
 SPEC, NODE = "lab-roce", "gpu-p01r01n1"
 HTTP = "srv/http/"
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # the boot has its own, which says what it waited for
 
 
 @pytest.fixture(scope="module")

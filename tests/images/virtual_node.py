@@ -17,7 +17,7 @@ from clusterwright.plan.boot import boot_nics, format_mac
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.boot.newc import newc
 
-BOOT_TIMEOUT_S = 400
+BOOT_TIMEOUT_S = 1200  # a node is up after 100 with a processor of its own; others may be busy on it
 MEMORY_MB = 3072
 # Adapters of another kind, servers that are not there, and keys that no image holds.
 WITHOUT_HARDWARE = (
