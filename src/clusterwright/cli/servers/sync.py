@@ -42,7 +42,7 @@ def token_from(kind: str, file: Path | None) -> str:
 @click.option("--site", help="What the server calls the place; the cluster's name where left out.")
 @click.option("--pod", help="Only what lies in this pod (or other group); nothing is taken away then.")
 @click.option("--connections", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time.")
-@click.option("--dry-run", is_flag=True, help="RowChange nothing; exit with 1 where something would change.")
+@click.option("--dry-run", is_flag=True, help="Change nothing; exit with 1 where something would change.")
 def sync(
     kind: str, spec: Path, url: str, token_file: Path | None, site: str | None, pod: str | None, connections: int,
     dry_run: bool,
