@@ -99,6 +99,7 @@ vrf default router bgp address-family * redistribute * enable
 vrf default router bgp autonomous-system
 vrf default router bgp dynamic-neighbor listen-range *
 vrf default router bgp enable
+vrf default router bgp neighbor
 vrf default router bgp neighbor * address-family * enable
 vrf default router bgp neighbor * enable
 vrf default router bgp neighbor * password

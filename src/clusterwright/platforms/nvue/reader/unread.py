@@ -51,8 +51,7 @@ class KnownObjects:
 
 def _unread(own: Object, known: tuple[_Trie, ...], path: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
     if not own.below:
-        is_empty_table = not own.value and any("*" in each for each in known)
-        if not is_empty_table and not any(_END in each for each in known):
+        if not any(_END in each for each in known):
             yield own.line, path
         return
     for name, below in own.items():
