@@ -258,6 +258,16 @@ def test_files_of_a_system_are_judged_on_devices_that_do_not_have_all_of_them() 
     assert {example.file for example in found if example.device == "gpu-x"} == texts.keys()
 
 
+def test_a_session_is_found_however_its_file_is_written() -> None:
+    def compact(text: str) -> str:
+        document = json.loads(text)
+        stranger(document)
+        return json.dumps(document, separators=(",", ":"))
+
+    found = verdict(tree("lab-roce", RTSW, edits={(RTSW, SESSIONS): compact})).counterexamples
+    assert any("a BGP session with 203.0.113.1" in each.message for each in found)
+
+
 def test_each_is_told_word_for_word() -> None:
     lines = []
     for case, (name, device, path, edit) in CASES.items():

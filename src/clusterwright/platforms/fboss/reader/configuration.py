@@ -34,7 +34,7 @@ LAYOUTS = {
     AGENT: WrittenAs("sw", '\n  "sw": {\n    "', "\n  }", ',\n    "'),
     BGP: WrittenAs("", '{\n  "', "\n}", ',\n  "'),
 }
-_ENABLED, _FORWARDING = 2, 2
+ENABLED, _FORWARDING = 2, 2  # PortState, SpanningTreeState
 _LACP_ACTIVE, _LACP_FAST = 1, 1
 _DEFAULT_MTU = 1500  # of an interface without one, in bytes
 _COMMUNITY_MATCH, _PREFIX_MATCH = 3, 5
@@ -156,7 +156,7 @@ def _ports(
     default = switch.get("defaultVlan")
     ports = []
     for row in switch["ports"]:
-        if row["state"] != _ENABLED:
+        if row["state"] != ENABLED:
             continue
         vlan = vlan_of.get(row["logicalID"], 0)
         if row.get("ingressVlan") != vlan or not row.get("routable"):

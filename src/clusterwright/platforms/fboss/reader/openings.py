@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from clusterwright.platforms.fboss.reader.configuration import AGENT, LAYOUTS
+from clusterwright.platforms.fboss.reader.configuration import AGENT, ENABLED, LAYOUTS
 from clusterwright.platforms.fboss.reader.document import Json, document_of
 from clusterwright.platforms.reader import LEASES, Fault, Planned, stranger
 
@@ -29,8 +29,7 @@ _INSIDE = (
     ("redirectToNextHop", re.compile(r'"redirectToNextHop"'), _ELSEWHERE),
 )
 _RELAYS = tuple(f"dhcpRelay{what}V{version}" for what in ("Address", "Overrides") for version in (4, 6))
-_ENABLED = 2  # PortState
-_PEER = re.compile(r'"peer_addr": "([^"]*)"')
+_PEER = re.compile(r'"peer_addr":\s*"([^"]*)"')
 
 
 def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
@@ -53,7 +52,7 @@ def _unplanned(text: str, switch: Json, device: str, declared: Planned) -> Itera
     """Ports in service where the plan has no cable, addresses of nobody, and relays to whom nobody planned."""
     planned = declared.linked.get(device, frozenset())
     for row in switch["ports"]:
-        if row["state"] == _ENABLED and row["name"] not in planned:
+        if row["state"] == ENABLED and row["name"] not in planned:
             yield text.find(f'"{row["name"]}"'), f"{row['name']} is in service, and the plan has no cable there"
     for row in switch["interfaces"]:
         if row.get("routerID"):
