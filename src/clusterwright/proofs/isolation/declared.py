@@ -232,7 +232,7 @@ class DeclaredIsolation:
         Nothing is known of a switch's own address in the management network where no cable leads there.
         """
         own = {self.switches.get(switch, "")}
-        if not any(name == switch for name, _ in self._management):
+        if switch not in self._managed:
             own.add(self.management.get(switch, ""))
         found = [name for name, networks in self.networks.items() if number in networks.get(version, EMPTY)]
         return "" if not found or own & {*found} else found[0]
@@ -243,6 +243,11 @@ class DeclaredIsolation:
             return self.addresses.get(_begins(text)[:2], ("", ""))[0]
         except ValueError:
             return ""
+
+    @cached_property
+    def _managed(self) -> frozenset[str]:
+        """The switches with a management port that the plan gives an address."""
+        return frozenset(switch for switch, _ in self._management)
 
     @cached_property
     def _management(self) -> Mapping[tuple[str, str], tuple[int, int, str]]:
