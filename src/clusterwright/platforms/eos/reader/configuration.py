@@ -26,10 +26,12 @@ from clusterwright.platforms.router import (
     prefix_of,
 )
 
+# it begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
 _NEIGHBOUR = re.compile(
-    r"^   neighbor (\S+) (peer group|remote-as|route-map|shutdown|bfd|maximum-routes|password|timers)(?: (.+))?$", re.M
+    r"\n   neighbor (\S+) (peer group|remote-as|route-map|shutdown|bfd|maximum-routes|password|timers)(?: (.+))?(?=\n)"
 )
 _FOREIGN = re.compile(r"^ *(?:redistribute|route-target|aggregate-address|neighbor \S+ default-originate).*$", re.M)
+_FOREIGN_WORDS = ("redistribute", "route-target", "aggregate-address", "default-originate")
 _FAMILY = re.compile(r"^   address-family ipv[46]\n((?:      .*\n)*)", re.M)
 _NETWORK = re.compile(r"^      network (\S+)", re.M)
 _ENTRY = re.compile(r"^   (?:seq (\d+) )?(permit|deny) (\S+)(.*)$", re.M)
@@ -59,12 +61,13 @@ def _router(device: str, text: str) -> Router | None:
     qos = [each for each in by_word.get("qos", ()) if not each[0].startswith("qos profile")]
     profiles = {h.split()[2]: b for h, b in by_word.get("qos", ()) if h.startswith("qos profile")}
     watchdog = read_watchdog(tuple(header for header, _ in by_word.get("priority-flow-control", ())))
-    ports, own_addresses = read_ports(by_word.get("interface", []), profiles, watchdog, keys_of(by_word.get("mac", ())))
+    interfaces = by_word.get("interface", [])
+    ports, own_addresses = read_ports(interfaces, profiles, watchdog, keys_of(by_word.get("mac", ())))
     addressing = [*by_word.get("ip", ()), *by_word.get("ipv6", ())]
     if bgp is None and not own_addresses:
         return None
     header, body = bgp or ("router bgp 0", "")
-    families = "".join(_FAMILY.findall(body))
+    families = "".join(_FAMILY.findall(body, max(0, body.find("   address-family "))))
     keys = shared_secrets(by_word.get("management", ()))
     return Router(
         device=device,
@@ -94,8 +97,13 @@ def _router(device: str, text: str) -> Router | None:
         spread_mark=("load-balance policies",),
         hash_function=_hash_function(addressing),
         seed_mark=("\nip load-sharing ",),
-        advertised=frozenset(_subnets(by_word.get("interface", ()), _ADVERTISES, without="ipv6 nd ra disabled")),
-        relayed=frozenset(_subnets(by_word.get("interface", ()), _RELAYS)),
+        # few interfaces have such a line: a word of it is soon found
+        advertised=frozenset(
+            _subnets((each for each in interfaces if "-config-flag" in each[1]), _ADVERTISES, "ipv6 nd ra disabled")
+        ),
+        relayed=frozenset(
+            _subnets((each for each in interfaces if "helper-" in each[1] or "relay" in each[1]), _RELAYS)
+        ),
     )
 
 
@@ -108,14 +116,14 @@ def _subnets(interfaces: Iterable[Body], asks: re.Pattern[str], without: str = "
 
 def _leaks(bgp: str, addressing: list[Body], routers: list[Body]) -> Iterator[tuple[Mark, str]]:
     """Ways for routes of other protocols, tables and fabrics into this one."""
-    for line in _FOREIGN.findall(bgp):
+    for line in _FOREIGN.findall(bgp) if any(word in bgp for word in _FOREIGN_WORDS) else ():
         yield ("router bgp ", f"\n{line}"), f"{line.strip()} brings routes into BGP that no policy of the fabric names"
-    for line in re.findall(r"^   vrf \S+$", bgp, re.M):
+    for line in re.findall(r"^   vrf \S+$", bgp, re.M) if "   vrf " in bgp else ():
         yield ("router bgp ", f"\n{line}\n"), f"BGP of the fabric runs in {line.strip()} too"
     for header, _ in [each for each in routers if each[0].startswith("router bgp ")][1:]:
         yield (f"{header}\n",), f"{header} is a second BGP process, of which EOS takes one"
     for header, body in routers:
-        for line in re.findall(r"^ +leak routes .*$", body, re.M):
+        for line in re.findall(r"^ +leak routes .*$", body, re.M) if "leak routes " in body else ():
             yield (f"{header}\n", line), f"{line.strip()} carries routes from one VRF to another"
     for header, _ in addressing:
         words = header.split()
@@ -170,7 +178,8 @@ def _bare_management(by_word: dict[str, list[Body]]) -> Iterator[tuple[Mark, str
 
 def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator[Session]:
     groups: dict[str, dict[str, str]] = {}
-    for who, what, value in _NEIGHBOUR.findall(body):
+    declared: set[str] = set()
+    for who, what, value in _NEIGHBOUR.findall(f"\n{body}\n"):
         own = groups.setdefault(who, {})
         if what == "route-map":
             name, _, direction = value.partition(" ")
@@ -178,11 +187,12 @@ def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator
         elif what == "bfd":
             if not value:
                 own[what] = "on"
-        elif not (what == "peer group" and not value):
+        elif what == "peer group" and not value:
+            declared.add(who)
+        else:
             own[what] = value
     active = set(re.findall(r"^      neighbor (\S+) activate$", families, re.M))
     restart_s, restart_mark = _restart(body)
-    declared = set(re.findall(r"^   neighbor (\S+) peer group$", body, re.M))
     for who, own in groups.items():
         if ":" not in who and "." not in who:
             continue

@@ -80,7 +80,7 @@ def read_ports(
     channels = {header[10:]: body for header, body in bodies if header.startswith(f"interface {CHANNEL}")}
     qos_of = {f"   service-profile {name}": _port_qos(body, watchdog, name) for name, body in profiles.items()}
     for header, own_body in bodies:
-        joined = JOINS.search(own_body)
+        joined = JOINS.search(own_body) if "channel-group" in own_body else None
         body = own_body if joined is None else _in_channel(own_body, channels.get(f"{CHANNEL}{joined[1]}", ""))
         if "   shutdown\n" in body:
             continue
@@ -179,9 +179,10 @@ def _settings(lines: tuple[str, ...], watchdog: SwitchWatchdog | None) -> _Setti
 def _vlan_subnets(bodies: Iterable[Body]) -> Iterator[tuple[str, Prefix]]:
     """The subnet of each VLAN with an address in service."""
     for header, body in bodies:
-        found = _ADDRESS.search(body)
-        if header.startswith("interface Vlan") and found is not None and "   shutdown\n" not in body:
-            yield header[14:], network_of(packed(found[1]), int(found[2]))
+        if header.startswith("interface Vlan") and "   shutdown\n" not in body:
+            found = _ADDRESS.search(body)
+            if found is not None:
+                yield header[14:], network_of(packed(found[1]), int(found[2]))
 
 
 def _vlan_mtus(bodies: Iterable[Body]) -> Iterator[tuple[str, int]]:

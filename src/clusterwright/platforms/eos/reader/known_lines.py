@@ -236,7 +236,11 @@ IDLE: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"router bgp \d+",
-        r"no bgp default ipv4-unicast|neighbor \S+ description .*|bgp log-neighbor-changes",
+        rf"""
+no bgp default ipv4-unicast
+{_NEIGHBOUR} description .*
+bgp log-neighbor-changes
+""",
         _USUAL,
     ),
     (r"router bgp \d+", r"neighbor \S+ bfd interval \d+ min-rx \d+ multiplier \d+", _PACE),

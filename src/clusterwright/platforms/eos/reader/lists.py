@@ -99,7 +99,7 @@ def read_eos_lists(text: str) -> EosLists:
             lines[name] = section.line
             if "\n   shutdown" not in f"\n{section.body}":
                 live[name] = section
-            if joined := JOINS.search(section.body):
+            if "channel-group" in section.body and (joined := JOINS.search(section.body)):
                 channels[name] = f"{CHANNEL}{joined[1]}"
             if "access-group" in section.body:  # a section that stands twice is one
                 own = {(word, direction): of for word, of, direction in _GROUP.findall(section.body)}

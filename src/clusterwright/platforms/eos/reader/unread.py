@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from clusterwright.platforms.eos.reader.known_lines import CLAIMS, IDLE, QOS, READ
@@ -22,15 +22,32 @@ _TOGGLE = re.compile(r"   (?:no )?(shutdown|switchport)")
 _COUNTED = ("match ", "router-id")  # of sections without subsections, of which each line counts
 _QUEUE = re.compile(r"   (?:uc-)?tx-queue \d+")
 _PROFILE = f"{_LEVEL}service-profile "
+_PORT = "interface Ethernet"
+_MARGIN = re.compile(r"\n(?=[^ \t\n])")
+# Patterns of lines that differ from switch to switch, and of which none says more than that it stands there.
+_VARYING = frozenset(
+    (
+        "description .*",
+        r"ip address [0-9.]+/\d+",
+        r"ipv6 address [0-9a-f:]+/\d+",
+        r"neighbor \S+ peer group \S+",
+        r"neighbor \S+ remote-as \d+",
+        r"neighbor \S+ description .*",
+    )
+)
 
 
 class _LineKind:
     """Sections whose lines have the same meaning; ``known`` are lines of theirs that were found accounted for."""
 
-    def __init__(self, patterns: Iterable[str], *, is_counted: bool) -> None:
+    def __init__(self, patterns: Collection[str], *, is_counted: bool) -> None:
         self.known = {"", "   !", "      !"}
         self.is_counted = is_counted
         self._lines = re.compile("|".join(f"(?:{_LEVEL}(?:{pattern}))" for pattern in patterns) or "(?!)")
+        varying = "|".join(sorted(_VARYING.intersection(patterns)))
+        # it begins with the end of the line before: a search for a fixed text is much faster than one for beginnings
+        self._varying = re.compile(rf"\n{_LEVEL}({varying})(?=\n)" if varying else "(?!)()")
+        self._bodies: set[tuple[bool, str]] = set()
 
     def accounts_for(self, line: str) -> bool:
         if line in self.known:
@@ -41,13 +58,46 @@ class _LineKind:
             self.known.add(line)
         return True
 
+    def takes_in(self, header: str, body: str) -> bool:
+        """Whether all that stands below a first line is accounted for: of sections that differ in names and addresses
+        alone one is looked at, line by line.
+        """
+        parts = self._varying.split(f"\n{body}\n")
+        if self.is_counted and len(set(parts[1::2])) < len(parts) // 2:
+            return False
+        left = header.startswith(_PORT), "".join(parts[::2])
+        if left not in self._bodies:
+            if next(_unread([header, *left[1].split("\n")]), None) is not None:
+                return False
+            if len(self._bodies) < _MOST:
+                self._bodies.add(left)
+        return True
+
 
 def unread(text: str) -> tuple[Unread, ...]:
     """Every line that is neither understood nor known to be without influence."""
+    if _is_read(text):
+        return ()
     return tuple(
         Unread(PATH, number, BETWEEN.join(filter(None, (header, line.strip()))), _claims(header or line))
         for number, header, line in _unread(text.split("\n"))
     )
+
+
+def _is_read(text: str) -> bool:
+    """Whether every line is surely accounted for: most files have nothing to tell of."""
+    headers: set[str] = set()
+    for section in _MARGIN.split(text):
+        header, _, body = section.partition("\n")
+        if header[:1] in ("!", " ", "\t", ""):
+            if (body if header[:1] == "!" else section).strip():
+                return False
+            continue
+        kind, is_known = _kind_of(header)
+        if not is_known or header in headers or (body and not kind.takes_in(header, body)):
+            return False
+        headers.add(header)
+    return True
 
 
 def _unread(lines: list[str]) -> Iterator[tuple[int, str, str]]:
@@ -88,7 +138,7 @@ def _once(line: str, queue: str, *, is_counted: bool) -> str:
 
 def _has_no_profile(lines: list[str], at: int, header: str) -> bool:
     """Whether a line stands in an Ethernet interface that has no profile: then its own words on classes are read."""
-    if not header.startswith("interface Ethernet"):
+    if not header.startswith(_PORT):
         return False
     first = last = at
     while lines[first].startswith(" "):
