@@ -47,6 +47,15 @@ def acceptance(schemas: Schemas, file: str) -> Accepts:
     return _Maker(schemas).of(schemas[file], file)
 
 
+def references(schemas: Schemas) -> Callable[[str, str], Accepts]:
+    """Whether a value keeps to what a ``$ref`` leads to, by that and the file of ``schemas`` in which it stands.
+
+    What that gives raises UnknownKeywordError, when it is asked, for a keyword that is not known here.
+    """
+    maker = _Maker(schemas)
+    return lambda wanted, file: maker.reference(wanted, None, file)
+
+
 class _Maker:
     """Makes functions of schemas; what a reference leads to is made when it is first come to."""
 

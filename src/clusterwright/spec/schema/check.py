@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright import data_files
 from clusterwright.finding import Finding, Severity
-from clusterwright.spec.schema.acceptance import Accepts, UnknownKeywordError, acceptance, is_integer
+from clusterwright.spec.schema.acceptance import Accepts, UnknownKeywordError, acceptance, is_integer, references
 from clusterwright.spec.schema.messages import causes, findings_of, unknown_keys
 from clusterwright.spec.schema.patterns import compiled
 from clusterwright.spec.text.text_lines import broken_lines
@@ -162,8 +162,21 @@ def _validator(folder: FilePath, name: str) -> Any:
         if validator.is_type(instance, "string") and not compiled(pattern).search(instance):
             yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
+    leads_to, files = references(_all(folder)), _files_of_parts(folder)
+    plain = Draft202012Validator.VALIDATORS["$ref"]
+
+    def reference(validator: Any, wanted: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        """The keyword ``$ref``. Below it nothing is looked for where all is well, as it is in most of any spec."""
+        try:
+            is_well = leads_to(wanted, files[id(schema)])(instance)
+        except UnknownKeywordError:
+            is_well = False
+        if not is_well:
+            yield from plain(validator, wanted, instance, schema)
+
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: is_integer(value))
-    kind = extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)  # type: ignore[no-untyped-call]
+    words = {"pattern": pattern, "$ref": reference}
+    kind = extend(Draft202012Validator, words, type_checker=types)  # type: ignore[no-untyped-call]
     # All of them beforehand: a registry that retrieves forgets, and would read a file again at every reference to it.
     resources = (
         (file, Resource.from_contents(each, default_specification=DRAFT202012)) for file, each in _all(folder).items()
@@ -175,6 +188,21 @@ def _validator(folder: FilePath, name: str) -> Any:
 def _all(folder: FilePath) -> Mapping[str, Any]:
     """Every schema in ``folder`` by the name of its file."""
     return {file.name: _load(folder, file.name) for file in folder.glob("*.schema.json")}
+
+
+def _files_of_parts(folder: FilePath) -> Mapping[int, str]:
+    """In which file each mapping of the schemas stands, by its identity: they are kept as long as the program runs."""
+    found: dict[int, str] = {}
+    for file, whole in _all(folder).items():
+        waiting = [whole]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, dict):
+                found[id(part)] = file
+                waiting += part.values()
+            elif isinstance(part, list):
+                waiting += part
+    return found
 
 
 @cache
