@@ -14,14 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from clusterwright.proofs.ethernet.network import Integers, RoutedFabric, RoutedLink
+from clusterwright.proofs.ethernet.network import Integers, RoutedFabric
+from clusterwright.proofs.ethernet.parts import ABOVE, cut, parts_below
 from clusterwright.proofs.ethernet.pieces import is_silent
 from clusterwright.proofs.ethernet.routes import ColumnSection, announced, edges_of, shapes_of, whole
-
-_ABOVE = -1  # in no part: the tiers that join them
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,7 @@ class _AlikeParts:
     @property
     def stand_ins(self) -> int:
         """How many routers stand for all: those above, and up to two parts of each kind."""
-        chosen = {_ABOVE, *(part for alike in self.kinds for part in alike[:2])}
+        chosen = {ABOVE, *(part for alike in self.kinds for part in alike[:2])}
         return sum(part in chosen for part in self.part)
 
 
@@ -60,23 +57,12 @@ def sections(fabric: RoutedFabric) -> Iterator[ColumnSection]:
 
 def _parts(fabric: RoutedFabric, level: int) -> _AlikeParts:
     """What the tier ``level`` and those above it join."""
-    size = len(fabric.routers)
-    below = fabric.rank < level
-    ends = fabric.ends[below[fabric.ends].all(axis=1)]
-    graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(size, size))
-    _, member = connected_components(graph, directed=False)
-    numbers = np.full(size, _ABOVE)
-    numbers[below] = np.unique(member[below], return_inverse=True)[1].reshape(-1)
-    part: list[int] = numbers.tolist()
-    place, counts = [0] * size, [0] * (max(part) + 1)
-    for at, own in enumerate(part):
-        if own != _ABOVE:
-            place[at] = counts[own]
-            counts[own] += 1
+    below = parts_below(fabric, level)
+    part, place = below.part, below.place
     columns, shared, prefixes = _prefixes(fabric, part, place)
     kinds: dict[object, list[int]] = {}
     routers, cables = _routers(fabric, part, place), _cables(fabric, part, place)
-    for own in range(len(counts)):
+    for own in range(below.count):
         kinds.setdefault((routers[own], cables[own], prefixes[own]), []).append(own)
     return _AlikeParts(part, place, tuple(map(tuple, kinds.values())), columns, shared)
 
@@ -103,7 +89,7 @@ def _routers(fabric: RoutedFabric, part: list[int], place: list[int]) -> _Told:
 def _cables(fabric: RoutedFabric, part: list[int], place: list[int]) -> _Told:
     """Cables, and sessions with what their policies do; the routers above by their own numbers."""
     found: dict[int, list[tuple[int, ...]]] = {own: [] for own in part}
-    end = [(at, 0) if own == _ABOVE else (place[at], 1) for at, own in enumerate(part)]
+    end = [(at, 0) if own == ABOVE else (place[at], 1) for at, own in enumerate(part)]
     for a, b in fabric.ends.tolist():
         found[max(part[a], part[b])].append((*end[a], *end[b]))
     edges = edges_of(fabric)
@@ -124,13 +110,13 @@ def _prefixes(
     columns: dict[int, list[int]] = {own: [] for own in part}
     shared: list[int] = []
     found: dict[int, list[tuple[object, ...]]] = {own: [] for own in part}
-    end = [(at, False) if own == _ABOVE else (place[at], True) for at, own in enumerate(part)]
+    end = [(at, False) if own == ABOVE else (place[at], True) for at, own in enumerate(part)]
     for number, column in enumerate(known.columns):
-        touched = {part[at] for at in (*column.origins, *(at for at, _ in column.named))} - {_ABOVE}
+        touched = {part[at] for at in (*column.origins, *(at for at, _ in column.named))} - {ABOVE}
         if len(touched) > 1:
             shared.append(number)
             continue
-        own = max(touched, default=_ABOVE)
+        own = max(touched, default=ABOVE)
         columns[own].append(number)
         origins = tuple(end[at] for at in column.origins)
         named = tuple((end[at], name) for at, name in column.named)
@@ -145,16 +131,16 @@ def _of_kind(fabric: RoutedFabric, parts: _AlikeParts, number: int) -> Iterator[
     alike = parts.kinds[number]
     chosen = {own[0]: len(own) for own in parts.kinds} | {alike[0]: 1}
     chosen |= {part: len(alike) - 1 for part in alike[1:2]}
-    rows = [at for at, own in enumerate(parts.part) if own == _ABOVE or own in chosen]
-    own_fabric = _cut(fabric, rows)
+    rows = [at for at, own in enumerate(parts.part) if own == ABOVE or own in chosen]
+    own_fabric = cut(fabric, rows)
     stands_for = np.array([chosen.get(parts.part[at], 1) for at in rows])
-    row_of = {(parts.part[at], parts.place[at] if parts.part[at] != _ABOVE else at): row for row, at in enumerate(rows)}
+    row_of = {(parts.part[at], parts.place[at] if parts.part[at] != ABOVE else at): row for row, at in enumerate(rows)}
     stand_in = {part: own[0] for own in parts.kinds for part in own}
     is_alike = np.array([part in frozenset(alike) for part in parts.part])
 
     def rows_in(stands: dict[int, int]) -> Integers:
         places = (
-            (stands.get(own, _ABOVE), parts.place[at] if own != _ABOVE else at) for at, own in enumerate(parts.part)
+            (stands.get(own, ABOVE), parts.place[at] if own != ABOVE else at) for at, own in enumerate(parts.part)
         )
         return np.array([row_of[each] for each in places])
 
@@ -162,7 +148,7 @@ def _of_kind(fabric: RoutedFabric, parts: _AlikeParts, number: int) -> Iterator[
     second = rows_in(stand_in | dict.fromkeys(alike, alike[-1 if len(alike) < 2 else 1])), is_alike * (len(alike) - 1)
     if own := parts.columns.get(alike[0]):
         yield _section(fabric, own_fabric, own, stands_for, (first, second))
-    if number == 0 and (own := parts.columns.get(_ABOVE)):
+    if number == 0 and (own := parts.columns.get(ABOVE)):
         yield _section(fabric, own_fabric, own, stands_for, ((first[0], np.ones_like(first[1])),))
 
 
@@ -179,14 +165,3 @@ def _section(
     weights = np.bincount(into, known.weights[columns]).astype(np.int64)
     is_host = np.bincount(into, known.is_host[columns]) > 0
     return ColumnSection(part, own, weights, is_host, stands_for, copies)
-
-
-def _cut(fabric: RoutedFabric, rows: list[int]) -> RoutedFabric:
-    """The fabric with some of its routers alone."""
-    place = {at: row for row, at in enumerate(rows)}
-    links = tuple(
-        RoutedLink(place[link.a], link.a_port, place[link.b], link.b_port)
-        for link in fabric.links
-        if link.a in place and link.b in place
-    )
-    return RoutedFabric(tuple(fabric.routers[at] for at in rows), links, (), fabric.rank[rows])

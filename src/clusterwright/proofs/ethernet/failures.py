@@ -9,7 +9,7 @@ whether racks still meet, is computed in ``jobs``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, 
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.dual_homing import gpu_faults, homes_of, homing_faults
 from clusterwright.proofs.ethernet.jobs import JobSize, job_sizes, worst_job
-from clusterwright.proofs.ethernet.network import KINDS, Integers, has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.stand_ins import StandIns, stand_ins
 from clusterwright.proofs.ethernet.uplinks import (
     DOUBLES,
     FabricUplinks,
@@ -58,18 +59,19 @@ def _run(tree: RenderedTree) -> Verdict:
             continue
         uplinks = uplinks_of(fabric)
         tried += len(fabric.links)
-        healthy = _shares(uplinks, [Failure()])[:, 0]
-        sizes = job_sizes(uplinks)
+        few = stand_ins(uplinks)
+        sizes = job_sizes(few.uplinks)
         own: list[Counterexample] = []
         for title, failures in (
             ("any cable fails", single_cables(uplinks)),
             ("any switch fails", single_switches(uplinks)),
             (f"two fail at once, {DOUBLES} samples", sampled_doubles(uplinks)),
         ):
-            worst, where, cut_off, others = _judge(uplinks, failures, healthy)
+            alike = few.alike(failures)
+            worst, where, cut_off, others = least_share(few, failures, alike)
             name = f"{fabric.name}: {title}"
             facts.append(Fact(f"{name}, {len(failures):,} cases: bandwidth left for a rack", worst))
-            rack = fabric.routers[int(uplinks.leaves[where[0]])].device
+            rack = fabric.routers[where[0]].device
             facts.append(Fact(f"{name}: the worst case", f"{rack} without {name_of(fabric, failures[where[1]])}"))
             facts.append(Fact(f"{name}: racks cut off at most", cut_off))
             is_single = not title.startswith("two")
@@ -78,7 +80,8 @@ def _run(tree: RenderedTree) -> Verdict:
                     router = fabric.routers[leaf]
                     message = f"is cut off when {name_of(fabric, failures[column])} fails"
                     own.append(example(tree, router.device, router.ports_file, (), message))
-            own += _jobs(tree, sizes, name, failures, facts, may_end=not is_single)
+            firsts = [failures[of[0]] for of in alike.values()]
+            own += _jobs(tree, fabric, sizes, name, (list(alike), firsts), facts, may_end=not is_single)
         planned = declared(tree, fabric)
         refuting, noted = unaccepted(tree, planned.name if planned is not None else None, own)
         found += refuting
@@ -88,60 +91,75 @@ def _run(tree: RenderedTree) -> Verdict:
 
 def _jobs(
     tree: RenderedTree,
+    fabric: RoutedFabric,
     sizes: tuple[JobSize, ...],
     name: str,
-    failures: list[Failure],
+    failures: tuple[list[Failure], list[Failure]],
     facts: list[Fact],
     *,
     may_end: bool,
 ) -> Iterator[Counterexample]:
-    """Adds what jobs keep to ``facts``; a counterexample where racks of one stop meeting though that must not be."""
+    """Adds what jobs keep to ``facts``; a counterexample where racks of one stop meeting though that must not be.
+
+    ``failures`` are those of what stands for others, and beside each the first that it stands for.
+    """
+    alike, firsts = failures
     for each in sizes:
-        left, case, unit = worst_job(each, failures)
+        left, case, unit = worst_job(each, alike)
         facts.append(Fact(f"{name}: left for a job of {each.low:,} to {each.high:,} nodes", round(left, 4)))
         if left == 0 and unit is not None and not may_end:
-            fabric = unit.uplinks.fabric
-            router = fabric.routers[int(unit.leaves[0])]
+            router = unit.uplinks.fabric.routers[int(unit.leaves[0])]
             message = (
                 f"racks of a job of {unit.nodes:,} nodes from here on no longer meet when "
-                f"{name_of(fabric, failures[case])} fails"
+                f"{name_of(fabric, firsts[case])} fails"
             )
             yield example(tree, router.device, router.ports_file, (), message)
 
 
-def _judge(
-    uplinks: FabricUplinks, failures: list[Failure], healthy: Shares
+def least_share(
+    few: StandIns, failures: list[Failure], alike: Mapping[Failure, list[int]]
 ) -> tuple[float, tuple[int, int], int, list[tuple[int, int]]]:
     """The least share that remains, where (leaf, failure), most racks cut off at once, and who is cut off by others.
 
-    ``healthy`` are the undisturbed shares of all switches.
+    ``alike`` are the failures of what stands for others, with the places of those that they stand for.
     """
-    at_leaf = [at for at, each in enumerate(failures) if _is_leaf_cable(uplinks, each)]
+    uplinks = few.uplinks
+    healthy = _shares(uplinks, [Failure()])[:, 0]
+    at_leaf = [each for each in alike if _is_leaf_cable(uplinks, each)]
     worst, where, cut_off = np.inf, (0, 0), 0
     others: list[tuple[int, int]] = []
     if at_leaf:
-        rows, left = _after_leaf_cables(uplinks, [failures[at].links[0] for at in at_leaf], healthy)
-        worst, where = float(left.min()), (int(rows[left.argmin()]), at_leaf[int(left.argmin())])
-        others += [(int(uplinks.leaves[rows[at]]), at_leaf[at]) for at in np.flatnonzero(left <= 0).tolist()]
+        left = _after_leaf_cables(uplinks, [each.links[0] for each in at_leaf], healthy)
+        first = alike[at_leaf[int(left.argmin())]][0]
+        worst, where = float(left.min()), (_lower(few, failures[first]), first)
+        lost = sorted(at for column in np.flatnonzero(left <= 0).tolist() for at in alike[at_leaf[column]])
+        others += [(_lower(few, failures[at]), at) for at in lost]
         cut_off = int(bool(others))
-    known = set(at_leaf)
-    rest = [at for at in range(len(failures)) if at not in known]
+    rest = [each for each in alike if not _is_leaf_cable(uplinks, each)]
     before = healthy[uplinks.leaves]
+    place = {int(leaf): row for row, leaf in enumerate(uplinks.leaves)}
+    cut: list[tuple[int, int]] = []
     for start in range(0, len(rest), _AT_ONCE):
-        cases = rest[start : start + _AT_ONCE]
-        chunk = [failures[at] for at in cases]
+        chunk = rest[start : start + _AT_ONCE]
         left = _shares(uplinks, chunk)[uplinks.leaves] / np.maximum(before, 1e-9)[:, None]
         left[before <= 0] = np.inf
-        place = {int(leaf): row for row, leaf in enumerate(uplinks.leaves)}
         for column, failure in enumerate(chunk):
             left[[place[at] for at in failure.switches if at in place], column] = np.inf
-        lost = left <= 0
-        cut_off = max(cut_off, int(lost.sum(axis=0).max(initial=0)))
-        others += [(int(uplinks.leaves[leaf]), cases[column]) for leaf, column in np.argwhere(lost).tolist()]
+        for column in np.flatnonzero((left <= 0).any(axis=0)).tolist():
+            for at in alike[chunk[column]]:
+                leaves = few.like(uplinks.leaves[left[:, column] <= 0], failures[at])
+                cut_off = max(cut_off, len(leaves))
+                cut += [(leaf, at) for leaf in leaves]
         if left.size and left.min() < worst:
-            row, column = divmod(int(left.argmin()), left.shape[1])
-            worst, where = float(left.min()), (row, cases[column])
-    return round(worst, 4), where, cut_off, others
+            worst = float(left.min())
+            firsts = ((alike[chunk[at]][0], left[:, at] == worst) for at in np.flatnonzero((left == worst).any(axis=0)))
+            where = min((few.like(uplinks.leaves[rows], failures[at])[0], at) for at, rows in firsts)
+    return round(worst, 4), where, cut_off, [*others, *sorted(cut)]
+
+
+def _lower(few: StandIns, failure: Failure) -> int:
+    """The lower switch of a cable that fails alone."""
+    return int(few.whole.low[failure.links[0]])
 
 
 def _is_leaf_cable(uplinks: FabricUplinks, failure: Failure) -> bool:
@@ -151,15 +169,15 @@ def _is_leaf_cable(uplinks: FabricUplinks, failure: Failure) -> bool:
     return bool(uplinks.fabric.rank[low] == 0)
 
 
-def _after_leaf_cables(uplinks: FabricUplinks, links: list[int], healthy: Shares) -> tuple[Integers, Shares]:
-    """For single cables of bottom switches: the row of the switch, which alone is hit, and what it keeps."""
+def _after_leaf_cables(uplinks: FabricUplinks, links: list[int], healthy: Shares) -> Shares:
+    """For single cables of bottom switches: what the switch keeps, which alone is hit."""
     low, high = uplinks.low[links], uplinks.high[links]
     up = csr_array((uplinks.gbps, (uplinks.low, uplinks.high)), shape=(len(healthy), len(healthy)))
     reach = (up @ healthy)[low] - uplinks.gbps[links] * healthy[high]
     left = np.clip(reach / uplinks.down[low], 0, 1) / np.maximum(healthy[low], 1e-9)
     left[left < 1e-9] = 0
     left[healthy[low] <= 0] = np.inf
-    return np.searchsorted(uplinks.leaves, low), left
+    return np.asarray(left)
 
 
 def _shares(uplinks: FabricUplinks, failures: list[Failure]) -> Shares:

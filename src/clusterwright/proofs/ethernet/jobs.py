@@ -26,7 +26,7 @@ _NOTHING, _DIGITS = 1e-9, 12  # parts of a bandwidth that are none, and to which
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RoutedUnit:
-    """A subtree whose racks meet at its tops, with ``nodes`` in it.
+    """A subtree whose racks meet at its tops, with so many ``racks`` and ``nodes`` in it.
 
     ``leaves`` and ``inner`` are routers; ``row`` is each router's place among either, -1 elsewhere. ``above`` gives the
     part of a switch's load from below that goes to each inner switch, ``share`` what of it reaches each top; ``reach``
@@ -36,6 +36,7 @@ class RoutedUnit:
 
     uplinks: FabricUplinks
     level: int
+    racks: int
     nodes: int
     leaves: Integers
     inner: Integers
@@ -58,14 +59,10 @@ class JobSize:
 
 def job_sizes(uplinks: FabricUplinks) -> tuple[JobSize, ...]:
     """Sizes of jobs by the level at which their racks meet, smallest first; those within a rack need no fabric."""
-    fabric = uplinks.fabric
-    hosts: dict[int, set[str]] = {}
-    for nic, at in fabric.nics:
-        hosts.setdefault(at, set()).add(nic.device)
-    biggest = max((len(nodes) for nodes in hosts.values()), default=0)
+    biggest = int(uplinks.units[0].nodes.max(initial=0))
     found = []
-    for level in range(1, int(fabric.rank.max()) + 1):
-        units = tuple(_units(uplinks, level, hosts))
+    for level in range(1, len(uplinks.units)):
+        units = tuple(_units(uplinks, level))
         most = max((unit.nodes for unit in units), default=0)
         if most > biggest:
             found.append(JobSize(biggest + 1, most, tuple(unit for unit in units if unit.nodes > biggest)))
@@ -73,7 +70,7 @@ def job_sizes(uplinks: FabricUplinks) -> tuple[JobSize, ...]:
     return tuple(found)
 
 
-def _units(uplinks: FabricUplinks, level: int, hosts: dict[int, set[str]]) -> Iterator[RoutedUnit]:
+def _units(uplinks: FabricUplinks, level: int) -> Iterator[RoutedUnit]:
     fabric = uplinks.fabric
     rank = fabric.rank
     inside = rank[uplinks.high] <= level
@@ -82,10 +79,9 @@ def _units(uplinks: FabricUplinks, level: int, hosts: dict[int, set[str]]) -> It
     _, member = connected_components(coo_array((np.ones(len(ends[0])), ends), shape=(count, count)), directed=False)
     for component in np.unique(member[uplinks.leaves]).tolist():
         routers = np.flatnonzero((member == component) & (rank <= level))
-        leaves = routers[(rank[routers] == 0) & ~uplinks.tops[routers]]
-        leaves = leaves[[bool(hosts.get(int(at))) for at in leaves]] if len(leaves) else leaves
+        leaves = routers[(rank[routers] == 0) & ~uplinks.tops[routers] & (uplinks.units[0].nodes[routers] > 0)]
         inner = routers[rank[routers] > 0]
-        if len(leaves) < 2 or not len(inner):
+        if not (len(leaves) and len(inner)) or uplinks.units[level].racks[leaves[0]] < 2:
             continue
         row = np.full(count, -1)
         row[leaves], row[inner] = np.arange(len(leaves)), np.arange(len(inner))
@@ -99,9 +95,9 @@ def _units(uplinks: FabricUplinks, level: int, hosts: dict[int, set[str]]) -> It
         for tier in range(level - 1, 0, -1):
             rows = np.flatnonzero((rank[inner] == tier) & ~tops)
             share[rows] = _capped(above[rows] @ share)
-        nodes = len(set().union(*(hosts[int(at)] for at in leaves)))
+        racks, nodes = (int(of[leaves[0]]) for of in (uplinks.units[level].racks, uplinks.units[level].nodes))
         reach = below @ share
-        yield RoutedUnit(uplinks, level, nodes, leaves, inner, row, above, below, share, reach, _least(reach))
+        yield RoutedUnit(uplinks, level, racks, nodes, leaves, inner, row, above, below, share, reach, _least(reach))
 
 
 def _matrix(
@@ -154,9 +150,9 @@ def left_after(unit: RoutedUnit, failure: Failure) -> float | None:
     for (low, high), part in lost.items():
         if rank[low] == 0:
             reach[row[low]] -= part * share[row[high]]
-    dead = [int(row[at]) for at in gone if rank[at] == 0]
+    dead = list({int(row[at]) for at in gone if rank[at] == 0})
     reach = np.delete(reach, dead, axis=0) if dead else reach
-    if len(reach) < 2 or unit.healthy <= 0:
+    if unit.racks - len(dead) < 2 or unit.healthy <= 0:
         return None
     left = _least(np.maximum(reach, 0)) / unit.healthy
     return left if left > _NOTHING else 0.0

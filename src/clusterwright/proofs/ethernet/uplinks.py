@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from clusterwright.proofs.ethernet.bandwidth import sides
 from clusterwright.proofs.ethernet.network import Integers, RoutedFabric
@@ -25,11 +27,20 @@ class Failure:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class UnitSizes:
+    """For each router how many ``racks`` with hosts the unit of its level has that it is in, and ``nodes`` in these."""
+
+    racks: Integers
+    nodes: Integers
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class FabricUplinks:
     """The uplinks of a fabric: lower and upper switch and Gb/s of each cable; ``down`` is what comes from below.
 
     Cables of a switch that announces nothing, as one that is drained, carry nothing. ``leaves`` are the bottom switches
-    that have uplinks, ``tops`` the switches without any.
+    that have uplinks, ``tops`` the switches without any. ``units`` are by level, from 0, what the cables up to that
+    tier join.
     """
 
     fabric: RoutedFabric
@@ -39,6 +50,7 @@ class FabricUplinks:
     down: NDArray[np.float64]
     leaves: Integers
     tops: NDArray[np.bool_]
+    units: tuple[UnitSizes, ...]
 
 
 def uplinks_of(fabric: RoutedFabric) -> FabricUplinks:
@@ -52,7 +64,27 @@ def uplinks_of(fabric: RoutedFabric) -> FabricUplinks:
     tops = np.ones(len(fabric.routers), bool)
     tops[low] = False
     leaves = np.flatnonzero((fabric.rank == 0) & ~tops)
-    return FabricUplinks(fabric, low, high, gbps, np.maximum(sides(fabric)[0], 1e-9), leaves, tops)
+    units = _units(fabric, low, high, tops)
+    return FabricUplinks(fabric, low, high, gbps, np.maximum(sides(fabric)[0], 1e-9), leaves, tops, units)
+
+
+def _units(fabric: RoutedFabric, low: Integers, high: Integers, tops: NDArray[np.bool_]) -> tuple[UnitSizes, ...]:
+    """The sizes of units by level; at the lowest each switch is one, with the nodes that are cabled to it."""
+    size = len(fabric.routers)
+    numbers: dict[str, int] = {}
+    cabled = [(at, numbers.setdefault(nic.device, len(numbers))) for nic, at in fabric.nics]
+    hosts = np.unique(np.array(cabled, np.int64).reshape(-1, 2), axis=0)
+    found = [UnitSizes(np.ones(size, np.int64), np.bincount(hosts[:, 0], minlength=size))]
+    is_rack = (fabric.rank == 0) & ~tops & (found[0].nodes > 0)
+    hosts = hosts[is_rack[hosts[:, 0]]]
+    for level in range(1, int(fabric.rank.max()) + 1):
+        inside = fabric.rank[high] <= level
+        graph = coo_array((np.ones(int(inside.sum())), (low[inside], high[inside])), shape=(size, size))
+        count, member = connected_components(graph, directed=False)
+        nodes = np.unique(member[hosts[:, 0]].astype(np.int64) * len(numbers) + hosts[:, 1]) // max(len(numbers), 1)
+        racks = np.bincount(member[is_rack], minlength=count)
+        found.append(UnitSizes(racks[member], np.bincount(nodes, minlength=count)[member]))
+    return tuple(found)
 
 
 def single_cables(uplinks: FabricUplinks) -> list[Failure]:

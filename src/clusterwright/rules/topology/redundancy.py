@@ -67,8 +67,9 @@ def parting(ways: UpwardPaths) -> tuple[int, int, int] | None:
             shared = ways.roots[one] & ways.roots[other]
             if not shared or shared == ways.roots[one] == ways.roots[other]:
                 continue  # they do not meet at all, or whatever parts them cuts one off
-            towards = needed.setdefault(shared, _needed_for(ways, shared))
-            lost = (towards[one] | towards[other]) & ~(1 << one | 1 << other)
+            if shared not in needed:
+                needed[shared] = _needed_for(ways, shared)
+            lost = (needed[shared][one] | needed[shared][other]) & ~(1 << one | 1 << other)
             if lost:
                 return one, other, lost.bit_length() - 1
     return None

@@ -39,16 +39,16 @@ def node_qos_faults(
         device: [block for block in each if not block.interfaces.isdisjoint(names[device])]
         for device, each in every.items()
     }
+    kin = _kin(tree, nodes)
     classes: dict[int | str, Counter[int | None]] = {}
     told: dict[int | str, Counter[Marks]] = {}
     for device, own in blocks.items():
-        classes.setdefault(_kin(tree, device), Counter()).update(_connections(block) for block in own)
+        classes.setdefault(kin[device], Counter()).update(_connections(block) for block in own)
         if _runs_nccl(tree, device):
             marks = marks_of(read_nccl(tree.text(device, NCCL) or ""))
-            told.setdefault(_kin(tree, device), Counter()).update([marks])
+            told.setdefault(kin[device], Counter()).update([marks])
     for device, own in blocks.items():
-        kin = _kin(tree, device)
-        usual_class, usual_settings = _most(classes[kin], None), _most(told.get(kin, Counter()), ())
+        usual_class, usual_settings = _most(classes[kin[device]], None), _most(told.get(kin[device], Counter()), ())
         if not own:
             message = "the node has NICs on a lossless fabric, but nothing sets their priorities"
             yield Counterexample(device, SCRIPT, 0, message)
@@ -89,13 +89,15 @@ def _runs_nccl(tree: RenderedTree, device: str) -> bool:
     return tree.text(device, NCCL) is not None
 
 
-def _kin(tree: RenderedTree, device: str) -> int | str:
-    """With whom a node is compared: those of its NCCL profile where there are several; in a folder, those whose names
-    begin as its own does."""
+def _kin(tree: RenderedTree, nodes: Sequence[str]) -> dict[str, int | str]:
+    """With whom each node is compared: those of its NCCL profile where there are several; in a folder, those whose
+    names begin as its own does."""
     if tree.declaration is None:
-        return device.rpartition("-")[0]
+        return {device: device.rpartition("-")[0] for device in nodes}
     profiles = tree.declaration.nccl_nodes
-    return profiles.get(device, _NO_PROFILE) if len({*profiles.values()}) > 1 else _NO_PROFILE
+    if len({*profiles.values()}) < 2:
+        return dict.fromkeys(nodes, _NO_PROFILE)
+    return {device: profiles.get(device, _NO_PROFILE) for device in nodes}
 
 
 def _most(votes: Counter[T], default: T) -> T:

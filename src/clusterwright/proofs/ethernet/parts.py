@@ -1,0 +1,60 @@
+"""Parts of a fabric below a tier: what cables of lower tiers join, as they do in its pods, or in single racks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from clusterwright.proofs.ethernet.network import RoutedFabric, RoutedLink
+
+ABOVE = -1  # in no part: the tiers that join them
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The ``part`` of each router, ABOVE for none, and its ``place`` in it, both counted in the fabric's order."""
+
+    part: list[int]
+    place: list[int]
+
+    @property
+    def count(self) -> int:
+        """How many parts there are."""
+        return max(self.part, default=ABOVE) + 1
+
+    @property
+    def ends(self) -> list[tuple[int, int]]:
+        """What each router is called where parts are compared: its place in its part, or its own number above them."""
+        return [(at, 0) if own == ABOVE else (self.place[at], 1) for at, own in enumerate(self.part)]
+
+
+def parts_below(fabric: RoutedFabric, level: int) -> Parts:
+    """What the tier ``level`` and those above it join."""
+    size = len(fabric.routers)
+    below = fabric.rank < level
+    ends = fabric.ends[below[fabric.ends].all(axis=1)]
+    graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(size, size))
+    _, member = connected_components(graph, directed=False)
+    numbers = np.full(size, ABOVE)
+    numbers[below] = np.unique(member[below], return_inverse=True)[1].reshape(-1)
+    part: list[int] = numbers.tolist()
+    place, counts = [0] * size, [0] * (max(part, default=ABOVE) + 1)
+    for at, own in enumerate(part):
+        if own != ABOVE:
+            place[at] = counts[own]
+            counts[own] += 1
+    return Parts(part, place)
+
+
+def cut(fabric: RoutedFabric, rows: list[int]) -> RoutedFabric:
+    """The fabric with some of its routers alone, in their order, and without NICs."""
+    place = {at: row for row, at in enumerate(rows)}
+    links = tuple(
+        RoutedLink(place[link.a], link.a_port, place[link.b], link.b_port)
+        for link in fabric.links
+        if link.a in place and link.b in place
+    )
+    return RoutedFabric(tuple(fabric.routers[at] for at in rows), links, (), fabric.rank[rows])

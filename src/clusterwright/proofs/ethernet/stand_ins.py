@@ -1,0 +1,193 @@
+"""Parts of a fabric that failures treat alike, as its pods: a few of each kind stand for all of that kind.
+
+Two parts below a tier are alike where one's switches, in their order, have the other's cables, speeds, ports below and
+nodes. Exchanging two such parts changes nothing that is judged of a failure, and a failure touches no more parts than
+things fail. So three parts of each kind are enough for two things that fail: those that are hit, and one for all that
+are not. Nothing is assumed of parts: where one differs in anything, it is of a kind of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from clusterwright.proofs.ethernet.network import Integers
+from clusterwright.proofs.ethernet.parts import ABOVE, cut, parts_below
+from clusterwright.proofs.ethernet.uplinks import FabricUplinks, Failure, UnitSizes
+
+_ENOUGH = 3  # parts of a kind: two that a failure hits, and one that it does not
+
+
+@dataclass(frozen=True, eq=False)
+class _Members:
+    """Switches or cables by the part they are of: ``part`` and ``place`` of each, and those of each part by place.
+
+    ``row`` is the number of each among those that stand for others, -1 for what does not.
+    """
+
+    part: list[int]
+    place: list[int]
+    of: tuple[tuple[int, ...], ...]
+    row: Integers
+
+    @cached_property
+    def _inside(self) -> tuple[Integers, Integers, Integers]:
+        """What is in parts, with the part and the place of each."""
+        inside = np.array([at for at, own in enumerate(self.part) if own != ABOVE], np.int64)
+        return inside, np.array(self.part)[inside], np.array(self.place)[inside]
+
+    @cached_property
+    def _by_part(self) -> tuple[Integers, Integers]:
+        """All of one part after the other, and where each part begins."""
+        return np.array([at for own in self.of for at in own], np.int64), np.cumsum([0, *map(len, self.of)])
+
+    def rows(self, stands: Integers) -> Integers:
+        """The rows of what stands for each, where ``stands`` gives for every part the one that does."""
+        inside, part, place = self._inside
+        every, first = self._by_part
+        found = self.row.copy()
+        found[inside] = self.row[every[first[stands[part]] + place]]
+        return found
+
+    def stand_in(self, at: int, stands: dict[int, int]) -> int:
+        """The row of what stands for one of these, where ``stands`` gives the part that does for its own."""
+        own = self.part[at]
+        return int(self.row[at if own == ABOVE else self.of[stands[own]][self.place[at]]])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StandIns:
+    """Switches that stand for the ``whole`` of a fabric, with their ``uplinks``.
+
+    ``kinds`` are the parts that are alike, ``kind`` is each part's, and ``usual`` what stands for a part that nothing
+    hits, nor one like it.
+    """
+
+    whole: FabricUplinks
+    uplinks: FabricUplinks
+    kinds: tuple[tuple[int, ...], ...]
+    kind: tuple[int, ...]
+    usual: Integers
+    switches: _Members
+    links: _Members
+
+    def alike(self, failures: Iterable[Failure]) -> dict[Failure, list[int]]:
+        """Failures of what stands for others, each with the places of all failures that it stands for."""
+        found: dict[Failure, list[int]] = {}
+        for at, failure in enumerate(failures):
+            stands = self._hit(failure)
+            switches = tuple(self.switches.stand_in(each, stands) for each in failure.switches)
+            links = tuple(self.links.stand_in(each, stands) for each in failure.links)
+            found.setdefault(Failure(switches, links), []).append(at)
+        return found
+
+    def like(self, rows: Integers, failure: Failure) -> list[int]:
+        """The switches of the whole fabric, in order, for which some stand in a failure."""
+        hit = self._hit(failure)
+        stands = self.usual.copy()
+        stands[list(hit)] = list(hit.values())
+        for kind in {self.kind[part] for part in hit}:
+            alike = np.array(self.kinds[kind])
+            rest = alike[~np.isin(alike, list(hit))]
+            stands[rest] = alike[np.minimum(len(alike) - len(rest) + np.arange(len(rest)), _ENOUGH - 1)]
+        like: list[int] = np.flatnonzero(np.isin(self.switches.rows(stands), rows)).tolist()
+        return like
+
+    def _hit(self, failure: Failure) -> dict[int, int]:
+        """The parts in which something fails, each with the one that stands for it then."""
+        parts = [*(self.switches.part[at] for at in failure.switches), *(self.links.part[at] for at in failure.links)]
+        if len(parts) >= _ENOUGH:
+            raise ValueError(f"{len(parts)} things fail, and parts stand for each other in failures of two")
+        stands: dict[int, int] = {}
+        for part in parts:
+            if part != ABOVE and part not in stands:
+                alike = self.kinds[self.kind[part]]
+                stands[part] = alike[sum(self.kind[other] == self.kind[part] for other in stands)]
+        return stands
+
+
+def stand_ins(uplinks: FabricUplinks) -> StandIns:
+    """The fewest parts, below any of its tiers, that stand for all of a fabric."""
+    found = [below(uplinks, level) for level in range(len(uplinks.units))]
+    return min(found, key=_effort)
+
+
+def _effort(each: StandIns) -> int:
+    """How much there is to look at: what fails alone, times the switches that it may touch."""
+    first = {ABOVE, *(alike[0] for alike in each.kinds)}
+    fails = sum(part in first for members in (each.switches, each.links) for part in members.part)
+    return fails * len(each.uplinks.fabric.routers)
+
+
+def below(uplinks: FabricUplinks, level: int) -> StandIns:
+    """Parts below a tier; below the lowest there are none, and everything stands for itself."""
+    fabric = uplinks.fabric
+    parts = parts_below(fabric, level)
+    part, name = parts.part, parts.ends
+    told: list[list[object]] = [[] for _ in range(parts.count)]
+    routers: list[list[int]] = [[] for _ in range(parts.count)]
+    sizes = [column.tolist() for each in uplinks.units for column in (each.racks, each.nodes)]
+    for at, what in enumerate(
+        zip(fabric.rank.tolist(), uplinks.down.tolist(), uplinks.tops.tolist(), *sizes, strict=True)
+    ):
+        if part[at] != ABOVE:
+            told[part[at]].append(what)
+            routers[part[at]].append(at)
+    links: list[list[tuple[tuple[int, int], tuple[int, int], float, int]]] = [[] for _ in range(parts.count)]
+    link_part, link_place = [ABOVE] * len(uplinks.low), [0] * len(uplinks.low)
+    ends = zip(uplinks.low.tolist(), uplinks.high.tolist(), uplinks.gbps.tolist(), strict=True)
+    for at, (low, high, gbps) in enumerate(ends):
+        own = link_part[at] = max(part[low], part[high])
+        if own != ABOVE:
+            links[own].append((name[low], name[high], gbps, at))
+    kinds: dict[object, list[int]] = {}
+    for own, cables in enumerate(links):
+        cables.sort()
+        for place, cable in enumerate(cables):
+            link_place[cable[-1]] = place
+        kinds.setdefault((tuple(told[own]), tuple(cable[:-1] for cable in cables)), []).append(own)
+    alike = tuple(map(tuple, kinds.values()))
+    kind, usual = np.zeros(parts.count, np.int64), np.zeros(parts.count, np.int64)
+    for number, each in enumerate(alike):
+        kind[list(each)] = number
+        usual[list(each)] = [each[min(at, _ENOUGH - 1)] for at in range(len(each))]
+    kept = {ABOVE, *usual.tolist()}
+    rows, columns = ([at for at, own in enumerate(owners) if own in kept] for owners in (part, link_part))
+    return StandIns(
+        uplinks,
+        _cut(uplinks, rows, columns),
+        alike,
+        tuple(kind.tolist()),
+        usual,
+        _Members(part, parts.place, tuple(map(tuple, routers)), _numbers(rows, len(part))),
+        _Members(
+            link_part,
+            link_place,
+            tuple(tuple(cable[-1] for cable in each) for each in links),
+            _numbers(columns, len(link_part)),
+        ),
+    )
+
+
+def _numbers(kept: list[int], size: int) -> Integers:
+    found = np.full(size, -1)
+    found[kept] = np.arange(len(kept))
+    return found
+
+
+def _cut(uplinks: FabricUplinks, rows: list[int], columns: list[int]) -> FabricUplinks:
+    """Some of the switches and cables, each with what it has in the whole fabric."""
+    row = _numbers(rows, len(uplinks.fabric.routers))
+    return FabricUplinks(
+        cut(uplinks.fabric, rows),
+        row[uplinks.low[columns]],
+        row[uplinks.high[columns]],
+        uplinks.gbps[columns],
+        uplinks.down[rows],
+        row[np.intersect1d(uplinks.leaves, rows)],
+        uplinks.tops[rows],
+        tuple(UnitSizes(each.racks[rows], each.nodes[rows]) for each in uplinks.units),
+    )
