@@ -6,7 +6,7 @@ import re
 
 import pytest
 from tests.platforms.plans import plan_with
-from tests.proofs.ethernet_trees import EOS, text_of, tree, verdict
+from tests.proofs.ethernet_trees import EOS, artifacts_of, text_of, tree, verdict
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
@@ -88,3 +88,13 @@ def test_keys_of_tcp_ao_are_the_same_at_both_ends(
     assert bool(wrong) == (message is not None)
     assert message is None or any(message in each.message for each in wrong)
     assert all(each.line for each in wrong)
+
+
+def test_a_secret_that_all_ends_lost_is_missed() -> None:
+    places = [(a.device, a.path) for a in artifacts_of(LAB) if a.path == EOS and " password 7 " in a.content.decode()]
+    bare = {place: lambda text: re.sub(r"   neighbor \w+ password 7 .*\n", "", text) for place in places}
+    wrong = verdict("bgp-sessions", tree(LAB, bare)).counterexamples
+    assert {each.device for each in wrong} == {device for device, _ in places}
+    assert all(
+        "the spec asks for TCP-MD5 with the secret bgp-backend, this end has nothing" in w.message for w in wrong
+    )

@@ -15,7 +15,7 @@ from clusterwright.finding import VerifyError
 
 ZONE = "etc/firewalld/zones/management.xml"
 PROFILE = "etc/NetworkManager/system-connections/eth0.nmconnection"
-RSW, EDGE = "ctsw-p00-00", "rtsw-p00r00"
+RSW, EDGE, BORDER = "ctsw-p00-00", "rtsw-p00r00", "mgmt-00"
 
 
 def within(start: str, pattern: str, other: str) -> Edit:
@@ -28,6 +28,22 @@ def within(start: str, pattern: str, other: str) -> Edit:
     return edit
 
 
+SECRET = "      secret 1 7 <secret bgp-operations as eos-type-7> receive-lifetime infinite transmit-lifetime infinite\n"
+OF_BORDERS = {
+    "a port that only switches": ("   no switchport\n   ip address 10.99.250.0/31\n", "   switchport\n"),
+    "a port without its address": ("   ip address 10.99.250.0/31\n", ""),
+    "another address": ("   ip address 10.99.250.0/31\n", "   ip address 10.99.250.4/31\n"),
+    "a port that is shut": ("border operations\n   no shutdown\n", "border operations\n   shutdown\n"),
+    "another neighbour's number": ("remote-as 64602", "remote-as 64603"),
+    "no password": (" shared-secret profile BGP-BGP-OPERATIONS-1 algorithm", " shared-secret profile OTHER algorithm"),
+    "a key of another name": ("<secret bgp-operations as eos-type-7>", "<secret bgp-others as eos-type-7>"),
+    "a profile without a key": (SECRET, ""),
+    "no limit": ("   neighbor BORDER-OPERATIONS maximum-routes 3 warning-limit 2\n", ""),
+    "a limit that only warns": ("maximum-routes 3 warning-limit 2", "maximum-routes 3 warning-only"),
+    "no network has the length": ("permit 10.99.0.0/25 eq 25", "permit 10.99.0.0/25 eq 26"),
+    "nothing is announced": ("route-map TO-BORDER-OPERATIONS permit", "route-map TO-BORDER-OPERATIONS deny"),
+    "nothing is learnt": ("route-map FROM-BORDER-OPERATIONS permit", "route-map FROM-BORDER-OPERATIONS deny"),
+}
 CASES: dict[str, tuple[str, str, str, Edit]] = {
     "SSH for everybody": ("lab-roce", RSW, EOS, replaced("   ip access-group SSH-SOURCES vrf MGMT in\n", "")),
     "eAPI for everybody": ("lab-roce", RSW, EOS, replaced("      ip access-group EAPI-SOURCES\n", "")),
@@ -115,6 +131,7 @@ CASES: dict[str, tuple[str, str, str, Edit]] = {
         EOS,
         within("ip prefix-list BORDER-OUT", "   seq 10 permit .*\n", ""),
     ),
+    **{f"border: {case}": ("lab-border", BORDER, EOS, replaced(*edit)) for case, edit in OF_BORDERS.items()},
     "border: no route map": (
         "rsc",
         "mtop-00",

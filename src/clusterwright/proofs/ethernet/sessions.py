@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from clusterwright.and_more import and_more
 from clusterwright.platforms.router import Mark, Port, Router, Session, leads_outside, shown, shown_prefix
 from clusterwright.proofs.check import Cases, Fact, ProofCheck, Verdict, example
+from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, RoutedNetwork, has_network, network_of_tree
 from clusterwright.proofs.ethernet.port_lists import list_faults
 from clusterwright.proofs.ethernet.routes import edges_of
+from clusterwright.proofs.session_authentication import unlike_asked
 from clusterwright.proofs.tree import RenderedTree
 
 _BORDER = "FROM-BORDER-"  # the policy of sessions with networks outside
@@ -45,6 +47,7 @@ def _run(tree: RenderedTree) -> Verdict:
     found += (example(tree, *place) for place in _misnumbered(network, owners))
     for fabric in network.fabrics:
         found += (example(tree, *place) for place in _of_fabric(fabric, sessions))
+        found += (example(tree, *place) for place in _unasked(tree, fabric))
         found += list_faults(tree, fabric)
     return Verdict(tuple(_facts(network)), tuple(found), Cases("sessions or addresses", len(sessions) + len(owners)))
 
@@ -139,6 +142,20 @@ def _of_fabric(
     yield from _watched(fabric)
     yield from _hurried(fabric)
     yield from _forgotten(fabric)
+
+
+def _unasked(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
+    """Ends that prove themselves otherwise than the spec asks of the links above their tier."""
+    spec = declared(tree, fabric)
+    tiers = spec.tiers if spec is not None else ()
+    asked = {tier.role: tier.up.authentication for tier in tiers if tier.up is not None}
+    for edge in edges_of(fabric):
+        router, other, session = fabric.routers[edge.target], fabric.routers[edge.source], edge.target_session
+        lower = router if fabric.rank[edge.target] < fabric.rank[edge.source] else other
+        wanted = asked.get(lower.role)
+        if wanted is not None and (fault := unlike_asked(session, wanted)):
+            mark = session.auth_mark if session.authentication else session.group_mark
+            yield router.device, router.bgp_file, mark, f"{other.device}, {shown(session.peer)}: {fault}"
 
 
 def _silent(fabric: RoutedFabric, sessions: dict[tuple[str, bytes], Session]) -> Iterator[tuple[str, str, Mark, str]]:

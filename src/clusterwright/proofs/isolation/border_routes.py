@@ -1,11 +1,14 @@
-"""What a border's session learns and announces: its policies and prefix lists, beside the zones on either side."""
+"""A border's session: that it comes up with the neighbour alone, and what it learns and announces.
+
+Its policies and prefix lists are compared with the zones on either side.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from clusterwright.packets.phrases import address
-from clusterwright.packets.ranges import EMPTY, Ranges
+from clusterwright.packets.ranges import EMPTY, ranges
 from clusterwright.packets.values import addresses
 from clusterwright.platforms.reader import Unsupported
 from clusterwright.platforms.readers import READERS
@@ -16,16 +19,23 @@ from clusterwright.platforms.router import (
     Router,
     Session,
     Term,
+    covers,
     line_of,
+    list_permits,
     packed,
+    prefix_of,
+    shown,
     shown_prefix,
 )
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredBorder, DeclaredIsolation
+from clusterwright.proofs.isolation.declared import DeclaredBorder, DeclaredIsolation
+from clusterwright.proofs.session_authentication import unlike_asked
 from clusterwright.proofs.tree import RenderedTree
 
 _LEARNT, _ANNOUNCED = "learnt", "announced"
 _Fault = tuple[Mark, str]
+_Network = tuple[int, int]
+"""An address and a length."""
 
 
 def border_route_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
@@ -33,59 +43,94 @@ def border_route_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iter
 
     Raises VerifyError for a switch whose text does not parse.
     """
+    drained = tree.declaration.drained if tree.declaration is not None else frozenset[str]()
     for border in declared.borders:
         for reader in READERS:
             if isinstance(reader.router, Unsupported) or (border.switch, reader.file) not in tree.files:
                 continue
             router = reader.router(border.switch, lambda path, of=border.switch: tree.text(of, path) or "")  # type: ignore[misc]  # a bound default
-            for mark, message in _border(router, border, declared) if router is not None else ():
-                line = line_of(tree.text(border.switch, router.bgp_file) or "", mark) if router is not None else 0
+            if router is None:
+                yield Counterexample(border.switch, reader.file, 0, f"border {border.name}: the switch routes nothing")
+                continue
+            for mark, message in _border(router, border, declared, is_drained=border.switch in drained):
+                line = line_of(tree.text(border.switch, router.bgp_file) or "", mark)
                 yield Counterexample(border.switch, reader.file, line, f"border {border.name}: {message}")
 
 
-def _border(router: Router, border: DeclaredBorder, declared: DeclaredIsolation) -> Iterator[_Fault]:
+def _border(
+    router: Router, border: DeclaredBorder, declared: DeclaredIsolation, *, is_drained: bool
+) -> Iterator[_Fault]:
     neighbour = address(border.version, border.neighbour)
     session = next((each for each in router.sessions if each.peer == packed(neighbour)), None)
     if session is None:
         yield router.asn_mark, f"there is no session with {neighbour}"
         return
-    yield from _direction(router, session, session.into, border, _LEARNT, _outside(declared, border))
-    yield from _direction(router, session, session.out_of, border, _ANNOUNCED, _inside(declared, border))
+    yield from _link(router, border)
+    yield from _neighbour(session, border)
+    for name, what, wanted in (
+        (session.into, _LEARNT, border.prefixes),
+        (session.out_of, _ANNOUNCED, _inside(declared, border)),
+    ):
+        yield from _direction(router, session, name, border, what, wanted, is_drained=is_drained)
 
 
-def _outside(declared: DeclaredIsolation, border: DeclaredBorder) -> Ranges:
-    """The prefixes of the zones behind a border, in its IP version."""
-    found = EMPTY
-    for name in border.zones:
-        for part in declared.zone[name].parts:
-            if (part.fabric, part.version) == (OUTSIDE, border.version):
-                found |= part.addresses
-    return found
+def _link(router: Router, border: DeclaredBorder) -> Iterator[_Fault]:
+    """What keeps the border's port from carrying the session: another address, or none."""
+    own, far = (packed(address(border.version, number)) for number in (border.own, border.neighbour))
+    port = next((each for each in router.ports if each.name == border.port), None)
+    if port is None:
+        yield router.asn_mark, f"{border.port} is not in service"
+    elif port.address != own or port.subnet is None or not covers(port.subnet, (far, 8 * len(far))):
+        has = "no address" if port.address is None else f"{shown(port.address)}/{port.length}"
+        yield port.mark, f"{border.port} has {has}, and the session is between {shown(own)} and {shown(far)}"
 
 
-def _inside(declared: DeclaredIsolation, border: DeclaredBorder) -> Ranges:
+def _neighbour(session: Session, border: DeclaredBorder) -> Iterator[_Fault]:
+    """What lets another one than the neighbour speak, or the neighbour say more than it has."""
+    if session.remote_as != border.asn:
+        yield session.as_mark, f"the neighbour is AS {border.asn}, and the session expects AS {session.remote_as}"
+    if border.authentication is not None and (fault := unlike_asked(session, border.authentication)):
+        yield (session.auth_mark if session.authentication else session.group_mark), fault
+    if not session.most_routes:
+        yield session.group_mark, "nothing limits how many routes the outside may announce"
+    elif session.most_routes < len(border.prefixes):
+        yield (
+            session.group_mark,
+            f"the session ends at {session.most_routes} routes, and {len(border.prefixes)} should be learnt",
+        )
+
+
+def _inside(declared: DeclaredIsolation, border: DeclaredBorder) -> tuple[_Network, ...]:
     """The host subnets, whole, in which zones that have a flow with those behind a border have addresses."""
-    behind = _outside(declared, border)
     met = {
         other
         for flow in declared.flows
         for mine, other in ((flow.source, flow.target), (flow.target, flow.source))
-        if mine in border.zones and not flow.is_rdma and behind
+        if mine in border.zones and not flow.is_rdma and border.prefixes
     }
     own = EMPTY
     for name in met:
         for part in declared.zone[name].parts:
             if (part.fabric, part.version) == (border.fabric, border.version):
                 own |= part.addresses
-    found = EMPTY
-    for edge in declared.edges:
-        if edge.fabric == border.fabric and edge.subnet & own:
-            found |= edge.subnet
-    return found
+    bits = 32 if border.version == 4 else 128
+    return tuple(
+        (low, bits - (high - low).bit_length())
+        for edge in declared.edges
+        if edge.fabric == border.fabric and edge.subnet & own
+        for low, high in edge.subnet.bounds
+    )
 
 
 def _direction(
-    router: Router, session: Session, name: str, border: DeclaredBorder, what: str, wanted: Ranges
+    router: Router,
+    session: Session,
+    name: str,
+    border: DeclaredBorder,
+    what: str,
+    wanted: tuple[_Network, ...],
+    *,
+    is_drained: bool,
 ) -> Iterator[_Fault]:
     if not name:
         direction = "in" if what == _LEARNT else "out"
@@ -99,39 +144,36 @@ def _direction(
     for term in permits:
         if term.prefixes is None:
             yield term.mark, f"this part of {name} matches no prefix list: every prefix is {what}"
-    is_drained = bool(policy) and not permits
-    if not is_drained:
+    # a drained switch refuses everything
+    if permits or not policy or not is_drained:
         yield from _lists(policy, permits, border, what, wanted)
 
 
-def _lists(policy: Policy, permits: list[Term], border: DeclaredBorder, what: str, wanted: Ranges) -> Iterator[_Fault]:
-    size = 4 if border.version == 4 else 16
-    listed: set[tuple[int, int]] = set()
-    passes = EMPTY
+def _lists(
+    policy: Policy, permits: list[Term], border: DeclaredBorder, what: str, wanted: tuple[_Network, ...]
+) -> Iterator[_Fault]:
+    bits = 32 if border.version == 4 else 128
+    whole = ranges((low, low + (1 << bits - length) - 1) for low, length in wanted)
+    passes: list[PrefixRule] = []
     for term, rule in ((each, rule) for each in permits for rule in each.prefixes or ()):
-        if len(rule.within[0]) != size:
+        if 8 * len(rule.within[0]) != bits:
             continue
         prefix, mark = shown_prefix(rule.within), _place(term, rule)
         if not rule.permit or rule.low != rule.high or (what == _LEARNT and rule.low != rule.within[1]):
             lengths = f"{prefix} of {rule.low} to {rule.high} bits" if rule.permit else f"{prefix}, refused,"
             yield mark, f"{lengths} is not one prefix of one length: others may be {what} by it"
             continue
-        own = addresses(prefix, border.version)
-        if extra := own - wanted:
-            shown = address(border.version, extra.bounds[0][0])
-            yield mark, f"{prefix} is {what}, and {shown} of it is in no zone that should be"
+        if extra := addresses(prefix, border.version) - whole:
+            stray = address(border.version, extra.bounds[0][0])
+            yield mark, f"{prefix} is {what}, and {stray} of it is in no zone that should be"
         if term.communities is None:
-            passes |= own
-            listed.add((own.bounds[0][0], rule.within[1]))
+            passes.append(rule)
     first = next((_place(term, None) for term in permits), policy[0].mark if policy else ())
-    for low, length in border.prefixes if what == _LEARNT else ():
-        if (low, length) not in listed:
-            whole = f"{address(border.version, low)}/{length}"
-            yield first, f"{whole} is in a zone that should be learnt, and no entry has this prefix at this length"
+    for low, length in wanted:
+        prefix = f"{address(border.version, low)}/{length}"
+        if not list_permits(tuple(passes), prefix_of(prefix)):
+            yield first, f"{prefix} is in a zone that should be {what}, and no entry has this prefix at this length"
             return
-    if lacking := wanted - passes:
-        lost = address(border.version, lacking.bounds[0][0])
-        yield first, f"{lost} is in a zone that should be {what}, and no prefix holds it"
 
 
 def _place(term: Term, rule: PrefixRule | None) -> Mark:

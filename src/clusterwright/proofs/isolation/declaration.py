@@ -90,6 +90,8 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
                 int(border.neighbour),
                 border.zones,
                 tuple(_prefixes(plan, border)),
+                border.asn,
+                border.authentication,
             )
             for border in plan.spec.borders
         ),

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges
+from clusterwright.spec.ethernet import SessionAuthentication
 
 INTERNET = "internet"
 MOST_PORTS = 64  # longer ranges would fill a chip's table with single ports
@@ -90,7 +91,8 @@ class DeclaredEdge:
 class DeclaredBorder:
     """A session with a network outside, over a switch's port; ``zones`` lie behind it.
 
-    ``prefixes`` are theirs in its IP version, as addresses and lengths, each as its zone writes it.
+    ``prefixes`` are theirs in its IP version, as addresses and lengths, each as its zone writes it. The neighbour is of
+    AS ``asn``, and both ends prove themselves by ``authentication``, where the spec asks for it.
     """
 
     name: str
@@ -102,6 +104,8 @@ class DeclaredBorder:
     neighbour: int
     zones: tuple[str, ...]
     prefixes: tuple[tuple[int, int], ...]
+    asn: int
+    authentication: SessionAuthentication | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,21 @@
+"""Whether a BGP session proves itself as the spec asks: two ends that lost their secret at once agree."""
+
+from __future__ import annotations
+
+import re
+
+from clusterwright.platforms.router import Session
+from clusterwright.spec.ethernet import SessionAuthentication
+
+_VERSION = re.compile(r", version \S+$")
+
+
+def unlike_asked(session: Session, asked: SessionAuthentication) -> str:
+    """What is wrong with how this end of a session proves itself, "" where it is as ``asked``.
+
+    A value that was read back from a device says nothing of its name, and is taken for the secret's.
+    """
+    by = "TCP-MD5 with" if asked.method == "md5" else f"TCP-AO by {asked.algorithm} with key {asked.key_id},"
+    if _VERSION.sub("", session.authentication) in {f"{by} the secret {asked.secret}", f"{by} a secret"}:
+        return ""
+    return f"the spec asks for {by} the secret {asked.secret}, this end has {session.authentication or 'nothing'}"
