@@ -189,7 +189,7 @@ def _edge(
     size = 0 if subnet is None else 1 << ((32 if subnet.version == 4 else 128) - subnet.prefix_length)
     behind = ranges([] if subnet is None else [(subnet.network, subnet.network + size - 1)])
     relays = plan.spec.boot is not None and plan.spec.boot.fabric == fabric and switch in relays_of
-    gateway = subnet.gateway if subnet is not None and relays else None
+    gateway = subnet.gateway if subnet is not None else None
     return DeclaredEdge(switch, fabric, behind, ports, relays, gateway)
 
 

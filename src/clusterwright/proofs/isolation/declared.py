@@ -75,8 +75,8 @@ class DeclaredFabric:
 class DeclaredEdge:
     """A switch where hosts enter: ``subnet`` are the addresses behind it, ``ports`` lead to (device, port) there.
 
-    ``relays`` says that hosts get their addresses through it, and so may ask for one; ``gateway`` is then the address
-    that it asks from for them.
+    ``gateway`` is the switch's own address there, None where each host has a link of its own. ``relays`` says that
+    hosts get their addresses through the switch, and so may ask for one: it then asks from that address for them.
     """
 
     switch: str

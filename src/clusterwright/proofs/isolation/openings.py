@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from clusterwright.finding import VerifyError
 from clusterwright.packets.tokens import Unreadable
+from clusterwright.platforms.reader import Planned
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import unreadable
 from clusterwright.proofs.tree import RenderedTree
 
 
-def opening_faults(tree: RenderedTree, declared: DeclaredIsolation | None) -> Iterator[Counterexample]:
+def opening_faults(tree: RenderedTree, declared: Planned | None) -> Iterator[Counterexample]:
     """Everything that takes packets past the lists of a switch, or opens its services. Raises VerifyError.
 
     Without what is ``declared`` (a folder), only what is wrong under any matrix.

@@ -37,6 +37,7 @@ from clusterwright.proofs.isolation.edges import (
     PortFilter,
     PortGroup,
 )
+from clusterwright.proofs.isolation.ends import host_port_faults
 from clusterwright.proofs.isolation.enforcement import enforcement_notes
 from clusterwright.proofs.isolation.folder import folder_verdict
 from clusterwright.proofs.isolation.loading import other_filters, unloaded
@@ -95,6 +96,7 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
         *partitions.faults,
         *border_route_faults(tree, declared),
         *switches.faults,
+        *host_port_faults(tree, declared),
         *carried_faults(tree, declared),
     ]
     return Verdict(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from ipaddress import ip_network
 
 from clusterwright.finding import VerifyError
@@ -18,28 +19,34 @@ _DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
 
 
 def route_faults(
-    tree: RenderedTree, known: Mapping[int, Ranges], owner: Callable[[str], str] | None = None
+    tree: RenderedTree,
+    known: Mapping[int, Ranges],
+    owner: Callable[[str], str] | None = None,
+    note: Callable[[str, str, str], None] | None = None,
 ) -> Iterator[Counterexample]:
     """Every route to where no zone and no fabric is, or through a host, and everything that could bring one in.
 
     ``known`` are the addresses that a route may lead to, by IP version, and ``owner`` says which device has an address:
     none of them passes packets on, but what is sent there it could read. Without ``owner`` nothing is declared, only
     what a tree happens to name is known, and a route is at fault when it leads to public addresses and none of these.
+    ``note`` is told of every route: its device, its destination and its next hop.
     """
     judged: dict[str, str] = {}
 
-    def judge(destination: str, hop: str) -> str:
+    def judge(device: str, destination: str, hop: str) -> str:
+        if note is not None:
+            note(device, destination, hop)
         if destination not in judged:
             judged[destination] = _judge(known, destination, is_declared=owner is not None)
-        if owner is not None and (device := owner(hop)) and not judged[destination]:
-            return f"a route to {destination} through {hop}, which is {device} and no gateway"
+        if owner is not None and (host := owner(hop)) and not judged[destination]:
+            return f"a route to {destination} through {hop}, which is {host} and no gateway"
         return judged[destination]
 
     readers = {path: read for path in tree.paths for ends, read in reversed(_ROUTES.items()) if path.endswith(ends)}
     for device, path in sorted((device, each) for each in readers for device in tree.devices_with(each)):
         reader, text = readers[path], tree.text(device, path) or ""
         try:
-            for at, what in reader(text, judge):
+            for at, what in reader(text, partial(judge, device)):
                 yield Counterexample(device, path, text.count("\n", 0, at) + 1, what)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise VerifyError(f"{device}:/{path}: the routes do not read ({error!r}). Render the spec again.") from None

@@ -9,6 +9,7 @@ from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import PortGroup, port_groups
+from clusterwright.proofs.isolation.ends import NotedEnds, management_faults
 from clusterwright.proofs.isolation.host_firewall import firewall_faults
 from clusterwright.proofs.isolation.logins import login_faults
 from clusterwright.proofs.isolation.openings import opening_faults
@@ -32,6 +33,7 @@ def read_switches(tree: RenderedTree, declared: DeclaredIsolation) -> FilteredSw
 
     Raises VerifyError for text that does not read.
     """
+    noted = NotedEnds(declared)
     names = frozenset(device for reader in READERS for device in tree.devices_with(reader.file))
     shapes: dict[object, object] = {}
     ports: list[tuple[PortGroup, object]] = []
@@ -43,10 +45,11 @@ def read_switches(tree: RenderedTree, declared: DeclaredIsolation) -> FilteredSw
         found = (
             service_faults(part, declared),
             firewall_faults(part, declared),
-            route_faults(part, declared.known, declared.owner),
-            opening_faults(part, declared),
+            route_faults(part, declared.known, declared.owner, noted.route),
+            opening_faults(part, noted),
             login_faults(part, declared),
         )
         for every, own in zip(faults, found, strict=True):
             every.extend(own)
-    return FilteredSwitches(tuple(ports), tuple(chain.from_iterable(faults)))
+    ends = management_faults(tree, declared, noted)
+    return FilteredSwitches(tuple(ports), (*chain.from_iterable(faults), *ends))

@@ -62,13 +62,15 @@ def _router(device: str, text: str) -> Router | None:
     profiles = {h.split()[2]: b for h, b in by_word.get("qos", ()) if h.startswith("qos profile")}
     watchdog = read_watchdog(tuple(header for header, _ in by_word.get("priority-flow-control", ())))
     interfaces = by_word.get("interface", [])
-    ports, own_addresses = read_ports(interfaces, profiles, watchdog, keys_of(by_word.get("mac", ())))
+    vlans = {"1", *(header.split()[1] for header, _ in by_word.get("vlan", ()))}
+    keys = keys_of(by_word.get("mac", ()))
+    ports, own_addresses = read_ports(interfaces, profiles, watchdog, keys, vlans)
     addressing = [*by_word.get("ip", ()), *by_word.get("ipv6", ())]
     if bgp is None and not own_addresses:
         return None
     header, body = bgp or ("router bgp 0", "")
     families = "".join(_FAMILY.findall(body, max(0, body.find("   address-family "))))
-    keys = shared_secrets(by_word.get("management", ()))
+    secrets = shared_secrets(by_word.get("management", ()))
     return Router(
         device=device,
         ports_file=PATH,
@@ -82,7 +84,7 @@ def _router(device: str, text: str) -> Router | None:
         max_paths_mark=("router bgp ", "\n   maximum-paths "),
         ports=ports,
         own_addresses=own_addresses,
-        sessions=tuple(_sessions(body, families, keys)) if _routes(addressing, body) else (),
+        sessions=tuple(_sessions(body, families, secrets)) if _routes(addressing, body) else (),
         networks=tuple((prefix_of(each), (f"      network {each}\n",)) for each in _NETWORK.findall(families)),
         policies=_policies(by_word.get("route-map", []), addressing),
         qos=read_qos_map(tuple(qos), tuple(profiles.values())) if qos else None,

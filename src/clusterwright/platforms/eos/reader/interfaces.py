@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -44,6 +44,7 @@ _WATCHDOG = {
 _ACTION = "priority-flow-control pause watchdog action "
 SwitchWatchdog = tuple[Watchdog, tuple[tuple[str, Mark], ...]]
 CHANNEL = "Port-Channel"
+_VLAN = "interface Vlan"
 JOINS = re.compile(r"^   channel-group (\d+) mode (\S+)$", re.M)
 _OF_A_PART = ("   description ", "   shutdown", "   speed ", "   error-correction ", "   mac security ")
 _VARYING = ("   description ", "   ip address ", "   ipv6 address ")
@@ -67,15 +68,20 @@ class _Settings(NamedTuple):
 
 
 def read_ports(
-    bodies: Iterable[Body], profiles: Mapping[str, str], watchdog: SwitchWatchdog | None, macsec: Mapping[str, str]
+    bodies: Iterable[Body],
+    profiles: Mapping[str, str],
+    watchdog: SwitchWatchdog | None,
+    macsec: Mapping[str, str],
+    vlans: Container[str],
 ) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], ...]]:
     """Ports in service of the default VRF, and the addresses of all its interfaces by subnet.
 
     ``profiles`` are those of QoS by name, ``watchdog`` is what ``read_watchdog`` gives, ``macsec`` has cipher and keys
-    by profile. Raises ValueError for addresses and marking in other units than bytes.
+    by profile, and ``vlans`` are those that the switch has: the interface of another one is down. Raises ValueError for
+    addresses and marking in other units than bytes.
     """
     ports, own_addresses = [], []
-    bodies = list(bodies)
+    bodies = [each for each in bodies if not each[0].startswith(_VLAN) or each[0].removeprefix(_VLAN) in vlans]
     subnet_of, mtu_of = dict(_vlan_subnets(bodies)), dict(_vlan_mtus(bodies))
     channels = {header[10:]: body for header, body in bodies if header.startswith(f"interface {CHANNEL}")}
     qos_of = {f"   service-profile {name}": _port_qos(body, watchdog, name) for name, body in profiles.items()}
@@ -179,7 +185,7 @@ def _settings(lines: tuple[str, ...], watchdog: SwitchWatchdog | None) -> _Setti
 def _vlan_subnets(bodies: Iterable[Body]) -> Iterator[tuple[str, Prefix]]:
     """The subnet of each VLAN with an address in service."""
     for header, body in bodies:
-        if header.startswith("interface Vlan") and "   shutdown\n" not in body:
+        if header.startswith(_VLAN) and "   shutdown\n" not in body:
             found = _ADDRESS.search(body)
             if found is not None:
                 yield header[14:], network_of(packed(found[1]), int(found[2]))
@@ -188,7 +194,7 @@ def _vlan_subnets(bodies: Iterable[Body]) -> Iterator[tuple[str, Prefix]]:
 def _vlan_mtus(bodies: Iterable[Body]) -> Iterator[tuple[str, int]]:
     """The MTU in bytes of each VLAN's interface."""
     for header, body in bodies:
-        if header.startswith("interface Vlan"):
+        if header.startswith(_VLAN):
             found = _MTU.search(body)
             yield header[14:], int(found[1]) if found else _DEFAULT_MTU
 

@@ -1,0 +1,174 @@
+"""Where flows end at switches: the port that a host hangs on, and a switch's own management port.
+
+A flow that is permitted all the way is not carried where the port at its end is in no network, or in another one than
+the host's, where nobody has the gateway's address, or where a management port has no route back. Nobody here writes
+what a baseboard controller has, nor what a host without an image has: only the switch's text can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from clusterwright.packets.phrases import address
+from clusterwright.packets.ranges import EMPTY, Ranges
+from clusterwright.packets.values import addresses
+from clusterwright.platforms.readers import READERS
+from clusterwright.platforms.router import covers, packed, shown_prefix
+from clusterwright.proofs.check import Counterexample, example
+from clusterwright.proofs.ethernet.network import has_network, network_of_tree
+from clusterwright.proofs.isolation.declared import DeclaredEdge, DeclaredIsolation
+from clusterwright.proofs.isolation.services import holders
+from clusterwright.proofs.tree import RenderedTree
+
+_End = tuple[str, str]
+"""A device and its port."""
+
+
+@dataclass(frozen=True)
+class NotedEnds:
+    """What is declared, which notes the addresses of switches' interfaces that it is asked about, and their routes."""
+
+    declared: DeclaredIsolation
+    addresses: dict[_End, set[str]] = field(default_factory=dict)
+    routes: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
+
+    @property
+    def linked(self) -> Mapping[str, frozenset[str]]:
+        """As in DeclaredIsolation."""
+        return self.declared.linked
+
+    def knows(self, text: str) -> bool:
+        """As in DeclaredIsolation."""
+        return self.declared.knows(text)
+
+    def unmet(self, switch: str, neighbour: str) -> str:
+        """As in DeclaredIsolation."""
+        return self.declared.unmet(switch, neighbour)
+
+    def serves(self, what: str, server: str) -> bool:
+        """As in DeclaredIsolation."""
+        return self.declared.serves(what, server)
+
+    def misplaced(self, switch: str, port: str, text: str) -> str:
+        """As in DeclaredIsolation; the address is noted."""
+        self.addresses.setdefault((switch, port), set()).add(text.partition("/")[0])
+        return self.declared.misplaced(switch, port, text)
+
+    def route(self, device: str, destination: str, hop: str) -> None:
+        """Notes a route."""
+        self.routes.setdefault(device, set()).add((destination, hop))
+
+
+def host_port_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
+    """Every port in service by whose network the device that hangs on it is not met. Raises VerifyError."""
+    if not has_network(tree):
+        return
+    routers, ends = network_of_tree(tree).routers, _Ends(declared)
+    for edge in declared.edges:
+        router = routers.get(edge.switch)
+        if router is None:
+            continue
+        ports = {port.name: port for port in router.ports}
+        own = {at for _, at in router.own_addresses}
+        for name, end in edge.ports.items():
+            if end not in ends.of or _is_idle(tree, end):
+                continue
+            version, number = ends.of[end]
+            text = address(version, number)
+            port, host = ports.get(name), (packed(text), 32 if version == 4 else 128)
+            if port is None:
+                yield example(
+                    tree, router.device, router.ports_file, (), f"{name}, to {' '.join(end)}, is not in service"
+                )
+            elif port.subnet is None or not covers(port.subnet, host):
+                there = "no network" if port.subnet is None else shown_prefix(port.subnet)
+                message = f"{name} is in {there}, and {' '.join(end)} has {text}: nothing reaches it"
+                yield example(tree, router.device, router.ports_file, port.start, message)
+            elif edge.gateway is not None and packed(address(version, edge.gateway)) not in own:
+                message = f"{' '.join(end)} sends to {address(version, edge.gateway)}, which is no address here"
+                yield example(tree, router.device, router.ports_file, port.start, message)
+
+
+def management_faults(tree: RenderedTree, declared: DeclaredIsolation, noted: NotedEnds) -> Iterator[Counterexample]:
+    """Every management port of a switch that has not its address, or no route to whom a flow joins it with."""
+    ends = _Ends(declared)
+    wanted: dict[tuple[str, int], tuple[tuple[str, Ranges], ...]] = {}
+    for reader in READERS:
+        if reader.has_host_firewall:
+            continue  # its port is set up by a profile of the Linux below, of which every byte is compared
+        for device in tree.devices_with(reader.file):
+            end = ends.management.get(device)
+            if end is None or _is_idle(tree, end):
+                continue
+            version, number = ends.of[end]
+            if address(version, number) not in noted.addresses.get(end, ()):
+                message = f"{end[1]} has not the address {address(version, number)}: no flow reaches the switch there"
+                yield Counterexample(device, reader.file, 0, message)
+                continue
+            edge = ends.edge[end]
+            reached = edge.subnet | _reached(noted.routes.get(device, set()), version, _gateway(edge, number))
+            fabric = declared.management[device]
+            if (fabric, version) not in wanted:
+                wanted[fabric, version] = tuple(_wanted(declared, fabric, version))
+            for flow, peers in wanted[fabric, version]:
+                if lost := peers - reached:
+                    far = lost.bounds[0][0]
+                    to = f"{address(version, far)}, {declared.zone_at(version, far)}"
+                    message = f"{end[1]}: no route leads to {to}, as flow {flow} asks"
+                    yield Counterexample(device, reader.file, 0, message)
+                    break
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """The planned ends of cables to hosts and management ports."""
+
+    declared: DeclaredIsolation
+
+    @cached_property
+    def of(self) -> Mapping[_End, tuple[int, int]]:
+        """The version and number of the address at each end."""
+        return {end: own for own, end in self.declared.addresses.items()}
+
+    @cached_property
+    def edge(self) -> Mapping[_End, DeclaredEdge]:
+        """Where each end enters."""
+        return {end: edge for edge in self.declared.edges for end in edge.ports.values()}
+
+    @cached_property
+    def management(self) -> Mapping[str, _End]:
+        """The management port of each switch that has one with an address."""
+        return {end[0]: end for end in self.of if end[0] in self.declared.management}
+
+
+def _is_idle(tree: RenderedTree, end: _End) -> bool:
+    """Whether the spec takes the device or its cable out of service."""
+    declaration = tree.declaration
+    return declaration is not None and (end[0] in declaration.stopped or end in declaration.unplugged)
+
+
+def _gateway(edge: DeclaredEdge, number: int) -> int:
+    """The switch's address for a management port: that of the subnet, or the other one of a link of two."""
+    return number ^ 1 if edge.gateway is None else edge.gateway
+
+
+def _reached(routes: set[tuple[str, str]], version: int, gateway: int) -> Ranges:
+    """Where routes through a gateway lead."""
+    found, hop = EMPTY, address(version, gateway)
+    for destination, via in routes:
+        if via == hop and (":" in destination) is (version == 6):
+            found |= addresses(destination, version)
+    return found
+
+
+def _wanted(declared: DeclaredIsolation, fabric: str, version: int) -> Iterator[tuple[str, Ranges]]:
+    """The addresses that each flow joins management ports of a fabric with."""
+    for flow in declared.flows:
+        found = EMPTY
+        for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):
+            if mine in holders(declared, fabric):
+                found |= declared.peers(mine, other, fabric, version)
+        if found:
+            yield flow.name, found
