@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -35,6 +36,8 @@ def impossible_border(subject: Subject) -> Iterator[Problem]:
         if first != border.name:
             message = f"{border.device} {border.port} is the port of border {first} already."
             yield Problem((*border.path, "port"), message, "Choose another port.")
+    yield from _stopped(spec)
+    yield from _doubled(spec)
     for border in spec.borders:
         yield from _strange_zones(spec, border)
     yield from _cabled(subject)
@@ -52,6 +55,26 @@ def unreachable_outside(subject: Subject) -> Iterator[Problem]:
             yield Problem((*zone.path, "name"), message, "Add it to the `zones` of a border.")
 
 
+def _stopped(spec: ClusterSpec) -> Iterator[Problem]:
+    """Borders whose port an exception takes out of service: it is the port of no cable, and would stay up."""
+    ports = {(item.device, item.port) for item in spec.exceptions if item.state is not None and item.port is not None}
+    for border in spec.borders:
+        if (border.device, border.port) in ports:
+            message = f"An exception takes {border.device} {border.port} out of service, and the border would stay up."
+            yield Problem((*border.path, "port"), message, "Take the border away, `remove: true`, while it is out.")
+
+
+def _doubled(spec: ClusterSpec) -> Iterator[Problem]:
+    """Borders whose link has addresses of another one's."""
+    for at, border in enumerate(spec.borders):
+        for other in spec.borders[:at]:
+            same = border.address.version == other.address.version
+            if same and border.address.network.overlaps(other.address.network):
+                message = f"{border.address.network} overlaps {other.address.network}, the link of border {other.name}."
+                yield Problem((*border.path, "address"), message, "Give each link a network of its own.")
+                break
+
+
 def _cabled(subject: Subject) -> Iterator[Problem]:
     """Borders at ports that the plan gives to cables."""
     spec = subject.spec
@@ -61,9 +84,42 @@ def _cabled(subject: Subject) -> Iterator[Problem]:
             continue
         for seat, allocation in zip(skeleton.seats, allocations, strict=True):
             for border in borders[seat.name]:
-                if border.port in allocation.down + allocation.up:
+                used = frozenset(allocation.down + allocation.up)
+                model = skeleton.fabric.tiers[seat.tier].model
+                if border.port in used:
                     message = f"{border.device} {border.port} is taken by a cable of {skeleton.fabric.name}."
                     yield Problem((*border.path, "port"), message, "Name a port that is free.")
+                    continue
+                others = {
+                    end.port: cable.speed_gbps
+                    for cable in subject.plan.cables_of.get(seat.name, ())
+                    for end in (cable.a, cable.b)
+                    if end.device == seat.name
+                } | {each.port: each.speed_gbps for each in borders[seat.name] if each is not border}
+                if (beside := _in_the_way(model, border, others, allocation.taken)) is not None:
+                    message = f"{border.device} {border.port} cannot run at {border.speed_gbps} Gb/s beside {beside}."
+                    yield Problem((*border.path, "port"), message, "Name a port of a cage that nothing else uses.")
+
+
+def _in_the_way(
+    model: HardwareModel, border: Border, others: Mapping[str, int], taken: AbstractSet[tuple[str, int]]
+) -> str | None:
+    """What else is in the cage of a border's port that no mode of its speed has as well, or disables it."""
+    for block in model.blocks:
+        for index, cage in enumerate(block.cages):
+            if not any(border.port in mode.ports(cage) for mode in block.modes):
+                continue
+            beside = {name for mode in block.modes for name in mode.ports(cage)} & others.keys()
+            able = [mode for mode in block.modes if mode.speed_gbps == border.speed_gbps]
+            if any(others[name] != border.speed_gbps for name in beside) or (
+                beside and not any({border.port, *beside} <= {*mode.ports(cage)} for mode in able)
+            ):
+                return min(beside)
+            if not beside and (block.name, index) in taken:
+                return "the cage next to it"
+            if able and all((mode.disables, index) in taken for mode in able if border.port in mode.ports(cage)):
+                return "the cage next to it"
+    return None
 
 
 def _misplaced(border: Border, fabric: Fabric, model: HardwareModel) -> Iterator[Problem]:
